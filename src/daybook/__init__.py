@@ -1,0 +1,1 @@
+"""Month-end calculations on Spark: declared in YAML, versioned, rerun, explained and audited."""

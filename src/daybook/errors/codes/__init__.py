@@ -1,0 +1,36 @@
+"""Every code Daybook can report, one family a module."""
+
+from daybook.errors.codes import (
+    aggregate,
+    append,
+    delete,
+    expression,
+    io,
+    model,
+    output,
+    project,
+    resolve,
+    runs,
+    store,
+    update,
+)
+from daybook.errors.codes.entry import Code
+
+FAMILIES: tuple[dict[str, Code], ...] = (
+    model.CODES,
+    expression.CODES,
+    resolve.CODES,
+    project.CODES,
+    update.CODES,
+    aggregate.CODES,
+    append.CODES,
+    delete.CODES,
+    output.CODES,
+    io.CODES,
+    store.CODES,
+    runs.CODES,
+)
+
+CODES: dict[str, Code] = {code: entry for family in FAMILIES for code, entry in family.items()}
+
+__all__ = ["CODES", "FAMILIES", "Code"]

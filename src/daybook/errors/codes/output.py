@@ -1,0 +1,5 @@
+"""Codes of the output family."""
+
+from daybook.errors.codes.entry import Code, family
+
+CODES: dict[str, Code] = family()

@@ -1,0 +1,5 @@
+"""Codes of the resolve family."""
+
+from daybook.errors.codes.entry import Code, family
+
+CODES: dict[str, Code] = family()

@@ -1,0 +1,90 @@
+"""The root of everything that can go wrong for a user."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from daybook.errors.codes import CODES
+from daybook.errors.span import Span
+
+
+class DaybookError(Exception):
+    """One finding: what is wrong, where, and the way out.
+
+    `message` comes from the code's template and `parameters`; tests assert on `code`
+    and `parameters`, never on prose.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        *,
+        span: Span | None = None,
+        hint: str | None = None,
+        operation_seq: int | None = None,
+        causes: Iterable["DaybookError"] = (),
+        **parameters: object,
+    ) -> None:
+        entry = CODES[code]
+        self.code = code
+        self.parameters: Mapping[str, object] = parameters
+        self.message = entry.message.format(**parameters)
+        self.hint = hint if hint is not None else entry.hint
+        self.span = span
+        self.operation_seq = operation_seq
+        self.causes: tuple[DaybookError, ...] = tuple(causes)
+        super().__init__(f"[{code}] {self.message}")
+
+
+class DaybookErrors(DaybookError):
+    """Several findings of one check, reported together; never empty."""
+
+    def __init__(self, errors: Iterable[DaybookError]) -> None:
+        self.errors = tuple(errors)
+        first = self.errors[0]
+        self.code = first.code
+        self.parameters = first.parameters
+        self.message = first.message
+        self.hint = first.hint
+        self.span = first.span
+        self.operation_seq = first.operation_seq
+        self.causes = first.causes
+        Exception.__init__(self, "\n".join(str(error) for error in self.errors))
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A warning: something a user should know that does not stop anything."""
+
+    code: str
+    message: str
+    hint: str | None = None
+    span: Span | None = None
+    operation_seq: int | None = None
+
+
+def notice(
+    code: str,
+    *,
+    span: Span | None = None,
+    hint: str | None = None,
+    operation_seq: int | None = None,
+    **parameters: object,
+) -> Notice:
+    """A notice worded by its code's template, like an error."""
+    entry = CODES[code]
+    message = entry.message.format(**parameters)
+    return Notice(code, message, hint if hint is not None else entry.hint, span, operation_seq)
+
+
+def flatten(error: DaybookError) -> tuple[DaybookError, ...]:
+    """The single findings of an error."""
+    return error.errors if isinstance(error, DaybookErrors) else (error,)
+
+
+def raise_all(errors: Iterable[DaybookError]) -> None:
+    """Raise what was collected, if anything was."""
+    findings = tuple(single for error in errors for single in flatten(error))
+    if len(findings) == 1:
+        raise findings[0]
+    if findings:
+        raise DaybookErrors(findings)
