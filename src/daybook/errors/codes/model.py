@@ -1,5 +1,181 @@
-"""Codes of the model family."""
+"""Codes of the model family: files (001-019), shape (020-039), rules (040-059), references (060-)."""
 
 from daybook.errors.codes.entry import Code, family
 
-CODES: dict[str, Code] = family()
+CODES: dict[str, Code] = family(
+    Code("MODEL_001", "{file} cannot be read: {reason}", "The file system refused to give the file."),
+    Code(
+        "MODEL_002",
+        "{file} is larger than 10 MB",
+        "Definitions are small; a file over 10 MB is most likely data in the wrong place.",
+        hint="move data below the folder of a data source, or below a folder that begins with _",
+    ),
+    Code("MODEL_003", "The file is not UTF-8", "Definitions are UTF-8 text.", hint="save the file as UTF-8"),
+    Code("MODEL_004", "{problem}", "The text is not valid YAML 1.2 or JSON at this place."),
+    Code(
+        "MODEL_005",
+        "The key {key!r} is given twice",
+        "Every key of a mapping is unique; which of two was meant cannot be known.",
+    ),
+    Code(
+        "MODEL_006",
+        "Anchors and aliases are not used in definitions",
+        "An alias makes a definition mean something that does not stand where it is read.",
+        hint="write the value out",
+    ),
+    Code(
+        "MODEL_007",
+        "The tag {tag} is not used in definitions",
+        "Values are plain text, numbers, booleans, lists and mappings; tags could change how they are read.",
+        hint="leave the tag out",
+    ),
+    Code("MODEL_008", "Nested deeper than {limit} levels", "No definition nests that deep."),
+    Code(
+        "MODEL_009",
+        "A tab cannot indent YAML",
+        "YAML indents with spaces alone.",
+        hint="replace the tab by spaces",
+    ),
+    Code(
+        "MODEL_010",
+        "Keys are texts; this one is {kind}",
+        "The keys of mappings in definitions are plain texts.",
+        hint="quote the key if this text is meant",
+    ),
+    Code(
+        "MODEL_011",
+        "Unknown kind {key!r}",
+        "A definition's single top-level key is dataset, datasource, resolver, calendar or project.",
+    ),
+    Code(
+        "MODEL_012",
+        "Several kinds in one document: {keys}",
+        "A document defines one thing; separate several with a line of three hyphens.",
+        hint="put --- on a line of its own between them",
+    ),
+    Code(
+        "MODEL_013",
+        "The character U+{codepoint} is not allowed here",
+        "Control characters are invisible and never meant in definitions.",
+    ),
+    Code(
+        "MODEL_020",
+        "Unknown key {key!r} in {where}",
+        "A key nobody knows would be ignored silently, so it is an error.",
+    ),
+    Code("MODEL_021", "{where} lacks {key}", "A required key is missing."),
+    Code("MODEL_022", "{where} should be {expected}, not {actual}", "The value has another type than the key takes."),
+    Code("MODEL_023", "{value!r} is not allowed for {where}", "The key takes one of a few values."),
+    Code("MODEL_024", "{where} must not be empty", "An empty text or list says nothing here."),
+    Code("MODEL_025", "{where} is out of range: {reason}", "The number is too small or too large."),
+    Code(
+        "MODEL_026",
+        "{value!r} is not a valid id",
+        "An id is up to 128 letters, digits, '.', '_' and '-', beginning with a letter or a digit.",
+        hint="use letters, digits, '.', '_' and '-', beginning with a letter or a digit",
+    ),
+    Code(
+        "MODEL_027",
+        "A {kind} needs an id or a name",
+        "A definition without an id gets the slug of its name, one without a name is called by its id.",
+    ),
+    Code("MODEL_028", "{where} is invalid: {reason}", "The value does not follow the rule of its key."),
+    Code(
+        "MODEL_029",
+        "{value} is {actual}, where {where} takes a text",
+        "YAML reads this as something else than text, and the text it stands for cannot be told.",
+        hint="put quotes around it",
+    ),
+    Code(
+        "MODEL_040",
+        "Unknown column type {type!r}",
+        "Types are string, integer, decimal, decimal(p,s), float, boolean, date and timestamp.",
+        hint="types are string, integer, decimal, decimal(p,s), float, boolean, date and timestamp",
+    ),
+    Code(
+        "MODEL_041",
+        "Invalid decimal type {type!r}",
+        "The precision of a decimal goes from 1 to 38, its scale from 0 to the precision.",
+        hint="precision goes from 1 to 38, scale from 0 to the precision",
+    ),
+    Code("MODEL_042", "The column {name} is declared twice", "Column names are unique within a table."),
+    Code(
+        "MODEL_043",
+        "The columns {first} and {second} differ only in case",
+        "Column names are case-sensitive, but many stores are not, so such a pair cannot be kept apart everywhere.",
+        hint="rename one of them",
+    ),
+    Code(
+        "MODEL_044",
+        "{name} is a system column and cannot be declared",
+        "System columns are present on every row without being declared.",
+        hint="leave it out; the data may carry it all the same",
+    ),
+    Code(
+        "MODEL_045",
+        "Invalid column name {name!r}: {reason}",
+        "Column names contain no dots, backticks or control characters and no spaces at their ends.",
+    ),
+    Code("MODEL_046", "The natural key names {column} twice", "The columns of a natural key are free of duplicates."),
+    Code(
+        "MODEL_047",
+        "The natural key names {column}, which is no column of the table",
+        "natural_key_columns are columns of the main table.",
+    ),
+    Code(
+        "MODEL_048",
+        "Invalid table name {name!r}: {reason}",
+        "The main table's name is the qualifier in expressions; it may not be `period` nor contain dots, backticks or "
+        "control characters.",
+    ),
+    Code(
+        "MODEL_049",
+        "The dataset has both a resolver_id and a location",
+        "A dataset's data is found by its location or by a resolver, and which of the two was meant cannot be known.",
+        hint="keep one of them",
+    ),
+    Code(
+        "MODEL_050",
+        "Invalid location: {reason}",
+        "A location is {datasource_id, table} or {path, format, options}.",
+        hint="write either datasource_id and table, or path",
+    ),
+    Code(
+        "MODEL_051",
+        "A secret stands in {where}",
+        "Definitions live in version control, so passwords, tokens and keys stay outside of them.",
+        hint="remove it and write credential_ref: env://NAME or file://PATH on the data source",
+    ),
+    Code(
+        "MODEL_052",
+        "Invalid credential_ref: {reason}",
+        "A credential_ref says where the secret is found: env://NAME or file://PATH.",
+        hint="write env://NAME of an environment variable, or file://PATH of a file",
+    ),
+    Code("MODEL_053", "Two rules are called {name}", "Rules of a resolver are told apart by their names."),
+    Code("MODEL_054", "{master} and {remote} exclude each other", "An engine runs classically or over Connect."),
+    Code(
+        "MODEL_060",
+        "The {kind} {id} is defined twice",
+        "The id of a definition is unique among those of its kind.",
+    ),
+    Code("MODEL_061", "Unknown {kind} {id}", "A reference must name a definition that exists in the workspace."),
+    Code(
+        "MODEL_062",
+        "The resolvers {first} and {second} are both the default",
+        "At most one resolver is the default.",
+        hint="remove is_default from one of them",
+    ),
+    Code(
+        "MODEL_063",
+        "No workspace here or in a folder above: there is no daybook.yaml",
+        "A workspace is a folder with a daybook.yaml.",
+        hint="go into a workspace, name one with --workspace, or make one with daybook init",
+    ),
+    Code("MODEL_064", "{path} does not exist", "The file or folder named on the command line is not there."),
+    Code(
+        "MODEL_065",
+        "{file} holds no definition",
+        "A definition's single top-level key is dataset, datasource, resolver, calendar or project.",
+    ),
+)

@@ -1,5 +1,62 @@
-"""Codes of the output family."""
+"""Codes of the output family: 001-007 are the seed's V-00n, 010-019 structure, from 020 planning."""
 
 from daybook.errors.codes.entry import Code, family
 
-CODES: dict[str, Code] = family()
+CODES: dict[str, Code] = family(
+    Code(
+        "OUTPUT_001",
+        "Invalid selector expression",
+        "V-001, InvalidSelector. The selector of an output must be a boolean expression over the working dataset.",
+    ),
+    Code(
+        "OUTPUT_002",
+        "Unknown column {name}",
+        "V-002, ColumnProjectionError. The columns an output names must exist in the working dataset.",
+    ),
+    Code(
+        "OUTPUT_003",
+        "Invalid destination: {reason}",
+        "V-003, InvalidDestination. A destination is either datasource_id with table, or a location.",
+        hint="write destination: {datasource_id: ..., table: ...} or destination: {location: ...}",
+    ),
+    Code(
+        "OUTPUT_004",
+        "Invalid dataset name {name!r} in register_as_dataset",
+        "V-004, InvalidDatasetName. An output registers under a non-empty name that can be an id.",
+        hint="use letters, digits, '.', '_' and '-', beginning with a letter or digit, or leave the key out",
+    ),
+    Code(
+        "OUTPUT_005",
+        "The selector did not give boolean values",
+        "V-005, SelectorEvaluationError. Evaluating the selector must produce true, false or NULL for every row.",
+    ),
+    Code(
+        "OUTPUT_006",
+        "Writing {target} failed",
+        "V-006, WriteFailed. The data could not be written; what was there before is still there.",
+    ),
+    Code(
+        "OUTPUT_007",
+        "{dataset_id} cannot be registered: the output has no columns",
+        "V-007, InvalidSchema. A registered dataset has at least one column.",
+    ),
+    Code(
+        "OUTPUT_010",
+        "columns must not be empty",
+        "When columns is given it names at least one column; left out, all columns are written.",
+        hint="name the columns, or leave the key out to write all of them",
+    ),
+    Code("OUTPUT_011", "{key} names {column} twice", "The columns of an output are free of duplicates."),
+    Code(
+        "OUTPUT_012",
+        "The outputs with seq {first} and {second} both write {target}",
+        "Two outputs of one project into one place would overwrite each other.",
+        hint="write to different places, or give both mode: append",
+    ),
+    Code(
+        "OUTPUT_013",
+        "The format of {path} cannot be told from its name",
+        "The format of an inline location is read off its extension; without one it must be written.",
+        hint="add format: delta, parquet, csv or json to the location",
+    ),
+)
