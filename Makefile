@@ -1,0 +1,78 @@
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-quick test-connect faults check lint format types layers docs docs-serve bench bench-full lock clean
+
+VENV ?= .venv
+export DAYBOOK_VENV := $(VENV)
+RUN := $(VENV)/bin
+CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: ## run a month-end close on generated data
+	@tools/environment run
+	@$(RUN)/daybook demo
+
+test: ## run all tests, those without a Java virtual machine first
+	@tools/environment dev
+	@$(RUN)/python -m pytest -m "not spark and not faults" -n $(CORES) -q
+	@$(RUN)/python -m pytest -m "spark and not faults" -q
+
+test-quick: ## run the tests that need no Java virtual machine
+	@tools/environment dev
+	@$(RUN)/python -m pytest -m "not spark and not faults and not slow" -n $(CORES) -q
+
+test-connect: ## run the Spark tests through Spark Connect
+	@tools/environment dev
+	@$(RUN)/python -m pytest tests/spark --connect -q
+
+faults: ## kill processes at the worst moments and check that nothing is lost
+	@tools/environment dev
+	@$(RUN)/python -m pytest -m faults -q
+
+check: lint types layers ## lint, formatting, types and import rules
+
+lint: ## ruff: lint and formatting
+	@tools/environment dev
+	@$(RUN)/ruff check .
+	@$(RUN)/ruff format --check .
+
+format: ## rewrite the code in the house's format
+	@tools/environment dev
+	@$(RUN)/ruff check --fix .
+	@$(RUN)/ruff format .
+
+types: ## mypy, strict
+	@tools/environment dev
+	@$(RUN)/mypy
+
+layers: ## import-linter: who may import whom
+	@tools/environment dev
+	@$(RUN)/lint-imports
+
+docs: ## build the documentation; a broken link fails
+	@tools/environment docs
+	@$(RUN)/python -m mkdocs build --strict --quiet
+
+docs-serve: ## show the documentation while writing it
+	@tools/environment docs
+	@$(RUN)/python -m mkdocs serve
+
+bench: ## measure, in a few minutes
+	@tools/environment dev
+	@$(RUN)/python -m benchmarks
+
+bench-full: ## measure at full size
+	@tools/environment dev
+	@$(RUN)/python -m benchmarks --full
+
+COMPILE = $(RUN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --custom-compile-command "make lock" --group build
+lock: ## pin the dependencies again; LOCK_FLAGS=--upgrade for newer ones
+	@test -x $(RUN)/uv || tools/environment dev
+	@$(COMPILE) $(LOCK_FLAGS) --output-file requirements/run.txt
+	@$(COMPILE) $(LOCK_FLAGS) --constraints requirements/run.txt --group dev --output-file requirements/dev.txt
+	@$(COMPILE) $(LOCK_FLAGS) --constraints requirements/run.txt --group docs --output-file requirements/docs.txt
+
+clean: ## remove what the tools left behind
+	@rm -rf build dist site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis spark-warehouse

@@ -1,0 +1,24 @@
+"""What all tests share: markers by folder and how hypothesis behaves."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+_MARKERS_BY_FOLDER = {"spark": ("spark",), "scenarios": ("spark",), "e2e": ("spark",), "faults": ("faults", "spark")}
+_TESTS = Path(__file__).parent
+
+# Shared machines stall: how long an example takes says nothing about the code.
+settings.register_profile("house", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("house")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--connect", action="store_true", help="run the Spark tests through a local Spark Connect server")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        folder = item.path.relative_to(_TESTS).parts[0]
+        for marker in _MARKERS_BY_FOLDER.get(folder, ()):
+            item.add_marker(marker)
