@@ -1,0 +1,145 @@
+"""Period arithmetic: identifiers, children, containment, ranges."""
+
+import datetime
+import difflib
+import re
+from collections.abc import Iterator
+
+from daybook.errors import DaybookError
+from daybook.model.period import Period
+from daybook.resolve.calendars import PeriodCalendar
+from daybook.resolve.cuts import DAY
+
+_EXAMPLE_YEAR = 2026
+
+
+def period_of(identifier: str, calendar: PeriodCalendar) -> Period:
+    """The period with this identifier; a wrong one is answered with the nearest that exists."""
+    period = calendar.find(identifier)
+    if period is None:
+        raise DaybookError(
+            "RESOLVE_001", hint=_suggestion(identifier, calendar), identifier=identifier, calendar=calendar.id
+        )
+    return period
+
+
+def period_range(text: str, calendar: PeriodCalendar) -> tuple[Period, ...]:
+    """`2026-01..2026-12` as its periods in order; a single identifier is a range of one."""
+    first_text, dots, last_text = text.partition("..")
+    if not dots:
+        return (period_of(text, calendar),)
+    first, last = period_of(first_text, calendar), period_of(last_text, calendar)
+    if first.level != last.level:
+        raise DaybookError(
+            "RESOLVE_002",
+            hint="Both ends of a range are of one level, such as 2026-01..2026-12.",
+            range=text,
+            problem=f"{first.identifier} is a {first.level} and {last.identifier} a {last.level}",
+        )
+    if first.start_date > last.start_date:
+        raise DaybookError(
+            "RESOLVE_002",
+            hint=f"Write {last.identifier}..{first.identifier}.",
+            range=text,
+            problem=f"{first.identifier} comes after {last.identifier}",
+        )
+    return tuple(_walk(first, last.end_date, calendar))
+
+
+def children(period: Period, level: str, calendar: PeriodCalendar) -> tuple[Period, ...]:
+    """The periods of a finer level that make up a period, in order; of its own level, the period alone."""
+    if is_coarser(level, period.level, calendar):
+        raise DaybookError("RESOLVE_005", period=period.identifier, level=level, problem="is not made up of")
+    if level == period.level:
+        return (period,)
+    first = calendar.at(level, period.start_date)
+    parts = tuple(_walk(first, period.end_date, calendar)) if first else ()
+    if not parts or parts[0].start_date != period.start_date or parts[-1].end_date != period.end_date:
+        raise DaybookError("RESOLVE_006", period=period.identifier, level=level, calendar=calendar.id)
+    return parts
+
+
+def enclosing(period: Period, level: str, calendar: PeriodCalendar) -> Period:
+    """The period of a coarser level that a period lies in."""
+    if is_coarser(period.level, level, calendar):
+        raise DaybookError("RESOLVE_005", period=period.identifier, level=level, problem="does not lie in one")
+    outer = calendar.at(level, period.start_date)
+    if outer is None or not contains(outer, period):
+        raise DaybookError("RESOLVE_006", period=period.identifier, level=level, calendar=calendar.id)
+    return outer
+
+
+def is_coarser(level: str, than: str, calendar: PeriodCalendar) -> bool:
+    """Whether a level's periods are made up of those of another."""
+    return position(level, calendar) < position(than, calendar)
+
+
+def position(level: str, calendar: PeriodCalendar) -> int:
+    """Where a level stands from coarse to fine."""
+    if level not in calendar.levels:
+        raise DaybookError(
+            "RESOLVE_004",
+            hint=f"Its levels are {', '.join(calendar.levels)}.",
+            level=level,
+            calendar=calendar.id,
+        )
+    return calendar.levels.index(level)
+
+
+def contains(outer: Period, inner: Period) -> bool:
+    """Whether all days of one period are days of another, of whatever levels and calendars."""
+    return outer.start_date <= inner.start_date and inner.end_date <= outer.end_date
+
+
+def overlaps(one: Period, other: Period) -> bool:
+    """Whether two periods, of whatever levels and calendars, share a day."""
+    return one.start_date <= other.end_date and other.start_date <= one.end_date
+
+
+def examples(calendar: PeriodCalendar) -> tuple[str, ...]:
+    """One identifier of every level, to show what they look like."""
+    known = {period.level: period.identifier for period in reversed(tuple(calendar.of_year(_EXAMPLE_YEAR)))}
+    return tuple(known[level] for level in calendar.levels if level in known)
+
+
+def _walk(first: Period, until: datetime.date, calendar: PeriodCalendar) -> Iterator[Period]:
+    period: Period | None = first
+    while period is not None and period.start_date <= until:
+        yield period
+        period = calendar.at(period.level, period.end_date + DAY)
+
+
+def _suggestion(identifier: str, calendar: PeriodCalendar) -> str:
+    looks = examples(calendar)
+    usual = f"Identifiers of {calendar.id} look like {', '.join(looks)}." if looks else ""
+    nearest = _nearest(identifier, calendar)
+    return f"Did you mean {nearest}? {usual}".strip() if nearest else usual
+
+
+def _nearest(identifier: str, calendar: PeriodCalendar) -> str | None:
+    """The known identifier that says the same in other words, or else the one spelled most alike."""
+    years = {int(digits) for digits in re.findall(r"(?<!\d)\d{4}", identifier, re.ASCII)} or {_EXAMPLE_YEAR}
+    known = [period.identifier for year in sorted(years) for period in calendar.of_year(year)]
+    for essence in (_numbers_and_words, _letters_and_digits):
+        same = [candidate for candidate in known if essence(candidate) == essence(identifier)]
+        if same:
+            return same[0]
+    alike = [candidate for candidate in known if _shape(candidate) == _shape(identifier)]
+    if alike:
+        return max((candidate for candidate in alike if candidate <= identifier), default=min(alike))
+    close = difflib.get_close_matches(identifier, known, n=1, cutoff=0.75)
+    return close[0] if close else None
+
+
+def _numbers_and_words(text: str) -> tuple[int | str, ...]:
+    """`2026-1`, `2026/01` and `2026 - 01` are all (2026, 1)."""
+    parts = re.findall(r"\d+|[a-z]+", text.lower(), re.ASCII)
+    return tuple(int(part) if part.isdigit() else part for part in parts)
+
+
+def _letters_and_digits(text: str) -> str:
+    return "".join(re.findall(r"[a-z0-9]+", text.lower(), re.ASCII))
+
+
+def _shape(text: str) -> str:
+    return re.sub(r"\d", "9", text, flags=re.ASCII)

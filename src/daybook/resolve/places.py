@@ -1,0 +1,112 @@
+"""Where a table of a data source, or an inline path, lies: the one rule for reading and for writing."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, assert_never
+
+from daybook.errors import DaybookError, Span
+from daybook.model.dataset import FileFormat
+from daybook.model.datasource import DataSource, FolderSource, JdbcSource, PostgresqlSource, SqliteSource
+from daybook.resolve.location import Location, extension
+from daybook.resolve.paths import absolute_root, is_name, is_remote, join_inside
+
+EXTENSIONS: Mapping[str, FileFormat] = {
+    "csv": "csv",
+    "json": "json",
+    "jsonl": "json",
+    "ndjson": "json",
+    "parquet": "parquet",
+    "delta": "delta",
+}
+
+
+def table_location(
+    datasource: DataSource, table: str, schema: str | None, root: Path, *, span: Span | None = None
+) -> Location:
+    """A table by name.
+
+    In a folder it is the subfolder of that name (below one named like the schema, if there is one). CSV and JSON
+    tables may instead be one file, `orders.csv`; when neither exists yet, the table is the folder.
+    """
+    match datasource:
+        case FolderSource():
+            return _table_in_folder(datasource, table, schema, root, span)
+        case PostgresqlSource():
+            _check_name(table, span)
+            return Location(
+                "postgresql", table=table, schema=schema or datasource.options.schema_name, datasource=datasource
+            )
+        case SqliteSource():
+            _check_name(table, span)
+            if schema is not None:
+                raise DaybookError("RESOLVE_038", span=span, table=table, problem="a SQLite database has no schemas")
+            file = absolute_root(datasource.options.path, root)
+            return Location("sqlite", uri=file, table=table, datasource=datasource)
+        case JdbcSource():
+            _check_name(table, span)
+            return Location("jdbc", table=table, schema=schema, datasource=datasource)
+        case _:
+            assert_never(datasource)
+
+
+def path_location(datasource: DataSource, path: str, root: Path, *, span: Span | None = None) -> Location:
+    """A file or folder below a data source's folder, in the data source's format."""
+    if not isinstance(datasource, FolderSource):
+        raise DaybookError("RESOLVE_039", span=span, datasource=datasource.id, type=datasource.type)
+    folder = absolute_root(datasource.options.path, root)
+    uri = join_inside(folder, path, span=span)
+    return Location(datasource.type, uri=uri, datasource=datasource, root=folder, options=datasource.options.options)
+
+
+def inline_location(
+    path: str, file_format: FileFormat | None, options: Mapping[str, Any], root: Path, *, span: Span | None = None
+) -> Location:
+    """A file or folder named where it is used.
+
+    A relative path lies in the workspace; an absolute one or a URI lies where it says. The format is read off the
+    extension when left out.
+    """
+    if file_format is None:
+        file_format = EXTENSIONS.get(extension(path) or "")
+    if file_format is None:
+        hint = f"Write format, or an extension: {', '.join('.' + name for name in EXTENSIONS)}."
+        raise DaybookError("RESOLVE_037", span=span, hint=hint, path=path)
+    if path.startswith("/") or is_remote(path) or path.lower().startswith("file:"):
+        return Location(file_format, uri=_outside(path, root, span), options=options)
+    workspace = absolute_root(".", root)
+    return Location(file_format, uri=join_inside(workspace, path, span=span), root=workspace, options=options)
+
+
+def _outside(path: str, root: Path, span: Span | None) -> str:
+    """An absolute path or URI with the same care as one below a root, which here is its first part."""
+    if ".." in path.split("/"):
+        raise DaybookError("RESOLVE_035", span=span, path=path, problem="it has a part ..")
+    uri = absolute_root(path, root)
+    start = uri.find("/", uri.find("://") + 3) if is_remote(uri) else 0
+    if start < 0 or not uri[start + 1 :]:
+        raise DaybookError("RESOLVE_035", span=span, path=path, problem="it names no file or folder")
+    return join_inside(uri[:start] if start else "/", uri[start + 1 :], span=span)
+
+
+def _table_in_folder(
+    datasource: FolderSource, table: str, schema: str | None, root: Path, span: Span | None
+) -> Location:
+    for name in (table, schema):
+        if name is not None and not is_name(name):
+            problem = "it is the name of a folder here, without slashes, wildcards and escapes"
+            raise DaybookError("RESOLVE_038", span=span, table=name, problem=problem)
+    relative = table if schema is None else f"{schema}/{table}"
+    folder = path_location(datasource, relative, root, span=span)
+    if datasource.type not in ("csv", "json"):
+        return folder
+    file = path_location(datasource, f"{relative}.{datasource.type}", root, span=span)
+    if file.local_path is None or not file.local_path.is_file():
+        return folder
+    if folder.local_path is not None and folder.local_path.exists():
+        raise DaybookError("RESOLVE_034", span=span, table=table, file=file.uri, folder=folder.uri)
+    return file
+
+
+def _check_name(table: str, span: Span | None) -> None:
+    if not table or "\0" in table:
+        raise DaybookError("RESOLVE_038", span=span, table=table, problem="it is empty or has a NUL character")
