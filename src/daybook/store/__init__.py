@@ -1,0 +1,23 @@
+"""Metadata: what is defined in which versions, what ran, who owns which slice.
+
+Importing this package is cheap; the database libraries are imported when a store is opened.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from daybook.store.store import Store
+
+__all__ = ["open_store"]
+
+
+def open_store(url: str, *, root: Path, migrate: bool = False) -> "Store":
+    """The store of a workspace at `root`.
+
+    An embedded store is created and migrated as needed. A shared one is set up or migrated only with
+    `migrate`, which `daybook apply` and `daybook doctor` ask for.
+    """
+    from daybook.store.opening import open_store as opening
+
+    return opening(url, root=root, migrate=migrate)

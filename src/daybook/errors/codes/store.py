@@ -2,4 +2,186 @@
 
 from daybook.errors.codes.entry import Code, family
 
-CODES: dict[str, Code] = family()
+CODES: dict[str, Code] = family(
+    Code(
+        "STORE_001",
+        "The store address {url} is not understood: {reason}",
+        "`store` in daybook.yaml is `sqlite:///PATH`, relative to the workspace or absolute with a fourth slash, "
+        "or `postgresql://USER@HOST/DATABASE`.",
+        hint="write sqlite:///.daybook/store.db or postgresql://user@host/database",
+    ),
+    Code(
+        "STORE_002",
+        "The store address holds a password",
+        "A password in daybook.yaml would end up in git and in logs, so it is refused.",
+        hint="name it by reference: postgresql://user@host/db?credential_ref=env://NAME (or file://PATH), "
+        "or use PGPASSWORD or ~/.pgpass",
+    ),
+    Code(
+        "STORE_003",
+        "The store at {place} cannot be used: {reason}",
+        "The database behind the store cannot be reached, opened or read.",
+        hint="check that the server runs and the file is a Daybook store you may read and write",
+    ),
+    Code(
+        "STORE_004",
+        "The store at {place} has schema {found}; this Daybook needs {needed}",
+        "A shared store is brought up to date by an explicit step, because everyone who uses it must "
+        "have a Daybook that knows the new schema. An embedded store is brought up to date by itself.",
+        hint="run `daybook apply`, which sets the store up or migrates it",
+    ),
+    Code(
+        "STORE_005",
+        "The store at {place} has schema {found}, which this Daybook does not know",
+        "Somebody used the store with a newer Daybook.",
+        hint="upgrade Daybook",
+    ),
+    Code(
+        "STORE_006",
+        "The store at {place} stayed busy for {seconds} seconds",
+        "Other processes kept the store locked longer than a command waits; nothing was changed.",
+        hint="try again",
+    ),
+    Code(
+        "STORE_007",
+        "There is no {kind} {id} in the store",
+        "Nothing with that kind and id was ever applied or registered.",
+        hint="`daybook apply` puts the workspace's definitions into the store",
+    ),
+    Code(
+        "STORE_008",
+        "{kind} {id} has no version {version}; it has {versions}",
+        "Versions count from 1 without gaps; a version that was never made cannot be shown, pinned or run.",
+    ),
+    Code(
+        "STORE_009",
+        "Dataset {id} was registered by {owner}; a file cannot define it too",
+        "A dataset is either defined by a file or registered by an output. One id with two sources would change "
+        "its meaning with whoever came last.",
+        hint="give the dataset in the file, or the output's `register_as_dataset`, another id",
+    ),
+    Code(
+        "STORE_010",
+        "Dataset {id} is defined by a file; an output cannot register it",
+        "A dataset is either defined by a file or registered by an output. The data was written; only its "
+        "registration is left out.",
+        hint="choose another name for `register_as_dataset`",
+    ),
+    Code(
+        "STORE_011",
+        "More than one resolver is the default: {ids}",
+        "At most one enabled resolver may have `is_default: true`, over all workspaces that share the store.",
+        hint="keep `is_default: true` on one of them",
+    ),
+    Code(
+        "STORE_012",
+        "Project {project_id} is already being run for {period}: run {run_id} on {host}, process {pid}",
+        "One run per project and period at a time. A run whose process died is taken over at once on the same "
+        "machine, and after its lease of 30 seconds anywhere else.",
+        hint="wait for it, or `daybook cancel` it",
+    ),
+    Code(
+        "STORE_013",
+        "Run {run_id} has lost its lease; nothing more is committed for it",
+        "The run did not renew its lease in time, or another process took it over or ended it. What it wrote "
+        "before stays recorded; what it stages from now on is thrown away.",
+        hint="`daybook retry` continues the run",
+    ),
+    Code(
+        "STORE_014",
+        "There is no run {run_id}",
+        "No run with that id is in the store; `daybook gc` removes runs older than the retention.",
+        hint="`daybook runs` lists them",
+    ),
+    Code(
+        "STORE_015",
+        "Run {run_id} is {status} and cannot be {action}",
+        "Only a run that is queued or running can be cancelled, and only one that failed or was cancelled retried.",
+    ),
+    Code(
+        "STORE_016",
+        "The slice {period} of {destination} belongs to {owner}",
+        "What one operation of one project wrote for a period is replaced by that operation only. "
+        "Another project or operation writing the same slice would silently throw its rows away.",
+        hint="write to another table, or use `mode: append`",
+    ),
+    Code(
+        "STORE_017",
+        "Period {period} is {status} and cannot be {action}",
+        "A period goes from open to closed to locked and never back.",
+    ),
+    Code(
+        "STORE_018",
+        "Run {run_id} cannot be retried: run {later_run_id} of {project_id} for {period} has committed since",
+        "Continuing the older run would put its numbers over newer ones.",
+        hint="start a new run",
+    ),
+    Code(
+        "STORE_019",
+        "Project {project_id} is in conflict: {summary}",
+        "A dataset the project reads changed in a way that breaks it. The report names column, change and "
+        "operations.",
+        hint="adapt the project, or pin the version it was validated against with `dataset_version`, "
+        "then `daybook activate` it",
+    ),
+    Code(
+        "STORE_020",
+        "Project {project_id} is inactive",
+        "A deactivated project does not run.",
+        hint="`daybook activate` it",
+    ),
+    Code(
+        "STORE_021",
+        "Project {project_id} differs from its active version {version}",
+        "The file was changed since the project was activated, so a run would not do what was validated.",
+        hint="`daybook activate {project_id}`, or `daybook run --draft`",
+    ),
+    Code(
+        "STORE_022",
+        "Project {project_id} was never activated",
+        "Only an active project runs without `--draft`, and only one that was active can be deactivated.",
+        hint="`daybook activate` it first",
+    ),
+    Code(
+        "STORE_023",
+        "{kind} {id} is disabled",
+        "A disabled dataset, data source or resolver is refused for new use and at run time.",
+        hint="define it in the workspace again and `daybook apply`",
+    ),
+    Code(
+        "STORE_024",
+        "Project {project_id} pins {dataset_id} to version {pinned}; version {asked} was asked for",
+        "`activate --dataset-version` chooses the version of an input the project leaves open.",
+        hint="change `dataset_version` in the project's file instead",
+    ),
+    Code(
+        "STORE_025",
+        "{operations}: column {column} of dataset {dataset_id} {change} in version {version}",
+        "A column that an active project uses was removed, got another type, or holds fewer values than before.",
+        hint="adapt the project, or pin `dataset_version: {validated}`",
+    ),
+    Code(
+        "STORE_026",
+        "Dataset {dataset_id} version {version} adds {columns}; project {project_id} goes on without",
+        "An active project keeps reading the columns it was activated with. New columns are offered, not taken.",
+        hint="`daybook activate {project_id}` takes them in",
+    ),
+    Code(
+        "STORE_027",
+        "{kind} {id} belonged to workspace {previous}; it is now defined by {workspace}",
+        "Two workspaces share the store and define the same id; the one applied last counts.",
+        hint="use different ids unless this is the same workspace under a new name",
+    ),
+    Code(
+        "STORE_028",
+        "Project {project_id} fails validation: {count} finding(s)",
+        "The definition is stored; the project stays a draft, or goes into conflict when it was active, until "
+        "the findings are resolved.",
+        hint="`daybook validate` shows them all",
+    ),
+    Code(
+        "STORE_029",
+        "The credential of the store, {reference}, is not available: {reason}",
+        "`credential_ref` names an environment variable (env://NAME) or a file (file://PATH) that holds the password.",
+    ),
+)

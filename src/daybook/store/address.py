@@ -1,0 +1,113 @@
+"""Where a store is: what `store:` in daybook.yaml says, checked."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from daybook.errors import DaybookError
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedStore:
+    """A SQLite file of one workspace."""
+
+    path: Path
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedStore:
+    """A PostgreSQL database that a team shares; what is left out comes from libpq's own defaults."""
+
+    host: str | None
+    port: int | None
+    user: str | None
+    database: str | None
+    options: tuple[tuple[str, str], ...] = ()
+    credential_ref: str | None = None
+
+    def __str__(self) -> str:
+        user = f"{self.user}@" if self.user else ""
+        port = f":{self.port}" if self.port else ""
+        return f"postgresql://{user}{self.host or ''}{port}/{self.database or ''}"
+
+
+StoreAddress = EmbeddedStore | SharedStore
+
+
+def parse_address(url: str, root: Path) -> StoreAddress:
+    scheme, separator, _ = url.partition("://")
+    if not separator:
+        raise DaybookError("STORE_001", url=url, reason="it has no scheme")
+    match scheme:
+        case "sqlite":
+            return _embedded(url, root)
+        case "postgresql" | "postgres":
+            return _shared(url, root)
+        case _:
+            raise DaybookError("STORE_001", url=_without_password(url), reason=f"{scheme} is not a store")
+
+
+def is_present(url: str, root: Path) -> bool:
+    """Whether there is something to open: an embedded store's file, or a shared store, which is taken as given."""
+    match parse_address(url, root):
+        case EmbeddedStore(path):
+            return path.exists()
+        case SharedStore():
+            return True
+
+
+def read_credential(reference: str, root: Path) -> str:
+    """The secret a `credential_ref` of the store names."""
+    scheme, _, name = reference.partition("://")
+    if scheme == "env":
+        if (value := os.environ.get(name)) is None:
+            raise DaybookError("STORE_029", reference=reference, reason="the variable is not set")
+        return value
+    if scheme == "file":
+        try:
+            return (root / name).read_text(encoding="utf-8").rstrip("\r\n")
+        except OSError as error:
+            raise DaybookError("STORE_029", reference=reference, reason=error.strerror or str(error)) from error
+    raise DaybookError("STORE_029", reference=reference, reason="write env://NAME or file://PATH")
+
+
+def _embedded(url: str, root: Path) -> EmbeddedStore:
+    rest = url.removeprefix("sqlite://")
+    if not rest.startswith("/") or rest == "/" or "?" in rest:
+        raise DaybookError("STORE_001", url=url, reason="it names no file")
+    return EmbeddedStore(root / unquote(rest[1:]))
+
+
+def _shared(url: str, root: Path) -> SharedStore:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise DaybookError("STORE_001", url=_without_password(url), reason=str(error)) from error
+    query = parse_qsl(parts.query, keep_blank_values=True)
+    names = [name for name, _ in query]
+    if parts.password or "password" in names:
+        raise DaybookError("STORE_002")
+    if duplicates := {name for name in names if names.count(name) > 1}:
+        raise DaybookError("STORE_001", url=url, reason=f"{min(duplicates)} is given twice")
+    options = dict(query)
+    credential_ref = options.pop("credential_ref", None)
+    return SharedStore(
+        # The host of a socket folder stands in the query, as libpq has it.
+        host=options.pop("host", None) or (unquote(parts.hostname) if parts.hostname else None),
+        port=int(text) if (text := options.pop("port", None)) and text.isdigit() else port,
+        user=options.pop("user", None) or (unquote(parts.username) if parts.username else None),
+        database=options.pop("dbname", None) or unquote(parts.path.removeprefix("/")) or None,
+        options=tuple(sorted(options.items())),
+        credential_ref=credential_ref,
+    )
+
+
+def _without_password(url: str) -> str:
+    scheme, separator, rest = url.partition("://")
+    authority, slash, path = rest.partition("/")
+    return f"{scheme}{separator}{authority.rpartition('@')[2]}{slash}{path.partition('?')[0]}"

@@ -1,0 +1,87 @@
+"""The catalog of what a store holds."""
+
+from typing import Literal, cast
+
+from daybook.errors import DaybookError
+from daybook.model.calendar import Calendar
+from daybook.model.catalog import DatasetVersion, ResolverVersion
+from daybook.model.dataset import Dataset
+from daybook.model.datasource import DataSource
+from daybook.model.resolver import Resolver
+from daybook.store.definitions import Definitions
+from daybook.store.records import Kind
+from daybook.store.texts import from_text
+
+SANDBOX_PREFIX = "sandbox."
+
+
+class StoreCatalog:
+    """Reads within one transaction, so that everything planned with it sees one state of the store.
+
+    What draft runs registered in the sandbox is visible only `with_sandbox`.
+    """
+
+    def __init__(self, definitions: Definitions, *, with_sandbox: bool = False) -> None:
+        self._definitions = definitions
+        self._with_sandbox = with_sandbox
+        self._datasets: dict[tuple[str, int | None], DatasetVersion | None] = {}
+
+    def dataset(self, dataset_id: str, version: int | None = None) -> DatasetVersion | None:
+        if not self._is_visible(dataset_id):
+            return None
+        key = (dataset_id, version)
+        if key not in self._datasets:
+            self._datasets[key] = self._read_dataset(dataset_id, version)
+        return self._datasets[key]
+
+    def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
+        return self._definitions.versions("dataset", dataset_id) if self._is_visible(dataset_id) else ()
+
+    def datasource(self, datasource_id: str) -> DataSource | None:
+        return cast("DataSource | None", self._model("datasource", datasource_id))
+
+    def is_datasource_disabled(self, datasource_id: str) -> bool:
+        head = self._definitions.head("datasource", datasource_id)
+        return head is not None and head.status == "disabled"
+
+    def resolver(self, resolver_id: str) -> ResolverVersion | None:
+        head = self._definitions.head("resolver", resolver_id)
+        if head is None:
+            return None
+        return ResolverVersion(cast(Resolver, self._model("resolver", resolver_id)), head.version, head.status)
+
+    def default_resolver(self) -> ResolverVersion | None:
+        ids = self._definitions.default_resolver_ids()
+        return self.resolver(ids[0]) if ids else None
+
+    def calendar(self, calendar_id: str) -> Calendar | None:
+        head = self._definitions.head("calendar", calendar_id)
+        if head is None or head.status == "disabled":
+            return None
+        return cast(Calendar, self._model("calendar", calendar_id))
+
+    def ids(self, kind: Literal["dataset", "datasource", "resolver", "calendar"]) -> tuple[str, ...]:
+        found = self._definitions.ids(kind)
+        return tuple(item for item in found if kind != "dataset" or self._is_visible(item))
+
+    def _is_visible(self, dataset_id: str) -> bool:
+        return self._with_sandbox or not dataset_id.startswith(SANDBOX_PREFIX)
+
+    def _model(self, kind: Kind, definition_id: str) -> object | None:
+        try:
+            return self._definitions.model(kind, definition_id)
+        except DaybookError as error:
+            if error.code == "STORE_007":
+                return None
+            raise
+
+    def _read_dataset(self, dataset_id: str, version: int | None) -> DatasetVersion | None:
+        try:
+            stored = self._definitions.get("dataset", dataset_id, version)
+        except DaybookError as error:
+            if error.code in ("STORE_007", "STORE_008"):
+                return None
+            raise
+        dataset: Dataset = from_text("dataset", stored.body)
+        status: Literal["active", "disabled"] = "disabled" if stored.status == "disabled" else "active"
+        return DatasetVersion(dataset, stored.version, status, self._definitions.pin(dataset_id, stored.version))

@@ -1,0 +1,103 @@
+"""Database connections with the transactions the store relies on."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.exc import DBAPIError, OperationalError
+
+from daybook.errors import DaybookError
+from daybook.store.address import EmbeddedStore, SharedStore, StoreAddress, read_credential
+
+BUSY_SECONDS = 60
+_READ = "daybook_read"
+
+
+def connect(address: StoreAddress, root: Path) -> Engine:
+    match address:
+        case EmbeddedStore(path):
+            return _sqlite(path)
+        case SharedStore():
+            return _postgresql(address, root)
+
+
+@contextmanager
+def writing(engine: Engine, address: StoreAddress) -> Iterator[Connection]:
+    """A transaction that may write: all of it or nothing."""
+    with _explained(address), engine.connect() as connection, connection.begin():
+        yield connection
+
+
+@contextmanager
+def reading(engine: Engine, address: StoreAddress) -> Iterator[Connection]:
+    """A transaction that only reads and sees one state of the store throughout."""
+    with _explained(address), engine.connect() as connection:
+        if engine.dialect.name == "postgresql":
+            connection = connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        else:
+            connection = connection.execution_options(**{_READ: True})
+        with connection.begin():
+            yield connection
+
+
+def _sqlite(path: Path) -> Engine:
+    url = URL.create("sqlite", database=str(path))
+    engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS, "isolation_level": None})
+
+    @event.listens_for(engine, "connect")
+    def _prepare(connection: sqlite3.Connection, _record: object) -> None:
+        connection.execute("PRAGMA foreign_keys = ON")
+        # A commit that was acknowledged survives a power cut.
+        connection.execute("PRAGMA synchronous = FULL")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        # Taking the write lock first means a transaction waits at its start and never fails half way.
+        is_read = connection.get_execution_options().get(_READ, False)
+        connection.exec_driver_sql("BEGIN" if is_read else "BEGIN IMMEDIATE")
+
+    return engine
+
+
+def _postgresql(address: SharedStore, root: Path) -> Engine:
+    password = read_credential(address.credential_ref, root) if address.credential_ref else None
+    url = URL.create(
+        "postgresql+psycopg",
+        username=address.user,
+        password=password,
+        host=address.host,
+        port=address.port,
+        database=address.database,
+        query=dict(address.options),
+    )
+    return create_engine(
+        url,
+        isolation_level="READ COMMITTED",
+        pool_size=2,
+        pool_pre_ping=True,
+        connect_args={"connect_timeout": 10, "application_name": "daybook"},
+    )
+
+
+@contextmanager
+def _explained(address: StoreAddress) -> Iterator[None]:
+    """What the database says about itself, in the user's terms; mistakes in our SQL pass through."""
+    try:
+        yield
+    except OperationalError as error:
+        if "database is locked" in str(error.orig):
+            raise DaybookError("STORE_006", place=str(address), seconds=BUSY_SECONDS) from error
+        if getattr(error.orig, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR:
+            raise
+        raise DaybookError("STORE_003", place=str(address), reason=_first_line(error)) from error
+    except DBAPIError as error:
+        if isinstance(error.orig, sqlite3.DatabaseError) and "not a database" in str(error.orig):
+            raise DaybookError("STORE_003", place=str(address), reason=_first_line(error)) from error
+        raise
+
+
+def _first_line(error: DBAPIError) -> str:
+    lines = str(error.orig).strip().splitlines()
+    return lines[0] if lines else type(error.orig).__name__

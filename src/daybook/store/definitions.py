@@ -1,0 +1,290 @@
+"""Definitions and their versions."""
+
+import datetime
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Row, and_, insert, select, text, update
+
+from daybook.errors import DaybookError
+from daybook.model.catalog import DataPin, DefinitionStatus
+from daybook.model.dataset import Dataset
+from daybook.store.records import Kind, StoredDefinition
+from daybook.store.tables import DEFINITION, DEFINITION_VERSION, EXPIRED_DATA
+from daybook.store.texts import DefinitionModel, DefinitionText, from_text, to_text
+
+_LOCK = 4_021_994_218
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionHead:
+    """The present of a definition without its text."""
+
+    kind: Kind
+    id: str
+    version: int
+    status: DefinitionStatus
+    text_digest: str
+    structure_digest: str
+    workspace: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """Which output of which run registers a dataset."""
+
+    project_id: str
+    run_id: str
+    operation_seq: int
+    pin: DataPin | None = None
+
+
+class Definitions:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def lock(self) -> None:
+        """Writers of definitions queue here, so that versions stay contiguous and each sees the last one's."""
+        if self._connection.dialect.name == "postgresql":
+            self._connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+
+    def heads(self, kind: Kind | None = None) -> dict[tuple[Kind, str], DefinitionHead]:
+        query = select(
+            DEFINITION.c.kind,
+            DEFINITION.c.id,
+            DEFINITION.c.latest_version,
+            DEFINITION.c.status,
+            DEFINITION.c.text_digest,
+            DEFINITION.c.structure_digest,
+            DEFINITION.c.workspace,
+        )
+        if kind is not None:
+            query = query.where(DEFINITION.c.kind == kind)
+        return {(row.kind, row.id): DefinitionHead(*row) for row in self._connection.execute(query)}
+
+    def head(self, kind: Kind, definition_id: str) -> DefinitionHead | None:
+        row = self._head_row(kind, definition_id)
+        if row is None:
+            return None
+        return DefinitionHead(
+            kind, row.id, row.latest_version, row.status, row.text_digest, row.structure_digest, row.workspace
+        )
+
+    def get(self, kind: Kind, definition_id: str, version: int | None = None) -> StoredDefinition:
+        """That version as it was written; the latest with its present name and description."""
+        head = self._head_row(kind, definition_id)
+        if head is None:
+            raise DaybookError("STORE_007", kind=kind, id=definition_id)
+        wanted = head.latest_version if version is None else version
+        row = self._version_row(kind, definition_id, wanted)
+        if row is None:
+            known = ", ".join(str(number) for number in self.versions(kind, definition_id))
+            raise DaybookError("STORE_008", kind=kind.capitalize(), id=definition_id, version=version, versions=known)
+        is_latest = wanted == head.latest_version
+        body = head.body if is_latest else row.body
+        return StoredDefinition(
+            kind, definition_id, wanted, body, head.name, head.status, row.created_at, is_latest, head.workspace
+        )
+
+    def model(self, kind: Kind, definition_id: str, version: int | None = None) -> DefinitionModel:
+        model: DefinitionModel = from_text(kind, self.get(kind, definition_id, version).body)
+        return model
+
+    def versions(self, kind: Kind, definition_id: str) -> tuple[int, ...]:
+        query = (
+            select(DEFINITION_VERSION.c.version)
+            .where(DEFINITION_VERSION.c.kind == kind, DEFINITION_VERSION.c.id == definition_id)
+            .order_by(DEFINITION_VERSION.c.version)
+        )
+        return tuple(self._connection.execute(query).scalars())
+
+    def pin(self, dataset_id: str, version: int) -> DataPin | None:
+        row = self._version_row("dataset", dataset_id, version)
+        if row is None or row.pin_uri is None:
+            return None
+        return DataPin(row.pin_uri, row.pin_delta_version)
+
+    def is_data_expired(self, dataset_id: str, version: int) -> bool:
+        query = select(EXPIRED_DATA.c.version).where(
+            EXPIRED_DATA.c.dataset_id == dataset_id, EXPIRED_DATA.c.version == version
+        )
+        return self._connection.execute(query).first() is not None
+
+    def add(self, kind: Kind, model: DefinitionModel, *, workspace: str | None, now: datetime.datetime) -> int:
+        """The first version of something new."""
+        content = to_text(kind, model)
+        self._insert_head(kind, model, content, workspace, now)
+        self._insert_version(kind, model, content, 1, None, now)
+        return 1
+
+    def add_version(
+        self,
+        kind: Kind,
+        model: DefinitionModel,
+        *,
+        workspace: str | None,
+        now: datetime.datetime,
+        registration: Registration | None = None,
+    ) -> int:
+        """The next version of something known, which is enabled by it."""
+        identifier: str = model.id
+        head = self._head_row(kind, identifier)
+        if head is None:
+            raise DaybookError("STORE_007", kind=kind, id=identifier)
+        version: int = head.latest_version + 1
+        content = to_text(kind, model)
+        self._insert_version(kind, model, content, version, registration, now)
+        self._update_head(kind, model, content, workspace, now, latest_version=version)
+        return version
+
+    def retitle(self, kind: Kind, model: DefinitionModel, *, workspace: str | None, now: datetime.datetime) -> None:
+        """New names or descriptions on the latest version, which is enabled by it."""
+        self._update_head(kind, model, to_text(kind, model), workspace, now)
+
+    def set_status(self, kind: Kind, definition_id: str, status: DefinitionStatus, now: datetime.datetime) -> None:
+        self._connection.execute(
+            update(DEFINITION)
+            .where(DEFINITION.c.kind == kind, DEFINITION.c.id == definition_id)
+            .values(status=status, updated_at=now)
+        )
+
+    def register(self, dataset: Dataset, registration: Registration, *, now: datetime.datetime) -> int:
+        """The version under which an output's data is known; the same one when the run registers it again.
+
+        Without a pin there is nothing new to say about an unchanged schema, so it keeps its version.
+        """
+        self.lock()
+        if (again := self._registered(registration)) is not None:
+            return again
+        head = self._head_row("dataset", dataset.id)
+        if head is None:
+            content = to_text("dataset", dataset)
+            self._insert_head("dataset", dataset, content, None, now)
+            self._insert_version("dataset", dataset, content, 1, registration, now)
+            return 1
+        if head.workspace is not None:
+            raise DaybookError("STORE_010", id=dataset.id)
+        is_same = head.structure_digest == to_text("dataset", dataset).structure_digest
+        latest_pin = self.pin(dataset.id, head.latest_version)
+        if is_same and registration.pin == latest_pin and head.status == "active":
+            return int(head.latest_version)
+        return self.add_version("dataset", dataset, workspace=None, now=now, registration=registration)
+
+    def registered_by(self, dataset_id: str) -> str | None:
+        """The project whose output registered the latest version of a dataset."""
+        query = (
+            select(DEFINITION_VERSION.c.project_id)
+            .where(DEFINITION_VERSION.c.kind == "dataset", DEFINITION_VERSION.c.id == dataset_id)
+            .order_by(DEFINITION_VERSION.c.version.desc())
+            .limit(1)
+        )
+        owner: str | None = self._connection.execute(query).scalar_one_or_none()
+        return owner
+
+    def default_resolver_ids(self) -> tuple[str, ...]:
+        query = (
+            select(DEFINITION.c.id)
+            .where(DEFINITION.c.kind == "resolver", DEFINITION.c.is_default, DEFINITION.c.status == "active")
+            .order_by(DEFINITION.c.id)
+        )
+        return tuple(self._connection.execute(query).scalars())
+
+    def ids(self, kind: Kind) -> tuple[str, ...]:
+        """Those in use."""
+        query = (
+            select(DEFINITION.c.id)
+            .where(DEFINITION.c.kind == kind, DEFINITION.c.status == "active")
+            .order_by(DEFINITION.c.id)
+        )
+        return tuple(self._connection.execute(query).scalars())
+
+    def _registered(self, registration: Registration) -> int | None:
+        query = select(DEFINITION_VERSION.c.version).where(
+            DEFINITION_VERSION.c.run_id == registration.run_id,
+            DEFINITION_VERSION.c.operation_seq == registration.operation_seq,
+        )
+        version: int | None = self._connection.execute(query).scalar_one_or_none()
+        return version
+
+    def _head_row(self, kind: Kind, definition_id: str) -> Row[tuple[object, ...]] | None:
+        query = select(DEFINITION).where(DEFINITION.c.kind == kind, DEFINITION.c.id == definition_id)
+        return self._connection.execute(query).first()
+
+    def _version_row(self, kind: Kind, definition_id: str, version: int) -> Row[tuple[object, ...]] | None:
+        query = select(DEFINITION_VERSION).where(
+            and_(
+                DEFINITION_VERSION.c.kind == kind,
+                DEFINITION_VERSION.c.id == definition_id,
+                DEFINITION_VERSION.c.version == version,
+            )
+        )
+        return self._connection.execute(query).first()
+
+    def _insert_head(
+        self, kind: Kind, model: DefinitionModel, content: DefinitionText, workspace: str | None, now: datetime.datetime
+    ) -> None:
+        self._connection.execute(
+            insert(DEFINITION).values(
+                kind=kind,
+                id=model.id,
+                name=model.name,
+                body=content.body,
+                text_digest=content.text_digest,
+                structure_digest=content.structure_digest,
+                latest_version=1,
+                status="active",
+                workspace=workspace,
+                is_default=getattr(model, "is_default", False),
+                updated_at=now,
+            )
+        )
+
+    def _update_head(
+        self,
+        kind: Kind,
+        model: DefinitionModel,
+        content: DefinitionText,
+        workspace: str | None,
+        now: datetime.datetime,
+        **more: object,
+    ) -> None:
+        self._connection.execute(
+            update(DEFINITION)
+            .where(DEFINITION.c.kind == kind, DEFINITION.c.id == model.id)
+            .values(
+                name=model.name,
+                body=content.body,
+                text_digest=content.text_digest,
+                structure_digest=content.structure_digest,
+                status="active",
+                workspace=workspace,
+                is_default=getattr(model, "is_default", False),
+                updated_at=now,
+                **more,
+            )
+        )
+
+    def _insert_version(
+        self,
+        kind: Kind,
+        model: DefinitionModel,
+        content: DefinitionText,
+        version: int,
+        registration: Registration | None,
+        now: datetime.datetime,
+    ) -> None:
+        pin = registration.pin if registration else None
+        self._connection.execute(
+            insert(DEFINITION_VERSION).values(
+                kind=kind,
+                id=model.id,
+                version=version,
+                body=content.body,
+                structure_digest=content.structure_digest,
+                created_at=now,
+                project_id=registration.project_id if registration else None,
+                run_id=registration.run_id if registration else None,
+                operation_seq=registration.operation_seq if registration else None,
+                pin_uri=pin.uri if pin else None,
+                pin_delta_version=pin.delta_version if pin else None,
+            )
+        )

@@ -1,0 +1,77 @@
+"""Period statuses, which only move forward; a period is covered by what holds it."""
+
+import datetime
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, insert, select, update
+
+from daybook.errors import DaybookError
+from daybook.model.period import Period, PeriodStatus
+from daybook.store.tables import PERIOD_STATUS
+
+_ORDER: tuple[PeriodStatus, ...] = ("open", "closed", "locked")
+_ACTIONS = {"open": "opened", "closed": "closed", "locked": "locked"}
+
+
+@dataclass(frozen=True, slots=True)
+class EffectiveStatus:
+    """`because_of` is the covering period whose status counts; None when the period is open."""
+
+    status: PeriodStatus
+    because_of: str | None
+
+
+class PeriodStatuses:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def status(self, period: Period) -> EffectiveStatus:
+        """The furthest status of the period and of the periods of its calendar that contain it."""
+        query = select(PERIOD_STATUS.c.identifier, PERIOD_STATUS.c.status).where(
+            PERIOD_STATUS.c.calendar_id == period.calendar_id,
+            PERIOD_STATUS.c.start_date <= period.start_date,
+            PERIOD_STATUS.c.end_date >= period.end_date,
+        )
+        found = [(_ORDER.index(row.status), row.identifier) for row in self._connection.execute(query)]
+        # Its own status explains better than an equal one of a period around it.
+        rank, because_of = max(found, key=lambda entry: (entry[0], entry[1] == period.identifier), default=(0, None))
+        return EffectiveStatus(_ORDER[rank], because_of)
+
+    def advance(self, period: Period, status: PeriodStatus, *, now: datetime.datetime, user: str | None = None) -> bool:
+        """Close or lock a period; False when it already is."""
+        own = self._connection.execute(
+            select(PERIOD_STATUS.c.status)
+            .where(
+                PERIOD_STATUS.c.calendar_id == period.calendar_id,
+                PERIOD_STATUS.c.identifier == period.identifier,
+            )
+            .with_for_update()
+        ).scalar_one_or_none()
+        known: PeriodStatus = own or "open"
+        effective = self.status(period).status
+        if _ORDER.index(status) < _ORDER.index(effective):
+            raise DaybookError("STORE_017", period=period.identifier, status=effective, action=_ACTIONS[status])
+        if known == status:
+            return False
+        values = {
+            "level": period.level,
+            "start_date": period.start_date,
+            "end_date": period.end_date,
+            "status": status,
+            "changed_at": now,
+            "changed_by": user,
+        }
+        if own is None:
+            self._connection.execute(
+                insert(PERIOD_STATUS).values(calendar_id=period.calendar_id, identifier=period.identifier, **values)
+            )
+        else:
+            self._connection.execute(
+                update(PERIOD_STATUS)
+                .where(
+                    PERIOD_STATUS.c.calendar_id == period.calendar_id,
+                    PERIOD_STATUS.c.identifier == period.identifier,
+                )
+                .values(**values)
+            )
+        return True

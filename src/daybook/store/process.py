@@ -1,0 +1,79 @@
+"""Which process holds a lease, and whether it still lives."""
+
+import os
+import platform
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessIdentity:
+    """A process that cannot be mistaken for another: a pid is reused, its start time is not.
+
+    `host_id` is the same for processes that can see each other's pids: one boot of one machine, one
+    pid namespace.
+    """
+
+    host: str
+    host_id: str
+    pid: int
+    started: str
+
+
+def current_process() -> ProcessIdentity:
+    pid = os.getpid()
+    return ProcessIdentity(platform.node(), _host_id(), pid, start_time(pid) or "")
+
+
+def is_surely_dead(process: ProcessIdentity) -> bool:
+    """True only when this machine would see the process and does not; from elsewhere nothing can be said."""
+    if process.host_id != _host_id():
+        return False
+    return start_time(process.pid) != process.started
+
+
+def start_time(pid: int) -> str | None:
+    """When a process started, in the system's own words; None when there is none."""
+    if Path("/proc/self/stat").exists():
+        return _proc_start_time(pid)
+    asked = subprocess.run(
+        ["ps", "-o", "stat=,lstart=", "-p", str(pid)], capture_output=True, text=True, check=False, timeout=10
+    )
+    answer = asked.stdout.strip()
+    state, _, started = answer.partition(" ")
+    return None if not answer or state.startswith("Z") else started.strip()
+
+
+def _proc_start_time(pid: int) -> str | None:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    # The command name may hold spaces and parentheses; the fields after its last one are fixed.
+    fields = stat.rpartition(")")[2].split()
+    state, started = fields[0], fields[19]
+    return None if state in "ZX" else started
+
+
+def _host_id() -> str:
+    boot = _read("/proc/sys/kernel/random/boot_id") or _boot_time()
+    try:
+        namespace = str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        namespace = ""
+    return f"{platform.node()}/{boot}/{namespace}"
+
+
+def _boot_time() -> str:
+    if platform.system() != "Darwin":
+        return ""
+    asked = subprocess.run(["sysctl", "-n", "kern.boottime"], capture_output=True, text=True, check=False, timeout=10)
+    return asked.stdout.strip()
+
+
+def _read(path: str) -> str | None:
+    try:
+        return Path(path).read_text(encoding="ascii").strip()
+    except OSError:
+        return None

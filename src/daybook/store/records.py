@@ -1,0 +1,187 @@
+"""What the store knows, as data."""
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from daybook.store.process import ProcessIdentity
+
+Kind = Literal["dataset", "datasource", "resolver", "calendar", "project"]
+KINDS: tuple[Kind, ...] = ("dataset", "datasource", "resolver", "calendar", "project")
+
+ProjectStatus = Literal["draft", "active", "inactive", "conflict"]
+RunStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
+FinalStatus = Literal["completed", "failed", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True)
+class NewRun:
+    """What a run is at creation; `snapshot` is JSON text and is kept byte for byte."""
+
+    id: str
+    project_id: str
+    project_version: int
+    period: str
+    snapshot: str
+    calendar_id: str = "gregorian"
+    as_of: datetime.date | None = None
+    is_draft: bool = False
+    is_sandboxed: bool = False
+    user: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to work on a run; whoever holds a lower token than the run's has lost it."""
+
+    run_id: str
+    project_id: str
+    period: str
+    token: int
+    expires_at: datetime.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    lease: Lease
+    is_cancel_requested: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """`error` is the JSON object the run ended with."""
+
+    id: str
+    project_id: str
+    project_version: int
+    calendar_id: str
+    period: str
+    as_of: datetime.date | None
+    status: RunStatus
+    is_draft: bool
+    is_sandboxed: bool
+    user: str | None
+    created_at: datetime.datetime
+    started_at: datetime.datetime | None
+    finished_at: datetime.datetime | None
+    attempt: int
+    last_completed_operation: int | None
+    error: Mapping[str, Any] | None
+    cancel_requested_at: datetime.datetime | None
+    token: int
+    lease_expires_at: datetime.datetime | None
+    process: ProcessIdentity
+
+    @property
+    def is_active(self) -> bool:
+        return self.status in ("queued", "running")
+
+
+@dataclass(frozen=True, slots=True)
+class OperationResult:
+    """Counts of one operation of a run; None where an operation has no such count."""
+
+    seq: int
+    operation_id: str
+    type: str
+    rows_picked: int | None = None
+    rows_added: int | None = None
+    rows_deleted: int | None = None
+    rows_written: int | None = None
+    duration_ms: int | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class OutputCommit:
+    """One output made visible; recorded once per run and operation."""
+
+    operation_seq: int
+    operation_id: str
+    destination: str
+    mode: str
+    delta_version: int | None = None
+    rows: int | None = None
+    fingerprint: str | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCommit:
+    run_id: str
+    commit: OutputCommit
+    token: int
+    committed_at: datetime.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """What one operation of one project wrote into a destination for one period."""
+
+    destination: str
+    period: str
+    project_id: str
+    operation_id: str
+    run_id: str
+    rows: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilter:
+    project_id: str | None = None
+    period: str | None = None
+    status: RunStatus | None = None
+    since: datetime.datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    """Newest first; `next_page` continues after the last run, None at the end."""
+
+    runs: tuple[RunRecord, ...]
+    next_page: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDefinition:
+    """One version of a definition; `body` is canonical JSON."""
+
+    kind: Kind
+    id: str
+    version: int
+    body: str
+    name: str
+    status: str
+    created_at: datetime.datetime
+    is_latest: bool
+    workspace: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnUsage:
+    """One operation of a project version uses a column of a dataset."""
+
+    operation_seq: int
+    dataset_id: str
+    column: str
+    is_pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectInput:
+    """A dataset version a project was validated against; unpinned ones go on following the latest."""
+
+    dataset_id: str
+    version: int
+    is_pinned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectState:
+    project_id: str
+    status: ProjectStatus
+    latest_version: int
+    active_version: int | None
+    conflict: Mapping[str, Any] | None
+    warnings: tuple[str, ...]

@@ -1,0 +1,85 @@
+"""What `daybook gc` may remove."""
+
+import datetime
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, delete, exists, insert, select
+
+from daybook.model.catalog import DataPin
+from daybook.store.records import RunRecord
+from daybook.store.run_rows import ACTIVE, to_record
+from daybook.store.tables import DEFINITION_VERSION, EXPIRED_DATA, PROJECT_INPUT, PROJECT_STATE, RUN, SLICE
+
+
+@dataclass(frozen=True, slots=True)
+class ExpiredVersion:
+    dataset_id: str
+    version: int
+    pin: DataPin
+
+
+class Retention:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def expired_runs(self, before: datetime.datetime) -> tuple[RunRecord, ...]:
+        """Runs that ended before a time and wrote no slice that is still in place."""
+        query = (
+            select(RUN)
+            .where(
+                RUN.c.status.not_in(ACTIVE),
+                RUN.c.finished_at < before,
+                ~exists(select(SLICE.c.run_id).where(SLICE.c.run_id == RUN.c.id)),
+            )
+            .order_by(RUN.c.created_at)
+        )
+        return tuple(to_record(row) for row in self._connection.execute(query))
+
+    def forget_runs(self, run_ids: Iterable[str]) -> None:
+        """Remove runs with their snapshots, results and commits."""
+        for run_id in run_ids:
+            self._connection.execute(delete(RUN).where(RUN.c.id == run_id, RUN.c.status.not_in(ACTIVE)))
+
+    def expired_versions(self, keep: int) -> tuple[ExpiredVersion, ...]:
+        """Pinned data of registered versions beyond the newest `keep` that no project is pinned to."""
+        newer = DEFINITION_VERSION.alias("newer")
+        version = DEFINITION_VERSION
+        query = (
+            select(version.c.id, version.c.version, version.c.pin_uri, version.c.pin_delta_version)
+            .where(
+                version.c.kind == "dataset",
+                version.c.pin_uri.is_not(None),
+                ~exists(
+                    select(EXPIRED_DATA.c.version).where(
+                        EXPIRED_DATA.c.dataset_id == version.c.id, EXPIRED_DATA.c.version == version.c.version
+                    )
+                ),
+                exists(
+                    select(newer.c.version).where(
+                        newer.c.kind == "dataset",
+                        newer.c.id == version.c.id,
+                        newer.c.version == version.c.version + keep,
+                    )
+                ),
+                ~exists(
+                    select(PROJECT_INPUT.c.project_id)
+                    .join(PROJECT_STATE, PROJECT_STATE.c.project_id == PROJECT_INPUT.c.project_id)
+                    .where(
+                        PROJECT_INPUT.c.dataset_id == version.c.id,
+                        PROJECT_INPUT.c.dataset_version == version.c.version,
+                        PROJECT_INPUT.c.is_pinned,
+                    )
+                ),
+            )
+            .order_by(version.c.id, version.c.version)
+        )
+        return tuple(
+            ExpiredVersion(row.id, row.version, DataPin(row.pin_uri, row.pin_delta_version))
+            for row in self._connection.execute(query)
+        )
+
+    def mark_expired(self, expired: Iterable[ExpiredVersion], *, now: datetime.datetime) -> None:
+        rows = [{"dataset_id": item.dataset_id, "version": item.version, "expired_at": now} for item in expired]
+        if rows:
+            self._connection.execute(insert(EXPIRED_DATA), rows)

@@ -1,0 +1,72 @@
+"""Slices: who wrote what a table holds for a period."""
+
+import datetime
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from daybook.errors import DaybookError
+from daybook.store.records import Slice
+from daybook.store.tables import SLICE
+
+
+class Slices:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def owner(self, destination: str, period: str) -> Slice | None:
+        query = select(SLICE).where(SLICE.c.destination == destination, SLICE.c.period == period).with_for_update()
+        row = self._connection.execute(query).first()
+        if row is None:
+            return None
+        return Slice(row.destination, row.period, row.project_id, row.operation_id, row.run_id, row.rows)
+
+    def require_free(self, destination: str, period: str, *, project_id: str, operation_id: str) -> Slice | None:
+        """The slice as it is when this owner may replace it; anybody else's is an error."""
+        known = self.owner(destination, period)
+        if known is not None and (known.project_id, known.operation_id) != (project_id, operation_id):
+            owner = f"operation {known.operation_id} of project {known.project_id}"
+            raise DaybookError("STORE_016", destination=destination, period=period, owner=owner)
+        return known
+
+    def take(
+        self,
+        destination: str,
+        period: str,
+        *,
+        project_id: str,
+        operation_id: str,
+        run_id: str,
+        rows: int | None,
+        now: datetime.datetime,
+    ) -> None:
+        """Note what was written; another owner's slice is an error."""
+        known = self.require_free(destination, period, project_id=project_id, operation_id=operation_id)
+        if known is None:
+            self._connection.execute(
+                insert(SLICE).values(
+                    destination=destination,
+                    period=period,
+                    project_id=project_id,
+                    operation_id=operation_id,
+                    run_id=run_id,
+                    rows=rows,
+                    written_at=now,
+                )
+            )
+        else:
+            self._connection.execute(
+                update(SLICE)
+                .where(SLICE.c.destination == destination, SLICE.c.period == period)
+                .values(run_id=run_id, rows=rows, written_at=now)
+            )
+
+    def of(self, destination: str) -> tuple[Slice, ...]:
+        query = select(SLICE).where(SLICE.c.destination == destination).order_by(SLICE.c.period)
+        return tuple(
+            Slice(row.destination, row.period, row.project_id, row.operation_id, row.run_id, row.rows)
+            for row in self._connection.execute(query)
+        )
+
+    def forget(self, destination: str) -> None:
+        """After a table was replaced as a whole, nobody's slice is left in it."""
+        self._connection.execute(delete(SLICE).where(SLICE.c.destination == destination))

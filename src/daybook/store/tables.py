@@ -1,0 +1,280 @@
+"""The tables of the store, the same on SQLite and PostgreSQL."""
+
+import datetime
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Date,
+    DateTime,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    Text,
+    text,
+)
+from sqlalchemy.engine import Dialect
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+
+class UtcTimestamp(TypeDecorator[datetime.datetime]):
+    """An aware UTC time: `timestamptz` on PostgreSQL, sortable text on SQLite."""
+
+    impl = DateTime
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[datetime.datetime] | TypeEngine[str]:
+        if dialect.name == "sqlite":
+            return dialect.type_descriptor(String(32))
+        return dialect.type_descriptor(DateTime(timezone=True))
+
+    def process_bind_param(self, value: datetime.datetime | None, dialect: Dialect) -> object:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("times in the store carry a time zone")
+        utc = value.astimezone(datetime.UTC)
+        return utc.isoformat(timespec="microseconds") if dialect.name == "sqlite" else utc
+
+    def process_result_value(self, value: object, dialect: Dialect) -> datetime.datetime | None:
+        match value:
+            case None:
+                return None
+            case datetime.datetime():
+                return value.astimezone(datetime.UTC)
+            case str():
+                return datetime.datetime.fromisoformat(value)
+            case _:
+                raise TypeError(f"not a time: {value!r}")
+
+
+METADATA = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(referred_table_name)s",
+    }
+)
+
+# One row per definition: what is current. `body` is the latest text with its present names and descriptions,
+# which may change without a version.
+DEFINITION = Table(
+    "definition",
+    METADATA,
+    Column("kind", String(16), nullable=False),
+    Column("id", String(128), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("text_digest", String(64), nullable=False),
+    Column("structure_digest", String(64), nullable=False),
+    Column("latest_version", Integer, nullable=False),
+    Column("status", String(16), nullable=False),
+    # The workspace whose file defines it; NULL for what an output registered.
+    Column("workspace", Text),
+    # Resolvers: takes part when nothing else says where data is.
+    Column("is_default", Boolean, nullable=False, server_default=text("false")),
+    Column("updated_at", UtcTimestamp, nullable=False),
+    PrimaryKeyConstraint("kind", "id"),
+)
+
+DEFINITION_VERSION = Table(
+    "definition_version",
+    METADATA,
+    Column("kind", String(16), nullable=False),
+    Column("id", String(128), nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("structure_digest", String(64), nullable=False),
+    Column("created_at", UtcTimestamp, nullable=False),
+    # Registered datasets: who wrote the data, and the data the version stays readable as.
+    Column("project_id", String(128)),
+    Column("run_id", String(64)),
+    Column("operation_seq", Integer),
+    Column("pin_uri", Text),
+    Column("pin_delta_version", BigInteger),
+    PrimaryKeyConstraint("kind", "id", "version"),
+    ForeignKeyConstraint(["kind", "id"], ["definition.kind", "definition.id"]),
+    Index("uq_definition_version_registration", "run_id", "operation_seq", unique=True),
+)
+
+# Kept apart from the version, which never changes: gc says so when the data of a registered version is gone.
+EXPIRED_DATA = Table(
+    "expired_data",
+    METADATA,
+    Column("dataset_id", String(128), nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("expired_at", UtcTimestamp, nullable=False),
+    PrimaryKeyConstraint("dataset_id", "version"),
+)
+
+PROJECT_STATE = Table(
+    "project_state",
+    METADATA,
+    Column("project_id", String(128), nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("active_version", Integer),
+    Column("conflict", Text),
+    Column("warnings", Text),
+    Column("updated_at", UtcTimestamp, nullable=False),
+    PrimaryKeyConstraint("project_id"),
+    Index("ix_project_state_status", "status"),
+)
+
+# What an activation was validated against: one row per dataset that a version of a project reads.
+PROJECT_INPUT = Table(
+    "project_input",
+    METADATA,
+    Column("project_id", String(128), nullable=False),
+    Column("project_version", Integer, nullable=False),
+    Column("dataset_id", String(128), nullable=False),
+    Column("dataset_version", Integer, nullable=False),
+    # Pinned: read in exactly this version. Otherwise the version validated against; the latest is read.
+    Column("is_pinned", Boolean, nullable=False),
+    PrimaryKeyConstraint("project_id", "project_version", "dataset_id", "dataset_version", "is_pinned"),
+    Index("ix_project_input_dataset_id", "dataset_id"),
+)
+
+COLUMN_USE = Table(
+    "column_use",
+    METADATA,
+    Column("project_id", String(128), nullable=False),
+    Column("project_version", Integer, nullable=False),
+    Column("operation_seq", Integer, nullable=False),
+    Column("dataset_id", String(128), nullable=False),
+    Column("column_name", Text, nullable=False),
+    # Whether any reference it is used through follows the latest version.
+    Column("is_pinned", Boolean, nullable=False),
+    PrimaryKeyConstraint("project_id", "project_version", "operation_seq", "dataset_id", "column_name", "is_pinned"),
+    Index("ix_column_use_dataset_id", "dataset_id"),
+)
+
+RUN = Table(
+    "run",
+    METADATA,
+    Column("id", String(64), nullable=False),
+    Column("project_id", String(128), nullable=False),
+    Column("project_version", Integer, nullable=False),
+    Column("calendar_id", String(128), nullable=False),
+    Column("period", Text, nullable=False),
+    Column("as_of", Date),
+    Column("status", String(16), nullable=False),
+    Column("is_draft", Boolean, nullable=False),
+    Column("is_sandboxed", Boolean, nullable=False),
+    Column("user_name", Text),
+    Column("created_at", UtcTimestamp, nullable=False),
+    Column("started_at", UtcTimestamp),
+    Column("finished_at", UtcTimestamp),
+    Column("attempt", Integer, nullable=False),
+    Column("last_completed_operation", Integer),
+    Column("error", Text),
+    Column("cancel_requested_at", UtcTimestamp),
+    # The lease: which process holds the run until when. The token only grows per project and period.
+    Column("token", BigInteger, nullable=False),
+    Column("lease_expires_at", UtcTimestamp),
+    Column("host_name", Text, nullable=False),
+    Column("host_id", Text, nullable=False),
+    Column("pid", BigInteger, nullable=False),
+    Column("process_started", Text, nullable=False),
+    PrimaryKeyConstraint("id"),
+    Index("ix_run_created_at_id", "created_at", "id"),
+    Index("ix_run_project_id_created_at_id", "project_id", "created_at", "id"),
+    Index("ix_run_status_created_at_id", "status", "created_at", "id"),
+    Index("ix_run_project_id_period", "project_id", "period"),
+    Index(
+        "uq_run_active",
+        "project_id",
+        "period",
+        unique=True,
+        sqlite_where=text("status IN ('queued', 'running')"),
+        postgresql_where=text("status IN ('queued', 'running')"),
+    ),
+)
+
+# Apart from the run, so that listing runs does not drag their texts along.
+RUN_SNAPSHOT = Table(
+    "run_snapshot",
+    METADATA,
+    Column("run_id", String(64), nullable=False),
+    Column("body", Text, nullable=False),
+    PrimaryKeyConstraint("run_id"),
+    ForeignKeyConstraint(["run_id"], ["run.id"], ondelete="CASCADE"),
+)
+
+RUN_OPERATION = Table(
+    "run_operation",
+    METADATA,
+    Column("run_id", String(64), nullable=False),
+    Column("operation_seq", Integer, nullable=False),
+    Column("operation_id", String(128), nullable=False),
+    Column("type", String(16), nullable=False),
+    Column("rows_picked", BigInteger),
+    Column("rows_added", BigInteger),
+    Column("rows_deleted", BigInteger),
+    Column("rows_written", BigInteger),
+    Column("duration_ms", BigInteger),
+    Column("details", Text, nullable=False),
+    PrimaryKeyConstraint("run_id", "operation_seq"),
+    ForeignKeyConstraint(["run_id"], ["run.id"], ondelete="CASCADE"),
+)
+
+OUTPUT_COMMIT = Table(
+    "output_commit",
+    METADATA,
+    Column("run_id", String(64), nullable=False),
+    Column("operation_seq", Integer, nullable=False),
+    Column("operation_id", String(128), nullable=False),
+    Column("destination", Text, nullable=False),
+    Column("mode", String(16), nullable=False),
+    Column("delta_version", BigInteger),
+    Column("rows", BigInteger),
+    Column("fingerprint", Text),
+    Column("details", Text, nullable=False),
+    Column("token", BigInteger, nullable=False),
+    Column("committed_at", UtcTimestamp, nullable=False),
+    PrimaryKeyConstraint("run_id", "operation_seq"),
+    ForeignKeyConstraint(["run_id"], ["run.id"], ondelete="CASCADE"),
+)
+
+# The last fencing token given out per project and period; its row is also what starters queue on.
+FENCE = Table(
+    "fence",
+    METADATA,
+    Column("project_id", String(128), nullable=False),
+    Column("period", Text, nullable=False),
+    Column("token", BigInteger, nullable=False),
+    PrimaryKeyConstraint("project_id", "period"),
+)
+
+SLICE = Table(
+    "slice",
+    METADATA,
+    Column("destination", Text, nullable=False),
+    Column("period", Text, nullable=False),
+    Column("project_id", String(128), nullable=False),
+    Column("operation_id", String(128), nullable=False),
+    Column("run_id", String(64), nullable=False),
+    Column("rows", BigInteger),
+    Column("written_at", UtcTimestamp, nullable=False),
+    PrimaryKeyConstraint("destination", "period"),
+    Index("ix_slice_run_id", "run_id"),
+)
+
+PERIOD_STATUS = Table(
+    "period_status",
+    METADATA,
+    Column("calendar_id", String(128), nullable=False),
+    Column("identifier", String(128), nullable=False),
+    Column("level", Text, nullable=False),
+    Column("start_date", Date, nullable=False),
+    Column("end_date", Date, nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("changed_at", UtcTimestamp, nullable=False),
+    Column("changed_by", Text),
+    PrimaryKeyConstraint("calendar_id", "identifier"),
+)

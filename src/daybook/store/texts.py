@@ -1,0 +1,89 @@
+"""Definitions as the store keeps them: canonical JSON, and digests that tell what changed."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeAlias
+
+from pydantic import TypeAdapter
+
+from daybook.model.calendar import Calendar
+from daybook.model.dataset import Dataset
+from daybook.model.datasource import DataSource
+from daybook.model.project import Project
+from daybook.model.resolver import Resolver
+from daybook.store.records import Kind
+
+DefinitionModel: TypeAlias = Dataset | DataSource | Resolver | Calendar | Project
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionText:
+    """`structure_digest` leaves out what is only said about a definition: names and descriptions."""
+
+    body: str
+    text_digest: str
+    structure_digest: str
+
+
+def to_text(kind: Kind, model: DefinitionModel) -> DefinitionText:
+    # Defaults are left out, so that a field added to the model later is no change to what exists.
+    content = model.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    body = _json(content)
+    return DefinitionText(body, _digest(body), _digest(_json(structure(kind, content))))
+
+
+def from_text(kind: Kind, body: str) -> Any:
+    return _adapter(kind).validate_json(body)
+
+
+def structure(kind: Kind, content: dict[str, Any]) -> dict[str, Any]:
+    """What makes a version when it changes."""
+    bare: dict[str, Any] = _without_descriptions({key: value for key, value in content.items() if key != "name"})
+    if kind == "project":
+        bare["operations"] = [
+            {key: value for key, value in operation.items() if key != "name"} for operation in bare["operations"]
+        ]
+    return bare
+
+
+# Free-form maps of the user, in which `description` is a value like any other.
+_OPAQUE = frozenset({"options", "selectors", "params", "headers", "resolver_overrides"})
+
+
+def _without_descriptions(value: Any) -> Any:
+    match value:
+        case dict():
+            return {
+                key: item if key in _OPAQUE else _without_descriptions(item)
+                for key, item in value.items()
+                if key != "description"
+            }
+        case list():
+            return [_without_descriptions(item) for item in value]
+        case _:
+            return value
+
+
+def _json(content: Any) -> str:
+    return json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+@cache
+def _adapter(kind: Kind) -> TypeAdapter[Any]:
+    match kind:
+        case "dataset":
+            return TypeAdapter(Dataset)
+        case "datasource":
+            return TypeAdapter(DataSource)
+        case "resolver":
+            return TypeAdapter(Resolver)
+        case "calendar":
+            return TypeAdapter(Calendar)
+        case "project":
+            return TypeAdapter(Project)
