@@ -1,0 +1,191 @@
+"""The functions of the language: what each gives for which arguments."""
+
+import datetime
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+from daybook.model.types import (
+    BOOLEAN,
+    DATE,
+    FLOAT,
+    INTEGER,
+    MAX_DIGITS,
+    STRING,
+    ColumnType,
+    DecimalType,
+)
+from tests.reference import dates, numbers, texts
+from tests.reference.numbers import ValueFailureError, arithmetic_type, as_type, calculate
+from tests.reference.tree import Expression, Row, Value, comparable, compare, conjunction, disjunction, negate
+from tests.reference.widening import common_type, widen
+
+Arguments = Sequence[Expression]
+TypeRule = Callable[[Arguments], ColumnType]
+
+
+@dataclass(frozen=True)
+class Function:
+    """`evaluate` gets the values and the call's type, and no NULLs unless it is `lenient`."""
+
+    type_rule: TypeRule
+    evaluate: Callable[[Sequence[Any], ColumnType], Value]
+    lenient: bool = False
+
+
+@dataclass(frozen=True)
+class Call(Expression):
+    name: str
+    arguments: tuple[Expression, ...]
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return self.arguments
+
+    @property
+    def function(self) -> Function:
+        return FUNCTIONS[self.name.upper()]
+
+    @cached_property
+    def type(self) -> ColumnType:
+        return self.function.type_rule(self.arguments)
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(map(str, self.arguments))})"
+
+    def value(self, row: Row) -> Value:
+        match self.name.upper():
+            case "IF":
+                return widen(self.arguments[1 if self.arguments[0].value(row) else 2].value(row), self.type)
+            case "COALESCE":
+                for argument in self.arguments:
+                    if (value := argument.value(row)) is not None:
+                        return widen(value, self.type)
+                return None
+        values = [argument.value(row) for argument in self.arguments]
+        if not self.function.lenient and None in values:
+            return None
+        return self.function.evaluate(values, self.type)
+
+
+def always(type_: ColumnType) -> TypeRule:
+    return lambda arguments: type_
+
+
+def first(arguments: Arguments) -> ColumnType:
+    return arguments[0].type
+
+
+def common(arguments: Arguments) -> ColumnType:
+    return common_type(*((argument.type, argument.digits) for argument in arguments))
+
+
+def branches(arguments: Arguments) -> ColumnType:
+    return common(arguments[1:])
+
+
+def remainder(arguments: Arguments) -> ColumnType:
+    left, right = arguments
+    return arithmetic_type("%", left.type, right.type, (left.digits, right.digits))
+
+
+def rounded(arguments: Arguments) -> ColumnType:
+    type_ = arguments[0].type
+    if not isinstance(type_, DecimalType):
+        return type_
+    places = arguments[1].value({}) if len(arguments) > 1 else 0
+    scale = min(max(places, 0), type_.scale)
+    whole = type_.precision - type_.scale + 1
+    return DecimalType(min(MAX_DIGITS, max(whole, 1 - places) + scale), scale)
+
+
+def whole(arguments: Arguments) -> ColumnType:
+    type_ = arguments[0].type
+    if not isinstance(type_, DecimalType):
+        return type_
+    return DecimalType(min(MAX_DIGITS, type_.precision - type_.scale + 1), 0)
+
+
+def _round(values: Sequence[Any], type_: ColumnType) -> Value:
+    places = values[1] if len(values) > 1 else 0
+    value = values[0]
+    exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    return as_type(numbers.round_to(exact, places), type_)
+
+
+def _power(values: Sequence[Any], type_: ColumnType) -> Value:
+    base, exponent = map(float, values)
+    return base**exponent
+
+
+def _to_number(values: Sequence[Any], type_: ColumnType) -> Value:
+    try:
+        return as_type(Decimal(values[0].strip(" ")), type_)
+    except ArithmeticError as error:
+        raise ValueFailureError(values[0]) from error
+
+
+def _to_string(values: Sequence[Any], type_: ColumnType) -> Value:
+    match values[0]:
+        case bool(value):
+            return str(value).lower()
+        case datetime.datetime() as value:
+            written = value.strftime("%Y-%m-%d %H:%M:%S.%f")
+            return written.rstrip("0").rstrip(".")
+        case Decimal() as value:
+            return f"{value:f}"
+        case value:
+            return str(value)
+
+
+def _nullif(values: Sequence[Any], type_: ColumnType) -> Value:
+    return None if compare("=", *values) else values[0]
+
+
+def _sign(values: Sequence[Any], type_: ColumnType) -> Value:
+    return as_type((values[0] > 0) - (values[0] < 0), type_)
+
+
+def spread(function: Callable[..., Value]) -> Callable[[Sequence[Any], ColumnType], Value]:
+    """For a function that does not need to know the type."""
+    return lambda values, type_: function(*values)
+
+
+FUNCTIONS: dict[str, Function] = {
+    "IF": Function(branches, lambda values, type_: None, lenient=True),
+    "COALESCE": Function(common, lambda values, type_: None, lenient=True),
+    "AND": Function(always(BOOLEAN), lambda values, type_: conjunction(list(values)), lenient=True),
+    "OR": Function(always(BOOLEAN), lambda values, type_: disjunction(list(values)), lenient=True),
+    "NOT": Function(always(BOOLEAN), spread(negate)),
+    "ISNULL": Function(always(BOOLEAN), lambda values, type_: values[0] is None, lenient=True),
+    "NULLIF": Function(first, _nullif, lenient=True),
+    "ABS": Function(first, lambda values, type_: as_type(abs(values[0]), type_)),
+    "ROUND": Function(rounded, _round),
+    "FLOOR": Function(whole, lambda values, type_: as_type(numbers.floor(Decimal(values[0])), type_)),
+    "CEIL": Function(whole, lambda values, type_: as_type(numbers.ceiling(Decimal(values[0])), type_)),
+    "MOD": Function(remainder, lambda values, type_: calculate("%", values[0], values[1], type_)),
+    "MIN": Function(common, lambda values, type_: widen(min(values, key=comparable), type_)),
+    "MAX": Function(common, lambda values, type_: widen(max(values, key=comparable), type_)),
+    "POWER": Function(always(FLOAT), _power),
+    "SIGN": Function(always(INTEGER), _sign),
+    "CONCAT": Function(always(STRING), lambda values, type_: "".join(values)),
+    "LEN": Function(always(INTEGER), spread(len)),
+    "CONTAINS": Function(always(BOOLEAN), lambda values, type_: values[1] in values[0]),
+    "STARTS_WITH": Function(always(BOOLEAN), spread(str.startswith)),
+    "ENDS_WITH": Function(always(BOOLEAN), spread(str.endswith)),
+    "DATE": Function(always(DATE), spread(dates.date_of)),
+    "YEAR": Function(always(INTEGER), lambda values, type_: values[0].year),
+    "QUARTER": Function(always(INTEGER), spread(dates.quarter)),
+    "MONTH": Function(always(INTEGER), lambda values, type_: values[0].month),
+    "DAY": Function(always(INTEGER), lambda values, type_: values[0].day),
+    "DATEDIFF": Function(always(INTEGER), spread(dates.days_between)),
+    "DATEADD": Function(always(DATE), spread(dates.add_days)),
+    "ADD_MONTHS": Function(always(DATE), spread(dates.add_months)),
+    "EOMONTH": Function(always(DATE), spread(dates.end_of_month)),
+    "TO_STRING": Function(always(STRING), _to_string),
+    "TO_NUMBER": Function(always(DecimalType()), _to_number),
+    "TO_DATE": Function(always(DATE), spread(dates.parse_date)),
+    **{name: Function(always(STRING), spread(function)) for name, function in texts.TEXT_FUNCTIONS.items()},
+}

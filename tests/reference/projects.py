@@ -1,0 +1,383 @@
+"""Random projects with their data, by seed; nearly all of them run through."""
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import cached_property
+from random import Random
+from typing import Any
+
+from daybook.model.types import BOOLEAN, DATE, INTEGER, STRING, TIMESTAMP, ColumnType, DecimalType
+from tests.reference import literals
+from tests.reference.functions import Call
+from tests.reference.generate import ExpressionGenerator, is_exact
+from tests.reference.grouping import Aggregate
+from tests.reference.operations import (
+    Append,
+    Delete,
+    Join,
+    Operation,
+    Output,
+    Record,
+    Run,
+    Summarise,
+    Table,
+    Update,
+    WorkingDataset,
+)
+from tests.reference.retype import created_types, retyped, targets
+from tests.reference.tree import Arithmetic, Between, Column, Comparison, Expression, Logic, Row, Value
+
+PERIODS = ("2025-12", "2026-01", "2026-02")
+RUN = Run("2026-01", datetime.date(2026, 1, 1), datetime.datetime(2026, 2, 3, 4, 5, 6, 789, tzinfo=datetime.UTC))
+KINDS: Mapping[str, ColumnType] = {
+    "code": STRING,
+    "region": STRING,
+    "quantity": INTEGER,
+    "amount": DecimalType(12, 2),
+    "net amount": DecimalType(14, 4),
+    "rate": DecimalType(5, 3),
+    "flag": BOOLEAN,
+    "day": DATE,
+    "seen_at": TIMESTAMP,
+    "Größe": INTEGER,
+}
+NEW_COLUMNS: Mapping[str, ColumnType] = {
+    "total": DecimalType(),
+    "score": DecimalType(),
+    "entries": INTEGER,
+    "tag": STRING,
+    "is_late": BOOLEAN,
+    "due": DATE,
+}
+
+
+@dataclass(frozen=True)
+class Named(Expression):
+    """A reference to a named selector."""
+
+    name: str
+    selector: Expression
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return (self.selector,)
+
+    @property
+    def type(self) -> ColumnType:
+        return BOOLEAN
+
+    def __str__(self) -> str:
+        return f"{{{{{self.name}}}}}"
+
+    def value(self, row: Row) -> Value:
+        return self.selector.value(row)
+
+
+@dataclass(frozen=True)
+class GeneratedProject:
+    seed: int
+    input: Table
+    others: Sequence[Table]
+    selectors: Mapping[str, Expression]
+    operations: Sequence[Operation]
+    run: Run = RUN
+
+    @cached_property
+    def types(self) -> dict[str, ColumnType]:
+        return created_types(self.operations, self.input.columns)
+
+    def expected(self) -> dict[int, list[Record]]:
+        """The rows of every output, by seq."""
+        working = WorkingDataset(self.input, self.types, self.run)
+        working.load()
+        outputs = {operation.seq: working.apply(operation) for operation in self.settled()}
+        return {seq: rows for seq, rows in outputs.items() if rows is not None}
+
+    def settled(self) -> list[Operation]:
+        """The operations with every working column at its final type."""
+        return [with_types(operation, self.types) for operation in self.operations]
+
+    def is_well_typed(self) -> bool:
+        try:
+            settled = self.settled()
+        except (TypeError, ValueError):
+            return False
+        return all(is_exact(node) for operation in settled for root in expressions(operation) for node in root.walk())
+
+
+def with_types(operation: Operation, types: Mapping[str, ColumnType]) -> Operation:
+    match operation:
+        case Update():
+            joins = [replace(join, on=retyped(join.on, types)) for join in operation.joins]
+            changed = retyped(operation.assignments, types)
+            return replace(operation, selector=retyped(operation.selector, types), assignments=changed, joins=joins)
+        case Summarise():
+            changed = retyped(operation.aggregations, types)
+            return replace(operation, selector=retyped(operation.selector, types), aggregations=changed)
+        case Append():
+            return operation
+        case _:
+            return replace(operation, selector=retyped(operation.selector, types))
+
+
+def expressions(operation: Operation) -> list[Expression]:
+    selector = operation.source_selector if isinstance(operation, Append) else operation.selector
+    joins = operation.joins if isinstance(operation, Update) else ()
+    values = operation.aggregations if isinstance(operation, Append) else targets(operation)
+    return [*([selector] if selector else []), *(join.on for join in joins), *(value for _, value in values)]
+
+
+class ProjectGenerator:
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.random = Random(seed)
+        self.seq = 0
+        self.others: list[Table] = []
+        self.selectors: dict[str, Expression] = {}
+
+    def chance(self, probability: float) -> bool:
+        return self.random.random() < probability
+
+    def project(self) -> GeneratedProject:
+        self.input = self._table("orders", self._schema(), self.random.choice((0, 3, 8, 8, 15)))
+        self.columns: dict[str, ColumnType] = dict(self.input.columns)
+        for name in ("active", "large")[: self.random.randint(0, 2)]:
+            self.selectors[name] = self._generator(list(self.input.columns)).boolean(2)
+        operations = [self._operation() for _ in range(self.random.randint(1, 11))]
+        self.seq += 1
+        operations.append(Output(self.seq, include_deleted=self.chance(0.5)))
+        return GeneratedProject(self.seed, self.input, self.others, self.selectors, operations)
+
+    def _schema(self) -> dict[str, ColumnType]:
+        names = self.random.sample(list(KINDS), self.random.randint(3, 7))
+        return {name: KINDS[name] for name in names}
+
+    def _table(self, name: str, columns: Mapping[str, ColumnType], count: int, **how: Any) -> Table:
+        mode = self.random.choice(("period", "bitemporal", "snapshot", None))
+        required = frozenset(column for column in columns if self.chance(0.15))
+        system = [column for column in ("_labels", "_deleted", "_created_at", "_operation_seq") if self.chance(0.15)]
+        if name != "orders":
+            system = [column for column in system if column == "_deleted"]
+        rows: list[Record] = []
+        for _ in range(count):
+            if rows and self.chance(0.15):
+                rows.append(dict(self.random.choice(rows)))
+                continue
+            row = {column: self.value(type_, column in required) for column, type_ in columns.items()}
+            rows.append(row | self._time(mode) | {column: self._system(column) for column in system})
+        return Table(name, f"{name}_table", columns, rows, mode, required)
+
+    def _time(self, mode: str | None) -> Record:
+        match mode:
+            case "period":
+                return {"_period": self.random.choice((*PERIODS, "2026-01", "2026-01", "2026-01"))}
+            case "bitemporal":
+                start = datetime.date(2025, 12, 30) + datetime.timedelta(days=self.random.randint(0, 3))
+                end = start + datetime.timedelta(days=self.random.randint(1, 3))
+                return {"_valid_from": start, "_valid_to": None if self.chance(0.6) else end}
+            case _:
+                return {}
+
+    def _system(self, column: str) -> Value:
+        match column:
+            case "_labels":
+                return self.random.choice((None, "", "{x}", "{region:EMEA}"))
+            case "_deleted":
+                return self.chance(0.3)
+            case "_created_at":
+                return self.random.choice((None, datetime.datetime(2026, 1, 5, 1, 2, 3, tzinfo=datetime.UTC)))
+            case _:
+                return self.random.choice((0, 0, 3))
+
+    def value(self, type_: ColumnType, required: bool = False) -> Value:
+        """A small value, often repeated, so that keys meet and groups have several rows."""
+        if not required and self.chance(0.2):
+            return None
+        match type_:
+            case DecimalType():
+                digits = self.random.choice((3, 5, min(9, type_.precision)))
+                whole = self.random.choice((0, 1, -1, 250, self.random.randint(-(10**digits), 10**digits)))
+                return Decimal(whole).scaleb(-type_.scale)
+        pools: Mapping[ColumnType, Sequence[Value]] = {
+            STRING: ("EMEA", "APAC", "emea", "", "ä日本", "it's"),
+            INTEGER: (-2, 0, 1, 2, 3, 40),
+            BOOLEAN: (True, False),
+            DATE: (datetime.date(2026, 1, 1), datetime.date(2026, 1, 31), datetime.date(2024, 2, 29)),
+            TIMESTAMP: (datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC), RUN.timestamp),
+        }
+        return self.random.choice(pools[type_])
+
+    def _generator(self, names: Sequence[str], extra: Sequence[Column] = ()) -> ExpressionGenerator:
+        known = self.columns if self.chance(0.9) else {**self.columns, "_period": STRING, "_labels": STRING}
+        columns = [self._column(name, known[name]) for name in (names or known)]
+        return ExpressionGenerator(self.random, [*columns, *extra], floats=False)
+
+    def _column(self, name: str, type_: ColumnType) -> Column:
+        return Column(name, type_, self.input.name if self.chance(0.3) else None)
+
+    def _selector(self, probability: float = 0.7, extra: Sequence[Column] = ()) -> Expression | None:
+        if not self.chance(probability):
+            return None
+        made = self._generator([], extra).boolean(2)
+        if self.selectors and self.chance(0.4):
+            name = self.random.choice(list(self.selectors))
+            named = Named(name, self.selectors[name])
+            return named if self.chance(0.5) else Logic(self.random.choice(("AND", "OR")), named, made)
+        return made
+
+    def _operation(self) -> Operation:
+        self.seq += self.random.choice((1, 1, 1, 10))
+        kinds = ["update"] * 5 + ["aggregate"] * 3 + ["append"] * 2 + ["delete"] * 2 + ["output"]
+        match self.random.choice(kinds):
+            case "update":
+                return self._update()
+            case "aggregate":
+                return self._aggregate()
+            case "append":
+                return self._append()
+            case "delete":
+                return Delete(self.seq, self._selector(0.95))
+            case _:
+                return self._output()
+
+    def _target(self, taken: Sequence[str] = ()) -> str:
+        names = list(self.columns) if self.chance(0.4) else list(NEW_COLUMNS)
+        free = [name for name in names if name not in taken] or [n for n in NEW_COLUMNS if n not in taken]
+        return self.random.choice(free)
+
+    def _type(self, name: str) -> ColumnType:
+        return NEW_COLUMNS.get(name) or self.columns[name]
+
+    def _update(self) -> Update:
+        joins = [self._join(number) for number in range(self.random.choice((0, 0, 0, 1, 1, 2)))]
+        extra = [Column(c, t, j.alias, alias=True) for j in joins for c, t in j.table.columns.items()]
+        selector = self._selector(extra=extra if self.chance(0.3) else ())
+        assignments: dict[str, Expression] = {}
+        for _ in range(self.random.randint(1, 3)):
+            name = self._target(list(assignments))
+            # A created column that is computed from itself may widen without end.
+            readable = [
+                column
+                for column in self.columns
+                if column not in NEW_COLUMNS or self._type(column) in (STRING, BOOLEAN, DATE)
+            ]
+            generator = self._generator(readable, extra)
+            assignments[name] = generator.of(self._type(name), 2)
+        if self.chance(0.15):
+            assignments["_labels"] = Call("CONCAT", (Column("_labels", STRING), literals.text("{seen}")))
+        operation = Update(self.seq, list(assignments.items()), selector, joins)
+        self._created(operation)
+        return operation
+
+    def _created(self, operation: Operation) -> None:
+        for name, expression in targets(operation):
+            if name not in self.columns and name != "_labels":
+                self.columns[name] = expression.type
+
+    def _join(self, number: int) -> Join:
+        alias = ("other", "limits")[number]
+        shared = self.random.choice(list(self.input.columns))
+        type_ = self.input.columns[shared]
+        columns = {"key": type_, "low": DecimalType(12, 2), "high": DecimalType(12, 2), "note": STRING}
+        table = self._table(f"{alias}-{self.seq}", columns, self.random.choice((1, 3, 6)))
+        if self.chance(0.85):
+            table = replace(table, rows=unique_keys(table.rows))
+        self.others.append(table)
+        key = Column("key", type_, alias, alias=True)
+        on: Expression = Comparison("=", self._column(shared, type_), key)
+        low, high = (Column(name, DecimalType(12, 2), alias, alias=True) for name in ("low", "high"))
+        if self.chance(0.2) and "amount" in self.input.columns:
+            on = Between(self._column("amount", KINDS["amount"]), low, high, negated=False)
+        elif self.chance(0.3):
+            on = Logic("AND", on, Comparison(">", high, literals.integer(0)))
+        return Join(alias, table, on)
+
+    def _aggregate(self) -> Summarise:
+        group_by = self._group_by(list(self.columns), {"_period", "_labels"})
+        aggregations: dict[str, Expression] = {}
+        for _ in range(self.random.randint(1, 3)):
+            name = self._target([*aggregations, *group_by])
+            if expression := self._aggregation(self._type(name), self.columns):
+                aggregations[name] = expression
+        if not aggregations:
+            aggregations["entries" if "entries" not in group_by else "total"] = Aggregate("COUNT")
+        operation = Summarise(self.seq, group_by, list(aggregations.items()), self._selector(0.5))
+        self._created(operation)
+        return operation
+
+    def _group_by(self, names: Sequence[str], system: set[str]) -> list[str]:
+        wanted = self.random.sample(list(names), min(len(names), self.random.randint(1, 2)))
+        return wanted + [name for name in sorted(system) if self.chance(0.1)]
+
+    def _aggregation(
+        self, type_: ColumnType, columns: Mapping[str, ColumnType], simple: bool = False
+    ) -> Expression | None:
+        numeric = [Column(c, t) for c, t in columns.items() if isinstance(t, DecimalType) or t == INTEGER]
+        same = [Column(c, t) for c, t in columns.items() if t == type_]
+        counting: list[Expression] = [Aggregate("COUNT"), Aggregate("COUNT", self._any(columns))]
+        choices: list[Expression] = list(counting) if type_ == INTEGER or isinstance(type_, DecimalType) else []
+        choices += [Aggregate(self.random.choice(("MIN_AGG", "MAX_AGG")), column) for column in same]
+        if numeric and choices and (type_ == INTEGER or isinstance(type_, DecimalType)):
+            column = self.random.choice(numeric)
+            choices += [Aggregate("SUM", column), Aggregate("AVG", column)] * 2
+            if not simple:
+                choices.append(Arithmetic("/", Aggregate("SUM", column), Aggregate("COUNT")))
+                choices.append(Aggregate("SUM", Arithmetic("*", column, literals.integer(2))))
+        return self.random.choice(choices) if choices else None
+
+    def _any(self, columns: Mapping[str, ColumnType]) -> Column:
+        name = self.random.choice(list(columns))
+        return Column(name, columns[name])
+
+    def _append(self) -> Append:
+        aggregated = self.chance(0.4)
+        usable = {name: type_ for name, type_ in self.columns.items() if name in KINDS}
+        names = self.random.sample(list(usable), self.random.randint(1, len(usable)))
+        columns = {name: usable[name] for name in names}
+        if aggregated:
+            columns |= {"spare": DecimalType(8, 3), "extra": STRING}
+        source = self._table(f"budget-{self.seq}", columns, self.random.choice((0, 2, 5)))
+        self.others.append(source)
+        generator = ExpressionGenerator(self.random, [Column(c, t) for c, t in columns.items()], floats=False)
+        selector = generator.boolean(2) if self.chance(0.5) else None
+        if not aggregated:
+            return Append(self.seq, source, selector)
+        group_by = self._group_by(names, {"_period"} if source.temporal_mode == "period" else set())
+        aggregations: dict[str, Expression] = {}
+        for name in self.columns:
+            if (
+                name not in group_by
+                and self.chance(0.4)
+                and (made := self._aggregation(self.columns[name], columns, True))
+            ):
+                aggregations[name] = made
+        if not aggregations:
+            aggregations[self.random.choice([name for name in self.columns if name not in group_by])] = Aggregate(
+                "COUNT"
+            )
+        return Append(self.seq, source, selector, group_by, list(aggregations.items()))
+
+    def _output(self) -> Output:
+        columns = None
+        if self.chance(0.4):
+            known = [*self.columns, "_row_id", "_deleted", "_operation_seq", "_updated_at"]
+            columns = self.random.sample(known, self.random.randint(1, len(known)))
+        return Output(self.seq, self._selector(0.5), columns, self.chance(0.3), self.chance(0.7))
+
+
+def unique_keys(rows: Sequence[Row]) -> list[Row]:
+    found: dict[Value, Row] = {}
+    for row in rows:
+        found.setdefault(row["key"], row)
+    return list(found.values())
+
+
+def generate_project(seed: int) -> GeneratedProject:
+    """The project of a seed; one that is not well typed gives way to the next try."""
+    for attempt in range(100):
+        project = ProjectGenerator(seed * 1000 + attempt).project()
+        if project.is_well_typed():
+            return project
+    raise AssertionError("no well-typed project in 100 tries")

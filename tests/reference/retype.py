@@ -1,0 +1,49 @@
+"""Types of the columns a project creates: the narrowest that hold every value assigned anywhere in it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from daybook.model.types import NULL, ColumnType
+from tests.reference.operations import Operation, Summarise, Update
+from tests.reference.tree import Column, Expression
+from tests.reference.widening import common_type
+
+
+def retyped(node: Any, types: Mapping[str, ColumnType]) -> Any:
+    """The same tree, or operation, with working columns of these types."""
+    if isinstance(node, Column):
+        return node if node.alias else replace(node, column_type=types.get(node.name, node.column_type))
+    if isinstance(node, tuple | list):
+        return tuple(retyped(part, types) for part in node)
+    if isinstance(node, Expression):
+        return replace(node, **{f.name: retyped(getattr(node, f.name), types) for f in fields(node)})  # type: ignore[arg-type, type-var]
+    return node
+
+
+def targets(operation: Operation) -> Sequence[tuple[str, Expression]]:
+    """What an operation may create columns by."""
+    match operation:
+        case Update():
+            return operation.assignments
+        case Summarise():
+            return operation.aggregations
+        case _:
+            return ()
+
+
+def created_types(operations: Sequence[Operation], declared: Mapping[str, ColumnType]) -> dict[str, ColumnType]:
+    """Widened until nothing changes; a project whose types never settle is the caller's mistake."""
+    created = {name for operation in operations for name, _ in targets(operation)} - {*declared, "_labels"}
+    types: dict[str, ColumnType] = {**declared, **dict.fromkeys(created, NULL)}
+    for _ in range(50):
+        widened = dict(types)
+        for operation in operations:
+            for name, expression in targets(operation):
+                if name in created:
+                    known: Expression = retyped(expression, types)
+                    widened[name] = common_type((widened[name], None), (known.type, known.digits))
+        if widened == types:
+            return types
+        types = widened
+    raise ValueError("the types of created columns do not settle")
