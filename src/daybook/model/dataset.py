@@ -1,69 +1,150 @@
 """Datasets: the versioned schema of a main table and where it may be found."""
 
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
+from pydantic import BeforeValidator, Field, PlainSerializer, Tag, WithJsonSchema, model_validator
 
-from daybook.model.base import Declaration, Id, Text
+from daybook.model.base import Declaration, Id, Named, Text
+from daybook.model.column_names import PERIOD, case_findings, name_problem
+from daybook.model.findings import Finding, checked_by, finding, refuse, repeated
+from daybook.model.system_columns import RESERVED
+from daybook.model.tags import by_shape
 from daybook.model.types import ColumnType, parse_type
 
 
-def _as_type(value: Any) -> ColumnType:
-    return parse_type(value) if isinstance(value, str) else value
+def _as_type(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return parse_type(value)
+    except ValueError:
+        refuse([finding("MODEL_041" if value.startswith("decimal(") else "MODEL_040", type=value)])
 
 
 TypeField = Annotated[
     ColumnType,
     BeforeValidator(_as_type),
     PlainSerializer(str),
-    WithJsonSchema({"type": "string", "pattern": r"^(string|integer|decimal(\(\d+,\s*\d+\))?|float|boolean|date|timestamp)$"}),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "pattern": r"^(string|integer|decimal(\(\s*\d{1,2}\s*,\s*\d{1,2}\s*\))?|float|boolean|date|timestamp)$",
+            "description": "string, integer (64 bit), decimal, decimal(p,s), float, boolean, date or timestamp.",
+            "examples": ["string", "integer", "decimal(18,2)", "boolean", "date", "timestamp"],
+        }
+    ),
 ]
 
 TemporalMode = Literal["period", "bitemporal", "snapshot"]
 FileFormat = Literal["delta", "parquet", "csv", "json"]
 
 
+def _is_column_name(name: str) -> Iterator[Finding]:
+    if reason := name_problem(name):
+        yield finding("MODEL_045", name=name, reason=reason)
+    elif name in RESERVED:
+        yield finding("MODEL_044", name=name)
+
+
+def _is_table_name(name: str) -> Iterator[Finding]:
+    if reason := name_problem(name):
+        yield finding("MODEL_048", name=name, reason=reason)
+    elif name.casefold() == PERIOD:
+        yield finding("MODEL_048", name=name, reason="expressions find the run's period under this name")
+
+
 class ColumnDef(Declaration):
-    name: Text
+    name: Annotated[Text, checked_by(_is_column_name)] = Field(description="Case-sensitive name of the column.")
     type: TypeField
-    nullable: bool = True
+    nullable: bool = Field(default=True, description="Whether NULL may be loaded; checked when data is read.")
     description: str | None = None
+
+
+def _has_distinct_columns(columns: tuple[ColumnDef, ...]) -> Iterator[Finding]:
+    names = [column.name for column in columns]
+    for index, name in repeated(names):
+        yield finding("MODEL_042", index, "name", name=name)
+    yield from case_findings(names, "name")
 
 
 class PathLocation(Declaration):
     """A file or folder named where it is used."""
 
-    path: Text
-    format: FileFormat | None = None
-    options: dict[str, Any] = Field(default_factory=dict)
-    data_level: str | None = None
+    path: Text = Field(
+        description="A path relative to the workspace, an absolute one, or a URI; templates are allowed."
+    )
+    format: FileFormat | None = Field(default=None, description="Read off the path's extension when left out.")
+    options: dict[str, Any] = Field(default_factory=dict, description="Reader or writer options of the format.")
+    data_level: str | None = Field(default=None, description="The calendar level one file holds.")
 
 
 class TableLocation(Declaration):
     """A table of a data source."""
 
-    datasource_id: Id
-    table: Text
-    schema_name: str | None = Field(default=None, alias="schema")
-    data_level: str | None = None
+    datasource_id: Id = Field(description="The id of a data source.")
+    table: Text = Field(description="The table's name, or the folder below the data source.")
+    schema_name: str | None = Field(default=None, alias="schema", description="The database schema.")
+    data_level: str | None = Field(default=None, description="The calendar level one table holds.")
+
+
+def path_of_text(value: Any) -> Any:
+    """A bare path string is read as `{path: ...}`."""
+    return {"path": value} if isinstance(value, str) else value
+
+
+def _one_form(value: Any) -> Any:
+    value = path_of_text(value)
+    if isinstance(value, dict):
+        has_path, has_table = "path" in value, "datasource_id" in value or "table" in value
+        if has_path and has_table:
+            refuse([finding("MODEL_050", reason="a path and a table are given at once")])
+        if not has_path and not has_table:
+            refuse([finding("MODEL_050", reason="neither a path nor a table is given")])
+    return value
+
+
+Location: TypeAlias = Annotated[
+    Annotated[PathLocation, Tag("<path>")] | Annotated[TableLocation, Tag("<table>")],
+    by_shape({"path": "<path>", "datasource_id": "<table>", "table": "<table>"}),
+    BeforeValidator(_one_form, json_schema_input_type=str | PathLocation | TableLocation),
+]
 
 
 class MainTable(Declaration):
-    name: Text
-    temporal_mode: TemporalMode | None = None
-    columns: tuple[ColumnDef, ...] = Field(min_length=1)
-    location: PathLocation | TableLocation | None = None
+    name: Annotated[Text, checked_by(_is_table_name)] = Field(
+        description="The qualifier in expressions: orders.amount."
+    )
+    temporal_mode: TemporalMode | None = Field(
+        default=None, description="How rows are picked by time: by _period, by validity, or not at all."
+    )
+    columns: Annotated[tuple[ColumnDef, ...], checked_by(_has_distinct_columns)] = Field(min_length=1)
+    location: Location | None = Field(default=None, description="Where the data is, instead of a resolver.")
 
 
-class Dataset(Declaration):
-    id: Id
-    name: Text
-    description: str | None = None
-    natural_key_columns: tuple[Text, ...] = ()
-    resolver_id: Id | None = None
+class Dataset(Named):
+    natural_key_columns: tuple[Text, ...] = Field(default=(), description="Columns that together identify a row.")
+    resolver_id: Id | None = Field(default=None, description="The resolver that finds the data.")
     main_table: MainTable
+
+    @model_validator(mode="after")
+    def _check(self) -> "Dataset":
+        refuse(self._findings())
+        return self
+
+    def _findings(self) -> Iterator[Finding]:
+        names = {column.name for column in self.main_table.columns}
+        for index, column in repeated(self.natural_key_columns):
+            yield finding("MODEL_046", "natural_key_columns", index, column=column)
+        for index, column in enumerate(self.natural_key_columns):
+            if column not in names:
+                yield finding("MODEL_047", "natural_key_columns", index, column=column)
+        if self.resolver_id is not None and self.main_table.location is not None:
+            yield finding("MODEL_049", "resolver_id")
 
 
 class DatasetRef(Declaration):
-    dataset_id: Id
-    dataset_version: int | None = Field(default=None, ge=1)
+    dataset_id: Id = Field(description="The id of a dataset.")
+    dataset_version: int | None = Field(
+        default=None, ge=1, description="Pins a version; left out, the latest active one is read."
+    )

@@ -1,24 +1,38 @@
 """Data sources: named connections, one model a type."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
-from daybook.model.base import Declaration, Id, Text
+from daybook.model.base import Declaration, Named, Text
+from daybook.model.findings import Finding, checked_by, finding
 
 
-class DataSourceBase(Declaration):
-    id: Id
-    name: Text
-    description: str | None = None
-    credential_ref: str | None = None
+def _says_where(reference: str) -> Iterator[Finding]:
+    scheme, separator, rest = reference.partition("://")
+    if not separator or scheme not in ("env", "file"):
+        yield finding("MODEL_052", reason="it begins with neither env:// nor file://")
+    elif not rest:
+        yield finding("MODEL_052", reason=f"nothing follows {scheme}://")
+
+
+CredentialRef = Annotated[
+    str,
+    checked_by(_says_where),
+    Field(json_schema_extra={"pattern": "^(env|file)://.+$"}, description="Where the secret is: env:// or file://."),
+]
+
+
+class DataSourceBase(Named):
+    credential_ref: CredentialRef | None = None
 
 
 class FolderOptions(Declaration):
     """A folder relative to the workspace, absolute, or a URI; csv and json also take reader options."""
 
-    path: Text
-    options: dict[str, Any] = Field(default_factory=dict)
+    path: Text = Field(description="A folder, relative to the workspace, absolute, or a URI.")
+    options: dict[str, Any] = Field(default_factory=dict, description="Reader and writer options of the format.")
 
 
 class PostgresqlOptions(Declaration):
@@ -30,12 +44,17 @@ class PostgresqlOptions(Declaration):
 
 
 class SqliteOptions(Declaration):
-    path: Text
+    path: Text = Field(description="The database file, relative to the workspace or absolute.")
+
+
+def _is_jdbc_url(url: str) -> Iterator[Finding]:
+    if not url.startswith("jdbc:"):
+        yield finding("MODEL_028", where="url", reason="a JDBC URL begins with jdbc:")
 
 
 class JdbcOptions(Declaration):
-    url: Text
-    driver: Text
+    url: Annotated[Text, checked_by(_is_jdbc_url)] = Field(json_schema_extra={"pattern": "^jdbc:"})
+    driver: Text = Field(description="The class name of the driver.")
     user: str | None = None
 
 

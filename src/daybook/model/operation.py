@@ -1,53 +1,92 @@
 """The five operations of a project, discriminated by `type`."""
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import BeforeValidator, ConfigDict, Field, Tag, model_validator
 
 from daybook.model.base import Declaration, Expression, Id, Text
-from daybook.model.dataset import DatasetRef, PathLocation
+from daybook.model.dataset import DatasetRef, PathLocation, path_of_text
+from daybook.model.findings import checked_by, refuse
+from daybook.model.operation_rules import (
+    accepts_no_arguments,
+    check_aggregations,
+    check_append_aggregations,
+    check_append_group_by,
+    check_assignments,
+    check_dataset_name,
+    check_group_by,
+    check_joins,
+    check_order_by,
+    check_output_columns,
+    check_results,
+    one_destination,
+)
+from daybook.model.tags import by_shape
+
+_NOT_EMPTY: dict[str, Any] = {"minItems": 1}
 
 
 class RuntimeJoin(Declaration):
-    alias: Text
-    dataset_id: Id
-    dataset_version: int | None = Field(default=None, ge=1)
-    on: Expression
+    """A dataset joined to the left of the picked rows, visible to this update alone."""
+
+    alias: Text = Field(description="The qualifier of the joined columns: customers.tier.")
+    dataset_id: Id = Field(description="The id of the dataset to join.")
+    dataset_version: int | None = Field(default=None, ge=1, description="Pins a version.")
+    on: Expression = Field(description="The join condition, a boolean expression.")
 
 
 class Assignment(Declaration):
-    column: Text
-    expression: Expression
+    column: str = Field(
+        description="The column to set, existing or new.",
+        json_schema_extra={"pattern": "^[a-zA-Z_][a-zA-Z0-9_]*$"},
+    )
+    expression: Expression = Field(description="Its value, computed from the row as it was before the operation.")
 
 
 class Aggregation(Declaration):
-    column: Text
-    expression: Expression
+    column: Text = Field(description="The column that takes the result.")
+    expression: Expression = Field(description="An aggregate expression: SUM, COUNT, AVG, MIN_AGG, MAX_AGG.")
 
 
 class UpdateArguments(Declaration):
-    joins: tuple[RuntimeJoin, ...] = ()
-    assignments: tuple[Assignment, ...]
+    joins: Annotated[tuple[RuntimeJoin, ...], checked_by(check_joins)] = ()
+    assignments: Annotated[tuple[Assignment, ...], checked_by(check_assignments)] = Field(json_schema_extra=_NOT_EMPTY)
 
 
 class AggregateArguments(Declaration):
-    group_by: tuple[Text, ...]
-    aggregations: tuple[Aggregation, ...]
+    group_by: Annotated[tuple[Text, ...], checked_by(check_group_by)] = Field(json_schema_extra=_NOT_EMPTY)
+    aggregations: Annotated[tuple[Aggregation, ...], checked_by(check_aggregations)] = Field(
+        json_schema_extra=_NOT_EMPTY
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> "AggregateArguments":
+        refuse(check_results(self.group_by, self.aggregations, "AGGREGATE_010"))
+        return self
 
 
 class AppendAggregation(Declaration):
-    group_by: tuple[Text, ...]
-    aggregations: tuple[Aggregation, ...]
+    group_by: Annotated[tuple[Text, ...], checked_by(check_append_group_by)] = Field(json_schema_extra=_NOT_EMPTY)
+    aggregations: Annotated[tuple[Aggregation, ...], checked_by(check_append_aggregations)] = Field(
+        json_schema_extra=_NOT_EMPTY
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> "AppendAggregation":
+        refuse(check_results(self.group_by, self.aggregations, "APPEND_014"))
+        return self
 
 
 class AppendArguments(Declaration):
     source: DatasetRef
-    source_selector: Expression | None = None
-    aggregation: AppendAggregation | None = None
+    source_selector: Expression | None = Field(default=None, description="Picks rows of the source.")
+    aggregation: AppendAggregation | None = Field(
+        default=None, description="Sums the source up before its rows are appended."
+    )
 
 
 class DeleteArguments(Declaration):
-    pass
+    """Nothing: the selector says which rows."""
 
 
 class TableDestination(Declaration):
@@ -58,42 +97,75 @@ class TableDestination(Declaration):
 class LocationDestination(Declaration):
     """An inline location; a bare path string is read as `{path: ...}`."""
 
-    location: PathLocation
+    location: Annotated[PathLocation, BeforeValidator(path_of_text, json_schema_input_type=str | PathLocation)]
 
 
-OutputDestination: TypeAlias = TableDestination | LocationDestination
+OutputDestination: TypeAlias = Annotated[
+    Annotated[TableDestination, Tag("<table>")] | Annotated[LocationDestination, Tag("<location>")],
+    by_shape({"location": "<location>", "datasource_id": "<table>", "table": "<table>"}),
+    BeforeValidator(one_destination, json_schema_input_type=TableDestination | LocationDestination),
+]
 OutputMode = Literal["replace", "replace_period", "append", "error"]
 
 
 class OutputArguments(Declaration):
-    destination: OutputDestination
-    columns: tuple[Text, ...] | None = None
-    include_deleted: bool = False
-    system_columns: bool = True
-    order_by: tuple[Text, ...] = ()
-    mode: OutputMode | None = None
-    on_schema_change: Literal["refuse", "add"] = "refuse"
-    register_as_dataset: str | None = None
+    destination: OutputDestination = Field(description="A table of a data source, or an inline location.")
+    columns: Annotated[tuple[Text, ...], checked_by(check_output_columns)] | None = Field(
+        default=None,
+        json_schema_extra=_NOT_EMPTY,
+        description="The columns to write, in this order; left out, all of them.",
+    )
+    include_deleted: bool = Field(default=False, description="Whether deleted rows are written too.")
+    system_columns: bool = Field(default=True, description="Whether system columns are among all columns.")
+    order_by: Annotated[tuple[Text, ...], checked_by(check_order_by)] = Field(
+        default=(), description="Sorts what is written."
+    )
+    mode: OutputMode | None = Field(
+        default=None, description="Left out: replace_period for a table, replace for an inline location."
+    )
+    on_schema_change: Literal["refuse", "add"] = Field(
+        default="refuse", description="What happens when the table has other columns."
+    )
+    register_as_dataset: Annotated[str, checked_by(check_dataset_name)] | None = Field(
+        default=None, description="Registers what was written as the dataset with this id."
+    )
+
+
+def _allow_synonyms(schema: dict[str, Any]) -> None:
+    """What the loader fills in is optional in files, and two keys have a second name there."""
+    properties = schema["properties"]
+    properties["order"] = {**properties["seq"], "description": "The same as seq."}
+    if "arguments" in properties:
+        properties["parameters"] = properties["arguments"]
+    optional = {"id", "name", "seq", "arguments"}
+    schema["required"] = [key for key in schema["required"] if key not in optional]
+    if properties.get("type", {}).get("const") != "delete":
+        schema["anyOf"] = [{"required": ["arguments"]}, {"required": ["parameters"]}]
 
 
 class OperationBase(Declaration):
     """What every operation has; `arguments` may be written `parameters`, `seq` may be written `order`."""
 
-    id: Id
-    seq: int = Field(ge=1)
-    name: Text
+    model_config = ConfigDict(json_schema_extra=_allow_synonyms)
+
+    id: Id = Field(description="Unique within the project; left out, op-<seq>.")
+    seq: int = Field(ge=1, description="When the operation executes; left out everywhere, the order of the list.")
+    name: Text = Field(description="A label for people; left out, the type and the seq.")
     description: str | None = None
+
+
+_SELECTOR = "Picks the rows the operation acts on; {{NAME}} refers to a named selector. Left out: all live rows."
 
 
 class UpdateOperation(OperationBase):
     type: Literal["update"]
-    selector: Expression | None = None
+    selector: Expression | None = Field(default=None, description=_SELECTOR)
     arguments: UpdateArguments
 
 
 class AggregateOperation(OperationBase):
     type: Literal["aggregate"]
-    selector: Expression | None = None
+    selector: Expression | None = Field(default=None, description=_SELECTOR)
     arguments: AggregateArguments
 
 
@@ -104,13 +176,13 @@ class AppendOperation(OperationBase):
 
 class DeleteOperation(OperationBase):
     type: Literal["delete"]
-    selector: Expression | None = None
-    arguments: DeleteArguments = DeleteArguments()
+    selector: Expression | None = Field(default=None, description=_SELECTOR)
+    arguments: Annotated[DeleteArguments, BeforeValidator(accepts_no_arguments)] = DeleteArguments()
 
 
 class OutputOperation(OperationBase):
     type: Literal["output"]
-    selector: Expression | None = None
+    selector: Expression | None = Field(default=None, description=_SELECTOR)
     arguments: OutputArguments
 
 
@@ -118,4 +190,3 @@ Operation: TypeAlias = Annotated[
     UpdateOperation | AggregateOperation | AppendOperation | DeleteOperation | OutputOperation,
     Field(discriminator="type"),
 ]
-

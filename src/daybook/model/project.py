@@ -1,20 +1,96 @@
 """Projects: an input dataset, named selectors, ordered operations."""
 
-from pydantic import Field
+import re
+from collections.abc import Iterator
+from typing import Annotated
 
-from daybook.model.base import Declaration, Expression, Id, Text
+from pydantic import Field, model_validator
+
+from daybook.model.base import Expression, Id, Named, Text
 from daybook.model.dataset import DatasetRef
-from daybook.model.operation import Operation
+from daybook.model.findings import Finding, checked_by, finding, refuse, repeated
+from daybook.model.operation import (
+    AppendOperation,
+    LocationDestination,
+    Operation,
+    OutputDestination,
+    OutputOperation,
+    UpdateOperation,
+)
+
+_SELECTOR_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
-class Project(Declaration):
+def _have_names(selectors: dict[str, str]) -> Iterator[Finding]:
+    for name in selectors:
+        if not _SELECTOR_NAME.fullmatch(name):
+            yield finding("PROJECT_011", name, name=name)
+
+
+def _stand_apart(operations: tuple[Operation, ...]) -> Iterator[Finding]:
+    if not operations:
+        yield finding("PROJECT_010")
+    for index, seq in repeated(operation.seq for operation in operations):
+        yield finding("PROJECT_002", index, "seq", seq=seq)
+    for index, id_ in repeated(operation.id for operation in operations):
+        yield finding("PROJECT_006", index, "id", id=id_)
+    yield from _write_apart(operations)
+
+
+def _write_apart(operations: tuple[Operation, ...]) -> Iterator[Finding]:
+    """Two outputs into one place would overwrite each other unless both append."""
+    first_by_target: dict[str, OutputOperation] = {}
+    for index, operation in enumerate(operations):
+        if isinstance(operation, OutputOperation):
+            target = target_name(operation.arguments.destination)
+            first = first_by_target.setdefault(target, operation)
+            if first is not operation and {first.arguments.mode, operation.arguments.mode} != {"append"}:
+                path = (index, "arguments", "destination")
+                yield finding("OUTPUT_012", *path, first=first.seq, second=operation.seq, target=target)
+
+
+def target_name(destination: OutputDestination) -> str:
+    """What a destination is called in messages; equal names are the same place."""
+    if isinstance(destination, LocationDestination):
+        return destination.location.path
+    return f"{destination.datasource_id}.{destination.table}"
+
+
+class Project(Named):
     """`operations` are kept in the order they execute."""
 
-    id: Id
-    name: Text
-    description: str | None = None
-    input: DatasetRef
-    calendar_id: Id | None = None
-    selectors: dict[Text, Expression] = Field(default_factory=dict)
-    resolver_overrides: dict[Id, Id] = Field(default_factory=dict)
-    operations: tuple[Operation, ...] = Field(min_length=1)
+    input: DatasetRef = Field(description="The dataset whose rows the operations work on.")
+    calendar_id: Id | None = Field(
+        default=None, description="The calendar of its periods; left out, the Gregorian one."
+    )
+    selectors: Annotated[dict[Text, Expression], checked_by(_have_names)] = Field(
+        default_factory=dict, description="Boolean expressions by name, referred to as {{NAME}}."
+    )
+    resolver_overrides: dict[Id, Id] = Field(
+        default_factory=dict, description="Dataset id to the id of the resolver this project finds it with."
+    )
+    operations: Annotated[tuple[Operation, ...], checked_by(_stand_apart)] = Field(json_schema_extra={"minItems": 1})
+
+    @model_validator(mode="after")
+    def _check(self) -> "Project":
+        refuse(self._findings())
+        return self
+
+    def reads(self) -> Iterator[tuple[tuple[str | int, ...], DatasetRef]]:
+        """Every dataset the project reads, with the path of the reference."""
+        yield ("input",), self.input
+        for index, operation in enumerate(self.operations):
+            path = ("operations", index, "arguments")
+            if isinstance(operation, AppendOperation):
+                yield (*path, "source"), operation.arguments.source
+            elif isinstance(operation, UpdateOperation):
+                for number, join in enumerate(operation.arguments.joins):
+                    reference = DatasetRef(dataset_id=join.dataset_id, dataset_version=join.dataset_version)
+                    yield (*path, "joins", number), reference
+
+    def _findings(self) -> Iterator[Finding]:
+        read = {reference.dataset_id for _, reference in self.reads()}
+        for index, operation in enumerate(self.operations):
+            if isinstance(operation, OutputOperation) and (name := operation.arguments.register_as_dataset) in read:
+                path = ("operations", index, "arguments", "register_as_dataset")
+                yield finding("PROJECT_008", *path, dataset_id=name, seq=operation.seq)

@@ -1,23 +1,32 @@
 """Resolvers: rules that turn (table, period) into physical locations."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, Tag
 
-from daybook.model.base import Declaration, Expression, Id, Text
+from daybook.model.base import Declaration, Expression, Id, Named, Text
+from daybook.model.findings import Finding, checked_by, finding, repeated
+from daybook.model.secrets import is_reference
+from daybook.model.tags import by_type
 
 
 class PathStrategy(Declaration):
     type: Literal["path"]
     datasource_id: Id
-    path: Text
+    path: Text = Field(description="A path below the data source, with templates such as {{YYYY}}-{{MM}}.")
 
 
 class TableStrategy(Declaration):
     type: Literal["table"]
     datasource_id: Id
-    table: Text
+    table: Text = Field(description="A table of the data source, with templates such as {{table_name}}.")
     schema_name: str | None = Field(default=None, alias="schema")
+
+
+def _is_no_secret(auth: str) -> Iterator[Finding]:
+    if not is_reference(auth):
+        yield finding("MODEL_051", where="auth", hint="write auth: env://NAME or file://PATH")
 
 
 class CatalogStrategy(Declaration):
@@ -26,24 +35,37 @@ class CatalogStrategy(Declaration):
     type: Literal["catalog"]
     endpoint: Text
     method: Literal["GET", "POST"] = "GET"
-    auth: str | None = None
+    auth: Annotated[str, checked_by(_is_no_secret)] | None = Field(
+        default=None, description="Where the token is: env:// or file://."
+    )
     params: dict[str, Any] = Field(default_factory=dict)
     headers: dict[str, str] = Field(default_factory=dict)
 
 
-Strategy: TypeAlias = Annotated[PathStrategy | TableStrategy | CatalogStrategy, Field(discriminator="type")]
+Strategy: TypeAlias = Annotated[
+    Annotated[PathStrategy, Tag("<path>")]
+    | Annotated[TableStrategy, Tag("<table>")]
+    | Annotated[CatalogStrategy, Tag("<catalog>")],
+    by_type(),
+]
 
 
 class ResolverRule(Declaration):
     name: Text
-    when: Expression | None = None
-    data_level: Text = "any"
+    when: Expression | None = Field(
+        default=None, description="An expression over period.* and table.name; left out, the rule always matches."
+    )
+    data_level: Text = Field(default="any", description="The calendar level one location holds, or any.")
     strategy: Strategy
 
 
-class Resolver(Declaration):
-    id: Id
-    name: Text
-    description: str | None = None
-    is_default: bool = False
-    rules: tuple[ResolverRule, ...] = Field(min_length=1)
+def _has_distinct_names(resolver_rules: tuple[ResolverRule, ...]) -> Iterator[Finding]:
+    for index, name in repeated(rule.name for rule in resolver_rules):
+        yield finding("MODEL_053", index, "name", name=name)
+
+
+class Resolver(Named):
+    is_default: bool = Field(default=False, description="Used where nothing else says how data is found.")
+    rules: Annotated[tuple[ResolverRule, ...], checked_by(_has_distinct_names)] = Field(
+        min_length=1, description="Tried in order; the first whose condition holds is taken."
+    )

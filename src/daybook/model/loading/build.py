@@ -1,0 +1,91 @@
+"""Nodes to checked definitions."""
+
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from daybook.errors import DaybookError, raise_all
+from daybook.model.definition import ADAPTERS, Definition, Kind
+from daybook.model.loading.documents import kind_of_document
+from daybook.model.loading.masking import mask, mask_range
+from daybook.model.loading.operations import arrange
+from daybook.model.loading.read import compose
+from daybook.model.loading.translate import repair, translate
+from daybook.model.node import MappingNode, Node, plain
+from daybook.model.secrets import secrets_in
+from daybook.model.source_map import SourceMap, dotted
+
+
+def load_text(text: str, file: str | None) -> list[Definition[Any]]:
+    """Every definition of a text; documents that define nothing are left out, all errors are raised together."""
+    definitions, errors = read_definitions(text, file)
+    raise_all(errors)
+    return definitions
+
+
+def read_definitions(text: str, file: str | None) -> tuple[list[Definition[Any]], list[DaybookError]]:
+    """The definitions of a text that are right, and everything that is wrong with the others."""
+    nodes, errors = compose(text, file)
+    definitions: list[Definition[Any]] = []
+    for node in nodes:
+        found = kind_of_document(node, SourceMap(file, mask(text), node), errors)
+        if found is not None:
+            kind, body = found
+            definition = build(kind, body, text, file, errors)
+            if definition is not None:
+                definitions.append(definition)
+    return definitions, errors
+
+
+def build(kind: Kind, body: Node, text: str, file: str | None, errors: list[DaybookError]) -> Definition[Any] | None:
+    """One definition from what stands below its top-level key, wherever in the text that is."""
+    before = len(errors)
+    source = _without_secrets(SourceMap(file, mask(text), body), errors)
+    if kind == "project":
+        source = SourceMap(file, source.text, arrange(body, source, errors))
+    model = validate(ADAPTERS[kind], source, errors)
+    return Definition(kind, model, source) if len(errors) == before else None
+
+
+def read_model(adapter: TypeAdapter[Any], text: str, file: str, errors: list[DaybookError]) -> Any:
+    """The one model a whole text describes, or None with the findings in `errors`."""
+    nodes, found = compose(text, file)
+    errors += found
+    if found:
+        return None
+    body = nodes[0] if nodes else MappingNode(0, 0, {})
+    source = _without_secrets(SourceMap(file, mask(text), body), errors)
+    model = validate(adapter, source, errors)
+    return model if not errors else None
+
+
+def validate(adapter: TypeAdapter[Any], source: SourceMap, errors: list[DaybookError]) -> Any:
+    """The model that a source describes, or None with the findings in `errors`."""
+    value = plain(_root(source))
+    try:
+        return adapter.validate_python(value)
+    except ValidationError as error:
+        first = error
+    try:
+        return adapter.validate_python(repair(value, first, source))
+    except ValidationError as error:
+        errors.extend(translate(error, adapter, source))
+        return None
+
+
+def _without_secrets(source: SourceMap, errors: list[DaybookError]) -> SourceMap:
+    """Reports secrets that were written out, and makes them unreadable in what is shown."""
+    found = list(secrets_in(_root(source)))
+    text = source.text
+    for _, node in found:
+        text = mask_range(text, node.start, node.end)
+    masked = SourceMap(source.file, text, source.root)
+    for path, _ in found:
+        errors.append(DaybookError("MODEL_051", span=masked.key(*path), where=dotted(path)))
+    return masked
+
+
+def _root(source: SourceMap) -> Node:
+    if source.root is None:
+        raise ValueError("a source without nodes describes nothing")
+    return source.root

@@ -1,0 +1,31 @@
+"""Texts shown to users, with what looks like a secret made unreadable."""
+
+import re
+
+from daybook.model.secrets import SECRET_WORDS
+
+_WORD = "|".join(SECRET_WORDS)
+_ANY = re.compile(rf"(?i){_WORD}|://[^/\s:@]*:|[?&;]sig=")
+# A key that names a secret, in block style, flow style or a URL, with the value up to where it ends.
+_PAIR = re.compile(
+    rf"(?i)(?<![\w.-])(?P<lead>[\"']?[\w.-]{{0,60}}(?:{_WORD}|(?<=[?&;])sig)[\w-]{{0,60}}(?:[\"']?[ \t]*:[ \t]*|=))"
+    r"(?P<value>\"(?:[^\"\\\n]|\\.)*\"?|'[^'\n]*'?|[^\s,}#][^,}\n]*)"
+)
+_URL = re.compile(r"(?P<lead>://[^/\s:@'\"]*:)(?P<value>[^@\s/'\"]+)(?=@)")
+_REFERENCE = re.compile(r"[\"']?(?:\w+ )?(env|file)://")
+
+
+def mask(text: str) -> str:
+    """The same text, character for character in the same places, with secrets replaced by stars."""
+    return _PAIR.sub(_stars, _URL.sub(_stars, text)) if _ANY.search(text) else text
+
+
+def mask_range(text: str, start: int, end: int) -> str:
+    """The text with one range made unreadable; line ends stay, so that lines keep their numbers."""
+    stars = "".join(character if character in "\r\n" else "*" for character in text[start:end])
+    return text[:start] + stars + text[end:]
+
+
+def _stars(match: re.Match[str]) -> str:
+    value = match["value"]
+    return match[0] if _REFERENCE.match(value) else match["lead"] + "*" * len(value)
