@@ -161,7 +161,7 @@ FUNCTIONS: dict[str, Function] = {
     "NOT": Function(always(BOOLEAN), spread(negate)),
     "ISNULL": Function(always(BOOLEAN), lambda values, type_: values[0] is None, lenient=True),
     "NULLIF": Function(first, _nullif, lenient=True),
-    "ABS": Function(first, lambda values, type_: as_type(abs(values[0]), type_)),
+    "ABS": Function(first, lambda values, type_: as_type(numbers.magnitude(values[0]), type_)),
     "ROUND": Function(rounded, _round),
     "FLOOR": Function(whole, lambda values, type_: as_type(numbers.floor(Decimal(values[0])), type_)),
     "CEIL": Function(whole, lambda values, type_: as_type(numbers.ceiling(Decimal(values[0])), type_)),

@@ -33,16 +33,25 @@ def check_integer(value: int) -> int:
 
 def round_to(value: Decimal, scale: int, rounding: str = ROUND_HALF_UP) -> Decimal:
     """To `scale` digits after the point, which may be negative; half goes away from zero."""
-    rounded = value.quantize(Decimal(1).scaleb(-scale), rounding=rounding, context=EXACT)
+    rounded = value.quantize(Decimal(1).scaleb(-scale, EXACT), rounding=rounding, context=EXACT)
     return rounded.quantize(Decimal(1), context=EXACT) if scale < 0 else rounded
 
 
 def check_decimal(value: Decimal, type_: DecimalType) -> Decimal:
     """Rounded to the type's scale; more digits before the point than the type has is a failure."""
     rounded = round_to(value, type_.scale)
-    if abs(rounded) >= Decimal(10) ** (type_.precision - type_.scale):
+    if rounded.copy_abs() >= Decimal(1).scaleb(type_.precision - type_.scale, EXACT):
         raise ValueFailureError(f"{value} does not fit {type_}")
-    return rounded if rounded else abs(rounded)
+    return rounded if rounded else rounded.copy_abs()
+
+
+def magnitude(value: Number) -> Number:
+    """Without the rounding to 28 digits that `abs` does."""
+    return value.copy_abs() if isinstance(value, Decimal) else abs(value)
+
+
+def negated(value: Number) -> Number:
+    return value.copy_negate() if isinstance(value, Decimal) else -value
 
 
 def exact(value: Number) -> Decimal:

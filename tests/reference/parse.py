@@ -4,9 +4,8 @@ import datetime
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NoReturn
 
-from daybook.model.types import INTEGER, STRING, ColumnType
+from daybook.model.types import ColumnType
 from tests.reference import literals
 from tests.reference.functions import FUNCTIONS, Call
 from tests.reference.grouping import Aggregate
@@ -20,6 +19,7 @@ from tests.reference.tree import (
     In,
     IsNull,
     Like,
+    Literal,
     Logic,
     Negation,
     Not,
@@ -45,12 +45,12 @@ class Parser:
         match = TOKEN.match(self.text, self.place)
         if not match or match.lastgroup is None:
             if self.text[self.place :].strip():
-                self._fail()
+                raise self._error()
             return "end", "", self.place
         return match.lastgroup, match[match.lastgroup], match.end()
 
-    def _fail(self) -> NoReturn:
-        raise ValueError(f"at {self.place} of {self.text!r}")
+    def _error(self) -> ValueError:
+        return ValueError(f"at {self.place} of {self.text!r}")
 
     def _accept(self, *words: str) -> str | None:
         """The word that comes next, when it is one of these."""
@@ -62,12 +62,12 @@ class Parser:
 
     def _expect(self, word: str) -> None:
         if not self._accept(word):
-            self._fail()
+            raise self._error()
 
     def parse(self) -> Expression:
         expression = self._disjunction()
         if self._token()[0] != "end":
-            self._fail()
+            raise self._error()
         return expression
 
     def _disjunction(self) -> Expression:
@@ -145,7 +145,7 @@ class Parser:
                 self._expect(")")
                 return inside
             case _:
-                self._fail()
+                raise self._error()
 
     def _name(self, token: str) -> Expression:
         match token.upper():
@@ -190,10 +190,10 @@ class Parser:
             return Aggregate(name, arguments[0] if arguments else None)
         arguments = self._list()
         literal = LITERAL_CALLS.get(name)
-        if literal and arguments[0].type == STRING and isinstance(arguments[0].children, tuple) and len(arguments) == 1:
+        if literal and isinstance(arguments[0], Literal) and len(arguments) == 1:
             return literal(str(arguments[0].value({})))
         if name not in FUNCTIONS:
-            self._fail()
+            raise self._error()
         return Call(name, arguments)
 
 

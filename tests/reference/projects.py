@@ -13,6 +13,7 @@ from tests.reference import literals
 from tests.reference.functions import Call
 from tests.reference.generate import ExpressionGenerator, is_exact
 from tests.reference.grouping import Aggregate
+from tests.reference.numbers import EXACT, is_numeric
 from tests.reference.operations import (
     Append,
     Delete,
@@ -199,7 +200,7 @@ class ProjectGenerator:
             case DecimalType():
                 digits = self.random.choice((3, 5, min(9, type_.precision)))
                 whole = self.random.choice((0, 1, -1, 250, self.random.randint(-(10**digits), 10**digits)))
-                return Decimal(whole).scaleb(-type_.scale)
+                return Decimal(whole).scaleb(-type_.scale, EXACT)
         pools: Mapping[ColumnType, Sequence[Value]] = {
             STRING: ("EMEA", "APAC", "emea", "", "ä日本", "it's"),
             INTEGER: (-2, 0, 1, 2, 3, 40),
@@ -243,9 +244,13 @@ class ProjectGenerator:
                 return self._output()
 
     def _target(self, taken: Sequence[str] = ()) -> str:
-        names = list(self.columns) if self.chance(0.4) else list(NEW_COLUMNS)
+        names = self._assignable() if self.chance(0.4) else list(NEW_COLUMNS)
         free = [name for name in names if name not in taken] or [n for n in NEW_COLUMNS if n not in taken]
         return self.random.choice(free)
+
+    def _assignable(self) -> list[str]:
+        """VR-002: a target is an identifier of ASCII letters."""
+        return [name for name in self.columns if name.isascii() and name.isidentifier()]
 
     def _type(self, name: str) -> ColumnType:
         return NEW_COLUMNS.get(name) or self.columns[name]
@@ -332,10 +337,12 @@ class ProjectGenerator:
         return Column(name, columns[name])
 
     def _append(self) -> Append:
-        aggregated = self.chance(0.4)
-        usable = {name: type_ for name, type_ in self.columns.items() if name in KINDS}
-        names = self.random.sample(list(usable), self.random.randint(1, len(usable)))
-        columns = {name: usable[name] for name in names}
+        names = self.random.sample(list(self.columns), self.random.randint(1, len(self.columns)))
+        columns = {name: self._source_type(self.columns[name]) for name in names}
+        numeric = [name for name in self._assignable() if is_numeric(self.columns[name])]
+        group_by = [name for name in names if self.chance(0.3)] or names[:1]
+        results = [name for name in numeric if name not in group_by]
+        aggregated = bool(results) and self.chance(0.4)
         if aggregated:
             columns |= {"spare": DecimalType(8, 3), "extra": STRING}
         source = self._table(f"budget-{self.seq}", columns, self.random.choice((0, 2, 5)))
@@ -344,20 +351,20 @@ class ProjectGenerator:
         selector = generator.boolean(2) if self.chance(0.5) else None
         if not aggregated:
             return Append(self.seq, source, selector)
-        group_by = self._group_by(names, {"_period"} if source.temporal_mode == "period" else set())
-        aggregations: dict[str, Expression] = {}
-        for name in self.columns:
-            if (
-                name not in group_by
-                and self.chance(0.4)
-                and (made := self._aggregation(self.columns[name], columns, True))
-            ):
+        aggregations: dict[str, Expression] = {results[0]: Aggregate("COUNT")}
+        for name in self._assignable():
+            made = self._aggregation(self.columns[name], columns, simple=True)
+            if made and name not in group_by and self.chance(0.4):
                 aggregations[name] = made
-        if not aggregations:
-            aggregations[self.random.choice([name for name in self.columns if name not in group_by])] = Aggregate(
-                "COUNT"
-            )
+        if source.temporal_mode == "period" and self.chance(0.3):
+            group_by.append("_period")
         return Append(self.seq, source, selector, group_by, list(aggregations.items()))
+
+    def _source_type(self, type_: ColumnType) -> ColumnType:
+        """What an append source has for a column: numbers may be wider, narrower or of another scale."""
+        if not is_numeric(type_) or self.chance(0.5):
+            return type_
+        return self.random.choice((INTEGER, DecimalType(8, 3), DecimalType(12, 2)))
 
     def _output(self) -> Output:
         columns = None

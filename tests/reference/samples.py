@@ -6,6 +6,7 @@ from random import Random
 from typing import Any
 
 from daybook.model.types import BOOLEAN, DATE, FLOAT, INTEGER, STRING, TIMESTAMP, ColumnType, DecimalType
+from tests.reference.numbers import EXACT
 from tests.reference.tree import Column
 
 MAIN, ALIAS = "orders", "other"
@@ -46,8 +47,8 @@ def boundaries(type_: ColumnType) -> tuple[Any, Any, Any]:
     """The neutral, the greatest and the least value."""
     match type_:
         case DecimalType(precision, scale):
-            greatest = Decimal(10**precision - 1).scaleb(-scale)
-            return Decimal(0).scaleb(-scale), greatest, -greatest
+            greatest = Decimal(10**precision - 1).scaleb(-scale, EXACT)
+            return Decimal(0).scaleb(-scale, EXACT), greatest, greatest.copy_negate()
     values: dict[ColumnType, tuple[Any, Any, Any]] = {
         INTEGER: (0, 2**63 - 1, -(2**63)),
         FLOAT: (0.0, 1.7976931348623157e308, -5e-324),
@@ -67,13 +68,14 @@ def ordinary(type_: ColumnType, random: Random) -> Any:
     match type_:
         case DecimalType(precision, scale):
             digits = random.randint(1, min(precision, 8))
-            return Decimal(random.choice((1, -1)) * random.randint(0, 10**digits - 1)).scaleb(-scale)
+            return Decimal(random.choice((1, -1)) * random.randint(0, 10**digits - 1)).scaleb(-scale, EXACT)
     makers: dict[ColumnType, Any] = {
         INTEGER: random.choice((0, 1, 2, 3, -1, -7, 10, random.randint(-1000, 1000))),
         FLOAT: random.choice((0.0, 1.5, -2.25, 0.1, 1e10, random.uniform(-100, 100))),
         STRING: random.choice(TEXTS),
         BOOLEAN: random.random() < 0.5,
-        DATE: datetime.date(2024, 1, 1) + datetime.timedelta(days=random.choice((0, 30, 59, 365, random.randint(0, 900)))),
+        DATE: datetime.date(2024, 1, 1)
+        + datetime.timedelta(days=random.choice((0, 30, 59, 365, random.randint(0, 900)))),
         TIMESTAMP: datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
         + datetime.timedelta(microseconds=random.choice((0, 1, 86_400_000_000, random.randint(0, 10**13)))),
     }
@@ -82,7 +84,7 @@ def ordinary(type_: ColumnType, random: Random) -> Any:
 
 def rows(random: Random, count: int = 20) -> list[dict[str, Any]]:
     types = all_types()
-    first = [{name: None for name in types}]
+    first = [dict.fromkeys(types)]
     first += [{name: boundaries(type_)[place] for name, type_ in types.items()} for place in range(3)]
     made = [
         {name: None if random.random() < 0.15 else ordinary(type_, random) for name, type_ in types.items()}

@@ -9,7 +9,15 @@ from daybook.model.types import BOOLEAN, DATE, FLOAT, INTEGER, STRING, ColumnTyp
 from tests.reference.numbers import ValueFailureError
 from tests.reference.parse import parse
 
-TYPES = {"a": DecimalType(18, 2), "w": DecimalType(38, 10), "n": INTEGER, "f": FLOAT, "s": STRING, "b": BOOLEAN, "t": DATE}
+TYPES: dict[str, ColumnType] = {
+    "a": DecimalType(18, 2),
+    "w": DecimalType(38, 10),
+    "n": INTEGER,
+    "f": FLOAT,
+    "s": STRING,
+    "b": BOOLEAN,
+    "t": DATE,
+}
 ROW = {
     "a": Decimal("10.25"),
     "w": Decimal("1e27"),

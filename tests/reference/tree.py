@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from daybook.model.types import BOOLEAN, ColumnType
-from tests.reference.numbers import arithmetic_type, as_type, calculate, exact
+from tests.reference.numbers import arithmetic_type, as_type, calculate, exact, negated
 from tests.reference.widening import common_type, widen
 
 Value = Any
@@ -122,7 +122,7 @@ class Negation(Expression):
 
     def value(self, row: Row) -> Value:
         value = self.operand.value(row)
-        return None if value is None else as_type(-value, self.type)
+        return None if value is None else as_type(negated(value), self.type)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql.functions import expr
 
 from daybook.expression import Compiled, Constants, Scope, compile_expression
 from daybook.model.period import Period
@@ -67,13 +67,13 @@ def disagreements(df: DataFrame, cases: Sequence[Case]) -> list[str]:
     for place, case in enumerate(cases):
         try:
             product = compiled(case.expression)
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             found.append(f"{case.expression}: does not compile: {error}")
             continue
         if product.type != case.expression.type:
             found.append(f"{case.expression}: type {product.type}, expected {case.expression.type}")
         rows = ", ".join(map(str, case.values)) or "-1"
-        columns.append(F.expr(f"CASE WHEN `__row` IN ({rows}) THEN {product.sql(CONSTANTS)} END").alias(str(place)))
+        columns.append(expr(f"CASE WHEN `__row` IN ({rows}) THEN {product.sql(CONSTANTS)} END").alias(str(place)))
     result = df.select("__row", *columns)
     for place, case in enumerate(cases):
         if str(place) in result.columns and result.schema[str(place)].dataType != spark_type(case.expression.type):
