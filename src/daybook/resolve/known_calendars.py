@@ -3,7 +3,8 @@
 from daybook.errors import DaybookError
 from daybook.model.catalog import Catalog
 from daybook.model.suggestion import did_you_mean
-from daybook.resolve.calendars import GREGORIAN, GREGORIAN_ID, PeriodCalendar, at_work
+from daybook.resolve.calendar_checks import checked_calendar
+from daybook.resolve.calendars import GREGORIAN, GREGORIAN_ID, PeriodCalendar
 
 
 def calendar_for(calendar_id: str | None, catalog: Catalog) -> PeriodCalendar:
@@ -14,4 +15,4 @@ def calendar_for(calendar_id: str | None, catalog: Catalog) -> PeriodCalendar:
     if calendar is None:
         hint = did_you_mean(calendar_id, (GREGORIAN_ID, *catalog.ids("calendar")))
         raise DaybookError("RESOLVE_003", hint=hint, calendar=calendar_id)
-    return at_work(calendar)
+    return checked_calendar(calendar)

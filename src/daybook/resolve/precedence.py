@@ -35,13 +35,10 @@ def way_to(dataset_version: DatasetVersion, catalog: Catalog, overrides: Mapping
         return _resolver(override, catalog)
     if dataset_version.pin is not None:
         return ByPin(dataset_version.pin)
-    location = dataset.main_table.location
-    if dataset.resolver_id is not None and location is not None:
-        raise DaybookError("RESOLVE_047", dataset=dataset.id, resolver=dataset.resolver_id)
     if dataset.resolver_id is not None:
         return _resolver(dataset.resolver_id, catalog)
-    if location is not None:
-        return ByLocation(location)
+    if dataset.main_table.location is not None:
+        return ByLocation(dataset.main_table.location)
     if default := catalog.default_resolver():
         return _active(default)
     raise DaybookError("RESOLVE_040", dataset=dataset.id)

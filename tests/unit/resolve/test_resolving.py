@@ -142,12 +142,6 @@ def test_what_is_missing_or_disabled(
     assert (caught.value.code, caught.value.parameters) == (code, parameters)
 
 
-def test_a_location_and_a_resolver_at_once(tmp_path: Path) -> None:
-    with pytest.raises(DaybookError) as caught:
-        resolve(orders(location={"path": "x.csv"}, resolver_id="r"), period("2026-01"), MemoryCatalog(), root=tmp_path)
-    assert caught.value.code == "RESOLVE_047"
-
-
 def test_a_level_the_calendar_does_not_have(tmp_path: Path) -> None:
     dataset = orders(location={"path": "x.csv", "data_level": "week"})
     with pytest.raises(DaybookError) as caught:

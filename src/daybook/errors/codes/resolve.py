@@ -38,6 +38,65 @@ CODES: dict[str, Code] = family(
         "Data of that level can then not be found for it.",
         hint="List them in the calendar, or take another data_level.",
     ),
+    # Calendars
+    Code(
+        "RESOLVE_010",
+        "The id {calendar} is that of the built-in calendar",
+        "The Gregorian calendar is always there and cannot be declared anew.",
+        hint="Give the calendar another id.",
+    ),
+    Code(
+        "RESOLVE_011",
+        "Calendar {calendar} has {problem}",
+        "A calendar cuts time by a rule, or lists its periods.",
+    ),
+    Code(
+        "RESOLVE_012",
+        "Level {level}: {problem}",
+        "With a rule every level has a name, a unit and an identifier pattern; with listed periods it has a name.",
+    ),
+    Code(
+        "RESOLVE_013",
+        "The rule of weeks cannot be used: {problem}",
+        "Years of weeks end by year_ends on a weekday at or near the end of a month, or are counted by years from "
+        "a first day on, with the long years named.",
+    ),
+    Code(
+        "RESOLVE_014",
+        "Level {level} cannot have the unit {unit}: {problem}",
+        "Units are year, half, quarter, month, week (with a rule of weeks) and day, from coarse to fine.",
+    ),
+    Code(
+        "RESOLVE_015",
+        "The identifier {pattern} of level {level} cannot be used: {problem}",
+        "A pattern has to give every period of its level another text, and no two levels the same. The tokens year, "
+        "half, quarter, month and week count within the calendar's own year; YYYY, MM and DD are the civil date.",
+    ),
+    Code(
+        "RESOLVE_016",
+        "Period {period} cannot be listed: {problem}",
+        "A listed period has an identifier of its own, one of the calendar's levels, a first and a last day.",
+    ),
+    Code(
+        "RESOLVE_017",
+        "Periods {first} and {second} overlap on {day}",
+        "Periods of one level share no day, so that no row belongs to two of them.",
+    ),
+    Code(
+        "RESOLVE_018",
+        "There is a gap from {start} to {end} between the periods {first} and {second}",
+        "Periods of one level follow one another without a gap, so that no day is lost.",
+    ),
+    Code(
+        "RESOLVE_019",
+        "Period {period} does not lie in one period of the level above: {problem}",
+        "Every period lies inside one period of the next coarser level.",
+    ),
+    Code(
+        "RESOLVE_020",
+        "The {level} periods of {period} cover only {start} to {end}",
+        "A period's children, where they are listed, cover it from its first to its last day.",
+    ),
     # Templates and places
     Code(
         "RESOLVE_030",
@@ -120,9 +179,92 @@ CODES: dict[str, Code] = family(
         hint="Add a rule without when at the end to catch the rest.",
     ),
     Code(
-        "RESOLVE_047",
-        "Dataset {dataset} has both a location and the resolver {resolver}",
-        "A dataset names its data's place itself or leaves it to a resolver.",
-        hint="Remove one of them.",
+        "RESOLVE_046",
+        "{place} is named as the place of {periods} alone",
+        "A place that belongs to one period alone cannot be that of another one as well: its rows would be read twice.",
+    ),
+    # Catalog endpoints
+    Code(
+        "RESOLVE_060",
+        "The catalog endpoint cannot be used: {problem}",
+        "An endpoint is an http or https address with a host, without user, password and fragment.",
+    ),
+    Code(
+        "RESOLVE_061",
+        "Host {host} may not be called",
+        "Catalog endpoints are called only on hosts that the workspace allows, so that a definition alone cannot "
+        "make Daybook send requests into a network. A port other than that of http or https is part of the name.",
+        hint="Add it to catalogs.allowed_hosts in daybook.yaml.",
+    ),
+    Code("RESOLVE_062", "Catalog {endpoint} cannot be reached: {problem}", "The connection failed or broke off."),
+    Code(
+        "RESOLVE_063",
+        "Catalog {endpoint} took too long",
+        "Connecting, every silence and the whole answer have their time limits.",
+    ),
+    Code(
+        "RESOLVE_064",
+        "Catalog {endpoint} answered with status {status}",
+        "An endpoint answers with status 200. 401 and 403 usually mean that auth is missing or wrong.",
+    ),
+    Code(
+        "RESOLVE_065",
+        "Catalog {endpoint} redirects: {problem}",
+        "Redirects are followed up to three times and only within the same host. A POST is sent again only after "
+        "the statuses 307 and 308.",
+        hint="Write the final address as the endpoint.",
+    ),
+    Code(
+        "RESOLVE_066",
+        "Catalog {endpoint} answered with more than {limit} bytes",
+        "The size of an answer is limited; locations are few and short.",
+    ),
+    Code("RESOLVE_067", "The answer of catalog {endpoint} is not JSON", "An endpoint answers with a JSON object."),
+    Code(
+        "RESOLVE_068",
+        "The answer of catalog {endpoint} has the wrong shape: {problem}",
+        "The answer is an object with the key locations: a list of objects with datasource_id and either path or "
+        "table (and schema), and optionally period and delta_version. Other keys are errors.",
+    ),
+    Code(
+        "RESOLVE_069",
+        "Catalog {endpoint} knows no location for period {period}",
+        "An empty list of locations is not taken for an empty table.",
+    ),
+    Code(
+        "RESOLVE_070",
+        "A secret stands in the header {name}",
+        "Definitions live in version control, so secrets stay outside of them.",
+        hint="Write auth: env://NAME, or the reference as the header's value.",
+    ),
+    Code(
+        "RESOLVE_071",
+        "A credential would be sent to {endpoint} unencrypted",
+        "Credentials are sent over https, or to this machine itself.",
+        hint="Use https.",
+    ),
+    Code("RESOLVE_072", "Header {name} cannot be sent: {problem}", "Headers are plain text of one line."),
+    Code(
+        "RESOLVE_073",
+        "Parameter {name} cannot be sent",
+        "Parameters are texts, numbers and booleans; with method POST also lists and objects of these.",
+    ),
+    Code(
+        "RESOLVE_074",
+        "The catalog names a Delta version, but data source {datasource} is {type}",
+        "Only Delta tables have versions.",
+    ),
+    # Credentials
+    Code(
+        "RESOLVE_080",
+        "A credential is not written as a reference",
+        "Secrets are named by where they are found: env://NAME for an environment variable, file://PATH for a file, "
+        "absolute or relative to the workspace.",
+        hint="Write env://NAME or file://PATH.",
+    ),
+    Code(
+        "RESOLVE_081",
+        "The credential {reference} cannot be read: {problem}",
+        "The environment variable has to be set, or the file has to be readable, and neither may be empty.",
     ),
 )
