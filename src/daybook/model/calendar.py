@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
-from daybook.model.base import Declaration, Id, Text
+from daybook.model.base import Declaration, Named, Text
 
 
 def _as_date(value: Any) -> Any:
@@ -80,12 +80,9 @@ class ListedPeriod(Declaration):
     end_date: Date
 
 
-class Calendar(Declaration):
+class Calendar(Named):
     """Either a `rule` or listed `periods`."""
 
-    id: Id
-    name: Text
-    description: str | None = None
     levels: tuple[CalendarLevel, ...] = Field(min_length=1)
     rule: CalendarRule | None = None
     periods: tuple[ListedPeriod, ...] = ()

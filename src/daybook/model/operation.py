@@ -24,6 +24,7 @@ from daybook.model.operation_rules import (
 from daybook.model.tags import by_shape
 
 _NOT_EMPTY: dict[str, Any] = {"minItems": 1}
+_SELECTOR = "Picks the rows the operation acts on; {{NAME}} refers to a named selector. Left out: all live rows."
 
 
 class RuntimeJoin(Declaration):
@@ -48,12 +49,23 @@ class Aggregation(Declaration):
     expression: Expression = Field(description="An aggregate expression: SUM, COUNT, AVG, MIN_AGG, MAX_AGG.")
 
 
-class UpdateArguments(Declaration):
+def _allow_selector(schema: dict[str, Any]) -> None:
+    """Some write the selector among the arguments; the loader lifts it onto the operation."""
+    schema.setdefault("properties", {})["selector"] = {"type": "string", "minLength": 1, "description": _SELECTOR}
+
+
+class SelectableArguments(Declaration):
+    """Arguments of an operation that picks rows of the working dataset."""
+
+    model_config = ConfigDict(json_schema_extra=_allow_selector)
+
+
+class UpdateArguments(SelectableArguments):
     joins: Annotated[tuple[RuntimeJoin, ...], checked_by(check_joins)] = ()
     assignments: Annotated[tuple[Assignment, ...], checked_by(check_assignments)] = Field(json_schema_extra=_NOT_EMPTY)
 
 
-class AggregateArguments(Declaration):
+class AggregateArguments(SelectableArguments):
     group_by: Annotated[tuple[Text, ...], checked_by(check_group_by)] = Field(json_schema_extra=_NOT_EMPTY)
     aggregations: Annotated[tuple[Aggregation, ...], checked_by(check_aggregations)] = Field(
         json_schema_extra=_NOT_EMPTY
@@ -85,7 +97,7 @@ class AppendArguments(Declaration):
     )
 
 
-class DeleteArguments(Declaration):
+class DeleteArguments(SelectableArguments):
     """Nothing: the selector says which rows."""
 
 
@@ -108,7 +120,7 @@ OutputDestination: TypeAlias = Annotated[
 OutputMode = Literal["replace", "replace_period", "append", "error"]
 
 
-class OutputArguments(Declaration):
+class OutputArguments(SelectableArguments):
     destination: OutputDestination = Field(description="A table of a data source, or an inline location.")
     columns: Annotated[tuple[Text, ...], checked_by(check_output_columns)] | None = Field(
         default=None,
@@ -154,9 +166,6 @@ class OperationBase(Declaration):
     description: str | None = None
 
 
-_SELECTOR = "Picks the rows the operation acts on; {{NAME}} refers to a named selector. Left out: all live rows."
-
-
 class UpdateOperation(OperationBase):
     type: Literal["update"]
     selector: Expression | None = Field(default=None, description=_SELECTOR)
@@ -177,7 +186,9 @@ class AppendOperation(OperationBase):
 class DeleteOperation(OperationBase):
     type: Literal["delete"]
     selector: Expression | None = Field(default=None, description=_SELECTOR)
-    arguments: Annotated[DeleteArguments, BeforeValidator(accepts_no_arguments)] = DeleteArguments()
+    arguments: Annotated[
+        DeleteArguments, BeforeValidator(accepts_no_arguments, json_schema_input_type=DeleteArguments | None)
+    ] = DeleteArguments()
 
 
 class OutputOperation(OperationBase):

@@ -18,7 +18,7 @@ from daybook.model.operation import (
     UpdateOperation,
 )
 
-_SELECTOR_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_SELECTOR_NAME = re.compile(r"[^\s{}](?:[^\n{}]*[^\s{}])?")
 
 
 def _have_names(selectors: dict[str, str]) -> Iterator[Finding]:

@@ -53,8 +53,18 @@ CODES: dict[str, Code] = family(
     ),
     Code(
         "AGGREGATE_012",
-        "Invalid column name: {name!r}",
-        "The result of an aggregation is a letter or underscore followed by letters, digits and underscores.",
-        hint="use letters, digits and underscores, beginning with a letter or an underscore",
+        "Invalid column name {name!r}: {reason}",
+        "Column names contain no dots, backticks or control characters and no spaces at their ends.",
+    ),
+    Code(
+        "AGGREGATE_020",
+        "Invalid selector expression",
+        "The selector of an aggregate must be a boolean expression over the working dataset.",
+    ),
+    Code(
+        "AGGREGATE_021",
+        "{column} is {expected} and cannot take a {actual}",
+        "The value of an aggregation must fit the type of its column: numbers widen or round to the scale, text never "
+        "becomes a number by itself.",
     ),
 )

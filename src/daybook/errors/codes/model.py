@@ -178,4 +178,5 @@ CODES: dict[str, Code] = family(
         "{file} holds no definition",
         "A definition's single top-level key is dataset, datasource, resolver, calendar or project.",
     ),
+    Code("MODEL_066", "{path} cannot be written: {reason}", "The file system refused to take the file."),
 )

@@ -55,12 +55,79 @@ CODES: dict[str, Code] = family(
     Code(
         "PROJECT_011",
         "Invalid selector name {name!r}",
-        "The name of a selector is referred to as {{NAME}}: a letter or underscore followed by letters, digits, "
-        "underscores and hyphens.",
+        "A selector is referred to as {{NAME}}, so its name has no braces, no line ends and no spaces at its ends.",
     ),
     Code(
         "PROJECT_012",
         "This operation needs arguments",
         "Every operation but delete says in its arguments what it does.",
+    ),
+    Code(
+        "PROJECT_020",
+        "Dataset {dataset_id} does not exist",
+        "The input of a project must be a known dataset.",
+    ),
+    Code(
+        "PROJECT_021",
+        "Dataset {dataset_id} has no version {version}",
+        "A pinned dataset_version must exist.",
+    ),
+    Code(
+        "PROJECT_022",
+        "Dataset {dataset_id} is disabled",
+        "A disabled dataset cannot be read; apply its definition again to enable it.",
+    ),
+    Code(
+        "PROJECT_023",
+        "Column {column} differs from {existing} only in case",
+        "Names of columns are case-sensitive, but two that differ only in case are mistaken for each other by people "
+        "and by other systems.",
+        hint="write {existing}, or choose another name",
+    ),
+    Code(
+        "PROJECT_024",
+        "The rows that the aggregate with seq {first} adds are counted again here: they hold {measure} too",
+        "Summary rows are rows: a later aggregate or output picks them up beside the rows they summarise.",
+        hint="add _operation_seq = 0 to the selector to leave summary rows out",
+    ),
+    Code(
+        "PROJECT_025",
+        "No output follows, so this operation has no effect",
+        "Only outputs leave a run; what operations do after the last output is never seen.",
+        hint="move an output behind it, or remove the operation",
+    ),
+    Code(
+        "PROJECT_026",
+        "The data of dataset {dataset_id} cannot be found",
+        "No location, resolver override, resolver of the dataset or default resolver says where the data lies.",
+        hint="give the dataset a location or a resolver_id",
+    ),
+    Code(
+        "PROJECT_030",
+        "{column} of {dataset_id} may not be NULL, but it is in {place}, row {ordinal}",
+        "Columns declared nullable: false are checked when data is loaded.",
+        hint="correct the data, or declare the column nullable",
+    ),
+    Code(
+        "PROJECT_031",
+        "_row_id of {dataset_id} is {value} in {place}, row {ordinal}; it must be a UUID of version 7",
+        "Data that carries _row_id keeps it, so every row needs a valid one.",
+        hint="correct the data, or leave the column out to get new ids",
+    ),
+    Code(
+        "PROJECT_032",
+        "The data of {dataset_id} has no column {column}, which its temporal mode needs",
+        "Period tables are filtered by _period, bitemporal tables by _valid_from and _valid_to.",
+        hint="add the column to the data, or change temporal_mode",
+    ),
+    Code(
+        "PROJECT_033",
+        "Operation {seq} ({name}) failed on {column}: {reason}",
+        "A value could not be computed while the run was executing; nothing of the output was committed.",
+    ),
+    Code(
+        "PROJECT_034",
+        "Spark failed: {reason}",
+        "Spark gave up for a reason that no single operation explains; nothing of the output was committed.",
     ),
 )

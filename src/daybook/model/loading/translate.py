@@ -132,6 +132,8 @@ def _wrong_kind(kind: str, node: Node, path: Path, source: SourceMap) -> Daybook
     if kind == "string_type" and isinstance(node, ScalarNode) and isinstance(node.value, bool):
         return DaybookError("MODEL_029", span=span, value=node.text, actual="a boolean", where=dotted(path))
     if isinstance(node, ScalarNode) and node.value is None and path:
+        if path[-1] == "arguments":
+            return DaybookError("PROJECT_012", span=source.key(*path))
         return DaybookError("MODEL_024", span=source.key(*path), where=dotted(path))
     place = dotted(path) or "the definition"
     return DaybookError("MODEL_022", span=span, where=place, expected=_EXPECTED[kind], actual=kind_of(node))

@@ -1,0 +1,7 @@
+"""`python -m daybook`."""
+
+import sys
+
+from daybook.cli.app import main
+
+sys.exit(main())

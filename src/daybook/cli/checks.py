@@ -1,0 +1,62 @@
+"""What `validate` checks on well-formed definitions, in order; a check is one function of the workspace."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from daybook.errors import DaybookError
+from daybook.model.dataset import Dataset, PathLocation
+from daybook.model.loading import Workspace
+from daybook.model.operation import LocationDestination, OutputOperation
+from daybook.model.project import Project
+from daybook.model.references import check_references
+from daybook.model.resolver import PathStrategy, Resolver, TableStrategy
+from daybook.model.source_map import Path
+from daybook.resolve.calendar_checks import calendar_errors
+from daybook.resolve.template import check_template
+
+Check = Callable[[Workspace], Iterable[DaybookError]]
+
+
+def check_calendars(workspace: Workspace) -> Iterator[DaybookError]:
+    for definition in workspace.definitions["calendar"].values():
+        yield from calendar_errors(definition.model, definition.source)
+
+
+def check_templates(workspace: Workspace) -> Iterator[DaybookError]:
+    """Tokens nobody knows, in resolvers, locations and destinations."""
+    for definition in workspace.all():
+        for path, text in _templates(definition.model):
+            yield from check_template(text, definition.source.scalar(*path) or definition.source.span(*path))
+
+
+def _templates(model: object) -> Iterator[tuple[Path, str]]:
+    match model:
+        case Resolver():
+            for index, rule in enumerate(model.rules):
+                match rule.strategy:
+                    case PathStrategy(path=text):
+                        yield ("rules", index, "strategy", "path"), text
+                    case TableStrategy(table=text):
+                        yield ("rules", index, "strategy", "table"), text
+                    case _:
+                        pass
+        case Dataset():
+            if isinstance(location := model.main_table.location, PathLocation):
+                yield ("main_table", "location", "path"), location.path
+        case Project():
+            for index, operation in enumerate(model.operations):
+                if isinstance(operation, OutputOperation):
+                    destination = operation.arguments.destination
+                    if isinstance(destination, LocationDestination):
+                        path = ("operations", index, "arguments", "destination", "location", "path")
+                        yield path, destination.location.path
+        case _:
+            return
+
+
+CHECKS: tuple[Check, ...] = (check_references, check_calendars, check_templates)
+
+
+def problems(workspace: Workspace) -> Iterator[DaybookError]:
+    """Everything the checks find."""
+    for check in CHECKS:
+        yield from check(workspace)

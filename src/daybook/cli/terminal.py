@@ -1,0 +1,78 @@
+"""Writing to the terminal: colours for people, plain unwrapped lines for pipes."""
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any, TextIO
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from daybook.errors import DaybookError, Notice
+
+# Wide enough that nothing is ever wrapped when the output is read by a program.
+_UNWRAPPED = 100_000
+
+
+def console(stream: TextIO | None = None) -> "Console":
+    """A Rich console that neither colours nor wraps what goes into a pipe."""
+    from rich.console import Console
+
+    target = stream or sys.stdout
+    is_terminal = target.isatty()
+    return Console(
+        file=target,
+        width=None if is_terminal else _UNWRAPPED,
+        no_color=not is_terminal,
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def say(text: str) -> None:
+    """A line of the command's result."""
+    typer.echo(text)
+
+
+def remark(text: str) -> None:
+    """A line beside the result: progress, summaries, warnings."""
+    typer.echo(text, err=True)
+
+
+def say_json(value: Any) -> None:
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+
+
+def show_error(error: "DaybookError") -> None:
+    """One short block per finding, on the error stream."""
+    from daybook.errors import flatten, render
+
+    for single in flatten(error):
+        first, _, rest = render(single).partition("\n")
+        typer.secho(first, err=True, fg=typer.colors.RED, bold=True)
+        typer.echo(f"{rest}\n" if rest else "", err=True)
+
+
+def show_notice(notice: "Notice") -> None:
+    from daybook.errors import render_notice
+
+    first, _, rest = render_notice(notice).partition("\n")
+    typer.secho(f"warning: {first}", err=True, fg=typer.colors.YELLOW)
+    if rest:
+        typer.echo(rest, err=True)
+
+
+def error_as_data(error: "DaybookError") -> dict[str, Any]:
+    """One finding for machines."""
+    span = error.span
+    return {
+        "code": error.code,
+        "message": error.message,
+        "file": span.file if span else None,
+        "line": span.line if span else None,
+        "column": span.column if span else None,
+        "hint": error.hint,
+        "operation_seq": error.operation_seq,
+        "causes": [error_as_data(cause) for cause in error.causes],
+    }
