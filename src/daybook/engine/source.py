@@ -1,0 +1,16 @@
+"""What reading gives the engine."""
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+PLACE = "__place"
+ORDINAL = "__ordinal"
+
+
+@dataclass(frozen=True)
+class SourceFrame:
+    """Declared columns in their types, `carried` system columns as stored, and the identity `__place`, `__ordinal`."""
+
+    df: DataFrame
+    carried: frozenset[str]

@@ -1,0 +1,205 @@
+"""A folder of part files: every commit makes a complete new folder of links and exchanges the two."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from daybook.errors import DaybookError, Notice, notice
+from daybook.io.exchange import ExchangeUnsupported, exchange, lock, take_name
+from daybook.io.formats.files.manifest import MANIFEST, Entry, Manifest, read_manifest
+from daybook.io.hive import partition_folder, partition_values
+from daybook.io.place import list_files, relative_to
+from daybook.io.schema_change import check_columns, type_text
+from daybook.io.staging import flush, remove_tree
+from daybook.io.writing import Commit, Fence, Staged, Target
+from daybook.model.system_columns import RUN_PERIOD
+
+_REMEMBERED = 1000
+_EXTENSIONS = {"parquet": (".parquet", ".parq", ".pq"), "csv": (".csv",), "json": (".json", ".jsonl", ".ndjson")}
+
+
+def check_folder(path: Path, target: Target) -> None:
+    recover(path)
+    if not path.exists():
+        return
+    if not path.is_dir():
+        raise DaybookError("IO_028", location=target.place, found="a file", expected="a folder")
+    if target.mode == "replace_period" and target.run_period is None:
+        raise DaybookError("IO_032", location=target.place, mode=target.mode, reason="the run has no period")
+    current = _current(path, target)
+    if current is None or committed_folder(path, target) is not None:
+        return
+    if target.mode == "error":
+        raise DaybookError("IO_020", location=target.place)
+    if target.mode != "replace":
+        is_sliced = any(entry.run_period is not None for entry in current.entries)
+        if current.entries and is_sliced != (target.run_period is not None):
+            difference = f"{'with' if is_sliced else 'without'} {RUN_PERIOD}"
+            raise DaybookError("IO_021", location=target.place, difference=difference)
+        check_columns(target, {name: type_ or None for name, type_ in current.columns.items()})
+
+
+def committed_folder(path: Path, target: Target) -> Commit | None:
+    manifest = read_manifest(str(path))
+    for run_id, seq, rows in manifest.past if manifest else ():
+        if (run_id, seq) == (target.run_id, target.operation_seq):
+            return Commit(rows, is_repeat=True)
+    return None
+
+
+def commit_folder(parts: Path, work: Path, path: Path, staged: Staged, target: Target, fence: Fence) -> Commit:
+    """`parts` holds the new files, `work` is the staging folder beside the target."""
+    with lock(path.parent):
+        recover(path)
+        if (done := committed_folder(path, target)) is not None:
+            return done
+        check_folder(path, target)
+        current = _current(path, target) or Manifest({}, ())
+        kept = _kept(current, target)
+        _refuse_emptying(current, kept, staged, target)
+        fresh = work / "new"
+        remove_tree(fresh)
+        fresh.mkdir()
+        _link(path, fresh, [file for entry in kept for file in entry.files])
+        added = _move_parts(parts, fresh, target)
+        manifest = _manifest(current, kept, added, staged, target)
+        (fresh / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
+        _flush_all(fresh)
+        fence()
+        notices = _publish(fresh, path, work)
+    return Commit(staged.rows, notices=notices)
+
+
+def _kept(current: Manifest, target: Target) -> tuple[Entry, ...]:
+    match target.mode:
+        case "append":
+            return current.entries
+        case "replace_period":
+            return tuple(entry for entry in current.entries if entry.run_period != target.run_period)
+        case "replace" | "error":
+            return ()
+
+
+def _refuse_emptying(current: Manifest, kept: tuple[Entry, ...], staged: Staged, target: Target) -> None:
+    rows = sum(entry.rows for entry in current.entries) - sum(entry.rows for entry in kept)
+    if rows > 0 and staged.rows == 0 and not target.allow_empty:
+        raise DaybookError("IO_023", location=target.place, rows=rows, slice=target.slice_note)
+
+
+def _manifest(
+    current: Manifest, kept: tuple[Entry, ...], files: tuple[str, ...], staged: Staged, target: Target
+) -> Manifest:
+    own = {column.name: str(column.type) for column in target.columns}
+    columns = own if target.mode in ("replace", "error") else {**current.columns, **own}
+    owner = target.owner
+    entry = Entry(
+        target.run_id,
+        target.operation_seq,
+        owner.project_id,
+        owner.operation_id,
+        target.run_period,
+        staged.rows,
+        files,
+    )
+    past = (*current.past, (target.run_id, target.operation_seq, staged.rows))[-_REMEMBERED:]
+    return Manifest(columns, (*kept, entry), past)
+
+
+def _link(source: Path, fresh: Path, files: list[str]) -> None:
+    """The same files under the new folder: hard links, or copies where there are none."""
+    for name in files:
+        (fresh / name).parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(source / name, fresh / name)
+        except OSError:
+            shutil.copy2(source / name, fresh / name)
+
+
+def _move_parts(parts: Path, fresh: Path, target: Target) -> tuple[str, ...]:
+    folder = partition_folder({RUN_PERIOD: target.run_period}) if target.run_period is not None else ""
+    (fresh / folder).mkdir(parents=True, exist_ok=True)
+    names = []
+    for part in sorted(parts.iterdir()):
+        if part.name.startswith(("_", ".")):
+            continue
+        name = f"{folder}/{part.name}".lstrip("/")
+        if not (fresh / name).exists():
+            os.link(part, fresh / name)
+        names.append(name)
+    return tuple(names)
+
+
+def _flush_all(folder: Path) -> None:
+    for parent, _, files in os.walk(folder):
+        for name in files:
+            flush(Path(parent) / name)
+        flush(Path(parent))
+
+
+def _publish(fresh: Path, path: Path, work: Path) -> tuple[Notice, ...]:
+    try:
+        take_name(fresh, path)
+    except FileExistsError:
+        try:
+            exchange(fresh, path)
+        except ExchangeUnsupported:
+            # A crash between the two renames leaves the old folder where `recover` finds it.
+            old = path.with_name(f".{path.name}.daybook-old")
+            path.rename(old)
+            fresh.rename(path)
+            remove_tree(old)
+            flush(path.parent)
+            return (notice("IO_030", location=str(path)),)
+    flush(path.parent)
+    remove_tree(work)
+    return ()
+
+
+def recover(path: Path) -> None:
+    """Put back what a crash between two renames left aside."""
+    old = path.with_name(f".{path.name}.daybook-old")
+    if old.exists():
+        if path.exists():
+            remove_tree(old)
+        else:
+            old.rename(path)
+
+
+def _current(path: Path, target: Target) -> Manifest | None:
+    """What the folder holds: by its manifest, or by looking when Daybook did not write it; None when it is empty."""
+    if not path.exists():
+        return None
+    files = {relative_to(file.path, str(path)): file for file in list_files(str(path))}
+    manifest = read_manifest(str(path))
+    if manifest is not None:
+        return manifest
+    foreign = [name for name in files if not name.endswith(_EXTENSIONS[target.format])]
+    if foreign:
+        found = f"a folder with other files ({foreign[0]})"
+        raise DaybookError("IO_028", location=target.place, found=found, expected=f"a folder of {target.format} files")
+    if not files:
+        return None
+    entries = tuple(
+        Entry("", 0, "", "", partition_values(name).get(RUN_PERIOD), _rows(path / name, target), (name,))
+        for name in sorted(files)
+    )
+    columns = _columns(path / min(files), target) or {column.name: "" for column in target.columns}
+    return Manifest(columns, entries)
+
+
+def _rows(file: Path, target: Target) -> int:
+    """Of files without a footer it is enough to know whether they hold anything."""
+    return int(pq.read_metadata(file).num_rows) if target.format == "parquet" else min(file.stat().st_size, 1)
+
+
+def _columns(file: Path, target: Target) -> dict[str, str] | None:
+    if target.format == "parquet":
+        return {field.name: type_text(field.type) for field in pq.read_schema(file)}
+    if target.format == "csv":
+        with file.open(encoding="utf-8-sig", newline="") as stream:
+            import csv
+
+            return dict.fromkeys(next(csv.reader(stream), []), "")
+    return None

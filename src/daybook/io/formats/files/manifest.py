@@ -1,0 +1,49 @@
+"""`_daybook.json` inside a folder that Daybook writes: its columns and the commits it has seen."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from daybook.io.place import local_path
+
+MANIFEST = "_daybook.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One commit; `files` are relative to the folder and belong to slice `run_period`."""
+
+    run_id: str
+    operation_seq: int
+    project_id: str
+    operation_id: str
+    run_period: str | None
+    rows: int
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """Columns by name with their declared types as text, and the live commits; `past` keeps who committed before."""
+
+    columns: Mapping[str, str]
+    entries: tuple[Entry, ...]
+    past: tuple[tuple[str, int, int], ...] = ()
+
+    def to_json(self) -> str:
+        return json.dumps({"format": 1, **asdict(self)}, indent=1)
+
+
+def manifest_from_json(text: str) -> Manifest:
+    data: dict[str, Any] = json.loads(text)
+    entries = tuple(Entry(**{**entry, "files": tuple(entry["files"])}) for entry in data["entries"])
+    return Manifest(data["columns"], entries, tuple((run, seq, rows) for run, seq, rows in data["past"]))
+
+
+def read_manifest(uri: str) -> Manifest | None:
+    """The manifest of a local folder; None when it has none."""
+    path = local_path(uri)
+    if path is None or not (path / MANIFEST).is_file():
+        return None
+    return manifest_from_json((path / MANIFEST).read_text(encoding="utf-8"))

@@ -1,0 +1,68 @@
+"""Writing Parquet, CSV and JSON at a path: staged beside the target, then one rename."""
+
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+
+from daybook.errors import DaybookError
+from daybook.io.fingerprint import Watch
+from daybook.io.formats.files.folder import check_folder, commit_folder, committed_folder
+from daybook.io.formats.files.one_file import check_file, commit_file, committed_file
+from daybook.io.formats.files.spark_files import header_line, join_parts, spark_write, write_options
+from daybook.io.place import local_path
+from daybook.io.staging import attempt_name, remove_tree
+from daybook.io.writing import Commit, Fence, Staged, Target, no_fence
+
+_PARTS = "parts"
+
+
+class FileWriter:
+    def check(self, target: Target) -> None:
+        write_options(target)
+        path = _path(target)
+        if target.is_one_file:
+            check_file(path, target)
+        else:
+            check_folder(path, target)
+
+    def stage(self, df: DataFrame, target: Target) -> Staged:
+        options = write_options(target)
+        path = _path(target)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        work = path.parent / f".{attempt_name(target)}"
+        work.mkdir()
+        watch = Watch(target.columns)
+        parts = work / _PARTS
+        spark_write(watch.on(df), parts, target, options)
+        found = sorted(part for part in parts.iterdir() if not part.name.startswith(("_", ".")))
+        if target.is_one_file:
+            join_parts(found, work / path.name, target, options)
+            remove_tree(parts)
+        elif not found and target.format == "csv":
+            (parts / "part-00000.csv").write_bytes(header_line(target.columns, options))
+        return Staged(str(work), watch.rows, watch.fingerprint)
+
+    def commit(self, staged: Staged, target: Target, fence: Fence = no_fence) -> Commit:
+        path, work = _path(target), Path(staged.place)
+        if target.is_one_file:
+            commit = commit_file(work / path.name, path, staged, target, fence)
+        else:
+            commit = commit_folder(work / _PARTS, work, path, staged, target, fence)
+        remove_tree(work)
+        return commit
+
+    def committed(self, target: Target) -> Commit | None:
+        path = _path(target)
+        return committed_file(path, target) if target.is_one_file else committed_folder(path, target)
+
+    def discard(self, target: Target) -> None:
+        parent = _path(target).parent
+        for work in parent.glob(f".{target.key}.*") if parent.is_dir() else ():
+            remove_tree(work)
+
+
+def _path(target: Target) -> Path:
+    path = local_path(target.uri or "")
+    if path is None:
+        raise DaybookError("IO_025", location=target.place, format=target.format)
+    return target.workspace / path

@@ -1,0 +1,75 @@
+"""Rows on their way into a landing."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from daybook.errors import DaybookError
+from daybook.io.column_types import arrow_type
+from daybook.io.tables import Binding
+from daybook.io.text_values import BadValue, parse
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Typed columns by the name they get, and where its n-th row stands in the source, for messages."""
+
+    columns: dict[str, pa.Array]
+    rows: int
+    where: Callable[[int], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a file need not hold: constants its folders name, and columns its table promises to be NULL where missing."""
+
+    constants: Mapping[str, str | None]
+    promised: frozenset[str] = frozenset()
+
+    def stored(self, own: Iterable[str]) -> list[str]:
+        return [*own, *self.constants, *sorted(self.promised)]
+
+    def column(self, binding: Binding, rows: int, file: str) -> pa.Array:
+        """A constant or NULL column for a binding that the file itself lacks."""
+        text = pa.array([self.constants.get(binding.stored)], pa.string())
+        try:
+            value = parse(text, binding.type)[0]
+        except BadValue as bad:
+            declared = str(binding.type)
+            raise DaybookError("IO_015", file=file, column=binding.stored, declared=declared, value=bad.value) from None
+        return pa.repeat(value, rows)
+
+
+NOTHING_GIVEN = Given({})
+
+
+class RowSource(Protocol):
+    """One file or table being landed; `carried` and `extra` are known once it was read to its end."""
+
+    name: str
+    carried: frozenset[str]
+    extra: frozenset[str]
+
+    def batches(self) -> Iterator[Batch]: ...
+
+
+def landed_schema(bindings: tuple[Binding, ...]) -> pa.Schema:
+    return pa.schema([pa.field(binding.name, arrow_type(binding.type)) for binding in bindings])
+
+
+def check_nulls(batch: Batch, bindings: tuple[Binding, ...], file: str) -> None:
+    """IO_006 for the first NULL in a column that may hold none."""
+    for binding in bindings:
+        if binding.is_nullable or binding.name not in batch.columns:
+            continue
+        column = batch.columns[binding.name]
+        if column.null_count:
+            index = column.is_null().index(True).as_py()
+            raise DaybookError("IO_006", file=file, place=batch.where(index), column=binding.name)
+
+
+def bad_value(file: str, place: str, column: str, value: object, declared: object) -> DaybookError:
+    shown = repr(value) if len(repr(value)) <= 80 else repr(value)[:77] + "..."
+    return DaybookError("IO_004", file=file, place=place, column=column, value=shown, declared=str(declared))

@@ -1,0 +1,89 @@
+"""Paths and URIs of files, local or on an object store."""
+
+import posixpath
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from pyarrow import fs
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+
+
+def is_uri(text: str) -> bool:
+    return _SCHEME.match(text) is not None
+
+
+def local_path(uri: str) -> Path | None:
+    """The path of a local file or folder, None when the URI is on some other store."""
+    if not is_uri(uri):
+        return Path(uri)
+    if uri.lower().startswith("file:"):
+        return Path(unquote(urlsplit(uri).path) if "%" in uri else re.sub(r"^file:/+", "/", uri, flags=re.IGNORECASE))
+    return None
+
+
+def spark_uri(uri: str) -> str:
+    """The form Spark takes: a plain path for local places, since it decodes nothing in those."""
+    path = local_path(uri)
+    return uri.rstrip("/") if path is None else str(path.absolute())
+
+
+def child(uri: str, *parts: str) -> str:
+    return posixpath.join(uri.rstrip("/") or "/", *parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A file system of pyarrow and the path of one place on it."""
+
+    system: fs.FileSystem
+    path: str
+
+
+def store_of(uri: str) -> Store:
+    """Where pyarrow finds the place."""
+    path = local_path(uri)
+    if path is not None:
+        return Store(fs.LocalFileSystem(), str(path.absolute()))
+    system, inner = fs.FileSystem.from_uri(uri)
+    return Store(system, inner)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FileStat:
+    """One file as it was seen; `path` is absolute (a local path or a full URI)."""
+
+    path: str
+    size: int
+    modified_ns: int
+
+
+def _is_hidden(relative: str) -> bool:
+    return any(part.startswith((".", "_")) and "=" not in part for part in relative.split("/"))
+
+
+def list_files(uri: str) -> tuple[FileStat, ...]:
+    """The files at a place, sorted by path: itself, or everything below it that is not hidden; empty if there is nothing."""
+    place = store_of(uri)
+    prefix = "" if local_path(uri) is not None else uri[: uri.index("://") + 3]
+    info = place.system.get_file_info(place.path)
+    if info.type == fs.FileType.NotFound:
+        return ()
+    if info.type == fs.FileType.File:
+        found = [info]
+    else:
+        everything = place.system.get_file_info(fs.FileSelector(place.path, recursive=True))
+        start = len(place.path.rstrip("/")) + 1
+        found = [item for item in everything if item.type == fs.FileType.File and not _is_hidden(item.path[start:])]
+    return tuple(sorted(FileStat(prefix + item.path, item.size, item.mtime_ns or 0) for item in found))
+
+
+def relative_to(path: str, root: str | None) -> str:
+    """A file's path below `root`, or its bare name when it lies elsewhere."""
+    if root is not None:
+        base = spark_uri(root).rstrip("/") + "/"
+        if path.startswith(base):
+            return path[len(base) :]
+    return posixpath.basename(path)

@@ -1,0 +1,16 @@
+"""What one format's reader makes of its locations."""
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from daybook.errors import Notice
+from daybook.io.pins import Pin
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPart:
+    df: DataFrame
+    carried: frozenset[str]
+    pin: Pin
+    notices: tuple[Notice, ...] = ()

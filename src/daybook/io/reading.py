@@ -1,0 +1,104 @@
+"""Reading a resolved dataset: declared columns in declared types, pinned or landed, checked against the declaration."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import TypeVar
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from daybook.engine.source import SourceFrame
+from daybook.errors import DaybookError, Notice
+from daybook.io.column_types import spark_type
+from daybook.io.landing.area import LandingArea
+from daybook.io.pins import DeltaPin, FilesPin, LandedPin, Pin, verify_pin
+from daybook.io.read_part import ReadPart
+from daybook.io.tables import carried_types, needed_slices
+from daybook.model.catalog import DatasetVersion
+from daybook.resolve.location import Location, Resolution
+
+_Pin = TypeVar("_Pin", DeltaPin, FilesPin, LandedPin)
+
+
+@dataclass(frozen=True)
+class ReadSource:
+    """A dataset as the engine takes it, and what it was read from."""
+
+    frame: SourceFrame
+    pins: tuple[Pin, ...]
+    notices: tuple[Notice, ...]
+
+    def verify_pins(self) -> None:
+        """IO_008 when an input changed since it was read; to be called before a commit."""
+        for pin in self.pins:
+            verify_pin(pin)
+
+
+def read(
+    spark: SparkSession,
+    resolution: Resolution,
+    dataset_version: DatasetVersion,
+    landing: LandingArea,
+    *,
+    workspace: Path = Path(),
+    pinned: Sequence[Pin] | None = None,
+) -> ReadSource:
+    """All locations of a resolution as one frame; `pinned` reads the data of an earlier run or fails with IO_009."""
+    slices = needed_slices(dataset_version, resolution.periods)
+    pins = list(pinned) if pinned is not None else None
+    parts: list[ReadPart] = []
+    landed: list[Location] = []
+    for location in resolution.locations:
+        match location.format:
+            case "delta":
+                from daybook.io.formats.delta.reading import read_delta
+
+                pin = _matching(pins, DeltaPin, location)
+                parts.append(_with_period(read_delta(spark, location, dataset_version, slices, pin), location))
+            case "parquet":
+                from daybook.io.formats.files.parquet import read_parquet
+
+                pin_ = _matching(pins, FilesPin, location)
+                parts.append(_with_period(read_parquet(spark, location, dataset_version, slices, pin_), location))
+            case _:
+                landed.append(location)
+    if landed:
+        from daybook.io.landing.landing import read_landed
+
+        landed_pin = _matching(pins, LandedPin, landed[0])
+        parts.append(read_landed(spark, landed, dataset_version, landing, slices, workspace, landed_pin))
+    return _union(parts)
+
+
+def _matching(pins: list[Pin] | None, kind: type[_Pin], location: Location) -> _Pin | None:
+    """The next pin of a replay for this location."""
+    if pins is None:
+        return None
+    for index, pin in enumerate(pins):
+        if isinstance(pin, kind):
+            del pins[index]
+            return pin
+    raise DaybookError("IO_009", location=location.uri or location.table, reason="the snapshot has no pin for it")
+
+
+def _with_period(part: ReadPart, location: Location) -> ReadPart:
+    """Rows of a location that belongs to one period may lack `_period`."""
+    if location.period is None or "_period" in part.carried:
+        return part
+    df = part.df.withColumn("_period", sf.lit(location.period.identifier))
+    return ReadPart(df, part.carried | {"_period"}, part.pin, part.notices)
+
+
+def _union(parts: Sequence[ReadPart]) -> ReadSource:
+    carried = frozenset[str]().union(*(part.carried for part in parts))
+    types = carried_types()
+    frames = []
+    for part in parts:
+        lacking = {name: sf.lit(None).cast(spark_type(types[name])) for name in sorted(carried - part.carried)}
+        df = part.df.withColumns(lacking) if lacking else part.df
+        frames.append(df)
+    df = reduce(DataFrame.unionByName, frames)
+    notices = tuple(dict.fromkeys(notice for part in parts for notice in part.notices))
+    return ReadSource(SourceFrame(df, carried), tuple(part.pin for part in parts), notices)

@@ -1,0 +1,35 @@
+"""The writer of every format."""
+
+from typing import assert_never
+
+from daybook.io.writing import Writer
+from daybook.resolve.location import Format
+
+WRITABLE: tuple[Format, ...] = ("delta", "parquet", "csv", "json", "postgresql", "sqlite", "jdbc")
+
+
+def writer_for(format_: Format) -> Writer:
+    """Imported when asked for, so that a format's packages are only needed by those who use it."""
+    match format_:
+        case "delta":
+            from daybook.io.formats.delta.writing import DeltaWriter
+
+            return DeltaWriter()
+        case "parquet" | "csv" | "json":
+            from daybook.io.formats.files.writing import FileWriter
+
+            return FileWriter()
+        case "postgresql":
+            from daybook.io.formats.postgresql.writing import PostgresqlWriter
+
+            return PostgresqlWriter()
+        case "sqlite":
+            from daybook.io.formats.sqlite.writing import SqliteWriter
+
+            return SqliteWriter()
+        case "jdbc":
+            from daybook.io.formats.jdbc.writing import JdbcWriter
+
+            return JdbcWriter()
+        case _:
+            assert_never(format_)

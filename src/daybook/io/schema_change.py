@@ -1,0 +1,44 @@
+"""The columns of an existing table against those of an output."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from daybook.errors import DaybookError
+from daybook.io.writing import OutputColumn, Target
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaChange:
+    """Columns to be added; everything else that differs is refused."""
+
+    added: tuple[OutputColumn, ...] = ()
+
+
+def type_text(stored: pa.DataType) -> str:
+    """The declared type an exact copy of the stored one would have."""
+    if pa.types.is_string(stored) or pa.types.is_large_string(stored) or pa.types.is_string_view(stored):
+        return "string"
+    if pa.types.is_decimal(stored):
+        return f"decimal({stored.precision},{stored.scale})"
+    if pa.types.is_timestamp(stored) and stored.tz is not None:
+        return "timestamp"
+    names = {pa.int64(): "integer", pa.float64(): "float", pa.bool_(): "boolean", pa.date32(): "date"}
+    return names.get(stored, str(stored))
+
+
+def check_columns(target: Target, existing: Mapping[str, str | None]) -> SchemaChange:
+    """IO_021 with the difference; a type of None is one the format does not keep."""
+    wanted = {column.name: str(column.type) for column in target.columns}
+    added = tuple(column for column in target.columns if column.name not in existing)
+    difference = [f"new {column.name} ({column.type})" for column in added]
+    lacking = [f"missing {name}" for name in existing if name not in wanted]
+    changed = [
+        f"{name} is {stored} there and {wanted[name]} here"
+        for name, stored in existing.items()
+        if name in wanted and stored is not None and stored != wanted[name]
+    ]
+    if lacking or changed or (added and target.on_schema_change == "refuse"):
+        raise DaybookError("IO_021", location=target.place, difference="; ".join(difference + lacking + changed))
+    return SchemaChange(added)

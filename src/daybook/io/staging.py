@@ -1,0 +1,53 @@
+"""Names of staged things and what Spark left in them."""
+
+import os
+import re
+import shutil
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from daybook.io.place import FileStat, list_files, store_of
+from daybook.io.writing import StagedFile, Target
+
+_NAME = re.compile(r"\.?daybook-(?P<run>.+)\.(?P<seq>\d+)\.[0-9a-f]{8}")
+_READERS = 8
+
+
+def attempt_name(target: Target) -> str:
+    """A fresh name, so that a late task of a dead attempt writes where nobody looks."""
+    return f"{target.key}.{uuid.uuid4().hex[:8]}"
+
+
+def run_of(name: str) -> tuple[str, int] | None:
+    """The run and operation a staged thing belongs to, by its name."""
+    match = _NAME.fullmatch(name)
+    return (match["run"], int(match["seq"])) if match else None
+
+
+def parquet_files(place: str) -> tuple[StagedFile, ...]:
+    """What Spark wrote, with row counts from the footers, in the order of its partitions."""
+    with ThreadPoolExecutor(_READERS) as pool:
+        return tuple(pool.map(_with_rows, list_files(place)))
+
+
+def _with_rows(file: FileStat) -> StagedFile:
+    place = store_of(file.path)
+    with place.system.open_input_file(place.path) as stream:
+        return StagedFile(file.path.rpartition("/")[2], file.size, pq.read_metadata(stream).num_rows)
+
+
+def remove_tree(path: Path) -> None:
+    """A folder with all it holds; harmless when it is gone."""
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def flush(path: Path) -> None:
+    """Make a file or the names in a folder survive a power cut."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

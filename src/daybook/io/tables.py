@@ -1,0 +1,91 @@
+"""What a table must have to be read as a dataset: declared columns, time columns, system columns it carries."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from daybook.errors import DaybookError, Notice, notice
+from daybook.model.catalog import DatasetVersion
+from daybook.model.system_columns import RUN_PERIOD, SYSTEM_COLUMNS
+from daybook.model.types import STRING, ColumnType
+from daybook.resolve.location import Location
+
+# Physical names a bitemporal table may use for its time columns.
+_TIME_NAMES = {"_valid_from": "valid_from", "_valid_to": "valid_to"}
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """One column to be read: the stored column `stored` becomes `name` of type `type`."""
+
+    name: str
+    stored: str
+    type: ColumnType
+    is_nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Bindings:
+    """How stored columns become those of a source frame."""
+
+    declared: tuple[Binding, ...]
+    carried: tuple[Binding, ...]
+    # Stored columns that nothing uses.
+    extra: tuple[str, ...]
+    # Declared columns and required time columns that are not stored.
+    missing: tuple[str, ...]
+
+    @property
+    def all(self) -> tuple[Binding, ...]:
+        return self.declared + self.carried
+
+
+def carried_types() -> Mapping[str, ColumnType]:
+    """System columns a source may carry."""
+    return {**SYSTEM_COLUMNS, RUN_PERIOD: STRING}
+
+
+def bind(stored: Iterable[str], version: DatasetVersion, location: Location) -> Bindings:
+    """Find every needed column among the stored names."""
+    names = tuple(dict.fromkeys(stored))
+    known = frozenset(names)
+    table = version.dataset.main_table
+    declared = tuple(Binding(column.name, column.name, column.type, column.nullable) for column in table.columns)
+    missing = [binding.stored for binding in declared if binding.stored not in known]
+    carried: list[Binding] = []
+    for name, type_ in carried_types().items():
+        physical = _TIME_NAMES.get(name)
+        if name in known:
+            carried.append(Binding(name, name, type_))
+        elif physical in known and table.temporal_mode == "bitemporal":
+            carried.append(Binding(name, physical, type_))
+    have = {binding.name for binding in carried}
+    if table.temporal_mode == "bitemporal":
+        missing += [physical for name, physical in _TIME_NAMES.items() if name not in have and physical not in missing]
+    if table.temporal_mode == "period" and location.period is None and not have & {"_period", RUN_PERIOD}:
+        missing.append("_period")
+    used = {binding.stored for binding in (*declared, *carried)}
+    return Bindings(declared, tuple(carried), tuple(name for name in names if name not in used), tuple(missing))
+
+
+def missing_columns(bindings: Bindings, file: str) -> list[DaybookError]:
+    return [DaybookError("IO_002", file=file, column=name) for name in bindings.missing]
+
+
+def extra_columns(extra: Iterable[str], file: str) -> tuple[Notice, ...]:
+    names = sorted(set(extra))
+    return (notice("IO_007", file=file, columns=", ".join(names)),) if names else ()
+
+
+def needed_slices(version: DatasetVersion, periods: tuple[str, ...]) -> frozenset[str] | None:
+    """The slices a period table is read by; None when all rows are wanted."""
+    return frozenset(periods) if version.dataset.main_table.temporal_mode == "period" else None
+
+
+def is_needed(partitions: Mapping[str, str | None], slices: frozenset[str] | None) -> bool:
+    """Whether a file with these partition values can hold rows of the slices."""
+    if slices is None:
+        return True
+    for column in (RUN_PERIOD, "_period"):
+        if column in partitions:
+            return partitions[column] in slices
+    return True
