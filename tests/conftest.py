@@ -1,9 +1,12 @@
 """What all tests share: markers by folder and how hypothesis behaves."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.postgres import PostgresServer, running_server
 
 _MARKERS_BY_FOLDER = {"spark": ("spark",), "scenarios": ("spark",), "e2e": ("spark",), "faults": ("faults", "spark")}
 _TESTS = Path(__file__).parent
@@ -22,3 +25,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         folder = item.path.relative_to(_TESTS).parts[0]
         for marker in _MARKERS_BY_FOLDER.get(folder, ()):
             item.add_marker(marker)
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """One real PostgreSQL server per test process; tests that use it carry the marker `postgres`."""
+    with running_server() as server:
+        yield server

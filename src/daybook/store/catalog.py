@@ -7,9 +7,9 @@ from daybook.model.calendar import Calendar
 from daybook.model.catalog import DatasetVersion, ResolverVersion
 from daybook.model.dataset import Dataset
 from daybook.model.datasource import DataSource
+from daybook.model.definition import Kind
 from daybook.model.resolver import Resolver
 from daybook.store.definitions import Definitions
-from daybook.store.records import Kind
 from daybook.store.texts import from_text
 
 SANDBOX_PREFIX = "sandbox."

@@ -1,14 +1,17 @@
 """Definitions and their versions."""
 
 import datetime
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from sqlalchemy import Connection, Row, and_, insert, select, text, update
 
 from daybook.errors import DaybookError
 from daybook.model.catalog import DataPin, DefinitionStatus
 from daybook.model.dataset import Dataset
-from daybook.store.records import Kind, StoredDefinition
+from daybook.model.definition import Kind
+from daybook.model.project import Project
+from daybook.store.records import StoredDefinition
 from daybook.store.tables import DEFINITION, DEFINITION_VERSION, EXPIRED_DATA
 from daybook.store.texts import DefinitionModel, DefinitionText, from_text, to_text
 
@@ -26,6 +29,13 @@ class DefinitionHead:
     text_digest: str
     structure_digest: str
     workspace: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenVersion:
+    version: int
+    body: str
+    structure_digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +81,7 @@ class Definitions:
 
     def get(self, kind: Kind, definition_id: str, version: int | None = None) -> StoredDefinition:
         """That version as it was written; the latest with its present name and description."""
-        head = self._head_row(kind, definition_id)
-        if head is None:
-            raise DaybookError("STORE_007", kind=kind, id=definition_id)
+        head = self._require_head(kind, definition_id)
         wanted = head.latest_version if version is None else version
         row = self._version_row(kind, definition_id, wanted)
         if row is None:
@@ -88,6 +96,14 @@ class Definitions:
     def model(self, kind: Kind, definition_id: str, version: int | None = None) -> DefinitionModel:
         model: DefinitionModel = from_text(kind, self.get(kind, definition_id, version).body)
         return model
+
+    def written(self, kind: Kind, definition_id: str, version: int) -> WrittenVersion:
+        """A version exactly as it was made."""
+        row = self._version_row(kind, definition_id, version)
+        if row is None:
+            self.get(kind, definition_id, version)
+            raise AssertionError("a version that get() finds has a row")
+        return WrittenVersion(row.version, row.body, row.structure_digest)
 
     def versions(self, kind: Kind, definition_id: str) -> tuple[int, ...]:
         query = (
@@ -126,19 +142,37 @@ class Definitions:
         registration: Registration | None = None,
     ) -> int:
         """The next version of something known, which is enabled by it."""
-        identifier: str = model.id
-        head = self._head_row(kind, identifier)
-        if head is None:
-            raise DaybookError("STORE_007", kind=kind, id=identifier)
+        head = self._require_head(kind, model.id)
         version: int = head.latest_version + 1
         content = to_text(kind, model)
         self._insert_version(kind, model, content, version, registration, now)
         self._update_head(kind, model, content, workspace, now, latest_version=version)
         return version
 
+    def add_activation(self, activated: Project, *, now: datetime.datetime) -> int:
+        """The version an activation makes: the same structure, with the input version it was activated for."""
+        head = self._require_head("project", activated.id)
+        version: int = head.latest_version + 1
+        content = replace(to_text("project", activated), structure_digest=head.structure_digest)
+        self._insert_version("project", activated, content, version, None, now)
+        self._connection.execute(
+            update(DEFINITION)
+            .where(DEFINITION.c.kind == "project", DEFINITION.c.id == activated.id)
+            .values(latest_version=version, status="active", updated_at=now)
+        )
+        return version
+
     def retitle(self, kind: Kind, model: DefinitionModel, *, workspace: str | None, now: datetime.datetime) -> None:
         """New names or descriptions on the latest version, which is enabled by it."""
         self._update_head(kind, model, to_text(kind, model), workspace, now)
+
+    def adopt(self, kind: Kind, definition_id: str, workspace: str) -> None:
+        """Note which workspace defines something that is otherwise unchanged."""
+        self._connection.execute(
+            update(DEFINITION)
+            .where(DEFINITION.c.kind == kind, DEFINITION.c.id == definition_id, DEFINITION.c.workspace != workspace)
+            .values(workspace=workspace)
+        )
 
     def set_status(self, kind: Kind, definition_id: str, status: DefinitionStatus, now: datetime.datetime) -> None:
         self._connection.execute(
@@ -205,11 +239,17 @@ class Definitions:
         version: int | None = self._connection.execute(query).scalar_one_or_none()
         return version
 
-    def _head_row(self, kind: Kind, definition_id: str) -> Row[tuple[object, ...]] | None:
+    def _head_row(self, kind: Kind, definition_id: str) -> Row[Any] | None:
         query = select(DEFINITION).where(DEFINITION.c.kind == kind, DEFINITION.c.id == definition_id)
         return self._connection.execute(query).first()
 
-    def _version_row(self, kind: Kind, definition_id: str, version: int) -> Row[tuple[object, ...]] | None:
+    def _require_head(self, kind: Kind, definition_id: str) -> Row[Any]:
+        row = self._head_row(kind, definition_id)
+        if row is None:
+            raise DaybookError("STORE_007", kind=kind, id=definition_id)
+        return row
+
+    def _version_row(self, kind: Kind, definition_id: str, version: int) -> Row[Any] | None:
         query = select(DEFINITION_VERSION).where(
             and_(
                 DEFINITION_VERSION.c.kind == kind,

@@ -3,11 +3,12 @@
 import datetime
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, select, update
 
 from daybook.errors import DaybookError
 from daybook.model.period import Period, PeriodStatus
 from daybook.store.tables import PERIOD_STATUS
+from daybook.store.upsert import insert_if_absent
 
 _ORDER: tuple[PeriodStatus, ...] = ("open", "closed", "locked")
 _ACTIONS = {"open": "opened", "closed": "closed", "locked": "locked"}
@@ -39,39 +40,35 @@ class PeriodStatuses:
 
     def advance(self, period: Period, status: PeriodStatus, *, now: datetime.datetime, user: str | None = None) -> bool:
         """Close or lock a period; False when it already is."""
-        own = self._connection.execute(
-            select(PERIOD_STATUS.c.status)
-            .where(
-                PERIOD_STATUS.c.calendar_id == period.calendar_id,
-                PERIOD_STATUS.c.identifier == period.identifier,
-            )
-            .with_for_update()
-        ).scalar_one_or_none()
-        known: PeriodStatus = own or "open"
+        values = {
+            "calendar_id": period.calendar_id,
+            "identifier": period.identifier,
+            "level": period.level,
+            "start_date": period.start_date,
+            "end_date": period.end_date,
+            "status": "open",
+            "changed_at": now,
+            "changed_by": user,
+        }
+        # The row is what two processes queue on that change one period at once.
+        insert_if_absent(self._connection, PERIOD_STATUS, values)
+        own = (PERIOD_STATUS.c.calendar_id == period.calendar_id) & (PERIOD_STATUS.c.identifier == period.identifier)
+        known = self._connection.execute(select(PERIOD_STATUS.c.status).where(own).with_for_update()).scalar_one()
         effective = self.status(period).status
         if _ORDER.index(status) < _ORDER.index(effective):
             raise DaybookError("STORE_017", period=period.identifier, status=effective, action=_ACTIONS[status])
         if known == status:
             return False
-        values = {
-            "level": period.level,
-            "start_date": period.start_date,
-            "end_date": period.end_date,
-            "status": status,
-            "changed_at": now,
-            "changed_by": user,
-        }
-        if own is None:
-            self._connection.execute(
-                insert(PERIOD_STATUS).values(calendar_id=period.calendar_id, identifier=period.identifier, **values)
+        self._connection.execute(
+            update(PERIOD_STATUS)
+            .where(own)
+            .values(
+                level=period.level,
+                start_date=period.start_date,
+                end_date=period.end_date,
+                status=status,
+                changed_at=now,
+                changed_by=user,
             )
-        else:
-            self._connection.execute(
-                update(PERIOD_STATUS)
-                .where(
-                    PERIOD_STATUS.c.calendar_id == period.calendar_id,
-                    PERIOD_STATUS.c.identifier == period.identifier,
-                )
-                .values(**values)
-            )
+        )
         return True

@@ -5,10 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from daybook.model.definition import Kind
 from daybook.store.process import ProcessIdentity
-
-Kind = Literal["dataset", "datasource", "resolver", "calendar", "project"]
-KINDS: tuple[Kind, ...] = ("dataset", "datasource", "resolver", "calendar", "project")
 
 ProjectStatus = Literal["draft", "active", "inactive", "conflict"]
 RunStatus = Literal["queued", "running", "completed", "failed", "cancelled"]

@@ -2,11 +2,12 @@
 
 import datetime
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, select, update
 
 from daybook.errors import DaybookError
 from daybook.store.records import Slice
 from daybook.store.tables import SLICE
+from daybook.store.upsert import insert_if_absent
 
 
 class Slices:
@@ -14,15 +15,11 @@ class Slices:
         self._connection = connection
 
     def owner(self, destination: str, period: str) -> Slice | None:
-        query = select(SLICE).where(SLICE.c.destination == destination, SLICE.c.period == period).with_for_update()
-        row = self._connection.execute(query).first()
-        if row is None:
-            return None
-        return Slice(row.destination, row.period, row.project_id, row.operation_id, row.run_id, row.rows)
+        return self._find(destination, period, lock=False)
 
     def require_free(self, destination: str, period: str, *, project_id: str, operation_id: str) -> Slice | None:
         """The slice as it is when this owner may replace it; anybody else's is an error."""
-        known = self.owner(destination, period)
+        known = self._find(destination, period, lock=True)
         if known is not None and (known.project_id, known.operation_id) != (project_id, operation_id):
             owner = f"operation {known.operation_id} of project {known.project_id}"
             raise DaybookError("STORE_016", destination=destination, period=period, owner=owner)
@@ -40,25 +37,23 @@ class Slices:
         now: datetime.datetime,
     ) -> None:
         """Note what was written; another owner's slice is an error."""
-        known = self.require_free(destination, period, project_id=project_id, operation_id=operation_id)
-        if known is None:
-            self._connection.execute(
-                insert(SLICE).values(
-                    destination=destination,
-                    period=period,
-                    project_id=project_id,
-                    operation_id=operation_id,
-                    run_id=run_id,
-                    rows=rows,
-                    written_at=now,
-                )
-            )
-        else:
-            self._connection.execute(
-                update(SLICE)
-                .where(SLICE.c.destination == destination, SLICE.c.period == period)
-                .values(run_id=run_id, rows=rows, written_at=now)
-            )
+        values = {
+            "destination": destination,
+            "period": period,
+            "project_id": project_id,
+            "operation_id": operation_id,
+            "run_id": run_id,
+            "rows": rows,
+            "written_at": now,
+        }
+        if insert_if_absent(self._connection, SLICE, values):
+            return
+        self.require_free(destination, period, project_id=project_id, operation_id=operation_id)
+        self._connection.execute(
+            update(SLICE)
+            .where(SLICE.c.destination == destination, SLICE.c.period == period)
+            .values(run_id=run_id, rows=rows, written_at=now)
+        )
 
     def of(self, destination: str) -> tuple[Slice, ...]:
         query = select(SLICE).where(SLICE.c.destination == destination).order_by(SLICE.c.period)
@@ -70,3 +65,10 @@ class Slices:
     def forget(self, destination: str) -> None:
         """After a table was replaced as a whole, nobody's slice is left in it."""
         self._connection.execute(delete(SLICE).where(SLICE.c.destination == destination))
+
+    def _find(self, destination: str, period: str, *, lock: bool) -> Slice | None:
+        query = select(SLICE).where(SLICE.c.destination == destination, SLICE.c.period == period)
+        row = self._connection.execute(query.with_for_update() if lock else query).first()
+        if row is None:
+            return None
+        return Slice(row.destination, row.period, row.project_id, row.operation_id, row.run_id, row.rows)

@@ -3,17 +3,15 @@
 import hashlib
 import json
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, TypeAlias
-
-from pydantic import TypeAdapter
 
 from daybook.model.calendar import Calendar
 from daybook.model.dataset import Dataset
 from daybook.model.datasource import DataSource
+from daybook.model.definition import Kind
+from daybook.model.dump import canonical, from_canonical
 from daybook.model.project import Project
 from daybook.model.resolver import Resolver
-from daybook.store.records import Kind
 
 DefinitionModel: TypeAlias = Dataset | DataSource | Resolver | Calendar | Project
 
@@ -28,14 +26,13 @@ class DefinitionText:
 
 
 def to_text(kind: Kind, model: DefinitionModel) -> DefinitionText:
-    # Defaults are left out, so that a field added to the model later is no change to what exists.
-    content = model.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    body = _json(content)
-    return DefinitionText(body, _digest(body), _digest(_json(structure(kind, content))))
+    content = canonical(model)
+    body = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return DefinitionText(body, _digest(content), _digest(structure(kind, content)))
 
 
 def from_text(kind: Kind, body: str) -> Any:
-    return _adapter(kind).validate_json(body)
+    return from_canonical(kind, json.loads(body))
 
 
 def structure(kind: Kind, content: dict[str, Any]) -> dict[str, Any]:
@@ -66,24 +63,6 @@ def _without_descriptions(value: Any) -> Any:
             return value
 
 
-def _json(content: Any) -> str:
-    return json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-
-
-def _digest(text: str) -> str:
+def _digest(content: Any) -> str:
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
-
-
-@cache
-def _adapter(kind: Kind) -> TypeAdapter[Any]:
-    match kind:
-        case "dataset":
-            return TypeAdapter(Dataset)
-        case "datasource":
-            return TypeAdapter(DataSource)
-        case "resolver":
-            return TypeAdapter(Resolver)
-        case "calendar":
-            return TypeAdapter(Calendar)
-        case "project":
-            return TypeAdapter(Project)

@@ -1,0 +1,130 @@
+"""Applying definitions: the difference, computed once, then written or only shown."""
+
+import datetime
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import cast
+
+from daybook.errors import DaybookError, Notice, raise_all
+from daybook.model.definition import Definition
+from daybook.model.project import Project
+from daybook.store.changes import Change, find_changes, ownership_errors, ownership_notices
+from daybook.store.effects import Effects, ProjectEffect
+from daybook.store.prospect import ProspectiveCatalog
+from daybook.store.references import validated_inputs
+from daybook.store.store import Store, Transaction
+from daybook.store.texts import DefinitionModel
+from daybook.store.validation import Validate
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyPlan:
+    """What applying changes, and what that means for projects."""
+
+    changes: tuple[Change, ...]
+    effects: tuple[ProjectEffect, ...]
+    notices: tuple[Notice, ...]
+    catalog: ProspectiveCatalog
+
+    @property
+    def is_empty(self) -> bool:
+        is_quiet = all(change.action == "unchanged" for change in self.changes)
+        return is_quiet and all(effect.before == effect.after for effect in self.effects)
+
+
+def plan(
+    store: Store,
+    definitions: Iterable[Definition[DefinitionModel]],
+    *,
+    workspace: str,
+    validate: Validate,
+    prune: bool = False,
+) -> ApplyPlan:
+    """What `apply` would do; the store is only read."""
+    with store.read() as transaction:
+        return _difference(transaction, definitions, workspace, validate, prune)
+
+
+def apply(
+    store: Store,
+    definitions: Iterable[Definition[DefinitionModel]],
+    *,
+    workspace: str,
+    validate: Validate,
+    now: datetime.datetime,
+    prune: bool = False,
+) -> ApplyPlan:
+    """Everything in one transaction: all of it is stored, or nothing."""
+    with store.write() as transaction:
+        transaction.definitions.lock()
+        difference = _difference(transaction, definitions, workspace, validate, prune)
+        for change in difference.changes:
+            _write(transaction, change, workspace, now)
+        by_id = {change.id: change for change in difference.changes if change.kind == "project"}
+        for effect in difference.effects:
+            _write_effect(transaction, effect, by_id.get(effect.project_id), difference.catalog, now)
+        return difference
+
+
+def write_state(transaction: Transaction, effect: ProjectEffect, now: datetime.datetime) -> None:
+    transaction.projects.set_state(
+        effect.project_id,
+        effect.after,
+        active_version=effect.active_version,
+        now=now,
+        conflict=effect.conflict,
+        warnings=[str(error) for error in effect.findings],
+    )
+
+
+def _difference(
+    transaction: Transaction,
+    definitions: Iterable[Definition[DefinitionModel]],
+    workspace: str,
+    validate: Validate,
+    prune: bool,
+) -> ApplyPlan:
+    heads = transaction.definitions.heads()
+    changes = find_changes(definitions, heads, workspace=workspace, prune=prune)
+    catalog = ProspectiveCatalog(transaction.catalog(), changes)
+    errors = ownership_errors(changes, heads)
+    if len(defaults := catalog.default_resolver_ids()) > 1:
+        errors.append(DaybookError("STORE_011", ids=", ".join(defaults)))
+    raise_all(errors)
+    effects = Effects(transaction.definitions, transaction.projects, catalog, validate).of(changes)
+    return ApplyPlan(changes, effects, tuple(ownership_notices(changes, heads, workspace)), catalog)
+
+
+def _write(transaction: Transaction, change: Change, workspace: str, now: datetime.datetime) -> None:
+    definitions = transaction.definitions
+    if change.definition is None:
+        definitions.set_status(change.kind, change.id, "disabled", now)
+        return
+    model = change.definition.model
+    match change.action:
+        case "added":
+            definitions.add(change.kind, model, workspace=workspace, now=now)
+        case "new_version":
+            definitions.add_version(change.kind, model, workspace=workspace, now=now)
+        case "retitled" | "enabled" | "disabled":
+            definitions.retitle(change.kind, model, workspace=workspace, now=now)
+        case "unchanged":
+            definitions.adopt(change.kind, change.id, workspace)
+
+
+def _write_effect(
+    transaction: Transaction,
+    effect: ProjectEffect,
+    change: Change | None,
+    catalog: ProspectiveCatalog,
+    now: datetime.datetime,
+) -> None:
+    state = transaction.projects.find(effect.project_id)
+    warnings = tuple(str(error) for error in effect.findings)
+    known = (state.status, state.conflict, state.warnings) if state else None
+    if known != (effect.after, effect.conflict, warnings):
+        write_state(transaction, effect, now)
+    if change is not None and change.definition is not None and change.is_structural:
+        project = cast(Project, change.definition.model)
+        transaction.projects.set_usage(effect.project_id, change.version, effect.validation.usage)
+        transaction.projects.set_inputs(effect.project_id, change.version, validated_inputs(project, catalog))

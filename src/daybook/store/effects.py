@@ -1,0 +1,151 @@
+"""What changes of definitions mean for projects."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from daybook.errors import DaybookError, Notice, notice
+from daybook.model.catalog import Catalog
+from daybook.model.definition import Definition
+from daybook.model.project import Project
+from daybook.model.source_map import SourceMap
+from daybook.store.activated_catalog import ActivatedCatalog
+from daybook.store.active_project import ActiveProject, active_project
+from daybook.store.breakage import Break, find_breaks, offered_columns
+from daybook.store.changes import Change
+from daybook.store.definitions import Definitions
+from daybook.store.projects import Projects
+from daybook.store.records import ProjectInput, ProjectState, ProjectStatus
+from daybook.store.texts import to_text
+from daybook.store.validation import Validate, Validation, as_data
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectEffect:
+    """The state a project gets; `before` is None for a new one."""
+
+    project_id: str
+    before: ProjectStatus | None
+    after: ProjectStatus
+    active_version: int | None
+    breaks: tuple[Break, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    validation: Validation = field(default_factory=Validation)
+
+    @property
+    def is_broken_now(self) -> bool:
+        return self.after == "conflict" and self.before != "conflict"
+
+    @property
+    def conflict(self) -> dict[str, Any] | None:
+        """The report kept with a project in conflict."""
+        if self.after != "conflict":
+            return None
+        return {
+            "breaks": [item.as_data() for item in self.breaks],
+            "errors": [as_data(error) for error in self.validation.errors],
+        }
+
+    @property
+    def findings(self) -> tuple[DaybookError, ...]:
+        return (*(item.as_error() for item in self.breaks), *self.validation.errors)
+
+
+class Effects:
+    """Computes them against the catalog as it will be; nothing is written."""
+
+    def __init__(self, definitions: Definitions, projects: Projects, catalog: Catalog, validate: Validate) -> None:
+        self._definitions = definitions
+        self._projects = projects
+        self._catalog = catalog
+        self._validate = validate
+
+    def of(self, changes: Iterable[Change]) -> tuple[ProjectEffect, ...]:
+        changes = tuple(changes)
+        mine = [change for change in changes if change.kind == "project"]
+        others = self._touched({change.id for change in mine}, changes)
+        return (*(self._of_change(change) for change in mine), *others)
+
+    def of_datasets(self, dataset_ids: Iterable[str]) -> tuple[ProjectEffect, ...]:
+        """After new versions of datasets, for the projects that read them."""
+        wanted = set(dataset_ids)
+        return tuple(
+            self._of_active(state, active, None)
+            for state, active in self._runnable()
+            if wanted & {item.dataset_id for item in active.inputs}
+        )
+
+    def _of_change(self, change: Change) -> ProjectEffect:
+        state = self._projects.find(change.id)
+        if change.definition is None:
+            active_version = state.active_version if state else None
+            return ProjectEffect(change.id, state.status if state else None, "inactive", active_version)
+        definition = cast("Definition[Project]", change.definition)
+        if state is None:
+            return ProjectEffect(change.id, None, "draft", None, validation=self._check(definition))
+        active = active_project(self._definitions, self._projects, state)
+        digest = to_text("project", definition.model).structure_digest
+        if state.status != "inactive" and active is not None and active.structure_digest == digest:
+            return self._of_active(state, active, definition)
+        after: ProjectStatus = "inactive" if state.status == "inactive" else "draft"
+        validation = self._check(definition)
+        return ProjectEffect(change.id, state.status, after, state.active_version, validation=validation)
+
+    def _of_active(
+        self, state: ProjectState, active: ActiveProject, written: Definition[Project] | None
+    ) -> ProjectEffect:
+        project = active.project
+        if written is not None:
+            project = written.model.model_copy(update={"input": active.project.input})
+        source = written.source if written else SourceMap.empty()
+        seen = ActivatedCatalog(self._catalog, active.inputs)
+        validation = self._validate(Definition("project", project, source), seen)
+        breaks = tuple(self._breaks(active))
+        after: ProjectStatus = "conflict" if breaks or validation.errors else "active"
+        notices = tuple(self._offers(active))
+        return ProjectEffect(state.project_id, state.status, after, state.active_version, breaks, notices, validation)
+
+    def _touched(self, mine: set[str], changes: tuple[Change, ...]) -> Iterator[ProjectEffect]:
+        """Active projects that other files define, when something they read changes."""
+        datasets = {change.id for change in changes if change.kind == "dataset" and change.action != "unchanged"}
+        is_anything_disabled = any(change.action == "disabled" for change in changes)
+        for state, active in self._runnable():
+            if state.project_id in mine:
+                continue
+            if is_anything_disabled or datasets & {item.dataset_id for item in active.inputs}:
+                yield self._of_active(state, active, None)
+
+    def _runnable(self) -> Iterator[tuple[ProjectState, ActiveProject]]:
+        for state in self._projects.all():
+            if state.status in ("active", "conflict"):
+                active = active_project(self._definitions, self._projects, state)
+                if active is not None:
+                    yield state, active
+
+    def _check(self, definition: Definition[Project]) -> Validation:
+        return self._validate(definition, self._catalog)
+
+    def _breaks(self, active: ActiveProject) -> Iterator[Break]:
+        for item in _following(active.inputs):
+            validated = self._catalog.dataset(item.dataset_id, item.version)
+            latest = self._catalog.dataset(item.dataset_id)
+            if validated is not None and latest is not None:
+                yield from find_breaks(validated, latest, active.usage)
+
+    def _offers(self, active: ActiveProject) -> Iterator[Notice]:
+        for item in _following(active.inputs):
+            validated = self._catalog.dataset(item.dataset_id, item.version)
+            latest = self._catalog.dataset(item.dataset_id)
+            if validated and latest and (columns := offered_columns(validated, latest)):
+                yield notice(
+                    "STORE_026",
+                    dataset_id=item.dataset_id,
+                    version=latest.version,
+                    columns=", ".join(columns),
+                    project_id=active.project.id,
+                    hint=f"`daybook activate {active.project.id}` takes them in",
+                )
+
+
+def _following(inputs: Iterable[ProjectInput]) -> Iterator[ProjectInput]:
+    return (item for item in inputs if not item.is_pinned)

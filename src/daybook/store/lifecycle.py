@@ -1,0 +1,141 @@
+"""Activating, deactivating, running: the states of a project."""
+
+import datetime
+from dataclasses import dataclass
+
+from daybook.errors import DaybookError, Notice, raise_all
+from daybook.model.dataset import Dataset
+from daybook.model.definition import Definition
+from daybook.model.project import Project
+from daybook.model.source_map import SourceMap
+from daybook.store.active_project import ActiveProject, active_project
+from daybook.store.apply import write_state
+from daybook.store.catalog import StoreCatalog
+from daybook.store.definitions import Registration
+from daybook.store.effects import Effects, ProjectEffect
+from daybook.store.records import ProjectInput, ProjectState
+from daybook.store.references import validated_inputs
+from daybook.store.store import Store, Transaction
+from daybook.store.texts import from_text, to_text
+from daybook.store.validation import Validate
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """`is_new` is False when the project was active just like this already."""
+
+    project_id: str
+    version: int
+    inputs: tuple[ProjectInput, ...]
+    notices: tuple[Notice, ...]
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A dataset version an output made, and the projects it put into conflict."""
+
+    dataset_id: str
+    version: int
+    effects: tuple[ProjectEffect, ...]
+
+
+def activate(
+    store: Store,
+    project_id: str,
+    *,
+    validate: Validate,
+    now: datetime.datetime,
+    dataset_version: int | None = None,
+    source: SourceMap | None = None,
+) -> Activation:
+    """Validate the latest version of a project against what the store holds and make it the one that runs.
+
+    `dataset_version` is the version of the input that it reads from now on, where its text leaves that open.
+    """
+    with store.write() as transaction:
+        transaction.definitions.lock()
+        state = transaction.projects.get(project_id)
+        written: Project = from_text("project", transaction.definitions.get("project", project_id).body)
+        catalog = transaction.catalog()
+        project = _with_input_version(written, dataset_version, catalog)
+        validation = validate(Definition("project", project, source or SourceMap.empty()), catalog)
+        raise_all(validation.errors)
+        inputs = validated_inputs(project, catalog)
+        active = active_project(transaction.definitions, transaction.projects, state)
+        digest = to_text("project", written).structure_digest
+        if active and state.status == "active" and active.structure_digest == digest and active.inputs == inputs:
+            return Activation(project_id, active.version, inputs, validation.notices, is_new=False)
+        version = transaction.definitions.add_activation(project, now=now)
+        transaction.projects.set_inputs(project_id, version, inputs)
+        transaction.projects.set_usage(project_id, version, validation.usage)
+        transaction.projects.set_state(project_id, "active", active_version=version, now=now)
+        return Activation(project_id, version, inputs, validation.notices, is_new=True)
+
+
+def deactivate(store: Store, project_id: str, *, now: datetime.datetime) -> bool:
+    """False when the project was inactive already."""
+    with store.write() as transaction:
+        state = transaction.projects.get(project_id)
+        if state.status == "inactive":
+            return False
+        if state.active_version is None:
+            raise DaybookError("STORE_022", project_id=project_id)
+        transaction.projects.set_state(project_id, "inactive", active_version=state.active_version, now=now)
+        return True
+
+
+def require_runnable(transaction: Transaction, project_id: str, written: Project | None = None) -> ActiveProject:
+    """The active version, if the project may run; `written` is its file's text, which must not differ from it."""
+    state = transaction.projects.get(project_id)
+    match state.status:
+        case "conflict":
+            raise conflict_error(state)
+        case "inactive":
+            raise DaybookError("STORE_020", project_id=project_id)
+        case "draft" | "active":
+            pass
+    active = active_project(transaction.definitions, transaction.projects, state)
+    if active is None:
+        raise DaybookError("STORE_022", project_id=project_id)
+    head = transaction.definitions.head("project", project_id)
+    latest = head.structure_digest if head else None
+    digest = latest if written is None else to_text("project", written).structure_digest
+    if digest != active.structure_digest:
+        hint = f"`daybook activate {project_id}`, or `daybook run --draft {project_id}`"
+        raise DaybookError("STORE_021", project_id=project_id, version=active.version, hint=hint)
+    return active
+
+
+def conflict_error(state: ProjectState) -> DaybookError:
+    """What `run` says of a project in conflict: the whole report."""
+    return DaybookError("STORE_019", project_id=state.project_id, summary="; ".join(state.warnings))
+
+
+def register_output(
+    transaction: Transaction,
+    dataset: Dataset,
+    registration: Registration,
+    *,
+    validate: Validate,
+    now: datetime.datetime,
+) -> Registered:
+    """Make what an output wrote a dataset version that others can read at once."""
+    version = transaction.definitions.register(dataset, registration, now=now)
+    catalog = transaction.catalog()
+    effects = Effects(transaction.definitions, transaction.projects, catalog, validate).of_datasets([dataset.id])
+    for effect in effects:
+        write_state(transaction, effect, now)
+    return Registered(dataset.id, version, effects)
+
+
+def _with_input_version(project: Project, version: int | None, catalog: StoreCatalog) -> Project:
+    dataset_id, pinned = project.input.dataset_id, project.input.dataset_version
+    if version is None or version == pinned:
+        return project
+    if pinned is not None:
+        raise DaybookError("STORE_024", project_id=project.id, dataset_id=dataset_id, pinned=pinned, asked=version)
+    if catalog.dataset(dataset_id, version) is None:
+        known = ", ".join(str(number) for number in catalog.dataset_versions(dataset_id))
+        raise DaybookError("STORE_008", kind="Dataset", id=dataset_id, version=version, versions=known or "none")
+    return project.model_copy(update={"input": project.input.model_copy(update={"dataset_version": version})})

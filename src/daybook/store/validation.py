@@ -1,0 +1,35 @@
+"""What checking a project against a catalog finds; the check itself is passed in."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from daybook.errors import DaybookError, Notice
+from daybook.model.catalog import Catalog
+from daybook.model.definition import Definition
+from daybook.model.project import Project
+from daybook.store.records import ColumnUsage
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """Without errors, `usage` says exactly which columns which operation uses."""
+
+    errors: tuple[DaybookError, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    usage: tuple[ColumnUsage, ...] = ()
+
+
+Validate: TypeAlias = Callable[[Definition[Project], Catalog], Validation]
+
+
+def as_data(error: DaybookError) -> dict[str, Any]:
+    """A finding as JSON."""
+    return {
+        "code": error.code,
+        "message": error.message,
+        "operation_seq": error.operation_seq,
+        "place": str(error.span) if error.span else None,
+        "hint": error.hint,
+        "causes": [as_data(cause) for cause in error.causes],
+    }

@@ -1,0 +1,77 @@
+"""What `store:` in daybook.yaml may say."""
+
+from pathlib import Path
+
+import pytest
+
+from daybook.errors import DaybookError
+from daybook.store.address import EmbeddedStore, SharedStore, is_present, parse_address, read_credential
+
+ROOT = Path("/ws")
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("sqlite:///.daybook/store.db", "/ws/.daybook/store.db"),
+        ("sqlite:////var/lib/daybook.db", "/var/lib/daybook.db"),
+        ("sqlite:///with%20space.db", "/ws/with space.db"),
+    ],
+)
+def test_embedded_paths(url: str, path: str) -> None:
+    assert parse_address(url, ROOT) == EmbeddedStore(Path(path))
+
+
+def test_shared_address() -> None:
+    assert parse_address("postgresql://ann@db.example:5433/close?sslmode=require", ROOT) == SharedStore(
+        "db.example", 5433, "ann", "close", (("sslmode", "require"),)
+    )
+
+
+def test_a_socket_folder_is_a_host() -> None:
+    address = parse_address("postgresql://ann@/close?host=/run/pg", ROOT)
+    assert isinstance(address, SharedStore)
+    assert (address.host, address.database) == ("/run/pg", "close")
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://ann:secret@db/close", "postgresql://ann@db/close?password=secret", "postgres://a:b@/c"]
+)
+def test_a_password_is_refused_and_not_repeated(url: str) -> None:
+    with pytest.raises(DaybookError) as caught:
+        parse_address(url, ROOT)
+    assert caught.value.code == "STORE_002"
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["store.db", "mysql://a:secret@b/c", "sqlite://", "sqlite:///", "postgresql://a@b:port/c", "sqlite:///x?y=1"]
+)
+def test_other_addresses_are_not_understood(url: str) -> None:
+    with pytest.raises(DaybookError) as caught:
+        parse_address(url, ROOT)
+    assert caught.value.code == "STORE_001"
+    assert "secret" not in str(caught.value)
+
+
+def test_the_credential_is_a_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    address = parse_address("postgresql://ann@db/close?credential_ref=env://PG_SECRET", ROOT)
+    assert isinstance(address, SharedStore)
+    assert address.credential_ref == "env://PG_SECRET"
+    monkeypatch.setenv("PG_SECRET", "hush")
+    assert read_credential("env://PG_SECRET", tmp_path) == "hush"
+    (tmp_path / "secret").write_text("hush hush\n")
+    assert read_credential("file://secret", tmp_path) == "hush hush"
+
+
+@pytest.mark.parametrize("reference", ["env://NOT_THERE_AT_ALL", "file://nowhere", "vault://x"])
+def test_a_missing_credential_is_an_error(reference: str, tmp_path: Path) -> None:
+    with pytest.raises(DaybookError) as caught:
+        read_credential(reference, tmp_path)
+    assert caught.value.code == "STORE_029"
+
+
+def test_presence(tmp_path: Path) -> None:
+    assert not is_present("sqlite:///store.db", tmp_path)
+    (tmp_path / "store.db").touch()
+    assert is_present("sqlite:///store.db", tmp_path)
