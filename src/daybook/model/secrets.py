@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from daybook.model.node import ListNode, MappingNode, Node, ScalarNode
 
@@ -25,6 +26,7 @@ _REFERENCE = re.compile(r"(?:\w+ )?(?:env|file)://\S+")
 _IN_URL = re.compile(rf"(?i)://[^/\s:@]*:[^@\s/]+@|[?&;](?:[\w.-]{{0,40}})(?:{'|'.join(SECRET_WORDS)}|sig)=[^&;\s]+")
 
 
+@lru_cache(maxsize=4096)
 def is_secret_name(key: str) -> bool:
     return _NAME.search(key) is not None
 

@@ -7,7 +7,7 @@ from pydantic import TypeAdapter, ValidationError
 from daybook.errors import DaybookError, raise_all
 from daybook.model.definition import ADAPTERS, Definition, Kind
 from daybook.model.loading.documents import kind_of_document
-from daybook.model.loading.masking import mask, mask_range
+from daybook.model.loading.masking import mask_range
 from daybook.model.loading.operations import arrange
 from daybook.model.loading.read import compose
 from daybook.model.loading.translate import repair, translate
@@ -25,22 +25,22 @@ def load_text(text: str, file: str | None) -> list[Definition[Any]]:
 
 def read_definitions(text: str, file: str | None) -> tuple[list[Definition[Any]], list[DaybookError]]:
     """The definitions of a text that are right, and everything that is wrong with the others."""
-    nodes, errors = compose(text, file)
+    composed = compose(text, file)
+    errors = composed.errors
     definitions: list[Definition[Any]] = []
-    for node in nodes:
-        found = kind_of_document(node, SourceMap(file, mask(text), node), errors)
+    for document in composed.documents:
+        found = kind_of_document(document, SourceMap(file, composed.shown, document), errors)
         if found is not None:
-            kind, body = found
-            definition = build(kind, body, text, file, errors)
+            definition = build(*found, composed.shown, file, errors)
             if definition is not None:
                 definitions.append(definition)
     return definitions, errors
 
 
-def build(kind: Kind, body: Node, text: str, file: str | None, errors: list[DaybookError]) -> Definition[Any] | None:
-    """One definition from what stands below its top-level key, wherever in the text that is."""
+def build(kind: Kind, body: Node, shown: str, file: str | None, errors: list[DaybookError]) -> Definition[Any] | None:
+    """One definition from what stands below its top-level key, wherever in a composed text that is."""
     before = len(errors)
-    source = _without_secrets(SourceMap(file, mask(text), body), errors)
+    source = _without_secrets(SourceMap(file, shown, body), errors)
     if kind == "project":
         source = SourceMap(file, source.text, arrange(body, source, errors))
     model = validate(ADAPTERS[kind], source, errors)
@@ -49,14 +49,13 @@ def build(kind: Kind, body: Node, text: str, file: str | None, errors: list[Dayb
 
 def read_model(adapter: TypeAdapter[Any], text: str, file: str, errors: list[DaybookError]) -> Any:
     """The one model a whole text describes, or None with the findings in `errors`."""
-    nodes, found = compose(text, file)
-    errors += found
-    if found:
+    composed = compose(text, file)
+    errors += composed.errors
+    if composed.errors:
         return None
-    body = nodes[0] if nodes else MappingNode(0, 0, {})
-    source = _without_secrets(SourceMap(file, mask(text), body), errors)
-    model = validate(adapter, source, errors)
-    return model if not errors else None
+    body = composed.documents[0] if composed.documents else MappingNode(0, 0, {})
+    source = _without_secrets(SourceMap(file, composed.shown, body), errors)
+    return validate(adapter, source, errors)
 
 
 def validate(adapter: TypeAdapter[Any], source: SourceMap, errors: list[DaybookError]) -> Any:

@@ -5,7 +5,8 @@ import re
 from daybook.model.secrets import SECRET_WORDS
 
 _WORD = "|".join(SECRET_WORDS)
-_ANY = re.compile(rf"(?i){_WORD}|://[^/\s:@]*:|[?&;]sig=")
+# One of these stands in every text that has something to mask; looking for them is ten times faster.
+_TELLING = ("pass", "pwd", "secret", "token", "authorization", "credential", "key", "://", "sig=")
 # A key that names a secret, in block style, flow style or a URL, with the value up to where it ends.
 _PAIR = re.compile(
     rf"(?i)(?<![\w.-])(?P<lead>[\"']?[\w.-]{{0,60}}(?:{_WORD}|(?<=[?&;])sig)[\w-]{{0,60}}(?:[\"']?[ \t]*:[ \t]*|=))"
@@ -17,7 +18,10 @@ _REFERENCE = re.compile(r"[\"']?(?:\w+ )?(env|file)://")
 
 def mask(text: str) -> str:
     """The same text, character for character in the same places, with secrets replaced by stars."""
-    return _PAIR.sub(_stars, _URL.sub(_stars, text)) if _ANY.search(text) else text
+    folded = text.lower()
+    if not any(part in folded for part in _TELLING):
+        return text
+    return _PAIR.sub(_stars, _URL.sub(_stars, text))
 
 
 def mask_range(text: str, start: int, end: int) -> str:

@@ -1,5 +1,6 @@
 """Files to text, text to nodes."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from daybook.errors import DaybookError, Span
@@ -35,15 +36,24 @@ def decode(raw: bytes, file: str) -> str:
         raise DaybookError("MODEL_003", span=span, hint=_encoding_hint(raw)) from None
 
 
-def compose(text: str, file: str | None) -> tuple[list[Node], list[DaybookError]]:
-    """The documents of a text as nodes, with everything wrong in it; JSON when the file's name says so."""
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """The documents of a text, what is wrong in it, and the text as it may be shown: with secrets masked."""
+
+    documents: list[Node]
+    errors: list[DaybookError]
+    shown: str
+
+
+def compose(text: str, file: str | None) -> Composed:
+    """Reads YAML, or JSON when the file's name says so."""
     shown = Span(mask(text), 0, 0, file)
     if bad := bad_character(text):
-        code = f"{ord(bad[0]):04X}"
-        return [], [DaybookError("MODEL_013", span=shown.within(bad.start(), bad.end()), codepoint=code)]
+        span = shown.within(bad.start(), bad.end())
+        return Composed([], [DaybookError("MODEL_013", span=span, codepoint=f"{ord(bad[0]):04X}")], shown.text)
     errors: list[DaybookError] = []
     reader = compose_json if file and file.endswith(".json") else compose_yaml
-    return list(reader(text, shown, errors)), errors
+    return Composed(list(reader(text, shown, errors)), errors, shown.text)
 
 
 def _encoding_hint(raw: bytes) -> str | None:

@@ -1,0 +1,115 @@
+"""How long a workspace of many definition files takes to load and validate; the aim is 1,000 files in under 2 seconds.
+
+Run it as `python -m benchmarks.load_workspace [FILES]`.
+"""
+
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from daybook.cli.checks import problems
+from daybook.model.loading import load_workspace
+
+_DATASET = """\
+dataset:
+  id: dataset-{number}
+  name: Orders of unit {number}
+  natural_key_columns: [order_id]
+  main_table:
+    name: orders
+    temporal_mode: period
+    columns:
+      - {{name: order_id, type: string, nullable: false}}
+      - {{name: customer_id, type: string}}
+      - {{name: region, type: string}}
+      - {{name: status, type: string}}
+      - {{name: amount, type: "decimal(18,2)"}}
+      - {{name: quantity, type: integer}}
+      - {{name: booked_on, type: date}}
+      - {{name: changed_at, type: timestamp}}
+    location: {{datasource_id: lake, table: orders_{number}}}
+"""
+_PROJECT = """\
+project:
+  id: project-{number}
+  name: Close of unit {number}
+  input: {{dataset_id: dataset-{number}}}
+  selectors:
+    active_orders: 'orders.status = "active"'
+  operations:
+    - seq: 10
+      name: Tag EMEA orders
+      type: update
+      selector: "orders.region = \\"EMEA\\""
+      arguments:
+        assignments:
+          - column: _labels
+            expression: "CONCAT(_labels, \\"{{region:EMEA}}\\")"
+    - seq: 20
+      name: Enrich
+      type: update
+      selector: "{{{{active_orders}}}}"
+      arguments:
+        joins:
+          - alias: others
+            dataset_id: dataset-0
+            on: orders.customer_id = others.customer_id
+        assignments:
+          - {{column: tier, expression: others.region}}
+          - {{column: discounted, expression: 'IF(others.region = "EMEA", orders.amount * 0.9, orders.amount)'}}
+    - seq: 30
+      type: aggregate
+      arguments:
+        group_by: [orders._period, orders.region]
+        aggregations:
+          - {{column: total, expression: SUM(orders.amount)}}
+          - {{column: order_count, expression: COUNT(orders.order_id)}}
+    - seq: 40
+      type: delete
+      selector: orders.amount = 0
+    - seq: 50
+      type: output
+      arguments:
+        destination: {{datasource_id: warehouse, table: processed_{number}}}
+"""
+_SOURCES = """\
+datasource: {id: lake, type: parquet, options: {path: data/lake}}
+---
+datasource: {id: warehouse, type: delta, options: {path: data/warehouse}}
+"""
+
+
+def write_workspace(root: Path, files: int) -> None:
+    """Half datasets, half projects of five operations, in folders of a hundred."""
+    (root / "daybook.yaml").write_text("name: benchmark\n", encoding="utf-8")
+    (root / "sources.yaml").write_text(_SOURCES, encoding="utf-8")
+    for number in range(files // 2):
+        folder = root / f"unit-{number // 100}"
+        folder.mkdir(exist_ok=True)
+        (folder / f"dataset-{number}.yaml").write_text(_DATASET.format(number=number), encoding="utf-8")
+        (folder / f"project-{number}.yaml").write_text(_PROJECT.format(number=number), encoding="utf-8")
+
+
+def main(files: int = 1000, rounds: int = 5) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        write_workspace(root, files)
+        loading, checking = [], []
+        for _ in range(rounds):
+            start = time.process_time()
+            workspace = load_workspace(root)
+            loaded = time.process_time()
+            findings = list(problems(workspace))
+            checking.append(time.process_time() - loaded)
+            loading.append(loaded - start)
+    if findings:
+        raise SystemExit(f"the benchmark's own workspace is wrong: {findings[0]}")
+    total = statistics.median(loading) + statistics.median(checking)
+    print(f"{files} files: load {statistics.median(loading):.2f} s, check {statistics.median(checking):.2f} s of CPU")
+    print(f"{'within' if total < 2 * files / 1000 else 'OVER'} the aim of {2 * files / 1000:.1f} s")
+
+
+if __name__ == "__main__":
+    main(*(int(argument) for argument in sys.argv[1:2]))
