@@ -79,7 +79,8 @@ def _exchange(endpoint: Endpoint, request: Request, limits: HttpLimits) -> bytes
         timer.start()
         try:
             connection.request(request.method, endpoint.target, request.body, dict(request.headers))
-            answer = _read(endpoint, connection.getresponse(), limits)
+            with connection.getresponse() as response:
+                answer = _read(endpoint, response, limits)
         finally:
             timer.cancel()
     except TimeoutError:
