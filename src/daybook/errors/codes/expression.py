@@ -1,5 +1,38 @@
-"""Codes of the expression family."""
+"""Codes of the expression family: 001-009 the text, 010-019 names, 020-039 types, 040-049 grouping, 050-059 selectors."""
 
 from daybook.errors.codes.entry import Code, family
 
-CODES: dict[str, Code] = family()
+CODES: dict[str, Code] = family(
+    Code("EXPR_001", "Unexpected {found}; expected {expected}", "The text is not an expression; the caret stands under the first word or sign that does not belong there."),
+    Code("EXPR_002", "The expression ends too early; expected {expected}", "Something is missing at the end: a value after an operator, a closing parenthesis, an END."),
+    Code("EXPR_003", "{found} has no meaning in an expression", "A character or sign that the language does not have, often pasted from a document or carried over from another language."),
+    Code("EXPR_004", "The {what} that begins here is not closed", "A text or a name in backticks lacks its closing quote.", hint="close it with {quote}; inside, double the quote: {quote}{quote}"),
+    Code("EXPR_005", "{text} is not a number", "Numbers are written with digits and at most one point: 42, 3.14.", hint="write digits and one point, without exponent, separators or suffix"),
+    Code("EXPR_006", "{text} has {digits} digits; the most is 38", "A number holds at most 38 digits, before and after the point together."),
+    Code("EXPR_007", "The expression is nested more than {limit} levels deep", "Parentheses, calls and CASE may be nested 64 levels deep.", hint="compute a part into a column first"),
+    Code("EXPR_008", "The expression is too large: {found}, the most is {limit}", "An expression may have 2,000 parts, counting named selectors where they are used and the parts that Spark has to repeat.", hint="compute a part into a column first"),
+    Code("EXPR_009", "The expression is empty", "An expression needs at least a value."),
+    Code("EXPR_011", "The text holds half a character (U+{codepoint}), which no system can store", "Lone surrogates are not characters.", hint="remove it"),
+    Code("EXPR_012", "Unknown column {name}", "The column does not exist at this place. Names of columns are case-sensitive."),
+    Code("EXPR_013", "Unknown table or alias {name}", "The word before the point must be the main table, the alias of a join of the same operation, or period."),
+    Code("EXPR_014", "Unknown function {name}", "Only the functions of the reference exist; their names may be written in any case."),
+    Code("EXPR_015", "{name} takes {expected}, not {found}", "The function was given too many or too few arguments."),
+    Code("EXPR_020", "{name} takes {expected} as its {position} argument, not {found}", "An argument has a type that the function does not take."),
+    Code("EXPR_021", "{operator} works on {expected}, not on {found}", "An operator was given a value of a type it does not work on."),
+    Code("EXPR_022", "Cannot compare {left} with {right}", "Numbers compare with numbers, texts with texts, dates with dates, timestamps with timestamps, booleans for equality with booleans."),
+    Code("EXPR_023", "{name} must give one kind of value, not {left} and {right}", "The alternatives of IF, CASE, COALESCE, MIN, MAX and NULLIF must be all numbers, all texts, all dates, all timestamps or all booleans."),
+    Code("EXPR_024", "Expected a condition that is true or false, found {found}", "Selectors, join conditions and the conditions of IF, CASE, AND, OR and NOT are boolean."),
+    Code("EXPR_025", "{name} of {left} and {right} needs {scale} digits after the point; the most is 38", "Decimal arithmetic never drops digits after the point on its own.", hint="ROUND one of the values first"),
+    Code("EXPR_026", "The {position} argument of {name} must be {expected}", "Some arguments have to be written out in the expression, within limits, because the type of the result depends on them."),
+    Code("EXPR_027", "{text} is not {expected}", "Dates and timestamps written in an expression are checked before the run."),
+    Code("EXPR_028", "{text} is not a format: {problem}", "Formats are made of yyyy, yy, MM, dd, HH, mm, ss and separators."),
+    Code("EXPR_029", "A value of type {source} does not fit a column of type {target}", "Numbers fit columns of numbers; every other kind fits only its own. Nothing is converted unasked."),
+    Code("EXPR_040", "{name} is an aggregate function; it needs a grouping", "Aggregate functions are allowed in aggregate and in the aggregation of append only."),
+    Code("EXPR_041", "{name} stands inside another aggregate function", "An aggregate of an aggregate has no meaning within one grouping.", hint="use two aggregate operations"),
+    Code("EXPR_042", "Column {name} is neither grouped by nor inside an aggregate function", "A summary row has one value per group; a column outside aggregate functions must be one of group_by.", hint="add it to group_by, or use an aggregate function such as MAX_AGG({name})"),
+    Code("EXPR_043", "An aggregation here has the form FUNCTION(column), such as SUM(amount) or COUNT(*)", "The aggregation of append takes one aggregate function of one column."),
+    Code("EXPR_044", "The aggregation uses no aggregate function", "An aggregation needs at least one of SUM, COUNT, COUNT_ALL, AVG, MIN_AGG and MAX_AGG."),
+    Code("EXPR_045", "* stands for all rows and belongs to COUNT(*) only", "No other function takes a star."),
+    Code("EXPR_050", "Selector {name} is not defined", "A selector in double braces must be one of the project's named selectors."),
+    Code("EXPR_051", "Selector {name} refers to itself: {path}", "Named selectors may use each other, but not in a circle."),
+)

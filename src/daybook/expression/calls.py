@@ -1,0 +1,203 @@
+"""Calls: the function, the number and types of its arguments, its result."""
+
+from collections.abc import Callable
+
+from daybook.expression.context import Checking
+from daybook.expression.functions.declaration import ACCEPTED, Accepts, Argument, Function, Parameter, UnfitError
+from daybook.expression.functions.table import FUNCTIONS
+from daybook.expression.kinds import common_type, describe
+from daybook.expression.nearest import nearest
+from daybook.expression.nodes import Call, Node, Place, Star
+from daybook.expression.operators import common_of, retyped_literal, widen
+from daybook.expression.typed import AllRows, Applied, Broken, LiteralValue, Typed
+from daybook.model.types import BOOLEAN, DATE, INTEGER, STRING, TIMESTAMP, BooleanType, ColumnType, NullType
+
+Check = Callable[[Node, Checking], Typed]
+
+_NULL_BECOMES: dict[Accepts, ColumnType] = {
+    Accepts.NUMBER: INTEGER,
+    Accepts.INTEGER: INTEGER,
+    Accepts.TEXT: STRING,
+    Accepts.BOOLEAN: BOOLEAN,
+    Accepts.DATE: DATE,
+    Accepts.DATE_OR_TIMESTAMP: DATE,
+    Accepts.DATE_SOURCE: TIMESTAMP,
+    Accepts.TIMESTAMP_SOURCE: TIMESTAMP,
+}
+_ELSEWHERE = {
+    "IIF": "IF",
+    "IFF": "IF",
+    "NVL": "COALESCE",
+    "IFNULL": "COALESCE",
+    "LENGTH": "LEN",
+    "CHAR_LENGTH": "LEN",
+    "SUBSTR": "SUBSTRING",
+    "MID": "SUBSTRING",
+    "CEILING": "CEIL",
+    "POW": "POWER",
+    "AVERAGE": "AVG",
+    "MEAN": "AVG",
+    "LAST_DAY": "EOMONTH",
+    "DATE_ADD": "DATEADD",
+    "DATE_DIFF": "DATEDIFF",
+    "CURRENT_DATE": "TODAY",
+    "CURRENT_TIMESTAMP": "NOW",
+    "LEAST": "MIN",
+    "GREATEST": "MAX",
+    "STARTSWITH": "STARTS_WITH",
+    "ENDSWITH": "ENDS_WITH",
+    "UCASE": "UPPER",
+    "LCASE": "LOWER",
+    "CAST": "TO_STRING, TO_NUMBER or TO_DATE",
+    "VALUE": "TO_NUMBER",
+    "TEXT": "TO_STRING",
+    "CONCATENATE": "CONCAT",
+}
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
+
+
+def check_call(node: Call, checking: Checking, check: Check) -> Typed:
+    function = FUNCTIONS.get(node.name)
+    if function is None:
+        for argument in node.arguments:
+            if not isinstance(argument, Star):
+                check(argument, checking)
+        span = checking.source.within(node.place.start, node.name_end)
+        return checking.report_at("EXPR_014", span, hint=_meant(node.name), name=node.name)
+    if function.is_aggregate:
+        return _check_aggregate(function, node, checking, check)
+    arguments = tuple(check(argument, checking) for argument in node.arguments)
+    return _apply(function, node, arguments, checking)
+
+
+def _check_aggregate(function: Function, node: Call, checking: Checking, check: Check) -> Typed:
+    span = checking.source.within(node.place.start, node.name_end)
+    if checking.grouping is None:
+        checking.report_at("EXPR_040", span, hint=_row_function(function.name), name=function.name)
+        return Broken()
+    if checking.aggregate is not None:
+        return checking.report_at("EXPR_041", span, name=function.name)
+    with checking.inside_aggregate(function.name):
+        arguments = tuple(
+            AllRows() if function.takes_star and isinstance(argument, Star) else check(argument, checking)
+            for argument in node.arguments
+        )
+    return _apply(function, node, arguments, checking)
+
+
+def _apply(function: Function, node: Call, arguments: tuple[Typed, ...], checking: Checking) -> Typed:
+    if not _has_right_count(function, node, checking):
+        return Broken()
+    if any(isinstance(argument, Broken) for argument in arguments):
+        return Broken()
+    is_sound = [_accepts(function, node, position, argument, checking) for position, argument in enumerate(arguments)]
+    if not all(is_sound):
+        return Broken()
+    if function.is_common:
+        return _apply_to_common(function, node.place, arguments, checking)
+    typed = tuple(_with_typed_null(argument, function.parameter(position)) for position, argument in enumerate(arguments))
+    try:
+        if function.rewrite is not None and (rewritten := function.rewrite(typed)):
+            return rewritten
+        return Applied(function, typed, function.result_type(as_arguments(typed)))
+    except UnfitError as error:
+        place = node.place if error.position is None else node.arguments[error.position].place
+        parameters = dict(error.parameters)
+        if error.code in {"EXPR_020", "EXPR_026"} and error.position is not None:
+            parameters.setdefault("position", _ORDINALS[error.position])
+        return checking.report(error.code, place, hint=error.hint, **parameters)
+
+
+def as_arguments(typed: tuple[Typed, ...], texts: tuple[str, ...] | None = None) -> tuple[Argument, ...]:
+    """Arguments as a function's declaration sees them; `texts` is their SQL."""
+    return tuple(
+        Argument(texts[position] if texts else "", each.type, each.value if isinstance(each, LiteralValue) else None)
+        for position, each in enumerate(typed)
+    )
+
+
+def _apply_to_common(function: Function, place: Place, arguments: tuple[Typed, ...], checking: Checking) -> Typed:
+    """Functions that choose one of their values: all of them (but a leading condition) share one type."""
+    skipped = 1 if function.parameters[0].accepts is Accepts.BOOLEAN else 0
+    conditions = tuple(retyped_literal(condition, BOOLEAN) for condition in arguments[:skipped])
+    values = arguments[skipped:]
+    common = common_of(values)
+    if common is None:
+        return report_mixed(function.name, place, values, checking)
+    return Applied(function, (*conditions, *widen(values, common)), common)
+
+
+def report_mixed(name: str, place: Place, values: tuple[Typed, ...], checking: Checking) -> Broken:
+    first = next(value for value in values if not isinstance(value.type, NullType))
+    other = next(value for value in values if common_type((first.type, value.type)) is None)
+    return checking.report("EXPR_023", place, name=name, left=describe(first.type), right=describe(other.type))
+
+
+def _has_right_count(function: Function, node: Call, checking: Checking) -> bool:
+    found = len(node.arguments)
+    if function.least <= found and (function.most is None or found <= function.most):
+        return True
+    hint = f"{function.signature}: {function.sentence}"
+    if function.name in {"MIN", "MAX"} and found == 1:
+        hint = f"{function.name}_AGG(x) is the {'smallest' if function.name == 'MIN' else 'largest'} value of a group; {function.name}(a, b) compares values of one row"
+    checking.report("EXPR_015", node.place, hint=hint, name=function.name, expected=_count(function), found=found)
+    return False
+
+
+def _count(function: Function) -> str:
+    if function.most is None:
+        return f"{function.least} or more arguments"
+    if function.least == function.most:
+        return "no arguments" if function.most == 0 else f"{function.most} argument{'s' if function.most > 1 else ''}"
+    return f"{function.least} to {function.most} arguments"
+
+
+def _accepts(function: Function, node: Call, position: int, argument: Typed, checking: Checking) -> bool:
+    parameter = function.parameter(position)
+    place = node.arguments[position].place
+    if not isinstance(argument.type, (*ACCEPTED[parameter.accepts], NullType)):
+        ordinal = _ORDINALS[min(position, len(_ORDINALS) - 1)]
+        hint = _type_hint(parameter, argument.type)
+        expected = _article(parameter.accepts.value)
+        checking.report("EXPR_020", place, hint=hint, name=function.name, expected=expected, position=ordinal, found=describe(argument.type))
+        return False
+    written = parameter.written
+    if written and not (isinstance(argument, LiteralValue) and written.check(argument.value)):
+        checking.report("EXPR_026", place, name=function.name, position=_ORDINALS[position], expected=written.expected)
+        return False
+    return True
+
+
+def _article(words: str) -> str:
+    return f"{'an' if words[0] in 'aeiou' else 'a'} {words}" if words != "any" else "a value"
+
+
+def _type_hint(parameter: Parameter, found: ColumnType) -> str | None:
+    if parameter.accepts is Accepts.TEXT:
+        return "TO_STRING makes a text of it"
+    if parameter.accepts is Accepts.BOOLEAN and not isinstance(found, BooleanType):
+        return "compare it with something"
+    if parameter.accepts is Accepts.DATE and found == TIMESTAMP:
+        return "DATE(timestamp) is its day"
+    if parameter.accepts in {Accepts.DATE, Accepts.DATE_OR_TIMESTAMP} and found == STRING:
+        return 'write a date as DATE("2026-01-31"); TO_DATE reads one from a text column'
+    if parameter.accepts in {Accepts.NUMBER, Accepts.INTEGER} and found == STRING:
+        return "TO_NUMBER reads a number from a text"
+    return None
+
+
+def _with_typed_null(argument: Typed, parameter: Parameter) -> Typed:
+    if not isinstance(argument.type, NullType) or isinstance(argument, AllRows) or parameter.accepts not in _NULL_BECOMES:
+        return argument
+    return retyped_literal(argument, _NULL_BECOMES[parameter.accepts])
+
+
+def _row_function(name: str) -> str | None:
+    return {"MIN_AGG": "MIN(a, b) compares values of one row", "MAX_AGG": "MAX(a, b) compares values of one row"}.get(name)
+
+
+def _meant(name: str) -> str | None:
+    if known := _ELSEWHERE.get(name):
+        return f"here it is {known}"
+    found = nearest(name, FUNCTIONS)
+    return f"did you mean {found}?" if found else "`daybook functions` lists all functions"

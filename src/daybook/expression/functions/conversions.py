@@ -1,0 +1,132 @@
+"""From one kind of value to another, only where asked for."""
+
+import datetime
+import re
+from decimal import Decimal
+
+from daybook.expression.functions.declaration import (
+    Accepts,
+    Arguments,
+    Example,
+    Function,
+    Parameter,
+    UnfitError,
+    Written,
+)
+from daybook.expression.quoting import quote_text
+from daybook.expression.typed import LiteralValue, Typed
+from daybook.model.types import DATE, MAX_DIGITS, STRING, ColumnType, DateType, DecimalType, TimestampType
+
+_FORMAT_PART = re.compile(r"yyyy|yy|MM|dd|HH|mm|ss|[-/.:_, ]|T(?=HH)")
+_DEFAULT_SCALE = DecimalType().scale
+
+
+def _is_format(value: object) -> bool:
+    return isinstance(value, str) and value != "" and _FORMAT_PART.sub("", value) == ""
+
+
+def _is_scale(value: object) -> bool:
+    return isinstance(value, int) and 0 <= value < MAX_DIGITS
+
+
+def _formattable(arguments: tuple[Typed, ...]) -> Typed | None:
+    if len(arguments) == 2 and not isinstance(arguments[0].type, DateType | TimestampType):
+        raise UnfitError("EXPR_020", position=0, name="TO_STRING with a format", expected="date or timestamp", found=str(arguments[0].type))
+    if len(arguments) == 2 and isinstance(arguments[0].type, DateType) and isinstance(arguments[1], LiteralValue):
+        written = arguments[1].value
+        if isinstance(written, str) and re.search("HH|mm|ss", written):
+            raise UnfitError("EXPR_028", position=1, text=f'"{written}"', problem="a date has no hours, minutes and seconds")
+    return None
+
+
+def _to_string_sql(arguments: Arguments) -> str:
+    if len(arguments) == 2:
+        return f"DATE_FORMAT({arguments[0].sql}, {_format_sql(arguments)})"
+    return arguments[0].sql if arguments[0].type == STRING else f"CAST({arguments[0].sql} AS STRING)"
+
+
+def _to_number_type(arguments: Arguments) -> ColumnType:
+    return DecimalType(MAX_DIGITS, _scale(arguments))
+
+
+def _to_number_sql(arguments: Arguments) -> str:
+    """Spark's TO_NUMBER with a format takes no exponents and rounds nothing away; a plain cast does both."""
+    scale = _scale(arguments)
+    fraction = f"D{'9' * scale}" if scale else ""
+    return f"TO_NUMBER({arguments[0].sql}, 'S{'9' * (MAX_DIGITS - scale)}{fraction}')"
+
+
+def _scale(arguments: Arguments) -> int:
+    scale = arguments[1].literal if len(arguments) == 2 else _DEFAULT_SCALE
+    assert isinstance(scale, int)
+    return scale
+
+
+def _to_date_sql(arguments: Arguments) -> str:
+    written = _format_sql(arguments) if len(arguments) == 2 else "'yyyy-MM-dd'"
+    return f"TO_DATE({arguments[0].sql}, {written})"
+
+
+def _format_sql(arguments: Arguments) -> str:
+    written = arguments[1].literal
+    assert isinstance(written, str)
+    return quote_text(written.replace("T", "'T'"))
+
+
+def _is_date_format(value: object) -> bool:
+    return _is_format(value) and isinstance(value, str) and all(part in value for part in ("yyyy", "MM", "dd")) and not re.search("HH|mm|ss|T", value)
+
+
+FUNCTIONS = (
+    Function(
+        name="TO_STRING",
+        parameters=(
+            Parameter("value", Accepts.ANY),
+            Parameter(
+                "format",
+                Accepts.TEXT,
+                is_optional=True,
+                written=Written("a format of yyyy, yy, MM, dd, HH, mm, ss and separators, written out", _is_format),
+            ),
+        ),
+        returns=STRING,
+        sql=_to_string_sql,
+        rewrite=_formattable,
+        sentence=(
+            "The value as text: decimals with all places of their type, dates as 2026-01-31, timestamps as 2026-01-31 23:59:59 "
+            "(fractions of a second without trailing zeros), booleans as true and false; dates and timestamps also in a format."
+        ),
+        example=Example('TO_STRING(DATE("2026-01-31"), "yyyy-MM")', "2026-01"),
+    ),
+    Function(
+        name="TO_NUMBER",
+        parameters=(
+            Parameter("text", Accepts.TEXT),
+            Parameter("places", Accepts.INTEGER, is_optional=True, written=Written("a whole number from 0 to 37, written out", _is_scale)),
+        ),
+        returns=_to_number_type,
+        result="decimal(38,places), decimal(38,10) without places",
+        sql=_to_number_sql,
+        sentence=(
+            "The number in a text: an optional sign, digits, an optional point with digits, spaces around; anything else, "
+            "more digits after the point than places, or too many before it fails the run."
+        ),
+        example=Example('TO_NUMBER("-12.50", 2)', Decimal("-12.50")),
+    ),
+    Function(
+        name="TO_DATE",
+        parameters=(
+            Parameter("text", Accepts.TEXT),
+            Parameter(
+                "format",
+                Accepts.TEXT,
+                is_optional=True,
+                written=Written("a format with yyyy, MM and dd, written out", _is_date_format),
+            ),
+        ),
+        returns=DATE,
+        sql=_to_date_sql,
+        sentence="The date in a text, as 2026-01-31 or in a format; a text that is not such a date fails the run.",
+        example=Example('TO_DATE("31.01.2026", "dd.MM.yyyy")', datetime.date(2026, 1, 31)),
+    ),
+)

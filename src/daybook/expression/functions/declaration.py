@@ -1,0 +1,152 @@
+"""How a function is declared: in one place, with its types, its SQL, a sentence and an example."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from daybook.expression.quoting import Value
+from daybook.model.types import (
+    BooleanType,
+    ColumnType,
+    DateType,
+    DecimalType,
+    FloatType,
+    IntegerType,
+    StringType,
+    TimestampType,
+)
+
+if TYPE_CHECKING:
+    from daybook.expression.typed import Typed
+
+
+class Accepts(Enum):
+    """What a parameter takes, in the words of the reference."""
+
+    NUMBER = "number"
+    INTEGER = "integer"
+    TEXT = "text"
+    BOOLEAN = "boolean"
+    DATE = "date"
+    DATE_OR_TIMESTAMP = "date or timestamp"
+    ORDERED = "number, text, date or timestamp"
+    DATE_SOURCE = "text, timestamp or year"
+    TIMESTAMP_SOURCE = "text or date"
+    ANY = "any"
+
+
+ACCEPTED: dict[Accepts, tuple[type[ColumnType], ...]] = {
+    Accepts.NUMBER: (IntegerType, DecimalType, FloatType),
+    Accepts.INTEGER: (IntegerType,),
+    Accepts.TEXT: (StringType,),
+    Accepts.BOOLEAN: (BooleanType,),
+    Accepts.DATE: (DateType,),
+    Accepts.DATE_OR_TIMESTAMP: (DateType, TimestampType),
+    Accepts.ORDERED: (IntegerType, DecimalType, FloatType, StringType, DateType, TimestampType),
+    Accepts.DATE_SOURCE: (StringType, TimestampType, DateType, IntegerType),
+    Accepts.TIMESTAMP_SOURCE: (StringType, DateType, TimestampType),
+    Accepts.ANY: (IntegerType, DecimalType, FloatType, StringType, BooleanType, DateType, TimestampType),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """`written` is what a literal has to satisfy where only a literal is allowed: its value goes into the type or the SQL."""
+
+    name: str
+    accepts: Accepts
+    is_optional: bool = False
+    is_repeated: bool = False
+    written: "Written | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An argument that must be written out, and the check its value must pass."""
+
+    expected: str
+    check: Callable[[Value], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument as the function sees it; `literal` is the value where one was written out."""
+
+    sql: str
+    type: ColumnType
+    literal: Value = None
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """`value` was worked out by hand; `rows` are the values of column x that an aggregate runs over."""
+
+    text: str
+    value: Value
+    rows: tuple[Value, ...] = ()
+
+
+Arguments = tuple[Argument, ...]
+
+
+class UnfitError(Exception):
+    """What a function finds wrong with its arguments beyond their types; the checker adds the place."""
+
+    def __init__(self, code: str, *, position: int | None = None, hint: str | None = None, **parameters: object) -> None:
+        super().__init__(code)
+        self.code = code
+        self.position = position
+        self.hint = hint
+        self.parameters = parameters
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """`sql` is a template with {0}, {1} … or a callable.
+
+    `rewrite` turns a call into another node where it can (DATE("2026-01-01") into a literal).
+    `repeats` is how often an argument occurs once Spark has the expression: it bounds the size of nested calls.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    returns: ColumnType | Callable[[Arguments], ColumnType]
+    sql: str | Callable[[Arguments], str]
+    sentence: str
+    example: Example
+    result: str = ""
+    is_aggregate: bool = False
+    is_common: bool = False
+    takes_star: bool = False
+    rewrite: "Callable[[tuple[Typed, ...]], Typed | None] | None" = None
+    repeats: int = 1
+
+    def result_type(self, arguments: Arguments) -> ColumnType:
+        return self.returns(arguments) if callable(self.returns) else self.returns
+
+    def to_sql(self, arguments: Arguments) -> str:
+        if callable(self.sql):
+            return self.sql(arguments)
+        return self.sql.format(*(argument.sql for argument in arguments))
+
+    @property
+    def least(self) -> int:
+        return sum(not parameter.is_optional for parameter in self.parameters)
+
+    @property
+    def most(self) -> int | None:
+        if self.parameters and self.parameters[-1].is_repeated:
+            return None
+        return len(self.parameters)
+
+    def parameter(self, position: int) -> Parameter:
+        return self.parameters[min(position, len(self.parameters) - 1)]
+
+    @property
+    def signature(self) -> str:
+        parts = []
+        for parameter in self.parameters:
+            name = f"{parameter.name}, …" if parameter.is_repeated else parameter.name
+            parts.append(f"[{name}]" if parameter.is_optional else name)
+        return f"{self.name}({', '.join(parts)})"

@@ -1,0 +1,85 @@
+"""Conditions and NULL."""
+
+from daybook.expression.functions.declaration import Accepts, Arguments, Example, Function, Parameter
+from daybook.model.types import BOOLEAN, ColumnType
+
+
+def _type_of_second(arguments: Arguments) -> ColumnType:
+    return arguments[1].type
+
+
+def _type_of_first(arguments: Arguments) -> ColumnType:
+    return arguments[0].type
+
+
+def _joined(word: str, arguments: Arguments) -> str:
+    return f"({f' {word} '.join(argument.sql for argument in arguments)})"
+
+
+_CONDITIONS = (Parameter("condition", Accepts.BOOLEAN), Parameter("condition", Accepts.BOOLEAN, is_repeated=True))
+
+FUNCTIONS = (
+    Function(
+        name="IF",
+        parameters=(Parameter("condition", Accepts.BOOLEAN), Parameter("then", Accepts.ANY), Parameter("else", Accepts.ANY)),
+        returns=_type_of_second,
+        result="common type of then and else",
+        sql="IF({0}, {1}, {2})",
+        is_common=True,
+        sentence="The second argument where the condition is true, the third where it is false or NULL.",
+        example=Example('IF(2 > 1, "yes", "no")', "yes"),
+    ),
+    Function(
+        name="AND",
+        parameters=_CONDITIONS,
+        returns=BOOLEAN,
+        sql=lambda arguments: _joined("AND", arguments),
+        sentence="True when all conditions are true; the operator AND as a function.",
+        example=Example("AND(2 > 1, 3 > 2)", True),
+    ),
+    Function(
+        name="OR",
+        parameters=_CONDITIONS,
+        returns=BOOLEAN,
+        sql=lambda arguments: _joined("OR", arguments),
+        sentence="True when at least one condition is true; the operator OR as a function.",
+        example=Example("OR(1 > 2, 3 > 2)", True),
+    ),
+    Function(
+        name="NOT",
+        parameters=(Parameter("condition", Accepts.BOOLEAN),),
+        returns=BOOLEAN,
+        sql="(NOT {0})",
+        sentence="True where the condition is false; the operator NOT with parentheses.",
+        example=Example("NOT(1 > 2)", True),
+    ),
+    Function(
+        name="ISNULL",
+        parameters=(Parameter("value", Accepts.ANY),),
+        returns=BOOLEAN,
+        sql="({0} IS NULL)",
+        sentence="True where the value is NULL, otherwise false.",
+        example=Example("ISNULL(NULL)", True),
+    ),
+    Function(
+        name="COALESCE",
+        parameters=(Parameter("value", Accepts.ANY), Parameter("value", Accepts.ANY, is_repeated=True)),
+        returns=_type_of_first,
+        result="common type of the values",
+        sql=lambda arguments: f"COALESCE({', '.join(argument.sql for argument in arguments)})",
+        is_common=True,
+        sentence="The first value that is not NULL.",
+        example=Example("COALESCE(NULL, 3, 4)", 3),
+    ),
+    Function(
+        name="NULLIF",
+        parameters=(Parameter("value", Accepts.ANY), Parameter("other", Accepts.ANY)),
+        returns=_type_of_first,
+        result="common type of the values",
+        sql="NULLIF({0}, {1})",
+        is_common=True,
+        repeats=2,
+        sentence="NULL where both values are equal, otherwise the first.",
+        example=Example('NULLIF("n/a", "n/a")', None),
+    ),
+)

@@ -1,0 +1,26 @@
+"""All functions there are; nothing else can be called."""
+
+from daybook.expression.functions import aggregates, conversions, dates, logic, numbers, texts
+from daybook.expression.functions.declaration import Function
+
+FAMILIES: dict[str, tuple[Function, ...]] = {
+    "Conditions and NULL": logic.FUNCTIONS,
+    "Numbers": numbers.FUNCTIONS,
+    "Texts": texts.FUNCTIONS,
+    "Dates and timestamps": dates.FUNCTIONS,
+    "Conversions": conversions.FUNCTIONS,
+    "Aggregates": aggregates.FUNCTIONS,
+}
+
+
+def by_name(families: dict[str, tuple[Function, ...]]) -> dict[str, Function]:
+    """One table of all families; ValueError when a name is declared twice."""
+    table: dict[str, Function] = {}
+    for function in (each for family in families.values() for each in family):
+        if function.name in table:
+            raise ValueError(f"{function.name} is declared twice")
+        table[function.name] = function
+    return table
+
+
+FUNCTIONS = by_name(FAMILIES)

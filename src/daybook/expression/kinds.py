@@ -1,0 +1,110 @@
+"""Which types go together."""
+
+from collections.abc import Iterable
+from functools import reduce
+
+from daybook.expression import decimals
+from daybook.model.types import (
+    BOOLEAN,
+    DATE,
+    FLOAT,
+    INTEGER,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    BooleanType,
+    ColumnType,
+    DateType,
+    DecimalType,
+    FloatType,
+    IntegerType,
+    NullType,
+    StringType,
+    TimestampType,
+)
+
+NUMBER_TYPES = (IntegerType, DecimalType, FloatType)
+
+
+def is_number(column_type: ColumnType) -> bool:
+    return isinstance(column_type, NUMBER_TYPES)
+
+
+def common_type(types: Iterable[ColumnType]) -> ColumnType | None:
+    """The narrowest type that holds all values of these types; None when their kinds do not go together."""
+    first: ColumnType = NULL
+    return reduce(_common_of_two, types, first)
+
+
+def _common_of_two(left: ColumnType | None, right: ColumnType) -> ColumnType | None:
+    match left, right:
+        case None, _:
+            return None
+        case (NullType(), other) | (other, NullType()):
+            return other
+        case (FloatType(), IntegerType() | DecimalType()) | (IntegerType() | DecimalType(), FloatType()):
+            return FLOAT
+        case (DecimalType() as value, IntegerType()) | (IntegerType(), DecimalType() as value):
+            return decimals.common(value, decimals.INTEGER_AS_DECIMAL)
+        case DecimalType() as one, DecimalType() as other:
+            return decimals.common(one, other)
+        case _:
+            return left if left == right else None
+
+
+def fits(source: ColumnType, target: ColumnType) -> bool:
+    """Whether values of one type can stand in a column of another: widened, or rounded to its scale."""
+    return source == target or isinstance(source, NullType) or (is_number(source) and is_number(target))
+
+
+def spark_type(column_type: ColumnType) -> str:
+    """The type's name in Spark SQL."""
+    match column_type:
+        case DecimalType(precision, scale):
+            return f"DECIMAL({precision},{scale})"
+        case NullType():
+            return "VOID"
+        case _:
+            return _SPARK_NAMES[column_type]
+
+
+_SPARK_NAMES: dict[ColumnType, str] = {
+    STRING: "STRING",
+    INTEGER: "BIGINT",
+    FLOAT: "DOUBLE",
+    BOOLEAN: "BOOLEAN",
+    DATE: "DATE",
+    TIMESTAMP: "TIMESTAMP",
+}
+
+
+def describe(column_type: ColumnType) -> str:
+    """The type in a message: what a user calls such a value."""
+    match column_type:
+        case StringType():
+            return "a text"
+        case IntegerType():
+            return "an integer"
+        case DecimalType() | FloatType():
+            return f"a {column_type}"
+        case BooleanType():
+            return "a boolean"
+        case DateType():
+            return "a date"
+        case TimestampType():
+            return "a timestamp"
+        case NullType():
+            return "NULL"
+
+
+def comparison_hint(left: ColumnType, right: ColumnType) -> str | None:
+    """How two kinds that do not compare can be brought together."""
+    match left, right:
+        case (DateType(), TimestampType()) | (TimestampType(), DateType()):
+            return "DATE(timestamp) is its day, TIMESTAMP(date) is its start"
+        case (StringType(), DateType() | TimestampType()) | (DateType() | TimestampType(), StringType()):
+            return 'write dates as DATE("2026-01-31"), timestamps as TIMESTAMP("2026-01-31T00:00:00Z")'
+        case (StringType(), other) | (other, StringType()) if is_number(other):
+            return "write texts in quotes and numbers without; TO_NUMBER reads a number from a text"
+        case _:
+            return None

@@ -1,0 +1,113 @@
+"""Operators on typed operands: which type comes out, and which conversions go in."""
+
+from decimal import Decimal
+
+from daybook.expression import decimals
+from daybook.expression.functions.declaration import UnfitError
+from daybook.expression.kinds import common_type, describe, is_number
+from daybook.expression.nodes import ArithmeticOperator
+from daybook.expression.typed import Arithmetic, Conversion, LiteralValue, Typed
+from daybook.model.types import FLOAT, INTEGER, ColumnType, DecimalType, FloatType, IntegerType, NullType, StringType
+
+_VERBS = {"+": "The sum", "-": "The difference", "*": "The product", "/": "The quotient", "%": "The remainder"}
+
+
+def arithmetic(operator: ArithmeticOperator, left: Typed, right: Typed) -> Typed:
+    for operand in (left, right):
+        if not is_number(operand.type) and not isinstance(operand.type, NullType):
+            raise UnfitError("EXPR_021", hint=_hint(operator, left, right), operator=operator, expected="numbers", found=describe(operand.type))
+    left, right = _typed_null(left, right), _typed_null(right, left)
+    if isinstance(left.type, FloatType) or isinstance(right.type, FloatType):
+        return Arithmetic(operator, as_float_literal(left), as_float_literal(right), FLOAT)
+    if isinstance(left.type, IntegerType) and isinstance(right.type, IntegerType):
+        if operator != "/":
+            return Arithmetic(operator, left, right, INTEGER)
+        left = _explicit_decimal(left)
+    left, right = as_decimal_literal(left), as_decimal_literal(right)
+    return Arithmetic(operator, left, right, _decimal_type(operator, decimal_of(left), decimal_of(right)))
+
+
+def widen(operands: tuple[Typed, ...], common: ColumnType) -> tuple[Typed, ...]:
+    """Operands of one comparison or choice, converted where Spark would not do it the same way by itself."""
+    operands = tuple(retyped_literal(operand, common) for operand in operands)
+    types = [decimal_of(operand) for operand in operands if isinstance(operand.type, DecimalType | IntegerType)]
+    if not isinstance(common, DecimalType) or decimals.is_exact(types):
+        return operands
+    # Past 38 digits Spark would drop digits after the point; we keep them and let a value that is too large fail.
+    return tuple(operand if operand.type == common else Conversion(operand, common) for operand in operands)
+
+
+def common_of(operands: tuple[Typed, ...]) -> ColumnType | None:
+    """The common type, integers that were written out counting with their digits only."""
+    kinds = [operand.type for operand in operands]
+    if any(isinstance(kind, DecimalType) for kind in kinds):
+        kinds = [as_decimal_literal(operand).type for operand in operands]
+    return common_type(kinds)
+
+
+def retyped_literal(operand: Typed, target: ColumnType) -> Typed:
+    """A literal takes the type of what it meets; NULL always does."""
+    if isinstance(operand.type, NullType) and not isinstance(target, NullType):
+        return LiteralValue(None, target) if isinstance(operand, LiteralValue) else Conversion(operand, target)
+    match target:
+        case DecimalType():
+            return as_decimal_literal(operand)
+        case FloatType():
+            return as_float_literal(operand)
+        case _:
+            return operand
+
+
+def as_decimal_literal(operand: Typed) -> Typed:
+    match operand:
+        case LiteralValue(int() as value, IntegerType()):
+            return LiteralValue(value, decimals.of_literal(value))
+        case _:
+            return operand
+
+
+def as_float_literal(operand: Typed) -> Typed:
+    match operand:
+        case LiteralValue(int() | Decimal() as value, IntegerType() | DecimalType()):
+            return LiteralValue(float(value), FLOAT)
+        case _:
+            return operand
+
+
+def decimal_of(operand: Typed) -> DecimalType:
+    """The decimal Spark takes an integer or decimal operand for."""
+    return operand.type if isinstance(operand.type, DecimalType) else decimals.INTEGER_AS_DECIMAL
+
+
+def _explicit_decimal(operand: Typed) -> Typed:
+    literal = as_decimal_literal(operand)
+    return literal if literal is not operand else Conversion(operand, decimals.INTEGER_AS_DECIMAL)
+
+
+def _typed_null(operand: Typed, other: Typed) -> Typed:
+    if not isinstance(operand.type, NullType):
+        return operand
+    return retyped_literal(operand, INTEGER if isinstance(other.type, NullType) else other.type)
+
+
+def _decimal_type(operator: ArithmeticOperator, left: DecimalType, right: DecimalType) -> DecimalType:
+    match operator:
+        case "+" | "-":
+            return decimals.added(left, right)
+        case "*":
+            if product := decimals.multiplied(left, right):
+                return product
+            scale = left.scale + right.scale
+            raise UnfitError("EXPR_025", name=_VERBS[operator], left=left, right=right, scale=scale)
+        case "/":
+            return decimals.divided(left, right)
+        case "%":
+            return decimals.remainder(left, right)
+
+
+def _hint(operator: str, left: Typed, right: Typed) -> str | None:
+    if isinstance(left.type, StringType) or isinstance(right.type, StringType):
+        return "CONCAT(a, b) joins texts" if operator == "+" else "TO_NUMBER reads a number from a text"
+    if operator in "+-" and not is_number(left.type):
+        return "DATEADD(date, days) moves a date, DATEDIFF(end, start) counts the days between two"
+    return None

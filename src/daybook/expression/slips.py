@@ -1,0 +1,171 @@
+"""What was meant: the habits of other languages and of word processors, each with its single fix."""
+
+import re
+from collections.abc import Iterable
+
+from daybook.errors import DaybookError, Span
+
+# A sign of another language and how the same thing is written here.
+_SIGNS: dict[str, str] = {
+    "==": "write = for equality",
+    "=>": "write >=",
+    "=<": "write <=",
+    "&&": "write AND",
+    "||": "write OR for conditions, CONCAT(a, b) for texts",
+    "**": "write POWER(a, b)",
+    "--": "there are no comments; write a - -b with a space to subtract a negative value",
+    "/*": "there are no comments",
+    "!": "write NOT for negation, <> for inequality",
+    "&": "write AND for conditions, CONCAT(a, b) for texts",
+    "|": "write OR",
+    "^": "write POWER(a, b)",
+    "~": "write NOT",
+    "?": "write IF(condition, then, else)",
+    ":": "write IF(condition, then, else) for a choice; casts are TO_STRING, TO_NUMBER, TO_DATE",
+    ";": "an expression needs no semicolon; remove it",
+    "$": "write the column's name alone",
+    "#": "there are no comments",
+    "@": "write the column's name alone",
+    "\\": "a backslash only has a place inside a text",
+    "[": "write a list in parentheses; a name with spaces stands in backticks: `net amount`",
+    "]": "write a list in parentheses; a name with spaces stands in backticks: `net amount`",
+    "{": "a named selector is written {{NAME}}",
+    "}": "a named selector is written {{NAME}}",
+    ".": "write the digit before the point: 0.5",
+    "“": 'replace the smart quotes by straight ones: "text"',
+    "”": 'replace the smart quotes by straight ones: "text"',
+    "„": 'replace the smart quotes by straight ones: "text"',
+    "«": 'replace the smart quotes by straight ones: "text"',
+    "»": 'replace the smart quotes by straight ones: "text"',
+    "‘": "replace the smart quotes by straight ones: 'text'",
+    "’": "replace the smart quotes by straight ones: 'text'",
+    "‚": "replace the smart quotes by straight ones: 'text'",
+    "´": "replace it by a straight quote: 'text'",
+    "≤": "write <=",
+    "≥": "write >=",
+    "≠": "write <>",
+    "×": "write *",
+    "÷": "write /",
+    "·": "write *",
+    "−": "write - (the hyphen on the keyboard)",
+    "–": "write - (the hyphen on the keyboard)",
+    "—": "write - (the hyphen on the keyboard)",
+    "\u00a0": "replace the no-break space by an ordinary one",
+    "\u200b": "remove the invisible character",
+    "\ufeff": "remove the invisible character",
+}
+_OUTSIDE_QUOTES = re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]*`|(?P<sign>==|=>|=<|&&|\|\||\*\*|--|/\*)")
+_QUOTES = {'"': "text", "'": "text", "`": "name"}
+
+_VALUE = frozenset({"NAME", "NUMBER", "TEXT"})
+_WORDS = {
+    "RPAR": ")",
+    "COMMA": ",",
+    "LPAR": "(",
+    "DOT": ".",
+    "NULL": "NULL",
+    "AND": "AND",
+    "OR": "OR",
+    "IN": "IN",
+    "NOT": "NOT",
+    "BETWEEN": "BETWEEN",
+    "LIKE": "LIKE",
+    "WHEN": "WHEN",
+    "THEN": "THEN",
+    "ELSE": "ELSE",
+    "END": "END",
+}
+_ALWAYS_TOGETHER = frozenset({"PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "COMPARISON", "IN", "IS", "LIKE", "BETWEEN", "NOT"})
+_QUERY_WORDS = frozenset({"SELECT", "FROM", "WHERE", "UNION", "JOIN", "EXISTS", "OVER", "AS"})
+
+
+def find_slip(text: str, source: Span) -> DaybookError | None:
+    """A sign of another language that our own signs could be mistaken for, such as `==` or a `--` comment."""
+    for found in _OUTSIDE_QUOTES.finditer(text):
+        if sign := found["sign"]:
+            return _slip(sign, found.start(), source)
+    return None
+
+
+def explain_character(text: str, position: int, source: Span) -> DaybookError:
+    """A character that begins no word of the language."""
+    character = text[position]
+    if what := _QUOTES.get(character):
+        span = source.within(position, len(text))
+        hint = f"close it with {character}; inside, double the quote: {character}{character}"
+        return DaybookError("EXPR_004", span=span, hint=hint, what=what)
+    return _slip(character, position, source)
+
+
+def explain_token(text: str, token: object, expected: Iterable[str], source: Span) -> DaybookError:
+    """A word in a place where the grammar has no use for it."""
+    wanted = set(expected)
+    kind, start, end = str(getattr(token, "type", "")), getattr(token, "start_pos", None), getattr(token, "end_pos", None)
+    if kind == "$END" or start is None or end is None:
+        end_of_text = len(text.rstrip())
+        hint = "close the parenthesis" if text.count("(") > text.count(")") and "RPAR" in wanted else None
+        return DaybookError("EXPR_002", span=source.within(end_of_text, end_of_text + 1), hint=hint, expected=_expected(wanted))
+    word = text[start:end]
+    return DaybookError(
+        "EXPR_001",
+        span=source.within(start, end),
+        hint=_hint_for_word(kind, word, text[:start], wanted),
+        found=_shown(word),
+        expected=_expected(wanted),
+    )
+
+
+def _hint_for_word(kind: str, word: str, before: str, wanted: set[str]) -> str | None:
+    previous = before.split()[-1].upper() if before.split() else ""
+    if word.upper() in _QUERY_WORDS or previous in _QUERY_WORDS:
+        return "an expression is not a query; it computes one value of one row"
+    match kind:
+        case "COMPARISON" if "AND" in wanted:
+            return "join two comparisons with AND: a < b AND b < c"
+        case "TEXT" if before.rstrip().endswith(("'", '"')):
+            return "double the quote inside a text, or use the other kind of quote around it"
+        case "RPAR" if "RPAR" not in wanted and not wanted & _VALUE:
+            return "remove the parenthesis, or open one before it"
+        case "WHEN" | "THEN" | "ELSE" | "END" | "CASE":
+            return f"to use a column named {word}, put it in backticks: `{word}`; CASE is CASE WHEN … THEN … ELSE … END"
+        case "AND" | "OR" | "IN" | "LIKE" | "BETWEEN" | "IS" if wanted & _VALUE and not before.strip():
+            return f"to use a column named {word}, put it in backticks: `{word}`"
+        case "COMPARISON" if before.rstrip().endswith(("<", ">", "=", "!")):
+            return "comparisons are = <> < <= > >="
+        case "NAME" if previous == "CASE":
+            return "write CASE WHEN condition THEN value … ELSE value END"
+        case "NAME" | "NUMBER" | "TEXT" if previous == "IS" or previous == "NOT":
+            return "IS goes with NULL only: IS NULL, IS NOT NULL; otherwise write = or <>"
+        case "NAME" | "NUMBER" | "TEXT" if not wanted & _VALUE:
+            return "an operator or a comma is missing before it, or a name with spaces lacks its backticks"
+    return None
+
+
+def _slip(sign: str, position: int, source: Span) -> DaybookError:
+    span = source.within(position, position + len(sign))
+    return DaybookError("EXPR_003", span=span, hint=_SIGNS.get(sign), found=_shown(sign))
+
+
+def _shown(word: str) -> str:
+    if len(word) == 1 and not word.isprintable():
+        return f"the character U+{ord(word):04X}"
+    printable = "".join(character if character.isprintable() else "�" for character in word)
+    return printable if len(printable) <= 50 else f"{printable[:40]}…"
+
+
+def _expected(wanted: set[str]) -> str:
+    """The expected words in a user's terms: `a value`, `an operator`, and what is left of them by name."""
+    if wanted & _VALUE == _VALUE:
+        return "a value, or )" if "RPAR" in wanted else "a value"
+    if wanted <= {"NAME", "QUOTED_NAME"}:
+        return "a column's name"
+    parts = ["an operator"] if "PLUS" in wanted or "COMPARISON" in wanted else []
+    rest = wanted - _ALWAYS_TOGETHER if parts else wanted
+    parts += sorted(_WORDS[name] for name in rest if name in _WORDS and not (parts and name in {"AND", "OR", "LPAR", "DOT"}))
+    if "$END" in wanted:
+        parts.append("the end")
+    return _alternatives(parts)
+
+
+def _alternatives(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} or {parts[-1]}" if parts else "something else"
