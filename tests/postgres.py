@@ -20,13 +20,22 @@ class PostgresServer:
     def url(self, database: str) -> str:
         return f"postgresql://postgres@/{database}?host={self.folder}"
 
-    def create_database(self) -> str:
-        """The URL of a new, empty database."""
+    def forget_durability(self) -> None:
+        """Tests kill processes, not machines: nothing needs to reach the disk."""
+        import psycopg
+
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            for setting in ("fsync", "full_page_writes", "synchronous_commit"):
+                connection.execute(f"ALTER SYSTEM SET {setting} = off".encode())
+            connection.execute("SELECT pg_reload_conf()")
+
+    def create_database(self, template: str = "template1") -> str:
+        """The URL of a new database: empty, or a copy."""
         import psycopg
 
         name = f"test_{os.getpid()}_{next(self._numbers)}"
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}".encode())
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy".encode())
         return self.url(name)
 
 
@@ -39,7 +48,9 @@ def running_server() -> Iterator[PostgresServer]:
 
     server = get_server(folder / "data", cleanup_mode="delete")
     try:
-        yield PostgresServer(folder / "data")
+        running = PostgresServer(folder / "data")
+        running.forget_durability()
+        yield running
     finally:
         server.cleanup()
         shutil.rmtree(folder, ignore_errors=True)

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from daybook.store import open_store
 from daybook.store.store import Store
+from tests.postgres import PostgresServer
 
 BACK_ENDS = [
     pytest.param("sqlite", id="sqlite"),
@@ -23,7 +25,20 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return str(server.create_database())
 
 
-@pytest.fixture
-def store(store_url: str, tmp_path: Path) -> Iterator[Store]:
-    with open_store(store_url, root=tmp_path, migrate=True) as opened:
+@pytest.fixture(scope="session")
+def migrated_database(postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The name of a database with the tables of a store, to be copied."""
+    url = postgres_server.create_database()
+    open_store(url, root=tmp_path_factory.mktemp("root"), migrate=True).close()
+    return urlsplit(url).path[1:]
+
+
+@pytest.fixture(params=BACK_ENDS)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """An empty store."""
+    url = f"sqlite:///{tmp_path}/state/store.db"
+    if request.param == "postgresql":
+        server: PostgresServer = request.getfixturevalue("postgres_server")
+        url = server.create_database(request.getfixturevalue("migrated_database"))
+    with open_store(url, root=tmp_path) as opened:
         yield opened
