@@ -2,4 +2,109 @@
 
 from daybook.errors.codes.entry import Code, family
 
-CODES: dict[str, Code] = family()
+CODES: dict[str, Code] = family(
+    Code(
+        "RUN_001",
+        "There is no project {project}",
+        "A project is named by its id, or by the file that defines it.",
+    ),
+    Code(
+        "RUN_002",
+        "Period {period} is locked, because {because_of} is",
+        "A locked period is final: no run and no retry may change what was written for it. Replaying is allowed.",
+        hint="`daybook replay` shows again what a run of a locked period computed.",
+    ),
+    Code(
+        "RUN_003",
+        "Period {period} is closed",
+        "A run of a closed period is allowed, but somebody has called its numbers final.",
+        hint="`daybook periods lock` refuses such runs.",
+    ),
+    Code(
+        "RUN_004",
+        "Run {run_id} was cancelled",
+        "Somebody asked the run to stop, with `daybook cancel`, Ctrl-C or a signal. What was committed before stays.",
+        hint="`daybook retry {run_id}` takes it up again.",
+    ),
+    Code(
+        "RUN_005",
+        "{dataset} has no rows for {period}",
+        "The input was found and is empty after the time filter.",
+        hint="Check the period, the resolver's path, and the `_period` column of the data.",
+    ),
+    Code(
+        "RUN_006",
+        "Operations {first} and {second} both write to {place}",
+        "Two outputs of a project into one place would replace each other.",
+        hint="Write `mode: append` on both, or name another table.",
+    ),
+    Code(
+        "RUN_007",
+        "The output was written but not registered as {dataset}: {reason}",
+        "A failing registration is a warning: the data stays where it was written.",
+    ),
+    Code(
+        "RUN_008",
+        "{dataset} follows the live data of {place}",
+        "Only Delta tables keep their versions; in other formats a registered version changes with the next write.",
+        hint="Write to a data source of type delta to keep versions readable as they were.",
+    ),
+    Code(
+        "RUN_009",
+        "{project} is a draft: its outputs go to the sandbox {sandbox}",
+        "Drafts write below the sandbox folder of daybook.yaml instead of to their destinations.",
+        hint="`daybook activate {project}` makes it write to its destinations.",
+    ),
+    Code(
+        "RUN_010",
+        "The snapshot of run {run_id} has format {found}; this version reads {needed}",
+        "Snapshots are read by the version of Daybook that wrote them and by later ones.",
+        hint="Use the version of Daybook that made the run.",
+    ),
+    Code(
+        "RUN_011",
+        "Operation {seq} gave other rows than in run {run_id}",
+        "A replay computes a run again from its snapshot; its outputs must have the fingerprints of the run.",
+        hint="Compare both with `daybook show run {run_id}`; changed inputs are reported apart.",
+    ),
+    Code(
+        "RUN_012",
+        "The inputs of run {run_id} are no longer there",
+        "A replay needs the data the run read: the version of a Delta table, the files, the landed copy.",
+        hint="`retention` in daybook.yaml says how long they are kept.",
+    ),
+    Code(
+        "RUN_013",
+        "{text!r} is no date",
+        "A date is written like 2026-01-15.",
+    ),
+    Code(
+        "RUN_014",
+        "{project} is a draft and writes to its destinations",
+        "The workspace has no sandbox, so a draft replaces what is at its destinations.",
+        hint="Write `sandbox: sandbox` into daybook.yaml, or `daybook activate {project}`.",
+    ),
+    Code(
+        "RUN_015",
+        "Project {project} is not in the store yet",
+        "On a shared store nothing is applied implicitly.",
+        hint="`daybook apply` writes the definitions of this workspace to the store.",
+    ),
+    Code(
+        "RUN_016",
+        "Spark could not be started: {reason}",
+        "The engine needs Java 17 or newer and enough memory; `daybook doctor` checks both.",
+        hint="`daybook doctor` says what is missing.",
+    ),
+    Code(
+        "RUN_017",
+        "Run {run_id} is {status}: only a completed run can be replayed",
+        "A replay compares what is computed again with what the run committed.",
+    ),
+    Code(
+        "RUN_018",
+        "{because}; this output would be empty",
+        "Replacing a slice that has rows by nothing is most often a mistake in the input.",
+        hint="`--allow-empty` does it all the same.",
+    ),
+)

@@ -1,0 +1,134 @@
+"""The Java process behind a classic session: started by us, and never outliving us."""
+
+import contextlib
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from daybook.engine.launch import Launch
+from daybook.errors import DaybookError
+
+_START_SECONDS = 180
+_POLL_SECONDS = 0.01
+_LOG = "spark.log"
+
+_LOG_SETTINGS = """\
+status = off
+rootLogger.level = warn
+rootLogger.appenderRef.stderr.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{ISO8601} %p %c: %m%n%ex
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """A running Java process, where it listens, and its scratch folder, which goes away with it."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    secret: str
+    scratch: Path
+
+    def close(self) -> None:
+        """End the process at once and remove its scratch folder; orderly stopping is Spark's business."""
+        with contextlib.suppress(OSError):
+            assert self.process.stdin is not None
+            self.process.stdin.close()
+        self.process.kill()
+        self.process.wait()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def log_tail(self, lines: int = 20) -> str:
+        return _tail(self.scratch / _LOG, lines)
+
+
+def new_scratch() -> Path:
+    """A folder for Spark's temporary files, outside of the user's working directory."""
+    return Path(tempfile.mkdtemp(prefix="daybook-spark-"))
+
+
+def start_gateway(launch: Launch, environment: Mapping[str, str], *, show_log: bool = False) -> Callable[[], Gateway]:
+    """Start Java and return a function that waits until it listens, so that the caller can import meanwhile.
+
+    A class-data archive that the virtual machine chokes on is set aside and the start repeated without it.
+    """
+    process = _spawn(launch, environment, show_log)
+
+    def wait() -> Gateway:
+        try:
+            return _connected(process, launch)
+        except DaybookError:
+            if launch.class_archive is None:
+                shutil.rmtree(launch.scratch, ignore_errors=True)
+                raise
+        with contextlib.suppress(OSError):
+            launch.class_archive.unlink()
+        return start_gateway(replace(launch, class_archive=None), environment, show_log=show_log)()
+
+    return wait
+
+
+def _spawn(launch: Launch, environment: Mapping[str, str], show_log: bool) -> subprocess.Popen[bytes]:
+    (launch.scratch / "log4j2.properties").write_text(_LOG_SETTINGS, encoding="utf-8")
+    variables = {
+        **environment,
+        "SPARK_HOME": str(launch.spark_home),
+        "SPARK_CONNECT_MODE": "0",
+        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(_connection_file(launch)),
+    }
+    with (launch.scratch / _LOG).open("wb") as log:
+        # Java ends when its standard input does: the pipe breaks with this process, however that ends.
+        return subprocess.Popen(
+            launch.command(),
+            env=variables,
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=None if show_log else log,
+            process_group=0 if os.name == "posix" else None,
+        )
+
+
+def _connected(process: subprocess.Popen[bytes], launch: Launch) -> Gateway:
+    """Wait for the port and the secret, which PySpark's gateway writes into a file."""
+    connection = _connection_file(launch)
+    deadline = time.monotonic() + _START_SECONDS
+    while not connection.is_file():
+        if process.poll() is not None:
+            raise DaybookError("RUN_905", reason=_reason(process.returncode, launch.scratch))
+        if time.monotonic() > deadline:
+            process.kill()
+            process.wait()
+            raise DaybookError("RUN_905", reason=f"no answer within {_START_SECONDS} s")
+        time.sleep(_POLL_SECONDS)
+    content = connection.read_bytes()
+    connection.unlink()
+    port, length = struct.unpack_from("!ii", content)
+    return Gateway(process, port, content[8 : 8 + length].decode(), launch.scratch)
+
+
+def _connection_file(launch: Launch) -> Path:
+    return launch.scratch / "connection"
+
+
+def _reason(code: int, scratch: Path) -> str:
+    ended = f"Java ended with {signal.Signals(-code).name}" if code < 0 else f"Java ended with exit code {code}"
+    said = _tail(scratch / _LOG, 5)
+    return f"{ended}: {said}" if said else ended
+
+
+def _tail(path: Path, lines: int) -> str:
+    try:
+        return "\n".join(path.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-lines:])
+    except OSError:
+        return ""

