@@ -76,4 +76,9 @@ CODES: dict[str, Code] = family(
         "Of the system columns only _period and _labels can be grouped by.",
         hint="group by business columns, _period or _labels",
     ),
+    Code(
+        "APPEND_020",
+        "Dataset {dataset_id} is disabled",
+        "The source of an append must be an active dataset.",
+    ),
 )

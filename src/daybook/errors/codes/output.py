@@ -59,4 +59,14 @@ CODES: dict[str, Code] = family(
         "The format of an inline location is read off its extension; without one it must be written.",
         hint="add format: delta, parquet, csv or json to the location",
     ),
+    Code(
+        "OUTPUT_020",
+        "Data source {datasource_id} does not exist",
+        "The destination of an output names a known data source.",
+    ),
+    Code(
+        "OUTPUT_021",
+        "Data source {datasource_id} is disabled",
+        "A disabled data source cannot be written to.",
+    ),
 )

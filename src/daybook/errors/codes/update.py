@@ -69,4 +69,30 @@ CODES: dict[str, Code] = family(
         "An alias is an identifier and may not hide the main table or the period.",
         hint="choose another alias",
     ),
+    Code(
+        "UPDATE_020",
+        "Dataset {dataset_id} of join {alias} does not exist",
+        "BR-008a. A join reads an existing dataset.",
+    ),
+    Code(
+        "UPDATE_021",
+        "Dataset {dataset_id} of join {alias} has no version {version}",
+        "A pinned dataset_version must exist.",
+    ),
+    Code(
+        "UPDATE_022",
+        "Dataset {dataset_id} of join {alias} is disabled",
+        "BR-008a. A join reads an active dataset.",
+    ),
+    Code(
+        "UPDATE_023",
+        "Invalid join condition for {alias!r}",
+        "The on of a join must be a boolean expression over the working dataset, its own columns and earlier joins.",
+    ),
+    Code(
+        "UPDATE_024",
+        "Operation {seq} ({name}): a picked row matches more than one row of join {alias}: {key}",
+        "An update never changes the number of rows, so every picked row may match at most one row of each join.",
+        hint="make the join condition more specific, or remove the duplicates from the joined data",
+    ),
 )

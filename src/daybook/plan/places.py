@@ -1,0 +1,56 @@
+"""Checks that what a project reads can be found and that what it writes has somewhere to go."""
+
+from collections.abc import Iterator, Sequence
+
+from daybook.errors import DaybookError
+from daybook.model.catalog import Catalog
+from daybook.model.operation import OutputOperation, TableDestination
+from daybook.model.project import Project
+from daybook.model.source_map import SourceMap
+from daybook.model.suggestion import did_you_mean
+from daybook.plan.steps import LoadStep
+from daybook.resolve.precedence import way_to
+
+
+def check_places(
+    project: Project, source: SourceMap, catalog: Catalog, loads: Sequence[LoadStep]
+) -> Iterator[DaybookError]:
+    """Findings about resolvers and data sources."""
+    paths = {(_seq(project, path), reference.dataset_id): path for path, reference in project.reads()}
+    for load in loads:
+        try:
+            way_to(load.version, catalog, project.resolver_overrides)
+        except DaybookError as cause:
+            code = "APPEND_007" if load.role == "append" else "PROJECT_026"
+            path = paths[load.operation_seq, load.dataset_id]
+            yield DaybookError(
+                code,
+                span=source.span(*path),
+                operation_seq=load.operation_seq or None,
+                causes=(cause,),
+                dataset_id=load.dataset_id,
+            )
+    for index, operation in enumerate(project.operations):
+        if isinstance(operation, OutputOperation):
+            yield from _destination(operation, index, source, catalog)
+
+
+def _seq(project: Project, path: tuple[str | int, ...]) -> int:
+    return project.operations[int(path[1])].seq if path[0] == "operations" else 0
+
+
+def _destination(
+    operation: OutputOperation, index: int, source: SourceMap, catalog: Catalog
+) -> Iterator[DaybookError]:
+    destination = operation.arguments.destination
+    if not isinstance(destination, TableDestination):
+        return
+    datasource_id = destination.datasource_id
+    span = source.span("operations", index, "arguments", "destination", "datasource_id")
+    if catalog.datasource(datasource_id) is None:
+        hint = did_you_mean(datasource_id, catalog.ids("datasource"))
+        yield DaybookError(
+            "OUTPUT_020", span=span, hint=hint, operation_seq=operation.seq, datasource_id=datasource_id
+        )
+    elif catalog.is_datasource_disabled(datasource_id):
+        yield DaybookError("OUTPUT_021", span=span, operation_seq=operation.seq, datasource_id=datasource_id)

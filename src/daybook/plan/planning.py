@@ -1,0 +1,131 @@
+"""A project and the definitions it reaches become a checked plan."""
+
+from collections.abc import Mapping
+from typing import assert_never
+
+from daybook.errors import DaybookError, raise_all
+from daybook.expression import Constants, Selectors
+from daybook.model.catalog import Catalog
+from daybook.model.operation import (
+    AggregateOperation,
+    AppendOperation,
+    DeleteOperation,
+    Operation,
+    OutputOperation,
+    UpdateOperation,
+)
+from daybook.model.project import Project
+from daybook.model.source_map import SourceMap
+from daybook.model.types import STRING, ColumnType, NullType
+from daybook.plan.double_counting import find_double_counting
+from daybook.plan.no_effect import find_no_effect
+from daybook.plan.operations.aggregate import plan_aggregate
+from daybook.plan.operations.append import plan_append
+from daybook.plan.operations.delete import plan_delete
+from daybook.plan.operations.output import plan_output
+from daybook.plan.operations.update import plan_update
+from daybook.plan.places import check_places
+from daybook.plan.plan import Plan
+from daybook.plan.references import find_dataset
+from daybook.plan.self_reading import find_self_reading
+from daybook.plan.steps import INPUT, LoadStep, Step
+from daybook.plan.walk import Walk
+
+# Types that are still widening after so many walks widen without end, as in x = x * 1.5.
+_WALKS = 6
+
+
+def plan_project(
+    project: Project,
+    source: SourceMap,
+    catalog: Catalog,
+    constants: Constants | None = None,
+    *,
+    with_places: bool = True,
+) -> Plan:
+    """The plan of a project, or all that is wrong with it.
+
+    Without `constants` the plan can be shown and validated but not executed; without `with_places` nobody asks
+    where data comes from and goes to.
+    """
+    load = _input(project, source, catalog)
+    spans = {name: source.scalar("selectors", name) for name in project.selectors}
+    selectors = Selectors(project.selectors, spans)
+    walk, steps = _typed(project, source, catalog, selectors, load)
+    findings = [*walk.errors, *find_self_reading(project, source, walk.loads)]
+    if with_places:
+        findings += check_places(project, source, catalog, walk.loads)
+    raise_all(findings)
+    walk.notices += find_double_counting(steps, load, source)
+    walk.notices += find_no_effect(steps, source)
+    types = {name: walk.assumed.get(name, column_type) for name, column_type in walk.columns.items()}
+    return Plan(project, tuple(walk.loads), steps, types, tuple(walk.notices), walk.usage.frozen(), constants)
+
+
+def _input(project: Project, source: SourceMap, catalog: Catalog) -> LoadStep:
+    codes = ("PROJECT_020", "PROJECT_021", "PROJECT_022")
+    version = find_dataset(project.input, catalog, source, "input", codes=codes, seq=None)
+    return LoadStep(INPUT, "input", 0, version)
+
+
+def _typed(
+    project: Project, source: SourceMap, catalog: Catalog, selectors: Selectors, load: LoadStep
+) -> tuple[Walk, tuple[Step, ...]]:
+    """Walks until the types of the columns that the project makes no longer widen."""
+    assumed: Mapping[str, ColumnType] = {}
+    growing: frozenset[str] = frozenset()
+    while True:
+        changed: frozenset[str] = frozenset()
+        for _ in range(_WALKS):
+            walk, steps = _walk(project, source, catalog, selectors, load, assumed, growing)
+            found = {name: _no_longer_null(made) for name, made in walk.made.items()}
+            if walk.errors or found == assumed:
+                return walk, steps
+            changed = frozenset(name for name, made in found.items() if assumed.get(name) != made)
+            assumed = found
+        growing |= changed
+        assumed = {name: made for name, made in assumed.items() if name not in growing}
+
+
+def _no_longer_null(made: ColumnType) -> ColumnType:
+    """A column that only ever gets NULL is a string."""
+    return STRING if isinstance(made, NullType) else made
+
+
+def _walk(
+    project: Project,
+    source: SourceMap,
+    catalog: Catalog,
+    selectors: Selectors,
+    load: LoadStep,
+    assumed: Mapping[str, ColumnType],
+    growing: frozenset[str],
+) -> tuple[Walk, tuple[Step, ...]]:
+    walk = Walk(project, source, catalog, selectors, load, assumed, growing, dict(load.types), frozenset(load.types))
+    walk.loads.append(load)
+    steps = []
+    for index, operation in enumerate(project.operations):
+        try:
+            step = _plan_operation(walk, operation, index)
+        except DaybookError as error:
+            walk.errors.append(error)
+            continue
+        if step:
+            steps.append(step)
+    return walk, tuple(steps)
+
+
+def _plan_operation(walk: Walk, operation: Operation, index: int) -> Step | None:
+    match operation:
+        case UpdateOperation():
+            return plan_update(walk, operation, index)
+        case AggregateOperation():
+            return plan_aggregate(walk, operation, index)
+        case AppendOperation():
+            return plan_append(walk, operation, index)
+        case DeleteOperation():
+            return plan_delete(walk, operation, index)
+        case OutputOperation():
+            return plan_output(walk, operation, index)
+        case _:
+            assert_never(operation)

@@ -1,0 +1,109 @@
+"""One walk over a project's operations: what is known and what was found on the way."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from daybook.errors import DaybookError, Notice, Span
+from daybook.expression import Compiled, Grouping, Scope, Selectors, common_type, compile_expression, fits
+from daybook.model.catalog import Catalog
+from daybook.model.project import Project
+from daybook.model.source_map import SourceMap
+from daybook.model.system_columns import SYNONYMS, SYSTEM_COLUMNS
+from daybook.model.types import NULL, ColumnType, NullType
+from daybook.plan.findings import Translate, translated
+from daybook.plan.steps import LoadStep, Schema
+from daybook.plan.usage import UsageLog
+
+Path = tuple[str | int, ...]
+
+
+@dataclass
+class Walk:
+    """`columns` are the business columns at this point; `fixed` are those of the input, whose types never change.
+
+    `assumed` are the types that an earlier walk found for the columns the project makes. The columns in
+    `growing` have no such type, since each walk widens them further; they have the type of what was assigned so far.
+    """
+
+    project: Project
+    source: SourceMap
+    catalog: Catalog
+    selectors: Selectors
+    input: LoadStep
+    assumed: Mapping[str, ColumnType]
+    growing: frozenset[str]
+    columns: dict[str, ColumnType]
+    fixed: frozenset[str]
+    made: dict[str, ColumnType] = field(default_factory=dict)
+    loads: list[LoadStep] = field(default_factory=list)
+    errors: list[DaybookError] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
+    usage: UsageLog = field(default_factory=UsageLog)
+
+    @property
+    def visible(self) -> dict[str, ColumnType]:
+        """Business and system columns."""
+        return {**self.columns, **SYSTEM_COLUMNS}
+
+    def scope(self, aliases: Mapping[str, Mapping[str, ColumnType]] | None = None) -> Scope:
+        """What expressions over the working dataset can see, with the joins of one operation."""
+        visible = self.visible
+        joined = aliases or {}
+        return Scope(visible, {**joined, self.input.table: visible}, frozenset(joined))
+
+    def schema(self) -> Schema:
+        return dict(self.columns)
+
+    def report(self, code: str, *path: str | int, seq: int, hint: str | None = None, **parameters: object) -> None:
+        span = self.source.span(*path)
+        self.errors.append(DaybookError(code, span=span, operation_seq=seq, hint=hint, **parameters))
+
+    def compile(
+        self,
+        text: str,
+        scope: Scope,
+        path: Path,
+        translate: Translate,
+        *,
+        seq: int,
+        expect: Literal["boolean"] | None = None,
+        grouping: Grouping | None = None,
+        allow_selectors: bool = False,
+    ) -> Compiled | None:
+        """The compiled expression, or None with its findings reported."""
+        span = self.source.scalar(*path)
+        selectors = self.selectors if allow_selectors else Selectors.none()
+        try:
+            return compile_expression(text, scope, selectors=selectors, span=span, expect=expect, grouping=grouping)
+        except DaybookError as error:
+            self.errors += translated(error, translate, seq=seq, span=self._whole(span, path))
+            return None
+
+    def _whole(self, span: Span | None, path: Path) -> Span | None:
+        return span or self.source.span(*path)
+
+    def column_name(self, written: str, table: str) -> str:
+        """A column reference of group_by, columns or order_by without its qualifier, synonyms resolved."""
+        qualifier, _, name = written.rpartition(".")
+        bare = name if qualifier == table else written
+        return SYNONYMS.get(bare, bare)
+
+    def target(self, column: str, value: ColumnType) -> tuple[ColumnType | None, ColumnType]:
+        """The type a value is fitted to in a column, None when it does not fit, and the type the column had."""
+        if column in SYSTEM_COLUMNS or column in self.fixed:
+            present = SYSTEM_COLUMNS.get(column) or self.columns[column]
+            return (present if fits(value, present) else None), present
+        present = self.made.get(column, NULL)
+        merged = common_type((present, value))
+        if merged is None:
+            return None, present
+        self.made[column] = merged
+        if column in self.growing and not isinstance(merged, NullType):
+            return merged, present
+        return self.assumed.get(column, merged), present
+
+    def lookalike(self, column: str) -> str | None:
+        """A column whose name differs from this one only in case."""
+        folded = column.casefold()
+        return next((name for name in self.visible if name != column and name.casefold() == folded), None)
