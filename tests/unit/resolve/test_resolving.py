@@ -9,9 +9,11 @@ import pytest
 from daybook.errors import DaybookError
 from daybook.model.catalog import DataPin
 from daybook.model.period import Period
+from daybook.resolve.calendar_checks import checked_calendar
 from daybook.resolve.calendars import GREGORIAN
 from daybook.resolve.periods import period_of
 from daybook.resolve.resolving import resolve
+from tests.unit.resolve.calendars import fiscal
 from tests.unit.resolve.definitions import MemoryCatalog, orders, resolver, source
 
 
@@ -147,3 +149,43 @@ def test_a_level_the_calendar_does_not_have(tmp_path: Path) -> None:
     with pytest.raises(DaybookError) as caught:
         resolve(dataset, period("2026-01"), MemoryCatalog(), root=tmp_path)
     assert (caught.value.code, caught.value.parameters) == ("RESOLVE_004", {"level": "week", "calendar": "gregorian"})
+
+
+def test_the_first_rule_that_matches_wins(tmp_path: Path) -> None:
+    rules = (
+        path_rule("old", name="old", when='period.end_date < DATE("2026-01-01")'),
+        path_rule("unknown", name="unknown", when="table.name = NULL"),
+        path_rule("new", name="new", when='table.name = "orders"'),
+        path_rule("rest", name="rest"),
+    )
+    catalog = MemoryCatalog([LAKE], [resolver("r", *rules)])
+    dataset = orders(resolver_id="r")
+    assert resolve(dataset, period("2025-12"), catalog, root=tmp_path).rule == "old"
+    assert resolve(dataset, period("2026-01"), catalog, root=tmp_path).rule == "new"
+
+
+def test_no_rule_matches(tmp_path: Path) -> None:
+    rules = (
+        path_rule("x", name="years", when='period.level = "year"'),
+        path_rule("x", name="nulls", when="table.name = NULL"),
+    )
+    catalog = MemoryCatalog([LAKE], [resolver("r", *rules)])
+    with pytest.raises(DaybookError) as caught:
+        resolve(orders(resolver_id="r"), period("2026-01"), catalog, root=tmp_path)
+    assert caught.value.code == "RESOLVE_045"
+    assert caught.value.parameters == {
+        "resolver": "r",
+        "table": "orders",
+        "period": "2026-01",
+        "answers": 'years (period.level = "year") gave FALSE; nulls (table.name = NULL) gave NULL',
+    }
+
+
+def test_a_fiscal_quarter_reads_its_civil_months(tmp_path: Path) -> None:
+    calendar = fiscal(4)
+    rule = path_rule("{{YYYY}}/{{MM}}", data_level="month")
+    catalog = MemoryCatalog([LAKE], [resolver("r", rule)], [calendar])
+    quarter = period_of("FY2026-Q4", checked_calendar(calendar))
+    found = resolve(orders(resolver_id="r"), quarter, catalog, root=tmp_path)
+    assert [place.uri for place in found.locations] == [f"{tmp_path}/lake/2026/0{month}" for month in (1, 2, 3)]
+    assert found.periods == ("FY2026-P10", "FY2026-P11", "FY2026-P12")

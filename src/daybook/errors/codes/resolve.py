@@ -183,6 +183,24 @@ CODES: dict[str, Code] = family(
         "{place} is named as the place of {periods} alone",
         "A place that belongs to one period alone cannot be that of another one as well: its rows would be read twice.",
     ),
+    Code(
+        "RESOLVE_048",
+        "The condition of a rule cannot use {what}",
+        "A rule is chosen before any data is read and must be chosen the same way in every retry. Its when knows "
+        "the period and the table's name, and has all operators, whole numbers, and the functions for conditions, "
+        "texts and dates that need neither the clock nor Spark.",
+    ),
+    Code(
+        "RESOLVE_049",
+        "The condition of a rule leaves the range of values: {operator} of {left} and {right}",
+        "Whole numbers have 64 bits and dates end in the year 9999.",
+    ),
+    Code(
+        "RESOLVE_050",
+        "No calendar has the level {level}",
+        "A data_level is any or a level of a calendar: year, quarter, month and day in the Gregorian one, or what "
+        "a declared calendar calls its levels.",
+    ),
     # Catalog endpoints
     Code(
         "RESOLVE_060",
