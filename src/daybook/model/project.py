@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from daybook.model.base import Expression, Id, Named, Text
+from daybook.model.base import Expression, Id, Named
 from daybook.model.dataset import DatasetRef
 from daybook.model.findings import Finding, checked_by, finding, refuse, repeated
 from daybook.model.operation import (
@@ -21,10 +21,12 @@ from daybook.model.operation import (
 _SELECTOR_NAME = re.compile(r"[^\s{}](?:[^\n{}]*[^\s{}])?")
 
 
-def _have_names(selectors: dict[str, str]) -> Iterator[Finding]:
-    for name in selectors:
-        if not _SELECTOR_NAME.fullmatch(name):
-            yield finding("PROJECT_011", name, name=name)
+def _can_be_referred_to(name: str) -> Iterator[Finding]:
+    if not _SELECTOR_NAME.fullmatch(name):
+        yield finding("PROJECT_011", name=name)
+
+
+SelectorName = Annotated[str, checked_by(_can_be_referred_to)]
 
 
 def _stand_apart(operations: tuple[Operation, ...]) -> Iterator[Finding]:
@@ -63,7 +65,7 @@ class Project(Named):
     calendar_id: Id | None = Field(
         default=None, description="The calendar of its periods; left out, the Gregorian one."
     )
-    selectors: Annotated[dict[Text, Expression], checked_by(_have_names)] = Field(
+    selectors: dict[SelectorName, Expression] = Field(
         default_factory=dict, description="Boolean expressions by name, referred to as {{NAME}}."
     )
     resolver_overrides: dict[Id, Id] = Field(

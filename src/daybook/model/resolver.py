@@ -7,7 +7,6 @@ from pydantic import Field, Tag
 
 from daybook.model.base import Declaration, Expression, Id, Named, Text
 from daybook.model.findings import Finding, checked_by, finding, repeated
-from daybook.model.secrets import is_reference
 from daybook.model.tags import by_type
 
 
@@ -24,20 +23,13 @@ class TableStrategy(Declaration):
     schema_name: str | None = Field(default=None, alias="schema")
 
 
-def _is_no_secret(auth: str) -> Iterator[Finding]:
-    if not is_reference(auth):
-        yield finding("MODEL_051", where="auth", hint="write auth: env://NAME or file://PATH")
-
-
 class CatalogStrategy(Declaration):
     """An HTTP endpoint that answers with locations."""
 
     type: Literal["catalog"]
     endpoint: Text
     method: Literal["GET", "POST"] = "GET"
-    auth: Annotated[str, checked_by(_is_no_secret)] | None = Field(
-        default=None, description="Where the token is: env:// or file://."
-    )
+    auth: str | None = Field(default=None, description="Where the token is: env:// or file://.")
     params: dict[str, Any] = Field(default_factory=dict)
     headers: dict[str, str] = Field(default_factory=dict)
 

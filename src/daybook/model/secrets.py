@@ -43,7 +43,7 @@ def secrets_in(node: Node, path: tuple[str | int, ...] = ()) -> Iterator[tuple[t
             for key, entry in node.entries.items():
                 if key in _NO_SETTINGS:
                     continue
-                if is_secret_name(key) and key != "credential_ref":
+                if (is_secret_name(key) or key == "auth") and key != "credential_ref":
                     yield from _written_out(entry.value, (*path, key))
                 else:
                     yield from secrets_in(entry.value, (*path, key))

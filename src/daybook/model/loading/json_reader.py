@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from daybook.errors import DaybookError, Span
 from daybook.model.loading.scalars import resolve
-from daybook.model.loading.text import bad_character
+from daybook.model.loading.text import bad_character, without_bad_characters
 from daybook.model.loading.yaml_reader import MAX_DEPTH
 from daybook.model.node import Entry, ListNode, MappingNode, Node, ScalarNode
 
@@ -122,6 +122,7 @@ class _Reader:
             if not text.isprintable() and (bad := bad_character(text)):
                 span = self._shown.within(start, match.end())
                 self._errors.append(DaybookError("MODEL_013", span=span, codepoint=f"{ord(bad[0]):04X}"))
+                text = without_bad_characters(text)
             self._position = match.end()
             return ScalarNode(start, match.end(), text, text, '"')
         if match := _NUMBER.match(self._text, start):

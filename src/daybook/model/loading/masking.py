@@ -4,9 +4,9 @@ import re
 
 from daybook.model.secrets import SECRET_WORDS
 
-_WORD = "|".join(SECRET_WORDS)
+_WORD = "|".join((*SECRET_WORDS, r"(?<![a-z])auth(?![a-z])"))
 # One of these stands in every text that has something to mask; looking for them is ten times faster.
-_TELLING = ("pass", "pwd", "secret", "token", "authorization", "credential", "key", "://", "sig=")
+_TELLING = ("pass", "pwd", "secret", "token", "auth", "credential", "key", "://", "sig=")
 # A key that names a secret, in block style, flow style or a URL, with the value up to where it ends.
 _PAIR = re.compile(
     rf"(?i)(?<![\w.-])(?P<lead>[\"']?[\w.-]{{0,60}}(?:{_WORD}|(?<=[?&;])sig)[\w-]{{0,60}}(?:[\"']?[ \t]*:[ \t]*|=))"

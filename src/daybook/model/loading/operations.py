@@ -64,26 +64,28 @@ def _without_selector_on_append(entries: dict[str, Entry], source: SourceMap, er
 
 
 def _numbers(operations: list[Node], source: SourceMap, errors: list[DaybookError]) -> list[int]:
-    """The seq of every operation; the position in the list where there is none or it is wrong (BR-001)."""
+    """The seq of every operation (BR-001); one that nobody has stands in for a wrong one, once that is reported."""
     written = [node.get("seq") if isinstance(node, MappingNode) else None for node in operations]
     has_any = any(node is not None for node in written)
+    stand_in = max((_whole(node) for node in written), default=0)
     numbers: list[int] = []
     first_with: dict[int, Node] = {}
     for position, (operation, node) in enumerate(zip(operations, written, strict=True), start=1):
-        number = position
+        number = stand_in + position
         if node is None:
-            if has_any and isinstance(operation, MappingNode):
+            if not has_any:
+                number = position
+            elif isinstance(operation, MappingNode):
                 errors.append(DaybookError("PROJECT_003", span=source.place(operation)))
         elif not isinstance(node, ScalarNode) or isinstance(node.value, bool) or not isinstance(node.value, int):
             errors.append(DaybookError("PROJECT_001", span=source.place(node), value=_shown(node)))
         elif node.value < 1:
             errors.append(DaybookError("PROJECT_001", span=source.place(node), value=node.value))
+        elif (first := first_with.setdefault(node.value, node)) is not node:
+            hint = f"the first stands on line {source.place(first).line}; give each its own, gaps are fine"
+            errors.append(DaybookError("PROJECT_002", span=source.place(node), hint=hint, seq=node.value))
         else:
             number = node.value
-            first = first_with.setdefault(number, node)
-            if first is not node:
-                hint = f"the first stands on line {source.place(first).line}; give each its own, gaps are fine"
-                errors.append(DaybookError("PROJECT_002", span=source.place(node), hint=hint, seq=number))
         numbers.append(number)
     return numbers
 
@@ -107,8 +109,12 @@ def _made(key: str, value: str | int, parent: MappingNode) -> Entry:
 
 
 def _replaced(entry: Entry, seq: int) -> Entry:
-    """A wrong seq is reported already; the position in the list stands in for it."""
+    """The seq that counts, at the place of the one that was written."""
     return Entry(entry.key, ScalarNode(entry.value.start, entry.value.end, str(seq), seq))
+
+
+def _whole(node: Node | None) -> int:
+    return node.value if isinstance(node, ScalarNode) and isinstance(node.value, int) else 0
 
 
 def _shown(node: Node) -> str:

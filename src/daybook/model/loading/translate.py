@@ -11,7 +11,7 @@ from daybook.errors import DaybookError
 from daybook.model.base import ID_PATTERN
 from daybook.model.findings import FINDINGS, Finding
 from daybook.model.loading.shape import keys_of, step_into
-from daybook.model.node import MappingNode, Node, ScalarNode, kind_of
+from daybook.model.node import ListNode, MappingNode, Node, ScalarNode, kind_of
 from daybook.model.source_map import Path, SourceMap, dotted
 from daybook.model.suggestion import did_you_mean, nearest
 
@@ -51,14 +51,25 @@ def translate(error: ValidationError, adapter: TypeAdapter[Any], source: SourceM
     for found in error.errors(include_url=False):
         path = _written_path(found["loc"], source)
         if found["type"] == FINDINGS:
-            yield from _own(found["ctx"][FINDINGS], path, source)
-        else:
+            yield from _own(found["ctx"][FINDINGS], path, source, is_key=found["loc"][-1:] == ("[key]",))
+        elif not _follows_from_others(found["type"], path, source):
             yield _coded(found, path, adapter._type, source)
 
 
-def _own(findings: Iterable[Finding], path: Path, source: SourceMap) -> Iterator[DaybookError]:
+def _own(findings: Iterable[Finding], path: Path, source: SourceMap, *, is_key: bool) -> Iterator[DaybookError]:
     for one in findings:
-        yield DaybookError(one.code, span=source.span(*path, *one.path), hint=one.hint, **one.parameters)
+        span = source.key(*path) if is_key else source.span(*path, *one.path)
+        yield DaybookError(one.code, span=span, hint=one.hint, **one.parameters)
+
+
+def _follows_from_others(kind: str, path: Path, source: SourceMap) -> bool:
+    """A list that is too short only because its items are wrong, a name that is missing beside a missing id."""
+    if kind == "too_short":
+        node = source.node(*path)
+        return isinstance(node, ListNode) and bool(node.items)
+    if kind == "missing" and path == ("name",):
+        return True
+    return kind == "missing" and path == ("id",) and not isinstance(source.node("name"), ScalarNode | None)
 
 
 def _coded(found: Any, path: Path, type_: Any, source: SourceMap) -> DaybookError:
@@ -98,8 +109,9 @@ def _missing(path: Path, source: SourceMap) -> DaybookError:
     span = source.key(*parent) if parent else source.span()
     if key == "arguments":
         return DaybookError("PROJECT_012", span=source.span(*parent))
-    if key in ("id", "name") and not parent:
-        return DaybookError("MODEL_027", span=span, kind="definition")
+    if path == ("id",):
+        hint = "the name has no letter or digit to make an id of; write an id" if source.node("name") else None
+        return DaybookError("MODEL_027", span=span, hint=hint, kind="definition")
     return DaybookError("MODEL_021", span=span, where=dotted(parent) or "the definition", key=key)
 
 

@@ -11,7 +11,7 @@ import yaml
 
 from daybook.errors import DaybookError, Span
 from daybook.model.loading.scalars import resolve
-from daybook.model.loading.text import bad_character
+from daybook.model.loading.text import bad_character, without_bad_characters
 from daybook.model.node import Entry, ListNode, MappingNode, Node, ScalarNode
 
 MAX_DEPTH = 50
@@ -53,12 +53,11 @@ class _Composer:
         kind = type(event)
         if kind is yaml.ScalarEvent:
             self._check_marks(event)
-            is_plain = not event.style
-            start, end = event.start_mark.index, event.end_mark.index
-            value = resolve(event.value) if is_plain else event.value
-            if not event.value.isprintable() and (bad := bad_character(event.value)):
+            text, start, end = event.value, event.start_mark.index, event.end_mark.index
+            if not text.isprintable() and (bad := bad_character(text)):
                 self._error("MODEL_013", start, end, codepoint=f"{ord(bad[0]):04X}")
-            self._add(ScalarNode(start, end, event.value, value, event.style or None))
+                text = without_bad_characters(text)
+            self._add(ScalarNode(start, end, text, text if event.style else resolve(text), event.style or None))
         elif kind is yaml.MappingStartEvent:
             self._check_marks(event)
             self._push(MappingNode(event.start_mark.index, event.end_mark.index, {}))
@@ -126,10 +125,11 @@ class _Composer:
 
 
 def _syntax_error(error: yaml.YAMLError, text: str, shown: Span) -> DaybookError:
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    position = getattr(error, "position", None)
-    index = mark.index if mark is not None else position if isinstance(position, int) else 0
-    index = min(index, len(text))
+    problem_mark, context_mark = getattr(error, "problem_mark", None), getattr(error, "context_mark", None)
+    index = problem_mark.index if problem_mark is not None else 0
+    if context_mark is not None and not text[index:].strip():
+        # Something is open at the end of the text: where it begins says more.
+        index = context_mark.index
     span = shown.within(index, index + 1)
     if text[index : index + 1] == "\t":
         return DaybookError("MODEL_009", span=span)

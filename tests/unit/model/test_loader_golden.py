@@ -1,0 +1,31 @@
+"""Every text of tests/golden/loader gives exactly the findings marked in it, at the marked places."""
+
+import pytest
+
+from daybook.errors import DaybookError, flatten, render
+from daybook.model.loading import load_text
+from tests.golden.loader_cases import Case, cases
+
+CASES = list(cases())
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
+def test_findings_stand_where_they_are_marked(case: Case) -> None:
+    found: list[tuple[str, int, int]] = []
+    try:
+        load_text(case.text, case.file)
+    except DaybookError as error:
+        for single in flatten(error):
+            assert single.span is not None, single
+            assert single.span.file == case.file
+            found.append((single.code, single.span.line, single.span.column))
+    assert sorted(found, key=lambda one: (one[1:], one)) == sorted(case.expected, key=lambda one: (one[1:], one))
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "hunter2" in case.text], ids=lambda case: case.title)
+def test_secrets_are_not_printed(case: Case) -> None:
+    with pytest.raises(DaybookError) as caught:
+        load_text(case.text, case.file)
+    assert "hunter2" not in render(caught.value)
+    assert "hunter2" not in repr([single.parameters for single in flatten(caught.value)])
+    assert "hunter2" not in str(caught.value)
