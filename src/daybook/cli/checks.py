@@ -11,6 +11,8 @@ from daybook.model.references import check_references
 from daybook.model.resolver import PathStrategy, Resolver, TableStrategy
 from daybook.model.source_map import Path
 from daybook.resolve.calendar_checks import calendar_errors
+from daybook.resolve.calendars import GREGORIAN_CALENDAR
+from daybook.resolve.resolver_checks import resolver_errors
 from daybook.resolve.template import check_template
 
 Check = Callable[[Workspace], Iterable[DaybookError]]
@@ -19,6 +21,15 @@ Check = Callable[[Workspace], Iterable[DaybookError]]
 def check_calendars(workspace: Workspace) -> Iterator[DaybookError]:
     for definition in workspace.definitions["calendar"].values():
         yield from calendar_errors(definition.model, definition.source)
+
+
+def check_resolvers(workspace: Workspace) -> Iterator[DaybookError]:
+    """Conditions, levels and catalog calls of rules."""
+    calendars = [GREGORIAN_CALENDAR, *(definition.model for definition in workspace.definitions["calendar"].values())]
+    levels = {level.name for calendar in calendars for level in calendar.levels}
+    hosts = workspace.settings.catalogs.allowed_hosts
+    for definition in workspace.definitions["resolver"].values():
+        yield from resolver_errors(definition.model, definition.source, levels=levels, allowed_hosts=hosts)
 
 
 def check_templates(workspace: Workspace) -> Iterator[DaybookError]:
@@ -53,7 +64,7 @@ def _templates(model: object) -> Iterator[tuple[Path, str]]:
             return
 
 
-CHECKS: tuple[Check, ...] = (check_references, check_calendars, check_templates)
+CHECKS: tuple[Check, ...] = (check_references, check_calendars, check_resolvers, check_templates)
 
 
 def problems(workspace: Workspace) -> Iterator[DaybookError]:
