@@ -4,6 +4,7 @@ from daybook.errors.codes import (
     aggregate,
     append,
     delete,
+    engine,
     expression,
     io,
     model,
@@ -29,6 +30,7 @@ FAMILIES: tuple[dict[str, Code], ...] = (
     io.CODES,
     store.CODES,
     runs.CODES,
+    engine.CODES,
 )
 
 CODES: dict[str, Code] = {code: entry for family in FAMILIES for code, entry in family.items()}

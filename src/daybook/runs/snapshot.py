@@ -1,0 +1,132 @@
+"""Everything a run is made of, fixed when it is created, so that it can be explained and replayed at any time."""
+
+import datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import TypeAdapter
+
+from daybook.errors import DaybookError
+from daybook.model.calendar import Calendar
+from daybook.model.catalog import Catalog, DatasetVersion, ResolverVersion
+from daybook.model.datasource import DataSource
+from daybook.model.period import Period
+from daybook.model.project import Project
+from daybook.resolve.location import Resolution
+from daybook.runs.provenance import Provenance
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSnapshot:
+    """One thing the run reads: the dataset version and the places it was resolved to."""
+
+    key: str
+    dataset_id: str
+    dataset_version: int
+    resolution: Resolution
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """What else decides about the result: where drafts write, what may be emptied."""
+
+    is_draft: bool = False
+    sandbox: str | None = None
+    allow_empty: bool = False
+    engine: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RunSnapshot:
+    """`project_text` is the definition as written, `project` as it is executed."""
+
+    run_id: str
+    project: Project
+    project_version: int
+    project_text: str
+    period: Period
+    as_of: datetime.date
+    timestamp: datetime.datetime
+    datasets: tuple[DatasetVersion, ...]
+    resolvers: tuple[ResolverVersion, ...]
+    datasources: tuple[DataSource, ...]
+    calendars: tuple[Calendar, ...]
+    sources: tuple[SourceSnapshot, ...]
+    settings: RunSettings
+    provenance: Provenance
+    format: int = FORMAT
+
+    def source(self, key: str) -> SourceSnapshot:
+        return next(source for source in self.sources if source.key == key)
+
+    def to_json(self) -> str:
+        return _ADAPTER.dump_json(self, by_alias=True, indent=1).decode()
+
+
+_ADAPTER = TypeAdapter(RunSnapshot)
+
+
+def snapshot_from_json(text: str) -> RunSnapshot:
+    snapshot = _ADAPTER.validate_json(text)
+    if snapshot.format != FORMAT:
+        raise DaybookError("RUN_010", run_id=snapshot.run_id, found=snapshot.format, needed=FORMAT)
+    return snapshot
+
+
+class SnapshotCatalog:
+    """The definitions of a run as they were, whatever became of them since."""
+
+    def __init__(self, snapshot: RunSnapshot) -> None:
+        self._datasets = {(item.dataset.id, item.version): item for item in snapshot.datasets}
+        self._resolvers = {item.resolver.id: item for item in snapshot.resolvers}
+        self._datasources = {item.id: item for item in snapshot.datasources}
+        self._calendars = {item.id: item for item in snapshot.calendars}
+        # An open reference stood for the latest version, which no pinned one is newer than.
+        self._latest = {source.dataset_id: source.dataset_version for source in sorted(snapshot.sources, key=_version)}
+
+    def dataset(self, dataset_id: str, version: int | None = None) -> DatasetVersion | None:
+        return self._datasets.get((dataset_id, version or self._latest.get(dataset_id, 0)))
+
+    def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
+        return tuple(sorted(version for known, version in self._datasets if known == dataset_id))
+
+    def datasource(self, datasource_id: str) -> DataSource | None:
+        return self._datasources.get(datasource_id)
+
+    def is_datasource_disabled(self, datasource_id: str) -> bool:
+        return False
+
+    def resolver(self, resolver_id: str) -> ResolverVersion | None:
+        return self._resolvers.get(resolver_id)
+
+    def default_resolver(self) -> ResolverVersion | None:
+        return next((item for item in self._resolvers.values() if item.resolver.is_default), None)
+
+    def calendar(self, calendar_id: str) -> Calendar | None:
+        return self._calendars.get(calendar_id)
+
+    def ids(self, kind: Literal["dataset", "datasource", "resolver", "calendar"]) -> tuple[str, ...]:
+        known: Mapping[str, Iterable[str]] = {
+            "dataset": {dataset_id for dataset_id, _ in self._datasets},
+            "datasource": self._datasources,
+            "resolver": self._resolvers,
+            "calendar": self._calendars,
+        }
+        return tuple(sorted(known[kind]))
+
+
+def _version(source: SourceSnapshot) -> int:
+    return source.dataset_version
+
+
+def used_resolvers(
+    catalog: Catalog, project: Project, datasets: Iterable[DatasetVersion]
+) -> tuple[ResolverVersion, ...]:
+    """The resolvers that planning the project again would ask for."""
+    wanted = {*project.resolver_overrides.values(), *(item.dataset.resolver_id for item in datasets)}
+    found = [catalog.resolver(resolver_id) for resolver_id in sorted(filter(None, wanted))]
+    default = catalog.default_resolver()
+    return tuple({item.resolver.id: item for item in (*found, default) if item is not None}.values())

@@ -1,0 +1,127 @@
+"""Where the outputs of a run go: destination, sandbox or scratch."""
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import assert_never
+
+from daybook.errors import DaybookError, raise_all
+from daybook.io.writing import OutputColumn, Owner, Target
+from daybook.model.catalog import Catalog
+from daybook.model.operation import LocationDestination, OutputMode, TableDestination
+from daybook.model.period import Period
+from daybook.plan.steps import OutputStep
+from daybook.resolve.location import Location
+from daybook.resolve.places import inline_location, table_location
+from daybook.resolve.resolving import usable_datasource
+from daybook.resolve.template import render_template
+from daybook.runs.snapshot import RunSnapshot
+
+_EXTENSION = re.compile(r"\.[A-Za-z0-9]+$")
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedOutput:
+    """An output step and the target it writes to; `label` is how messages name the destination."""
+
+    step: OutputStep
+    target: Target
+    label: str
+
+
+def plan_targets(
+    outputs: tuple[OutputStep, ...], snapshot: RunSnapshot, catalog: Catalog, root: Path
+) -> tuple[PlannedOutput, ...]:
+    """One target per output; two outputs into one place are refused unless both append."""
+    planned = tuple(_planned(step, snapshot, catalog, root) for step in outputs)
+    raise_all(_collisions(planned))
+    return planned
+
+
+def in_scratch(planned: PlannedOutput, scratch: str) -> PlannedOutput:
+    """The same output written below a folder of its own, for a replay."""
+    target = replace(
+        planned.target,
+        format="delta",
+        uri=f"{scratch}/{planned.step.seq}",
+        table=None,
+        schema=None,
+        datasource=None,
+        options={},
+        mode="replace",
+        allow_empty=True,
+    )
+    return PlannedOutput(planned.step, target, planned.label)
+
+
+def _planned(step: OutputStep, snapshot: RunSnapshot, catalog: Catalog, root: Path) -> PlannedOutput:
+    destination = step.arguments.destination
+    is_table = isinstance(destination, TableDestination)
+    mode: OutputMode = step.arguments.mode or ("replace_period" if is_table else "replace")
+    location = _location(step, snapshot.period, catalog, root)
+    label = _label(destination, location)
+    if snapshot.settings.sandbox is not None:
+        location = _sandboxed(destination, location, root, snapshot.settings.sandbox)
+        label = f"{label} (sandbox)"
+    target = Target(
+        format=location.format,
+        mode=mode,
+        columns=tuple(OutputColumn(name, type_) for name, type_ in step.columns.items()),
+        run_id=snapshot.run_id,
+        operation_seq=step.seq,
+        owner=Owner(snapshot.project.id, step.operation_id),
+        uri=location.uri,
+        table=location.table,
+        schema=location.schema,
+        datasource=location.datasource,
+        options=location.options,
+        run_period=snapshot.period.identifier if is_table or mode == "replace_period" else None,
+        on_schema_change=step.arguments.on_schema_change,
+        allow_empty=snapshot.settings.allow_empty,
+        workspace=root,
+    )
+    return PlannedOutput(step, target, label)
+
+
+def _location(step: OutputStep, period: Period, catalog: Catalog, root: Path) -> Location:
+    match step.arguments.destination:
+        case TableDestination(datasource_id=datasource_id, table=table):
+            return table_location(usable_datasource(datasource_id, catalog), table, None, root)
+        case LocationDestination(location=location):
+            path = render_template(location.path, period, step.name)
+            return inline_location(path, location.format, location.options, root)
+        case destination:
+            assert_never(destination)
+
+
+def _label(destination: TableDestination | LocationDestination, location: Location) -> str:
+    if isinstance(destination, TableDestination):
+        return f"{destination.datasource_id}.{destination.table}"
+    return destination.location.path if "{{" not in destination.location.path else str(location.uri)
+
+
+def _sandboxed(
+    destination: TableDestination | LocationDestination, location: Location, root: Path, sandbox: str
+) -> Location:
+    """A Delta table below the sandbox, whatever the destination is."""
+    if isinstance(destination, TableDestination):
+        below = f"{destination.datasource_id}/{destination.table}"
+    else:
+        uri = str(location.uri)
+        inside = uri.removeprefix(f"{location.root}/") if location.root else uri.replace("://", "/").strip("/")
+        below = _EXTENSION.sub("", inside)
+    return inline_location(f"{sandbox.rstrip('/')}/{below}", "delta", {}, root)
+
+
+def _collisions(planned: tuple[PlannedOutput, ...]) -> list[DaybookError]:
+    first: dict[str, PlannedOutput] = {}
+    errors: list[DaybookError] = []
+    for output in planned:
+        earlier = first.setdefault(output.target.place, output)
+        if earlier is not output and (earlier.target.mode, output.target.mode) != ("append", "append"):
+            errors.append(
+                DaybookError(
+                    "RUN_006", operation_seq=output.step.seq, place=output.label, first=earlier.step.seq, second=output.step.seq
+                )
+            )
+    return errors
