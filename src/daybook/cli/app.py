@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from daybook.cli import schema, validate
+from daybook.cli import apply, lifecycle, periods, schema, show, validate
 from daybook.cli.invocation import Invocation
 
 # A program error of ours: neither the run (1) nor the input (2) is to blame.
@@ -52,7 +52,13 @@ def root(
     context.obj = Invocation(workspace, debug, quiet, verbose)
 
 
+app.command("apply")(apply.apply)
+app.command("plan")(apply.plan)
 app.command("validate")(validate.validate)
+app.command("show")(show.show)
+app.command("activate")(lifecycle.activate)
+app.command("deactivate")(lifecycle.deactivate)
+app.add_typer(periods.app, name="periods")
 app.command("schema")(schema.schema)
 
 

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from daybook.model.catalog import Catalog
-from daybook.model.operation import AppendOperation, UpdateOperation
 from daybook.model.project import Project
 from daybook.store.records import ColumnUsage, ProjectInput
 
@@ -19,33 +18,30 @@ class Reference:
 
 
 def references(project: Project) -> Iterator[Reference]:
-    yield Reference(project.input.dataset_id, project.input.dataset_version, 0)
-    for operation in project.operations:
-        match operation:
-            case UpdateOperation(arguments=arguments):
-                for join in arguments.joins:
-                    yield Reference(join.dataset_id, join.dataset_version, operation.seq)
-            case AppendOperation(arguments=arguments):
-                yield Reference(arguments.source.dataset_id, arguments.source.dataset_version, operation.seq)
-            case _:
-                pass
+    for path, reference in project.reads():
+        seq = project.operations[int(path[1])].seq if path[0] == "operations" else 0
+        yield Reference(reference.dataset_id, reference.dataset_version, seq)
 
 
 def validated_inputs(project: Project, catalog: Catalog) -> tuple[ProjectInput, ...]:
     """The version every reference of a project stands for right now; unknown datasets are left out."""
-    found = [(reference, catalog.dataset(reference.dataset_id, reference.version)) for reference in references(project)]
-    inputs = [
-        ProjectInput(reference.dataset_id, version.version, reference.version is not None)
-        for reference, version in found
-        if version is not None
-    ]
-    return tuple(dict.fromkeys(inputs))
+    inputs: dict[ProjectInput, None] = {}
+    for reference in references(project):
+        found = catalog.dataset(reference.dataset_id, reference.version)
+        if found is not None:
+            inputs[ProjectInput(reference.dataset_id, found.version, reference.version is not None)] = None
+    return tuple(sorted(inputs, key=lambda item: (item.dataset_id, item.version, item.is_pinned)))
 
 
 def with_pins(project: Project, uses: Iterable[tuple[int, str, str]]) -> tuple[ColumnUsage, ...]:
-    """Uses as (operation seq, dataset, column), marked pinned when no open reference can be meant."""
-    open_everywhere = {reference.dataset_id for reference in references(project) if reference.version is None}
-    return tuple(
-        ColumnUsage(seq, dataset_id, column, is_pinned=dataset_id not in open_everywhere)
-        for seq, dataset_id, column in uses
-    )
+    """Uses as (operation seq, dataset, column), marked pinned when only pinned references can be meant.
+
+    An operation uses the columns of the input and of its own joins and sources.
+    """
+    known = tuple(references(project))
+    usage = []
+    for seq, dataset_id, column in uses:
+        meant = [item for item in known if item.dataset_id == dataset_id and item.operation_seq in (0, seq)]
+        is_pinned = bool(meant) and all(item.version is not None for item in meant)
+        usage.append(ColumnUsage(seq, dataset_id, column, is_pinned))
+    return tuple(usage)
