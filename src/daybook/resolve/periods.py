@@ -32,14 +32,14 @@ def period_range(text: str, calendar: PeriodCalendar) -> tuple[Period, ...]:
     if first.level != last.level:
         raise DaybookError(
             "RESOLVE_002",
-            hint="Both ends of a range are of one level, such as 2026-01..2026-12.",
+            hint="both ends of a range are of one level, such as 2026-01..2026-12",
             range=text,
             problem=f"{first.identifier} is a {first.level} and {last.identifier} a {last.level}",
         )
     if first.start_date > last.start_date:
         raise DaybookError(
             "RESOLVE_002",
-            hint=f"Write {last.identifier}..{first.identifier}.",
+            hint=f"write {last.identifier}..{first.identifier}",
             range=text,
             problem=f"{first.identifier} comes after {last.identifier}",
         )
@@ -79,7 +79,7 @@ def position(level: str, calendar: PeriodCalendar) -> int:
     if level not in calendar.levels:
         raise DaybookError(
             "RESOLVE_004",
-            hint=f"Its levels are {', '.join(calendar.levels)}.",
+            hint=f"its levels are {', '.join(calendar.levels)}",
             level=level,
             calendar=calendar.id,
         )
@@ -111,9 +111,9 @@ def _walk(first: Period, until: datetime.date, calendar: PeriodCalendar) -> Iter
 
 def _suggestion(identifier: str, calendar: PeriodCalendar) -> str:
     looks = examples(calendar)
-    usual = f"Identifiers of {calendar.id} look like {', '.join(looks)}." if looks else ""
+    usual = f"identifiers of {calendar.id} look like {', '.join(looks)}" if looks else ""
     nearest = _nearest(identifier, calendar)
-    return f"Did you mean {nearest}? {usual}".strip() if nearest else usual
+    return f"did you mean {nearest}? {usual}".strip() if nearest else usual
 
 
 def _nearest(identifier: str, calendar: PeriodCalendar) -> str | None:

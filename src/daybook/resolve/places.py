@@ -69,7 +69,7 @@ def inline_location(
     if file_format is None:
         file_format = EXTENSIONS.get(extension(path) or "")
     if file_format is None:
-        hint = f"Write format, or an extension: {', '.join('.' + name for name in EXTENSIONS)}."
+        hint = f"write format, or an extension: {', '.join('.' + name for name in EXTENSIONS)}"
         raise DaybookError("RESOLVE_037", span=span, hint=hint, path=path)
     if path.startswith("/") or is_remote(path) or path.lower().startswith("file:"):
         return Location(file_format, uri=_outside(path, root, span), options=options)

@@ -23,7 +23,7 @@ def check_template(text: str, span: Span | None = None) -> list[DaybookError]:
         DaybookError(
             "RESOLVE_030",
             span=span,
-            hint=f"Templates know {', '.join('{{' + token + '}}' for token in TEMPLATE_TOKENS)}.",
+            hint=f"templates know {', '.join('{{' + token + '}}' for token in TEMPLATE_TOKENS)}",
             token="{{" + token + "}}",
             template=text,
         )
@@ -72,7 +72,7 @@ def _civil(token: str, period: Period, template: str, span: Span | None) -> str:
         raise DaybookError(
             "RESOLVE_032",
             span=span,
-            hint="Use {{identifier}}, or set data_level so that the data is read by finer periods.",
+            hint="use {{identifier}}, or set data_level so that the data is read by finer periods",
             token="{{" + token + "}}",
             template=template,
             level=period.level,

@@ -106,7 +106,7 @@ def test_a_short_year_has_no_week_53() -> None:
         period_of("R2024-W53", calendar)
     assert caught.value.code == "RESOLVE_001"
     assert caught.value.hint is not None
-    assert caught.value.hint.startswith("Did you mean R2024-W52?")
+    assert caught.value.hint.startswith("did you mean R2024-W52?")
 
 
 YEARS: dict[str, Any] = {"years": {"first": 2024, "first_day": "2024-01-01", "last": 2027, "long": (2026,)}}

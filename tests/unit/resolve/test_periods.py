@@ -65,7 +65,7 @@ def test_a_wrong_identifier_is_answered_with_the_nearest(wrong: str, meant: str)
     assert caught.value.code == "RESOLVE_001"
     assert caught.value.parameters == {"identifier": wrong, "calendar": "gregorian"}
     assert caught.value.hint is not None
-    assert caught.value.hint.startswith(f"Did you mean {meant}?")
+    assert caught.value.hint.startswith(f"did you mean {meant}?")
 
 
 @pytest.mark.parametrize(

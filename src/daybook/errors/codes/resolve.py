@@ -36,14 +36,14 @@ CODES: dict[str, Code] = family(
         "Calendar {calendar} lists no {level} periods for {period}",
         "A calendar that lists its periods may leave out the finer ones of a period, or the coarser one around it. "
         "Data of that level can then not be found for it.",
-        hint="List them in the calendar, or take another data_level.",
+        hint="list them in the calendar, or take another data_level",
     ),
     # Calendars
     Code(
         "RESOLVE_010",
         "The id {calendar} is that of the built-in calendar",
         "The Gregorian calendar is always there and cannot be declared anew.",
-        hint="Give the calendar another id.",
+        hint="give the calendar another id",
     ),
     Code(
         "RESOLVE_011",
@@ -118,7 +118,7 @@ CODES: dict[str, Code] = family(
         "RESOLVE_034",
         "Table {table} is there twice: as the file {file} and as the folder {folder}",
         "A table of a CSV or JSON data source is either one file or a folder of files.",
-        hint="Move one of them away.",
+        hint="move one of them away",
     ),
     Code(
         "RESOLVE_035",
@@ -131,7 +131,7 @@ CODES: dict[str, Code] = family(
         "RESOLVE_036",
         "Path {path} leads out of {root} by a symbolic link",
         "Links are followed before a path is used; where they end has to lie below the folder of the data source.",
-        hint="Declare a data source for the folder that the link points to.",
+        hint="declare a data source for the folder that the link points to",
     ),
     Code(
         "RESOLVE_037",
@@ -147,7 +147,7 @@ CODES: dict[str, Code] = family(
         "RESOLVE_039",
         "Data source {datasource} is a {type} database and has no paths",
         "A path strategy needs a data source that is a folder.",
-        hint="Use a table strategy.",
+        hint="use a table strategy",
     ),
     # Resolvers
     Code(
@@ -155,28 +155,28 @@ CODES: dict[str, Code] = family(
         "ResolverNotFound: nothing says where the data of dataset {dataset} lies",
         "The data is found by the project's resolver_overrides, then by the dataset's resolver_id or its own "
         "location, then by the resolver with is_default: true. There was none of these.",
-        hint="Give the dataset a location or a resolver_id.",
+        hint="give the dataset a location or a resolver_id",
     ),
     Code("RESOLVE_041", "Unknown resolver {resolver}", "A resolver is named by its id."),
     Code(
         "RESOLVE_042",
         "Resolver {resolver} is disabled",
         "A resolver that the definitions no longer hold is disabled by apply --prune.",
-        hint="Define it again, or use another one.",
+        hint="define it again, or use another one",
     ),
     Code("RESOLVE_043", "Unknown data source {datasource}", "A data source is named by its id."),
     Code(
         "RESOLVE_044",
         "Data source {datasource} is disabled",
         "A data source that the definitions no longer hold is disabled by apply --prune.",
-        hint="Define it again, or use another one.",
+        hint="define it again, or use another one",
     ),
     Code(
         "RESOLVE_045",
         "No rule of resolver {resolver} matches table {table} and period {period}: {answers}",
         "Rules are tried in their order, and the first whose when is true is taken. A rule without when always "
         "matches; a when that is NULL does not.",
-        hint="Add a rule without when at the end to catch the rest.",
+        hint="add a rule without when at the end to catch the rest",
     ),
     Code(
         "RESOLVE_046",
@@ -212,7 +212,7 @@ CODES: dict[str, Code] = family(
         "Host {host} may not be called",
         "Catalog endpoints are called only on hosts that the workspace allows, so that a definition alone cannot "
         "make Daybook send requests into a network. A port other than that of http or https is part of the name.",
-        hint="Add it to catalogs.allowed_hosts in daybook.yaml.",
+        hint="add it to catalogs.allowed_hosts in daybook.yaml",
     ),
     Code("RESOLVE_062", "Catalog {endpoint} cannot be reached: {problem}", "The connection failed or broke off."),
     Code(
@@ -230,7 +230,7 @@ CODES: dict[str, Code] = family(
         "Catalog {endpoint} redirects: {problem}",
         "Redirects are followed up to three times and only within the same host. A POST is sent again only after "
         "the statuses 307 and 308.",
-        hint="Write the final address as the endpoint.",
+        hint="write the final address as the endpoint",
     ),
     Code(
         "RESOLVE_066",
@@ -253,13 +253,13 @@ CODES: dict[str, Code] = family(
         "RESOLVE_070",
         "A secret stands in the header {name}",
         "Definitions live in version control, so secrets stay outside of them.",
-        hint="Write auth: env://NAME, or the reference as the header's value.",
+        hint="write auth: env://NAME, or the reference as the header's value",
     ),
     Code(
         "RESOLVE_071",
         "A credential would be sent to {endpoint} unencrypted",
         "Credentials are sent over https, or to this machine itself.",
-        hint="Use https.",
+        hint="use https",
     ),
     Code("RESOLVE_072", "Header {name} cannot be sent: {problem}", "Headers are plain text of one line."),
     Code(
@@ -278,7 +278,7 @@ CODES: dict[str, Code] = family(
         "A credential is not written as a reference",
         "Secrets are named by where they are found: env://NAME for an environment variable, file://PATH for a file, "
         "absolute or relative to the workspace.",
-        hint="Write env://NAME or file://PATH.",
+        hint="write env://NAME or file://PATH",
     ),
     Code(
         "RESOLVE_081",
