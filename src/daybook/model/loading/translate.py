@@ -48,11 +48,12 @@ def repair(value: Any, error: ValidationError, source: SourceMap) -> Any:
 
 def translate(error: ValidationError, adapter: TypeAdapter[Any], source: SourceMap) -> Iterator[DaybookError]:
     """Every finding of a validation."""
-    for found in error.errors(include_url=False):
-        path = _written_path(found["loc"], source)
+    found_at = [(found, _written_path(found["loc"], source)) for found in error.errors(include_url=False)]
+    missing = {path for found, path in found_at if found["type"] == "missing"}
+    for found, path in found_at:
         if found["type"] == FINDINGS:
             yield from _own(found["ctx"][FINDINGS], path, source, is_key=found["loc"][-1:] == ("[key]",))
-        elif not _follows_from_others(found["type"], path, source):
+        elif not _follows_from_others(found["type"], path, missing, source):
             yield _coded(found, path, adapter._type, source)
 
 
@@ -62,13 +63,13 @@ def _own(findings: Iterable[Finding], path: Path, source: SourceMap, *, is_key: 
         yield DaybookError(one.code, span=span, hint=one.hint, **one.parameters)
 
 
-def _follows_from_others(kind: str, path: Path, source: SourceMap) -> bool:
+def _follows_from_others(kind: str, path: Path, missing: set[Path], source: SourceMap) -> bool:
     """A list that is too short only because its items are wrong, a name that is missing beside a missing id."""
     if kind == "too_short":
         node = source.node(*path)
         return isinstance(node, ListNode) and bool(node.items)
     if kind == "missing" and path == ("name",):
-        return True
+        return ("id",) in missing
     return kind == "missing" and path == ("id",) and not isinstance(source.node("name"), ScalarNode | None)
 
 
