@@ -11,9 +11,9 @@ from daybook.model.catalog import Catalog
 from daybook.model.operation import LocationDestination, OutputMode, TableDestination
 from daybook.model.period import Period
 from daybook.plan.steps import OutputStep
+from daybook.resolve.locating import usable_datasource
 from daybook.resolve.location import Location
 from daybook.resolve.places import inline_location, table_location
-from daybook.resolve.resolving import usable_datasource
 from daybook.resolve.template import render_template
 from daybook.runs.snapshot import RunSnapshot
 
