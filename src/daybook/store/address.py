@@ -3,7 +3,7 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from daybook.errors import DaybookError
 
@@ -98,13 +98,19 @@ def _shared(url: str, root: Path) -> SharedStore:
     credential_ref = options.pop("credential_ref", None)
     return SharedStore(
         # The host of a socket folder stands in the query, as libpq has it.
-        host=options.pop("host", None) or (unquote(parts.hostname) if parts.hostname else None),
+        host=options.pop("host", None) or _host(parts),
         port=int(text) if (text := options.pop("port", None)) and text.isdigit() else port,
         user=options.pop("user", None) or (unquote(parts.username) if parts.username else None),
         database=options.pop("dbname", None) or unquote(parts.path.removeprefix("/")) or None,
         options=tuple(sorted(options.items())),
         credential_ref=credential_ref,
     )
+
+
+def _host(parts: SplitResult) -> str | None:
+    """A socket folder may also be percent-encoded as the host; urllib would lower its case."""
+    authority = parts.netloc.rpartition("@")[2]
+    return unquote(authority.partition(":")[0]) if "%" in authority else parts.hostname
 
 
 def _without_password(url: str) -> str:

@@ -4,12 +4,12 @@ import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, delete, exists, insert, select
+from sqlalchemy import Connection, delete, exists, insert, or_, select
 
 from daybook.model.catalog import DataPin
 from daybook.store.records import RunRecord
 from daybook.store.run_rows import ACTIVE, to_record
-from daybook.store.tables import DEFINITION_VERSION, EXPIRED_DATA, PROJECT_INPUT, PROJECT_STATE, RUN, SLICE
+from daybook.store.tables import DEFINITION, DEFINITION_VERSION, EXPIRED_DATA, PROJECT_INPUT, PROJECT_STATE, RUN, SLICE
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,15 @@ class Retention:
                 ~exists(
                     select(PROJECT_INPUT.c.project_id)
                     .join(PROJECT_STATE, PROJECT_STATE.c.project_id == PROJECT_INPUT.c.project_id)
+                    .join(
+                        DEFINITION,
+                        (DEFINITION.c.kind == "project") & (DEFINITION.c.id == PROJECT_INPUT.c.project_id),
+                    )
                     .where(
+                        or_(
+                            PROJECT_INPUT.c.project_version == PROJECT_STATE.c.active_version,
+                            PROJECT_INPUT.c.project_version == DEFINITION.c.latest_version,
+                        ),
                         PROJECT_INPUT.c.dataset_id == version.c.id,
                         PROJECT_INPUT.c.dataset_version == version.c.version,
                         PROJECT_INPUT.c.is_pinned,

@@ -28,10 +28,11 @@ def test_shared_address() -> None:
     )
 
 
-def test_a_socket_folder_is_a_host() -> None:
-    address = parse_address("postgresql://ann@/close?host=/run/pg", ROOT)
+@pytest.mark.parametrize("url", ["postgresql://ann@/close?host=/run/PG", "postgresql://ann@%2Frun%2FPG/close"])
+def test_a_socket_folder_is_a_host(url: str) -> None:
+    address = parse_address(url, ROOT)
     assert isinstance(address, SharedStore)
-    assert (address.host, address.database) == ("/run/pg", "close")
+    assert (address.host, address.database) == ("/run/PG", "close")
 
 
 @pytest.mark.parametrize(
