@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from decimal import Decimal
 from re import compile as pattern
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from daybook.errors import DaybookError, Span
-from daybook.expression.limits import MAX_DEPTH, MAX_NODES
+from daybook.expression.limits import MAX_DEPTH, MAX_NODES, MAX_REACH
 from daybook.expression.nodes import (
     ArithmeticOperator,
     Between,
@@ -48,7 +48,7 @@ _ADDITIVE = frozenset("+-")
 class UnbuildableError(Exception):
     """A finding at characters `start` to `end`; the parser adds the text."""
 
-    def __init__(self, start: int, end: int, code: str, hint: str | None = None, **parameters: object) -> None:
+    def __init__(self, start: int, end: int, code: str, hint: str | None = None, **parameters: Any) -> None:
         super().__init__(code)
         self.start = start
         self.end = end
@@ -108,7 +108,7 @@ class Builder:
 
     def parenthesised(self, children: "list[Token | Node]") -> Node:
         opening, inner, closing = cast("tuple[Token, Node, Token]", tuple(children))
-        place = Place(_start(opening), _end(closing), inner.place.depth + 1, inner.place.size)
+        place = replace(inner.place, start=_start(opening), end=_end(closing), depth=inner.place.depth + 1)
         return replace(inner, place=_checked(place))
 
     def negation_of(self, children: "list[Token | Node]") -> Node:
@@ -163,12 +163,14 @@ class Builder:
         return NullCheck(_around(operand.place.start, _end(last), (operand,)), operand, len(children) == 4)
 
     def case(self, children: "list[Token | Node | list[tuple[Node, Node]]]") -> Node:
-        opening, branches, closing = cast("tuple[Token, list[tuple[Node, Node]], Token]", (children[0], children[1], children[-1]))
+        opening, branches, closing = cast(
+            "tuple[Token, list[tuple[Node, Node]], Token]", (children[0], children[1], children[-1])
+        )
         otherwise = cast(Node, children[3]) if len(children) == 5 else None
         parts = [node for branch in branches for node in branch] + ([otherwise] if otherwise else [])
         return Case(_around(_start(opening), _end(closing), parts), tuple(branches), otherwise)
 
-    def list(self, children: "list[Node | list[Node]]") -> "list[Node]":
+    def values(self, children: "list[Node | list[Node]]") -> "list[Node]":
         return _grown(children)
 
     def whens(self, children: "list[tuple[Node, Node] | list[tuple[Node, Node]]]") -> "list[tuple[Node, Node]]":
@@ -202,24 +204,34 @@ def _end(token: "Token") -> int:
 
 
 def _around(start: int, end: int, parts: Iterable[Node]) -> Place:
-    depth, size = 0, 1
+    depth, size, reach = 0, 1, 0
     for part in parts:
         place = part.place
         size += place.size
         depth = max(depth, place.depth)
-    return _checked(Place(start, end, depth + 1, size))
+        reach = max(reach, place.reach)
+    return _checked(Place(start, end, depth + 1, size, reach + 1))
 
 
 def _extended(left: Chain | Logical, right: Node) -> Place:
+    """One more operand: no deeper for the user; for Spark, which nests arithmetic to the left, one level more."""
     place, added = left.place, right.place
-    return _checked(Place(place.start, added.end, max(place.depth, added.depth + 1), place.size + added.size))
+    depth = max(place.depth, added.depth + 1)
+    grown = place.reach + 1 if isinstance(left, Chain) else place.reach
+    return _checked(Place(place.start, added.end, depth, place.size + added.size, max(grown, added.reach + 1)))
 
 
 def _checked(place: Place) -> Place:
     if place.depth > MAX_DEPTH:
         raise UnbuildableError(place.start, place.start + 1, "EXPR_007", limit=MAX_DEPTH)
     if place.size > MAX_NODES:
-        raise UnbuildableError(place.start, place.end, "EXPR_008", found=f"more than {MAX_NODES:,} parts", limit=f"{MAX_NODES:,}")
+        raise UnbuildableError(
+            place.start, place.end, "EXPR_008", found=f"more than {MAX_NODES:,} parts", limit=f"{MAX_NODES:,}"
+        )
+    if place.reach > MAX_REACH:
+        raise UnbuildableError(
+            place.start, place.end, "EXPR_008", found=f"more than {MAX_REACH} operators in a row", limit=MAX_REACH
+        )
     return place
 
 

@@ -53,6 +53,7 @@ _ELSEWHERE = {
     "TEXT": "TO_STRING",
     "CONCATENATE": "CONCAT",
 }
+_AGGREGATE_TWINS = {"MIN": "smallest", "MAX": "largest"}
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 
 
@@ -66,6 +67,8 @@ def check_call(node: Call, checking: Checking, check: Check) -> Typed:
         return checking.report_at("EXPR_014", span, hint=_meant(node.name), name=node.name)
     if function.is_aggregate:
         return _check_aggregate(function, node, checking, check)
+    if function.name in _AGGREGATE_TWINS and len(node.arguments) == 1:
+        return _report_twin(function, node, checking)
     arguments = tuple(check(argument, checking) for argument in node.arguments)
     return _apply(function, node, arguments, checking)
 
@@ -95,7 +98,9 @@ def _apply(function: Function, node: Call, arguments: tuple[Typed, ...], checkin
         return Broken()
     if function.is_common:
         return _apply_to_common(function, node.place, arguments, checking)
-    typed = tuple(_with_typed_null(argument, function.parameter(position)) for position, argument in enumerate(arguments))
+    typed = tuple(
+        _with_typed_null(argument, function.parameter(position)) for position, argument in enumerate(arguments)
+    )
     try:
         if function.rewrite is not None and (rewritten := function.rewrite(typed)):
             return rewritten
@@ -124,7 +129,8 @@ def _apply_to_common(function: Function, place: Place, arguments: tuple[Typed, .
     common = common_of(values)
     if common is None:
         return report_mixed(function.name, place, values, checking)
-    return Applied(function, (*conditions, *widen(values, common)), common)
+    widened = widen(values, common)
+    return Applied(function, (*conditions, *widened), widened[0].type if function.keeps_first else common)
 
 
 def report_mixed(name: str, place: Place, values: tuple[Typed, ...], checking: Checking) -> Broken:
@@ -138,10 +144,14 @@ def _has_right_count(function: Function, node: Call, checking: Checking) -> bool
     if function.least <= found and (function.most is None or found <= function.most):
         return True
     hint = f"{function.signature}: {function.sentence}"
-    if function.name in {"MIN", "MAX"} and found == 1:
-        hint = f"{function.name}_AGG(x) is the {'smallest' if function.name == 'MIN' else 'largest'} value of a group; {function.name}(a, b) compares values of one row"
     checking.report("EXPR_015", node.place, hint=hint, name=function.name, expected=_count(function), found=found)
     return False
+
+
+def _report_twin(function: Function, node: Call, checking: Checking) -> Broken:
+    """MIN(x) means the group's minimum elsewhere; its argument is not looked at, so that this stays one error."""
+    hint = f"{function.name}_AGG(x) is the {_AGGREGATE_TWINS[function.name]} value of a group; {function.name}(a, b) compares values of one row"
+    return checking.report("EXPR_015", node.place, hint=hint, name=function.name, expected=_count(function), found=1)
 
 
 def _count(function: Function) -> str:
@@ -159,7 +169,15 @@ def _accepts(function: Function, node: Call, position: int, argument: Typed, che
         ordinal = _ORDINALS[min(position, len(_ORDINALS) - 1)]
         hint = _type_hint(parameter, argument.type)
         expected = _article(parameter.accepts.value)
-        checking.report("EXPR_020", place, hint=hint, name=function.name, expected=expected, position=ordinal, found=describe(argument.type))
+        checking.report(
+            "EXPR_020",
+            place,
+            hint=hint,
+            name=function.name,
+            expected=expected,
+            position=ordinal,
+            found=describe(argument.type),
+        )
         return False
     written = parameter.written
     if written and not (isinstance(argument, LiteralValue) and written.check(argument.value)):
@@ -187,13 +205,19 @@ def _type_hint(parameter: Parameter, found: ColumnType) -> str | None:
 
 
 def _with_typed_null(argument: Typed, parameter: Parameter) -> Typed:
-    if not isinstance(argument.type, NullType) or isinstance(argument, AllRows) or parameter.accepts not in _NULL_BECOMES:
+    if (
+        not isinstance(argument.type, NullType)
+        or isinstance(argument, AllRows)
+        or parameter.accepts not in _NULL_BECOMES
+    ):
         return argument
     return retyped_literal(argument, _NULL_BECOMES[parameter.accepts])
 
 
 def _row_function(name: str) -> str | None:
-    return {"MIN_AGG": "MIN(a, b) compares values of one row", "MAX_AGG": "MAX(a, b) compares values of one row"}.get(name)
+    return {"MIN_AGG": "MIN(a, b) compares values of one row", "MAX_AGG": "MAX(a, b) compares values of one row"}.get(
+        name
+    )
 
 
 def _meant(name: str) -> str | None:

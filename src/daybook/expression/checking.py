@@ -151,14 +151,22 @@ def _check_comparison(node: Comparison, checking: Checking) -> Typed:
     right = _check_against(left, node.right, checking)
     is_ordering = node.operator not in ("=", "<>")
     if is_ordering and isinstance(left.type, BooleanType) and isinstance(right.type, BooleanType):
-        return checking.report("EXPR_021", node.place, operator=node.operator, expected="numbers, texts, dates and timestamps", found="booleans")
+        return checking.report(
+            "EXPR_021",
+            node.place,
+            operator=node.operator,
+            expected="numbers, texts, dates and timestamps",
+            found="booleans",
+        )
     return _compared(node, (left, right), checking, lambda operands: Compared(node.operator, operands[0], operands[1]))
 
 
 def _check_membership(node: Membership, checking: Checking) -> Typed:
     operand = check(node.operand, checking)
     choices = tuple(_check_against(operand, choice, checking) for choice in node.choices)
-    return _compared(node, (operand, *choices), checking, lambda operands: OneOf(operands[0], operands[1:], node.is_negated))
+    return _compared(
+        node, (operand, *choices), checking, lambda operands: OneOf(operands[0], operands[1:], node.is_negated)
+    )
 
 
 def _check_between(node: Between, checking: Checking) -> Typed:
@@ -200,7 +208,9 @@ def _check_like(node: Like, checking: Checking) -> Typed:
         typed = check(part, checking)
         if not isinstance(typed.type, StringType | NullType):
             hint = "TO_STRING makes a text of it"
-            checking.report("EXPR_021", part.place, hint=hint, operator="LIKE", expected="texts", found=describe(typed.type))
+            checking.report(
+                "EXPR_021", part.place, hint=hint, operator="LIKE", expected="texts", found=describe(typed.type)
+            )
         operands.append(retyped_literal(typed, STRING))
     return Matches(operands[0], operands[1], node.is_negated)
 

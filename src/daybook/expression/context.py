@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from daybook.errors import DaybookError, Span
 from daybook.expression.limits import MAX_NODES
@@ -27,10 +28,10 @@ class Checking:
     has_aggregate: bool = False
     nodes: int = 0
 
-    def report(self, code: str, place: Place, *, hint: str | None = None, **parameters: object) -> Broken:
+    def report(self, code: str, place: Place, *, hint: str | None = None, **parameters: Any) -> Broken:
         return self.report_at(code, self.source.within(place.start, place.end), hint=hint, **parameters)
 
-    def report_at(self, code: str, span: Span, *, hint: str | None = None, **parameters: object) -> Broken:
+    def report_at(self, code: str, span: Span, *, hint: str | None = None, **parameters: Any) -> Broken:
         error = DaybookError(code, span=span, hint=hint, **parameters)
         if not any(known.code == code and known.span == span for known in self.errors):
             self.errors.append(error)

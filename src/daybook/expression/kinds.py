@@ -1,7 +1,6 @@
 """Which types go together."""
 
 from collections.abc import Iterable
-from functools import reduce
 
 from daybook.expression import decimals
 from daybook.model.types import (
@@ -32,8 +31,10 @@ def is_number(column_type: ColumnType) -> bool:
 
 def common_type(types: Iterable[ColumnType]) -> ColumnType | None:
     """The narrowest type that holds all values of these types; None when their kinds do not go together."""
-    first: ColumnType = NULL
-    return reduce(_common_of_two, types, first)
+    common: ColumnType | None = NULL
+    for each in types:
+        common = _common_of_two(common, each)
+    return common
 
 
 def _common_of_two(left: ColumnType | None, right: ColumnType) -> ColumnType | None:

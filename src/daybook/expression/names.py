@@ -31,15 +31,17 @@ def check_column(node: Column, checking: Checking, *, may_be_text: bool = False)
         columns = scope.qualifiers[node.qualifier]
         if found := _found(node, columns, alias, checking):
             return found
-        return checking.report("EXPR_012", node.place, hint=_meant(node.name, columns), name=f"{node.qualifier}.{node.name}")
+        return checking.report(
+            "EXPR_012", node.place, hint=_meant(node.name, columns), name=f"{node.qualifier}.{node.name}"
+        )
     if node.qualifier == PERIOD and scope.has_period:
         if variable := PERIOD_VARIABLES.get(node.name):
             return ConstantValue(*variable)
         hint = f"period has {', '.join(PERIOD_VARIABLES)}"
         return checking.report("EXPR_012", node.place, hint=hint, name=f"{PERIOD}.{node.name}")
     known = sorted({*scope.qualifiers, *((PERIOD,) if scope.has_period else ())})
-    hint = _meant(node.qualifier, known) or (f"known here: {', '.join(known)}" if known else None)
-    return checking.report("EXPR_013", node.place, hint=hint, name=node.qualifier)
+    qualifier_hint = _meant(node.qualifier, known) or (f"known here: {', '.join(known)}" if known else None)
+    return checking.report("EXPR_013", node.place, hint=qualifier_hint, name=node.qualifier)
 
 
 def _found(node: Column, columns: Mapping[str, ColumnType], alias: str | None, checking: Checking) -> Typed | None:
@@ -56,8 +58,11 @@ def _found(node: Column, columns: Mapping[str, ColumnType], alias: str | None, c
 
 
 def _unknown(node: Column, checking: Checking, may_be_text: bool) -> Typed:
-    hints = [hint] if (hint := _meant(node.name, checking.scope.columns)) else []
-    owners = [alias for alias in sorted(checking.scope.aliases) if node.name in checking.scope.qualifiers.get(alias, {})]
+    meant = _meant(node.name, checking.scope.columns)
+    hints = [meant] if meant else []
+    owners = [
+        alias for alias in sorted(checking.scope.aliases) if node.name in checking.scope.qualifiers.get(alias, {})
+    ]
     if owners:
         hints = [f"write {owners[0]}.{node.name}"]
     if may_be_text:
@@ -70,12 +75,16 @@ def _meant(name: str, candidates: Mapping[str, ColumnType] | list[str]) -> str |
     return f"did you mean {found}?" if found else None
 
 
-def check_selector(node: SelectorReference, checking: Checking, check_condition: Callable[[Node, Checking], Typed]) -> Typed:
+def check_selector(
+    node: SelectorReference, checking: Checking, check_condition: Callable[[Node, Checking], Typed]
+) -> Typed:
     """The named selector's own tree; its errors point into its own text."""
     name, selectors = node.name, checking.selectors
     if name not in selectors.names:
         known = sorted(selectors.names)
-        hint = _meant(name, known) or (f"known: {', '.join(known)}" if known else "define it under selectors of the project")
+        hint = _meant(name, known) or (
+            f"known: {', '.join(known)}" if known else "define it under selectors of the project"
+        )
         return checking.report("EXPR_050", node.place, hint=hint, name=name)
     if name in checking.open_selectors:
         circle = (*checking.open_selectors[checking.open_selectors.index(name) :], name)

@@ -11,12 +11,16 @@ LogicalOperator = Literal["AND", "OR"]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Characters `start` to `end` of the text, and how deep and large the tree below is."""
+    """Characters `start` to `end` of the text, and how deep and large the tree below is.
+
+    `reach` is the depth that Spark sees: there, `a + b + c` is as deep as it is long.
+    """
 
     start: int
     end: int
     depth: int = 1
     size: int = 1
+    reach: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,13 @@ _VERBS = {"+": "The sum", "-": "The difference", "*": "The product", "/": "The q
 def arithmetic(operator: ArithmeticOperator, left: Typed, right: Typed) -> Typed:
     for operand in (left, right):
         if not is_number(operand.type) and not isinstance(operand.type, NullType):
-            raise UnfitError("EXPR_021", hint=_hint(operator, left, right), operator=operator, expected="numbers", found=describe(operand.type))
+            raise UnfitError(
+                "EXPR_021",
+                hint=_hint(operator, left, right),
+                operator=operator,
+                expected="numbers",
+                found=describe(operand.type),
+            )
     left, right = _typed_null(left, right), _typed_null(right, left)
     if isinstance(left.type, FloatType) or isinstance(right.type, FloatType):
         return Arithmetic(operator, as_float_literal(left), as_float_literal(right), FLOAT)

@@ -29,9 +29,9 @@ def parse(text: str, span: Span | None = None) -> Node:
     except UnbuildableError as error:
         raise error.in_text(source) from None
     except UnexpectedCharacters as error:
-        raise explain_character(text, error.pos_in_stream, source) from None
+        raise explain_character(text, cast(int, error.pos_in_stream), source) from None
     except UnexpectedToken as error:
-        raise explain_token(text, error.token, error.expected, source) from None
+        raise explain_token(text, error.token, error.accepts or error.expected, source) from None
 
 
 def span_of(text: str, span: Span | None) -> Span:

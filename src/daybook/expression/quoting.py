@@ -62,5 +62,3 @@ def _decimal(value: Decimal, column_type: DecimalType) -> str:
 
 def _float(value: float) -> str:
     return f"{value!r}D" if math.isfinite(value) else f"CAST('{value}' AS DOUBLE)"
-
-

@@ -75,7 +75,9 @@ _WORDS = {
     "ELSE": "ELSE",
     "END": "END",
 }
-_ALWAYS_TOGETHER = frozenset({"PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "COMPARISON", "IN", "IS", "LIKE", "BETWEEN", "NOT"})
+_ALWAYS_TOGETHER = frozenset(
+    {"PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "COMPARISON", "IN", "IS", "LIKE", "BETWEEN", "NOT"}
+)
 _QUERY_WORDS = frozenset({"SELECT", "FROM", "WHERE", "UNION", "JOIN", "EXISTS", "OVER", "AS"})
 
 
@@ -100,11 +102,17 @@ def explain_character(text: str, position: int, source: Span) -> DaybookError:
 def explain_token(text: str, token: object, expected: Iterable[str], source: Span) -> DaybookError:
     """A word in a place where the grammar has no use for it."""
     wanted = set(expected)
-    kind, start, end = str(getattr(token, "type", "")), getattr(token, "start_pos", None), getattr(token, "end_pos", None)
+    kind, start, end = (
+        str(getattr(token, "type", "")),
+        getattr(token, "start_pos", None),
+        getattr(token, "end_pos", None),
+    )
     if kind == "$END" or start is None or end is None:
         end_of_text = len(text.rstrip())
         hint = "close the parenthesis" if text.count("(") > text.count(")") and "RPAR" in wanted else None
-        return DaybookError("EXPR_002", span=source.within(end_of_text, end_of_text + 1), hint=hint, expected=_expected(wanted))
+        return DaybookError(
+            "EXPR_002", span=source.within(end_of_text, end_of_text + 1), hint=hint, expected=_expected(wanted)
+        )
     word = text[start:end]
     return DaybookError(
         "EXPR_001",
@@ -161,7 +169,9 @@ def _expected(wanted: set[str]) -> str:
         return "a column's name"
     parts = ["an operator"] if "PLUS" in wanted or "COMPARISON" in wanted else []
     rest = wanted - _ALWAYS_TOGETHER if parts else wanted
-    parts += sorted(_WORDS[name] for name in rest if name in _WORDS and not (parts and name in {"AND", "OR", "LPAR", "DOT"}))
+    parts += sorted(
+        _WORDS[name] for name in rest if name in _WORDS and not (parts and name in {"AND", "OR", "LPAR", "DOT"})
+    )
     if "$END" in wanted:
         parts.append("the end")
     return _alternatives(parts)

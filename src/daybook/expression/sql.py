@@ -29,7 +29,7 @@ from daybook.expression.typed import (
 )
 from daybook.model.types import DATE, STRING, TIMESTAMP
 
-_ATOMS = (LiteralValue, ColumnValue, ConstantValue, Conversion, Choice, Applied)
+_ATOMS = (AllRows, LiteralValue, ColumnValue, ConstantValue, Conversion, Choice, Applied)
 
 
 def to_sql(node: Typed, constants: Constants) -> str:
@@ -66,7 +66,9 @@ def to_sql(node: Typed, constants: Constants) -> str:
         case IsNull(operand, is_negated):
             return f"{_operand(operand, constants)} IS {'NOT ' if is_negated else ''}NULL"
         case Choice(branches, otherwise, _):
-            whens = " ".join(f"WHEN {to_sql(when, constants)} THEN {to_sql(then, constants)}" for when, then in branches)
+            whens = " ".join(
+                f"WHEN {to_sql(when, constants)} THEN {to_sql(then, constants)}" for when, then in branches
+            )
             last = f" ELSE {to_sql(otherwise, constants)}" if otherwise is not None else ""
             return f"CASE {whens}{last} END"
         case Applied(function, arguments, _):
@@ -80,7 +82,7 @@ def to_sql(node: Typed, constants: Constants) -> str:
 
 def _operand(node: Typed, constants: Constants) -> str:
     text = to_sql(node, constants)
-    return text if isinstance(node, _ATOMS) or isinstance(node, AllRows) else f"({text})"
+    return text if isinstance(node, _ATOMS) else f"({text})"
 
 
 def _arithmetic(node: Arithmetic, constants: Constants) -> str:

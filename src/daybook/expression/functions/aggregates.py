@@ -43,7 +43,13 @@ def _average_type(arguments: Arguments) -> ColumnType:
     value = _as_decimal(arguments)
     if result := decimals.averaged(value):
         return result
-    raise UnfitError("EXPR_026", position=0, hint="ROUND it first", name="AVG", expected="a number of at most 34 places after the point")
+    raise UnfitError(
+        "EXPR_026",
+        position=0,
+        hint="ROUND it first",
+        name="AVG",
+        expected="a number of at most 34 places after the point",
+    )
 
 
 def _average_sql(arguments: Arguments) -> str:

@@ -31,11 +31,19 @@ def _is_scale(value: object) -> bool:
 
 def _formattable(arguments: tuple[Typed, ...]) -> Typed | None:
     if len(arguments) == 2 and not isinstance(arguments[0].type, DateType | TimestampType):
-        raise UnfitError("EXPR_020", position=0, name="TO_STRING with a format", expected="date or timestamp", found=str(arguments[0].type))
+        raise UnfitError(
+            "EXPR_020",
+            position=0,
+            name="TO_STRING with a format",
+            expected="date or timestamp",
+            found=str(arguments[0].type),
+        )
     if len(arguments) == 2 and isinstance(arguments[0].type, DateType) and isinstance(arguments[1], LiteralValue):
         written = arguments[1].value
         if isinstance(written, str) and re.search("HH|mm|ss", written):
-            raise UnfitError("EXPR_028", position=1, text=f'"{written}"', problem="a date has no hours, minutes and seconds")
+            raise UnfitError(
+                "EXPR_028", position=1, text=f'"{written}"', problem="a date has no hours, minutes and seconds"
+            )
     return None
 
 
@@ -74,7 +82,12 @@ def _format_sql(arguments: Arguments) -> str:
 
 
 def _is_date_format(value: object) -> bool:
-    return _is_format(value) and isinstance(value, str) and all(part in value for part in ("yyyy", "MM", "dd")) and not re.search("HH|mm|ss|T", value)
+    return (
+        _is_format(value)
+        and isinstance(value, str)
+        and all(part in value for part in ("yyyy", "MM", "dd"))
+        and not re.search("HH|mm|ss|T", value)
+    )
 
 
 FUNCTIONS = (
@@ -102,7 +115,12 @@ FUNCTIONS = (
         name="TO_NUMBER",
         parameters=(
             Parameter("text", Accepts.TEXT),
-            Parameter("places", Accepts.INTEGER, is_optional=True, written=Written("a whole number from 0 to 37, written out", _is_scale)),
+            Parameter(
+                "places",
+                Accepts.INTEGER,
+                is_optional=True,
+                written=Written("a whole number from 0 to 37, written out", _is_scale),
+            ),
         ),
         returns=_to_number_type,
         result="decimal(38,places), decimal(38,10) without places",

@@ -8,7 +8,9 @@ from daybook.expression.functions.whole_numbers import as_int, as_shift
 from daybook.expression.typed import ConstantValue, Conversion, LiteralValue, Typed
 from daybook.model.types import DATE, INTEGER, TIMESTAMP, DateType, StringType, TimestampType
 
-_TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:\d{2})?)?", re.ASCII)
+_TIMESTAMP = re.compile(
+    r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:\d{2})?)?", re.ASCII
+)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 _MOMENT = (Parameter("date", Accepts.DATE_OR_TIMESTAMP),)
@@ -30,9 +32,20 @@ def _date(arguments: tuple[Typed, ...]) -> Typed | None:
         case _ if isinstance(first.type, TimestampType):
             return Conversion(first, DATE)
         case _ if isinstance(first.type, StringType):
-            raise UnfitError("EXPR_026", position=0, hint="TO_DATE reads a date from a text column", name="DATE", expected="a date written out")
+            raise UnfitError(
+                "EXPR_026",
+                position=0,
+                hint="TO_DATE reads a date from a text column",
+                name="DATE",
+                expected="a date written out",
+            )
         case _:
-            raise UnfitError("EXPR_015", name="DATE", expected="a date written out, a timestamp, or year, month and day", found="a number")
+            raise UnfitError(
+                "EXPR_015",
+                name="DATE",
+                expected="a date written out, a timestamp, or year, month and day",
+                found="a number",
+            )
 
 
 def _require_integer(argument: Typed, position: int) -> None:
@@ -46,7 +59,9 @@ def _parsed_date(text: str) -> datetime.date:
             raise ValueError(text)
         return datetime.date.fromisoformat(text)
     except ValueError:
-        raise UnfitError("EXPR_027", position=0, hint='write it as in DATE("2026-01-31")', text=f'"{text}"', expected="a date") from None
+        raise UnfitError(
+            "EXPR_027", position=0, hint='write it as in DATE("2026-01-31")', text=f'"{text}"', expected="a date"
+        ) from None
 
 
 def _timestamp(arguments: tuple[Typed, ...]) -> Typed:
@@ -114,7 +129,9 @@ FUNCTIONS = (
         sql="",
         rewrite=_timestamp,
         sentence='A timestamp: written out as "2026-01-31T23:59:59Z" (without an offset it is UTC), or the start of a date\'s day in UTC.',
-        example=Example('TIMESTAMP("2026-01-31T12:00:00+02:00")', datetime.datetime(2026, 1, 31, 10, tzinfo=datetime.UTC)),
+        example=Example(
+            'TIMESTAMP("2026-01-31T12:00:00+02:00")', datetime.datetime(2026, 1, 31, 10, tzinfo=datetime.UTC)
+        ),
     ),
     Function(
         name="TODAY",
@@ -171,4 +188,3 @@ FUNCTIONS = (
         example=Example('EOMONTH(DATE("2026-02-10"))', datetime.date(2026, 2, 28)),
     ),
 )
-

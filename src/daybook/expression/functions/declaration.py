@@ -93,7 +93,9 @@ Arguments = tuple[Argument, ...]
 class UnfitError(Exception):
     """What a function finds wrong with its arguments beyond their types; the checker adds the place."""
 
-    def __init__(self, code: str, *, position: int | None = None, hint: str | None = None, **parameters: object) -> None:
+    def __init__(
+        self, code: str, *, position: int | None = None, hint: str | None = None, **parameters: object
+    ) -> None:
         super().__init__(code)
         self.code = code
         self.position = position
@@ -106,6 +108,7 @@ class Function:
     """`sql` is a template with {0}, {1} … or a callable.
 
     `rewrite` turns a call into another node where it can (DATE("2026-01-01") into a literal).
+    `is_common`: the values share one type, which is also the result's, or the first value's if it `keeps_first`.
     `repeats` is how often an argument occurs once Spark has the expression: it bounds the size of nested calls.
     """
 
@@ -118,6 +121,7 @@ class Function:
     result: str = ""
     is_aggregate: bool = False
     is_common: bool = False
+    keeps_first: bool = False
     takes_star: bool = False
     rewrite: "Callable[[tuple[Typed, ...]], Typed | None] | None" = None
     repeats: int = 1

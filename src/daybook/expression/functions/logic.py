@@ -21,7 +21,11 @@ _CONDITIONS = (Parameter("condition", Accepts.BOOLEAN), Parameter("condition", A
 FUNCTIONS = (
     Function(
         name="IF",
-        parameters=(Parameter("condition", Accepts.BOOLEAN), Parameter("then", Accepts.ANY), Parameter("else", Accepts.ANY)),
+        parameters=(
+            Parameter("condition", Accepts.BOOLEAN),
+            Parameter("then", Accepts.ANY),
+            Parameter("else", Accepts.ANY),
+        ),
         returns=_type_of_second,
         result="common type of then and else",
         sql="IF({0}, {1}, {2})",
@@ -75,9 +79,10 @@ FUNCTIONS = (
         name="NULLIF",
         parameters=(Parameter("value", Accepts.ANY), Parameter("other", Accepts.ANY)),
         returns=_type_of_first,
-        result="common type of the values",
+        result="type of the first value",
         sql="NULLIF({0}, {1})",
         is_common=True,
+        keeps_first=True,
         repeats=2,
         sentence="NULL where both values are equal, otherwise the first.",
         example=Example('NULLIF("n/a", "n/a")', None),

@@ -80,7 +80,12 @@ FUNCTIONS = (
         name="ROUND",
         parameters=(
             Parameter("number", Accepts.NUMBER),
-            Parameter("places", Accepts.INTEGER, is_optional=True, written=Written("a whole number from -37 to 38, written out", _is_places)),
+            Parameter(
+                "places",
+                Accepts.INTEGER,
+                is_optional=True,
+                written=Written("a whole number from -37 to 38, written out", _is_places),
+            ),
         ),
         returns=_round_type,
         result="type of the number; of a decimal, see the decimal rules",

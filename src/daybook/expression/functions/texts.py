@@ -36,7 +36,11 @@ def _is_padding(value: object) -> bool:
 
 _PADDING = (
     _TEXT,
-    Parameter("length", Accepts.INTEGER, written=Written(f"a whole number from 0 to {_LONGEST_PADDING:,}, written out", _is_padding)),
+    Parameter(
+        "length",
+        Accepts.INTEGER,
+        written=Written(f"a whole number from 0 to {_LONGEST_PADDING:,}, written out", _is_padding),
+    ),
     Parameter("padding", Accepts.TEXT, is_optional=True),
 )
 
