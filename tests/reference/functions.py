@@ -1,6 +1,8 @@
 """The functions of the language: what each gives for which arguments."""
 
 import datetime
+import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -14,14 +16,27 @@ from daybook.model.types import (
     INTEGER,
     MAX_DIGITS,
     STRING,
+    TIMESTAMP,
     ColumnType,
     DecimalType,
 )
 from tests.reference import dates, numbers, texts
 from tests.reference.numbers import ValueFailureError, arithmetic_type, as_type, calculate
-from tests.reference.tree import Expression, Row, Value, comparable, compare, conjunction, disjunction, negate
+from tests.reference.tree import (
+    Expression,
+    Row,
+    Value,
+    at_midnight,
+    comparable,
+    compare,
+    conjunction,
+    disjunction,
+    negate,
+)
 from tests.reference.widening import common_type, widen
 
+# When every run of the reference takes place, and so what NOW() is.
+RUN_TIMESTAMP = datetime.datetime(2026, 2, 3, 4, 5, 6, 789, tzinfo=datetime.UTC)
 Arguments = Sequence[Expression]
 TypeRule = Callable[[Arguments], ColumnType]
 
@@ -120,14 +135,24 @@ def _power(values: Sequence[Any], type_: ColumnType) -> Value:
     return base**exponent
 
 
+def number_type(arguments: Arguments) -> ColumnType:
+    return DecimalType(MAX_DIGITS, int(arguments[1].value({})) if len(arguments) > 1 else 10)
+
+
 def _to_number(values: Sequence[Any], type_: ColumnType) -> Value:
-    try:
-        return as_type(Decimal(values[0].strip(" ")), type_)
-    except ArithmeticError as error:
-        raise ValueFailureError(values[0]) from error
+    written = values[0].strip(" ")
+    if not re.fullmatch(r"[+-]?[0-9]+(\.[0-9]+)?", written):
+        raise ValueFailureError(f"{values[0]!r} is no number")
+    number = Decimal(written)
+    assert isinstance(type_, DecimalType)
+    if -int(number.as_tuple().exponent) > type_.scale:
+        raise ValueFailureError(f"{values[0]!r} has more than {type_.scale} places")
+    return as_type(number, type_)
 
 
 def _to_string(values: Sequence[Any], type_: ColumnType) -> Value:
+    if len(values) > 1:
+        return dates.in_format(values[0], values[1])
     match values[0]:
         case bool(value):
             return str(value).lower()
@@ -141,7 +166,16 @@ def _to_string(values: Sequence[Any], type_: ColumnType) -> Value:
 
 
 def _nullif(values: Sequence[Any], type_: ColumnType) -> Value:
-    return None if compare("=", *values) else values[0]
+    return None if compare("=", *values) else widen(values[0], type_)
+
+
+def _whole(rounding: Callable[[Decimal], Decimal]) -> Callable[[Sequence[Any], ColumnType], Value]:
+    def evaluate(values: Sequence[Any], type_: ColumnType) -> Value:
+        if isinstance(values[0], float) and not math.isfinite(values[0]):
+            return values[0]
+        return as_type(rounding(Decimal(values[0])), type_)
+
+    return evaluate
 
 
 def _sign(values: Sequence[Any], type_: ColumnType) -> Value:
@@ -160,11 +194,11 @@ FUNCTIONS: dict[str, Function] = {
     "OR": Function(always(BOOLEAN), lambda values, type_: disjunction(list(values)), lenient=True),
     "NOT": Function(always(BOOLEAN), spread(negate)),
     "ISNULL": Function(always(BOOLEAN), lambda values, type_: values[0] is None, lenient=True),
-    "NULLIF": Function(first, _nullif, lenient=True),
+    "NULLIF": Function(common, _nullif, lenient=True),
     "ABS": Function(first, lambda values, type_: as_type(numbers.magnitude(values[0]), type_)),
     "ROUND": Function(rounded, _round),
-    "FLOOR": Function(whole, lambda values, type_: as_type(numbers.floor(Decimal(values[0])), type_)),
-    "CEIL": Function(whole, lambda values, type_: as_type(numbers.ceiling(Decimal(values[0])), type_)),
+    "FLOOR": Function(whole, _whole(numbers.floor)),
+    "CEIL": Function(whole, _whole(numbers.ceiling)),
     "MOD": Function(remainder, lambda values, type_: calculate("%", values[0], values[1], type_)),
     "MIN": Function(common, lambda values, type_: widen(min(values, key=comparable), type_)),
     "MAX": Function(common, lambda values, type_: widen(max(values, key=comparable), type_)),
@@ -175,7 +209,10 @@ FUNCTIONS: dict[str, Function] = {
     "CONTAINS": Function(always(BOOLEAN), lambda values, type_: values[1] in values[0]),
     "STARTS_WITH": Function(always(BOOLEAN), spread(str.startswith)),
     "ENDS_WITH": Function(always(BOOLEAN), spread(str.endswith)),
-    "DATE": Function(always(DATE), spread(dates.date_of)),
+    "DATE": Function(always(DATE), spread(dates.make_date)),
+    "TIMESTAMP": Function(always(TIMESTAMP), spread(at_midnight)),
+    "TODAY": Function(always(DATE), lambda values, type_: RUN_TIMESTAMP.date()),
+    "NOW": Function(always(TIMESTAMP), lambda values, type_: RUN_TIMESTAMP),
     "YEAR": Function(always(INTEGER), lambda values, type_: values[0].year),
     "QUARTER": Function(always(INTEGER), spread(dates.quarter)),
     "MONTH": Function(always(INTEGER), lambda values, type_: values[0].month),
@@ -185,7 +222,7 @@ FUNCTIONS: dict[str, Function] = {
     "ADD_MONTHS": Function(always(DATE), spread(dates.add_months)),
     "EOMONTH": Function(always(DATE), spread(dates.end_of_month)),
     "TO_STRING": Function(always(STRING), _to_string),
-    "TO_NUMBER": Function(always(DecimalType()), _to_number),
+    "TO_NUMBER": Function(number_type, _to_number),
     "TO_DATE": Function(always(DATE), spread(dates.parse_date)),
     **{name: Function(always(STRING), spread(function)) for name, function in texts.TEXT_FUNCTIONS.items()},
 }

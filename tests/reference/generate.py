@@ -272,7 +272,7 @@ class ExpressionGenerator:
                 case "REPLACE":
                     return Call(name, (text, self.text(depth), self.text(depth)))
                 case "LPAD" | "RPAD":
-                    return Call(name, (text, small(), self.text(0)))
+                    return Call(name, (text, literals.integer(self.random.choice((0, 1, 3, 9))), self.text(0)))
                 case "TO_STRING":
                     return Call(
                         name, (self.random.choice((self.integer, self.decimal, self.date, self.boolean))(depth),)

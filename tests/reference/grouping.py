@@ -35,7 +35,8 @@ def total_type(type_: ColumnType) -> ColumnType:
 def average_type(type_: ColumnType) -> ColumnType:
     if type_ == FLOAT:
         return FLOAT
-    return DecimalType(MAX_DIGITS, min(MAX_DIGITS, decimal_of(type_).scale + 4))
+    counted = decimal_of(type_)
+    return DecimalType(min(MAX_DIGITS, counted.precision + 4), min(MAX_DIGITS, counted.scale + 4))
 
 
 @dataclass(frozen=True)

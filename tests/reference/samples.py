@@ -43,22 +43,29 @@ def all_types() -> dict[str, ColumnType]:
     return {**COLUMNS, **{f"{ALIAS}.{name}": type_ for name, type_ in ALIAS_COLUMNS.items()}}
 
 
-def boundaries(type_: ColumnType) -> tuple[Any, Any, Any]:
-    """The neutral, the greatest and the least value."""
+def boundaries(type_: ColumnType) -> tuple[Any, Any, Any, Any]:
+    """The neutral, the greatest and the least value, and one whose digits all differ."""
     match type_:
         case DecimalType(precision, scale):
             greatest = Decimal(10**precision - 1).scaleb(-scale, EXACT)
-            return Decimal(0).scaleb(-scale, EXACT), greatest, greatest.copy_negate()
-    values: dict[ColumnType, tuple[Any, Any, Any]] = {
-        INTEGER: (0, 2**63 - 1, -(2**63)),
-        FLOAT: (0.0, 1.7976931348623157e308, -5e-324),
-        STRING: ("", "😀" * 20, "\t"),
-        BOOLEAN: (False, True, False),
-        DATE: (datetime.date(1970, 1, 1), datetime.date(9999, 12, 31), datetime.date(1582, 10, 15)),
+            digits = Decimal(("1234567890" * 4)[:precision]).scaleb(-scale, EXACT)
+            return Decimal(0).scaleb(-scale, EXACT), greatest, greatest.copy_negate(), digits
+    values: dict[ColumnType, tuple[Any, Any, Any, Any]] = {
+        INTEGER: (0, 2**63 - 1, -(2**63), 1234567890123456789),
+        FLOAT: (0.0, 1.7976931348623157e308, -5e-324, 0.1),
+        STRING: ("", "😀" * 20, "\t", "Straße İ ﬁ"),
+        BOOLEAN: (False, True, False, True),
+        DATE: (
+            datetime.date(1970, 1, 1),
+            datetime.date(9999, 12, 31),
+            datetime.date(1582, 10, 15),
+            datetime.date(2024, 2, 29),
+        ),
         TIMESTAMP: (
             datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC),
             datetime.datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=datetime.UTC),
             datetime.datetime(1582, 10, 15, tzinfo=datetime.UTC),
+            datetime.datetime(2024, 2, 29, 1, 2, 3, 456789, tzinfo=datetime.UTC),
         ),
     }
     return values[type_]
@@ -85,7 +92,7 @@ def ordinary(type_: ColumnType, random: Random) -> Any:
 def rows(random: Random, count: int = 20) -> list[dict[str, Any]]:
     types = all_types()
     first = [dict.fromkeys(types)]
-    first += [{name: boundaries(type_)[place] for name, type_ in types.items()} for place in range(3)]
+    first += [{name: boundaries(type_)[place] for name, type_ in types.items()} for place in range(4)]
     made = [
         {name: None if random.random() < 0.15 else ordinary(type_, random) for name, type_ in types.items()}
         for _ in range(count - len(first) - 1)

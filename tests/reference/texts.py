@@ -11,7 +11,7 @@ def right(text: str, count: int) -> str:
     return text[max(len(text) - count, 0) :] if count > 0 else ""
 
 
-def substring(text: str, start: int, length: int) -> str:
+def substring(text: str, start: int, length: int = 2**63) -> str:
     """`start` counts from 1, or from the end when it is negative; what lies before the text has no characters."""
     begin = start - 1 if start > 0 else len(text) + start if start < 0 else 0
     end = begin + length
@@ -26,11 +26,11 @@ def padding(fill: str, count: int) -> str:
     return (fill * (count // len(fill) + 1))[:count] if fill and count > 0 else ""
 
 
-def lpad(text: str, length: int, fill: str) -> str:
+def lpad(text: str, length: int, fill: str = " ") -> str:
     return padding(fill, length - len(text)) + left(text, length)
 
 
-def rpad(text: str, length: int, fill: str) -> str:
+def rpad(text: str, length: int, fill: str = " ") -> str:
     return left(text, length) + padding(fill, length - len(text))
 
 

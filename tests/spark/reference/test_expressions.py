@@ -7,12 +7,15 @@ from random import Random
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
+from daybook.errors import DaybookError
 from daybook.expression import Compiled, Constants, Scope, compile_expression
 from daybook.model.period import Period
 from tests.reference import samples
+from tests.reference.functions import RUN_TIMESTAMP
 from tests.reference.generate import ExpressionGenerator
 from tests.reference.numbers import ValueFailureError
 from tests.reference.tree import Expression
@@ -26,7 +29,7 @@ SCOPE = Scope(
     aliases=frozenset({samples.ALIAS}),
 )
 CONSTANTS = Constants(
-    timestamp=datetime.datetime(2026, 2, 3, 4, 5, 6, tzinfo=datetime.UTC),
+    timestamp=RUN_TIMESTAMP,
     period=Period("2026-01", "month", datetime.date(2026, 1, 1), datetime.date(2026, 1, 31)),
 )
 
@@ -63,26 +66,42 @@ def sample_frame(spark: SparkSession, rows: Sequence[Mapping[str, Any]]) -> Data
 def disagreements(df: DataFrame, cases: Sequence[Case]) -> list[str]:
     """What differs, each as one line with the text, the row and the two values."""
     found: list[str] = []
-    columns = []
+    columns: dict[int, Column] = {}
     for place, case in enumerate(cases):
         try:
             product = compiled(case.expression)
-        except Exception as error:
+        except DaybookError as error:
             found.append(f"{case.expression}: does not compile: {error}")
             continue
         if product.type != case.expression.type:
             found.append(f"{case.expression}: type {product.type}, expected {case.expression.type}")
         rows = ", ".join(map(str, case.values)) or "-1"
-        columns.append(expr(f"CASE WHEN `__row` IN ({rows}) THEN {product.sql(CONSTANTS)} END").alias(str(place)))
-    result = df.select("__row", *columns)
-    for place, case in enumerate(cases):
-        if str(place) in result.columns and result.schema[str(place)].dataType != spark_type(case.expression.type):
-            found.append(f"{case.expression}: Spark has {result.schema[str(place)].dataType}")
-    for row in result.toArrow().to_pylist():
-        for place, case in enumerate(cases):
-            number = row["__row"]
-            if str(place) in row and number in case.values and not same(row[str(place)], case.values[number]):
-                found.append(f"{case.expression}: row {number}: {row[str(place)]!r}, expected {case.values[number]!r}")
+        columns[place] = expr(f"CASE WHEN `__row` IN ({rows}) THEN {product.sql(CONSTANTS)} END").alias(str(place))
+    return found + differences(df, {place: cases[place] for place in columns}, columns)
+
+
+def differences(df: DataFrame, cases: Mapping[int, Case], columns: Mapping[int, Column]) -> list[str]:
+    """What Spark makes of all columns in one job; when that fails, of each half, until the culprit is alone."""
+    try:
+        result = df.select("__row", *(columns[place] for place in cases))
+        types = {field.name: field.dataType for field in result.schema}
+        rows = result.toArrow().to_pylist()
+    except PySparkException as error:
+        if len(cases) == 1:
+            return [f"{case.expression}: {str(error)[:300]}" for case in cases.values()]
+        places = list(cases)
+        halves = places[: len(places) // 2], places[len(places) // 2 :]
+        return [line for half in halves for line in differences(df, {p: cases[p] for p in half}, columns)]
+    found = [
+        f"{case.expression}: Spark has {types[str(place)]}"
+        for place, case in cases.items()
+        if types[str(place)] != spark_type(case.expression.type)
+    ]
+    for row in rows:
+        for place, case in cases.items():
+            number, actual = row["__row"], row[str(place)]
+            if number in case.values and not same(actual, case.values[number]):
+                found.append(f"{case.expression}: row {number}: {actual!r}, expected {case.values[number]!r}")
     return found
 
 
