@@ -17,13 +17,15 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 Model = TypeVar("Model", bound=Dataset | DataSource | Resolver | Calendar | Project, covariant=True)
 
-ADAPTERS: dict[Kind, TypeAdapter[Any]] = {
-    "dataset": TypeAdapter(Dataset),
-    "datasource": TypeAdapter(DataSource),
-    "resolver": TypeAdapter(Resolver),
-    "calendar": TypeAdapter(Calendar),
-    "project": TypeAdapter(Project),
+# What is declared by each kind: a model, or a union of models.
+TYPES: dict[Kind, Any] = {
+    "dataset": Dataset,
+    "datasource": DataSource,
+    "resolver": Resolver,
+    "calendar": Calendar,
+    "project": Project,
 }
+ADAPTERS: dict[Kind, TypeAdapter[Any]] = {kind: TypeAdapter(type_) for kind, type_ in TYPES.items()}
 
 
 @dataclass(frozen=True, slots=True)

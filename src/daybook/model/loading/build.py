@@ -1,11 +1,11 @@
 """Nodes to checked definitions."""
 
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from daybook.errors import DaybookError, raise_all
-from daybook.model.definition import ADAPTERS, Definition, Kind
+from daybook.model.definition import ADAPTERS, TYPES, Definition, Kind
 from daybook.model.loading.documents import kind_of_document
 from daybook.model.loading.masking import mask_range
 from daybook.model.loading.operations import arrange
@@ -14,6 +14,8 @@ from daybook.model.loading.translate import repair, translate
 from daybook.model.node import MappingNode, Node, plain
 from daybook.model.secrets import secrets_in
 from daybook.model.source_map import SourceMap, dotted
+
+Model = TypeVar("Model", bound=BaseModel)
 
 
 def load_text(text: str, file: str | None) -> list[Definition[Any]]:
@@ -43,11 +45,11 @@ def build(kind: Kind, body: Node, shown: str, file: str | None, errors: list[Day
     source = _without_secrets(SourceMap(file, shown, body), errors)
     if kind == "project":
         source = SourceMap(file, source.text, arrange(body, source, errors))
-    model = validate(ADAPTERS[kind], source, errors)
+    model = validate(TYPES[kind], ADAPTERS[kind], source, errors)
     return Definition(kind, model, source) if len(errors) == before else None
 
 
-def read_model(adapter: TypeAdapter[Any], text: str, file: str, errors: list[DaybookError]) -> Any:
+def read_model(type_: type[Model], text: str, file: str, errors: list[DaybookError]) -> Model | None:
     """The one model a whole text describes, or None with the findings in `errors`."""
     composed = compose(text, file)
     errors += composed.errors
@@ -55,10 +57,11 @@ def read_model(adapter: TypeAdapter[Any], text: str, file: str, errors: list[Day
         return None
     body = composed.documents[0] if composed.documents else MappingNode(0, 0, {})
     source = _without_secrets(SourceMap(file, composed.shown, body), errors)
-    return validate(adapter, source, errors)
+    model: Model | None = validate(type_, TypeAdapter(type_), source, errors)
+    return model
 
 
-def validate(adapter: TypeAdapter[Any], source: SourceMap, errors: list[DaybookError]) -> Any:
+def validate(type_: Any, adapter: TypeAdapter[Any], source: SourceMap, errors: list[DaybookError]) -> Any:
     """The model that a source describes, or None with the findings in `errors`."""
     value = plain(_root(source))
     try:
@@ -68,7 +71,7 @@ def validate(adapter: TypeAdapter[Any], source: SourceMap, errors: list[DaybookE
     try:
         return adapter.validate_python(repair(value, first, source))
     except ValidationError as error:
-        errors.extend(translate(error, adapter, source))
+        errors.extend(translate(error, type_, source))
         return None
 
 

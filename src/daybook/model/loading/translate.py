@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from daybook.errors import DaybookError
 from daybook.model.base import ID_PATTERN
@@ -46,7 +46,7 @@ def repair(value: Any, error: ValidationError, source: SourceMap) -> Any:
     return repaired
 
 
-def translate(error: ValidationError, adapter: TypeAdapter[Any], source: SourceMap) -> Iterator[DaybookError]:
+def translate(error: ValidationError, type_: Any, source: SourceMap) -> Iterator[DaybookError]:
     """Every finding of a validation."""
     found_at = [(found, _written_path(found["loc"], source)) for found in error.errors(include_url=False)]
     missing = {path for found, path in found_at if found["type"] == "missing"}
@@ -54,7 +54,7 @@ def translate(error: ValidationError, adapter: TypeAdapter[Any], source: SourceM
         if found["type"] == FINDINGS:
             yield from _own(found["ctx"][FINDINGS], path, source, is_key=found["loc"][-1:] == ("[key]",))
         elif not _follows_from_others(found["type"], path, missing, source):
-            yield _coded(found, path, adapter._type, source)
+            yield _coded(found, path, type_, source)
 
 
 def _own(findings: Iterable[Finding], path: Path, source: SourceMap, *, is_key: bool) -> Iterator[DaybookError]:

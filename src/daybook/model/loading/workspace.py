@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from daybook.errors import DaybookError, raise_all
 from daybook.model.definition import KINDS, Definition, Kind
 from daybook.model.loading.build import read_definitions, read_model
@@ -86,7 +84,7 @@ def load_settings(root: Path) -> tuple[WorkspaceFile, list[DaybookError]]:
     path = root / WORKSPACE_FILE
     settings = None
     try:
-        settings = read_model(TypeAdapter(WorkspaceFile), read_text(path), path.as_posix(), errors)
+        settings = read_model(WorkspaceFile, read_text(path), path.as_posix(), errors)
     except DaybookError as error:
         errors.append(error)
     return settings or WorkspaceFile(name=root.resolve().name or "workspace"), errors

@@ -1,0 +1,101 @@
+"""The frame of the command line: options, exit codes, what becomes of errors."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from daybook.cli import validate
+from daybook.cli.app import main
+from daybook.errors import DaybookError
+
+
+def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "validate" in shown
+    assert "schema" in shown
+
+
+def test_no_command_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    main([])
+    captured = capsys.readouterr()
+    assert "Usage: daybook" in captured.out + captured.err
+
+
+def test_help_needs_no_heavy_module() -> None:
+    program = (
+        "import sys; from daybook.cli.app import main; main(['--help'])\n"
+        "heavy = {'pyspark', 'pyarrow', 'deltalake', 'sqlalchemy', 'pydantic', 'pandas', 'yaml', 'lark'}\n"
+        "sys.exit(','.join(sorted(heavy & sys.modules.keys())) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_mistyped_command_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["valdate"]) == 2
+    assert "Did you mean 'validate'?" in capsys.readouterr().err
+
+
+def test_quiet_and_verbose_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--quiet", "--verbose", "schema"]) == 2
+    assert "exclude each other" in capsys.readouterr().err
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("daybook ")
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(validate, "_validated", fail)
+
+
+def test_an_error_of_the_user_is_one_block(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    failing(monkeypatch, DaybookError("MODEL_063"))
+    assert main(["validate"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("[MODEL_063] ")
+    assert "hint: " in captured.err
+    assert "Traceback" not in captured.err
+
+
+def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    failing(monkeypatch, DaybookError("MODEL_063"))
+    assert main(["--debug", "validate"]) == 2
+    shown = capsys.readouterr().err
+    assert "Traceback" in shown
+    assert "[MODEL_063] " in shown
+
+
+def test_an_error_of_ours_asks_for_debug(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    failing(monkeypatch, ZeroDivisionError("division by zero\nsecond line"))
+    assert main(["validate"]) == 3
+    shown = capsys.readouterr().err
+    assert "ZeroDivisionError: division by zero" in shown
+    assert "second line" not in shown
+    assert "--debug" in shown
+    assert "Traceback" not in shown
+
+
+def test_an_interrupt_is_quiet(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    failing(monkeypatch, KeyboardInterrupt())
+    assert main(["validate"]) == 130
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_pipes_get_neither_colours_nor_wrapped_lines(tmp_path: Path) -> None:
+    deep = tmp_path / ("long-name-" * 12)
+    deep.mkdir()
+    (deep / "daybook.yaml").write_text("name: x\nunknown: 1\n")
+    command = [sys.executable, "-m", "daybook", "--workspace", str(deep), "validate"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "\x1b" not in done.stderr
+    assert f"  at {(deep / 'daybook.yaml').as_posix()}:2:1" in done.stderr.splitlines()
