@@ -65,7 +65,7 @@ def _is_hidden(relative: str) -> bool:
 
 
 def list_files(uri: str) -> tuple[FileStat, ...]:
-    """The files at a place, sorted by path: itself, or everything below it that is not hidden; empty if there is nothing."""
+    """The files at a place by path: itself, or everything below it that is not hidden; empty if there is nothing."""
     place = store_of(uri)
     prefix = "" if local_path(uri) is not None else uri[: uri.index("://") + 3]
     info = place.system.get_file_info(place.path)

@@ -75,7 +75,7 @@ def _land(
 ) -> Landed:
     files = [file for location in locations if location.uri for file in _files(location, slices)]
     databases = [location for location in locations if not location.uri]
-    key = _key(files, databases, version)
+    key = _key(files, databases, version, slices)
     folder = area.run_folder(key) if databases else area.file_folder(key)
     if (landed := area.find(folder)) is not None:
         return landed
@@ -84,7 +84,7 @@ def _land(
     sink = Sink(area, attempt, columns, memory_limit)
     try:
         sources = [(_rows_of(file, version), file.location) for file in files]
-        sources += [(_table_rows(spark, location, version, workspace), location) for location in databases]
+        sources += [(_table_rows(spark, location, version, workspace, slices), location) for location in databases]
         carried: set[str] = set()
         extra: set[str] = set()
         for source, location in sources:
@@ -154,25 +154,29 @@ def _rows_of(file: _File, version: DatasetVersion) -> RowSource:
     return rows(file.stat.path, file.location, version, file.given)
 
 
-def _table_rows(spark: SparkSession, location: Location, version: DatasetVersion, workspace: Path) -> RowSource:
+def _table_rows(
+    spark: SparkSession, location: Location, version: DatasetVersion, workspace: Path, slices: frozenset[str] | None
+) -> RowSource:
     match location.format:
         case "postgresql":
             from daybook.io.formats.postgresql.reading import PostgresqlRows
 
-            return PostgresqlRows(location, version, workspace)
+            return PostgresqlRows(location, version, workspace, slices)
         case "sqlite":
             from daybook.io.formats.sqlite.reading import SqliteRows
 
-            return SqliteRows(location, version, workspace)
+            return SqliteRows(location, version, workspace, slices)
         case "jdbc":
             from daybook.io.formats.jdbc.reading import JdbcRows
 
-            return JdbcRows(spark, location, version, workspace)
+            return JdbcRows(spark, location, version, workspace, slices)
         case _:
             raise ValueError(f"{location.format} has no tables")
 
 
-def _key(files: Sequence[_File], databases: Sequence[Location], version: DatasetVersion) -> str:
+def _key(
+    files: Sequence[_File], databases: Sequence[Location], version: DatasetVersion, slices: frozenset[str] | None
+) -> str:
     """What a landing depends on: the data, the declaration and how it is read."""
     dataset = version.dataset
     content: dict[str, Any] = {
@@ -194,6 +198,7 @@ def _key(files: Sequence[_File], databases: Sequence[Location], version: Dataset
             ]
             for file in files
         ],
+        "slices": sorted(slices or ()) if databases else [],
         "tables": [
             [
                 at.datasource.id if at.datasource else None,

@@ -23,7 +23,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a file need not hold: constants its folders name, and columns its table promises to be NULL where missing."""
+    """What a file need not hold: constants its folders name, and columns its table has NULL where they are missing."""
 
     constants: Mapping[str, str | None]
     promised: frozenset[str] = frozenset()

@@ -1,7 +1,6 @@
 """One file at a path: staged beside it, made the target by a rename, remembered in a hidden note beside it."""
 
 import json
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -104,4 +103,4 @@ def _write_note(path: Path, staged_file: Path, staged: Staged, target: Target) -
     fresh = staged_file.with_name("note.json")
     fresh.write_text(json.dumps([asdict(each) for each in notes]), encoding="utf-8")
     flush(fresh)
-    os.replace(fresh, _note_path(path))
+    fresh.replace(_note_path(path))

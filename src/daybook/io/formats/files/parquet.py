@@ -90,9 +90,8 @@ def _findings(
         return missing_columns(bindings, uri)
     errors = []
     for path, schema in schemas.items():
-        for binding in bindings.declared:
-            if binding.stored not in elsewhere and schema.get_field_index(binding.stored) < 0:
-                errors.append(DaybookError("IO_002", file=path, column=binding.stored))
+        lacking = [b.stored for b in bindings.declared if b.stored not in elsewhere and b.stored not in schema.names]
+        errors += [DaybookError("IO_002", file=path, column=name) for name in lacking]
         errors += type_findings(bindings.all, schema, path)
     for values in files.values():
         errors += check_partition_values(bindings.all, values, uri)

@@ -1,0 +1,90 @@
+"""The Spark data source whose tasks COPY Arrow batches into a staging table.
+
+Executors need nothing of Daybook: this module imports only installed packages and is pickled by value.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+FORMAT = "daybook_postgresql"
+ATTEMPT = "__attempt"
+# Spark hides the values of options whose names hold this word.
+ADDRESS = "secret_address"
+SCHEMA = "staging_schema"
+TABLE = "staging_table"
+ACKNOWLEDGED = "acknowledged_table"
+
+
+@dataclass
+class Copied(WriterCommitMessage):
+    attempt: str
+    rows: int
+
+
+class CopyWriter(DataSourceArrowWriter):
+    def __init__(self, options: dict[str, str]) -> None:
+        self.options = options
+
+    def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
+        import adbc_driver_postgresql.dbapi as adbc
+        import pyarrow
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        attempt = f"{context.partitionId()}.{context.taskAttemptId()}" if context else "0.0"
+        rows = 0
+
+        def tagged(first: Any) -> Iterator[Any]:
+            nonlocal rows
+            batch = first
+            while batch is not None:
+                rows += batch.num_rows
+                tags = pyarrow.repeat(pyarrow.scalar(attempt), batch.num_rows)
+                yield pyarrow.RecordBatch.from_arrays(
+                    [*batch.columns, tags], schema=batch.schema.append(pyarrow.field(ATTEMPT, pyarrow.string()))
+                )
+                batch = next(iterator, None)
+
+        first = next(iterator, None)
+        if first is not None:
+            schema = first.schema.append(pyarrow.field(ATTEMPT, pyarrow.string()))
+            reader = pyarrow.RecordBatchReader.from_batches(schema, tagged(first))
+            with adbc.connect(self.options[ADDRESS]) as connection, connection.cursor() as cursor:
+                cursor.adbc_ingest(self.options[TABLE], reader, mode="append", db_schema_name=self.options[SCHEMA])
+                connection.commit()
+        return Copied(attempt, rows)
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Note which attempts Spark acknowledged; only their rows will move."""
+        import adbc_driver_postgresql.dbapi as adbc
+        import pyarrow
+
+        copied = [message for message in messages if isinstance(message, Copied)]
+        table = pyarrow.table(
+            {
+                "attempt": pyarrow.array([message.attempt for message in copied], pyarrow.string()),
+                "rows": pyarrow.array([message.rows for message in copied], pyarrow.int64()),
+            }
+        )
+        with adbc.connect(self.options[ADDRESS]) as connection, connection.cursor() as cursor:
+            cursor.adbc_ingest(self.options[ACKNOWLEDGED], table, mode="append", db_schema_name=self.options[SCHEMA])
+            connection.commit()
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Nothing to undo: rows without acknowledgement never move."""
+
+
+class CopySource(DataSource):
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> StructType:
+        raise NotImplementedError("this source is only written to")
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
+        return CopyWriter({name: self.options[name] for name in (ADDRESS, SCHEMA, TABLE, ACKNOWLEDGED)})

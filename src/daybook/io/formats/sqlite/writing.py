@@ -1,0 +1,202 @@
+"""Writing SQLite: Spark stages Parquet beside the database, one transaction of one writer takes it in.
+
+The standard library's driver is used: it keeps the type of every value, and a transaction spans all statements.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+
+from daybook.errors import DaybookError
+from daybook.io.fingerprint import Watch
+from daybook.io.formats.sqlite.connecting import columns_of, database_path, open_for_writing, quoted
+from daybook.io.formats.sqlite.values import column_type, declared_type, to_sqlite
+from daybook.io.options import options_of
+from daybook.io.schema_change import check_columns
+from daybook.io.staging import attempt_name, parquet_files, remove_tree
+from daybook.io.writing import Commit, Fence, OutputColumn, Staged, Target, no_fence
+from daybook.model.system_columns import RUN_PERIOD
+from daybook.model.types import STRING
+
+LEDGER = "_daybook_ledger"
+_ROWS = 20_000
+
+
+class SqliteWriter:
+    def check(self, target: Target) -> None:
+        options_of("sqlite", target.options, None, {})
+        path = _path(target)
+        if path.exists():
+            with _connection(path) as connection:
+                if _committed(connection, target) is None:
+                    _check_table(connection, target)
+
+    def stage(self, df: DataFrame, target: Target) -> Staged:
+        path = _path(target)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        seen = "0"
+        if path.exists():
+            with _connection(path) as connection:
+                seen = _slice_version(connection, target)
+        work = path.parent / f".{attempt_name(target)}"
+        watch = Watch(target.columns)
+        df.sparkSession.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+        watch.on(df).write.mode("error").parquet(str(work))
+        files = parquet_files(str(work))
+        return Staged(str(work), sum(file.rows for file in files), watch.fingerprint, files, seen)
+
+    def commit(self, staged: Staged, target: Target, fence: Fence = no_fence) -> Commit:
+        try:
+            with _connection(_path(target)) as connection:
+                connection.execute("begin immediate")
+                if (done := _committed(connection, target)) is None:
+                    _move(connection, staged, target)
+                    fence()
+                    connection.execute("commit")
+        except sqlite3.Error as failure:
+            raise DaybookError("IO_026", location=target.place, reason=str(failure)) from failure
+        remove_tree(Path(staged.place))
+        return done or Commit(staged.rows)
+
+    def committed(self, target: Target) -> Commit | None:
+        path = _path(target)
+        if not path.exists():
+            return None
+        with _connection(path) as connection:
+            return _committed(connection, target)
+
+    def discard(self, target: Target) -> None:
+        parent = _path(target).parent
+        for work in parent.glob(f".{target.key}.*") if parent.is_dir() else ():
+            remove_tree(work)
+
+
+def _path(target: Target) -> Path:
+    return database_path(target.datasource, target.workspace)
+
+
+@contextmanager
+def _connection(path: Path) -> Iterator[sqlite3.Connection]:
+    """Closing without a commit rolls back."""
+    connection = open_for_writing(path)
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def _committed(connection: sqlite3.Connection, target: Target) -> Commit | None:
+    if columns_of(connection, LEDGER) is None:
+        return None
+    query = f"select rows from {LEDGER} where run_id = ? and operation_seq = ?"
+    row = connection.execute(query, (target.run_id, target.operation_seq)).fetchone()
+    return None if row is None else Commit(row[0], is_repeat=True)
+
+
+def _check_table(connection: sqlite3.Connection, target: Target) -> tuple[OutputColumn, ...]:
+    existing = columns_of(connection, target.table or "")
+    if existing is None:
+        return ()
+    if target.mode == "error":
+        raise DaybookError("IO_020", location=target.place)
+    if target.mode == "replace":
+        return ()
+    if target.run_period is not None and RUN_PERIOD not in existing:
+        raise DaybookError("IO_021", location=target.place, difference=f"without {RUN_PERIOD}")
+    own = {
+        name: declared_type(type_) for name, type_ in existing.items() if not (target.run_period and name == RUN_PERIOD)
+    }
+    return check_columns(target, own).added
+
+
+def _slice_version(connection: sqlite3.Connection, target: Target) -> str:
+    if columns_of(connection, LEDGER) is None:
+        return "0"
+    period = target.run_period if target.mode == "replace_period" else None
+    query = (
+        f"select coalesce(max(id), 0) from {LEDGER} where target = ? and mode <> 'append' "
+        "and (? is null or run_period = ? or mode = 'replace')"
+    )
+    return str(connection.execute(query, (target.table, period, period)).fetchone()[0])
+
+
+def _definition(columns: tuple[OutputColumn, ...]) -> str:
+    return ", ".join(f"{quoted(column.name)} {column_type(column.type)}" for column in columns)
+
+
+def _move(connection: sqlite3.Connection, staged: Staged, target: Target) -> None:
+    """Everything of a commit but its COMMIT."""
+    connection.execute(
+        f"create table if not exists {LEDGER} (id integer primary key autoincrement, run_id text not null, "
+        "operation_seq integer not null, target text not null, mode text not null, run_period text, "
+        "rows integer not null, project_id text not null, operation_id text not null, "
+        "committed_at text not null default current_timestamp, unique (run_id, operation_seq))"
+    )
+    if target.mode != "append" and _slice_version(connection, target) != staged.seen:
+        raise DaybookError("IO_024", location=target.place, slice=target.slice_note)
+    columns = target.columns
+    sliced = (*columns, OutputColumn(RUN_PERIOD, STRING)) if target.run_period is not None else columns
+    table = quoted(target.table or "")
+    added = _check_table(connection, target)
+    removed = _remove(connection, target)
+    if removed and not staged.rows and not target.allow_empty:
+        raise DaybookError("IO_023", location=target.place, rows=removed, slice=target.slice_note)
+    connection.execute(f"create table if not exists {table} ({_definition(sliced)})")
+    for column in added:
+        connection.execute(f"alter table {table} add column {_definition((column,))}")
+    _insert(connection, staged, target, sliced)
+    owner = target.owner
+    connection.execute(
+        f"insert into {LEDGER} (run_id, operation_seq, target, mode, run_period, rows, project_id, operation_id) "
+        "values (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            target.run_id,
+            target.operation_seq,
+            target.table,
+            target.mode,
+            target.run_period,
+            staged.rows,
+            owner.project_id,
+            owner.operation_id,
+        ),
+    )
+
+
+def _remove(connection: sqlite3.Connection, target: Target) -> int:
+    table = quoted(target.table or "")
+    if columns_of(connection, target.table or "") is None:
+        return 0
+    match target.mode:
+        case "replace":
+            rows: int = connection.execute(f"select count(*) from {table}").fetchone()[0]
+            connection.execute(f"drop table {table}")
+            return rows
+        case "replace_period":
+            return connection.execute(f"delete from {table} where {RUN_PERIOD} = ?", (target.run_period,)).rowcount
+        case "append" | "error":
+            return 0
+
+
+def _insert(connection: sqlite3.Connection, staged: Staged, target: Target, sliced: tuple[OutputColumn, ...]) -> None:
+    names = ", ".join(quoted(column.name) for column in sliced)
+    marks = ", ".join("?" * len(sliced))
+    statement = f"insert into {quoted(target.table or '')} ({names}) values ({marks})"
+    for file in staged.files:
+        for batch in pq.ParquetFile(Path(staged.place) / file.path).iter_batches(_ROWS):
+            values = [_stored(batch.column(column.name).to_pylist(), column, target) for column in target.columns]
+            if target.run_period is not None:
+                values.append([target.run_period] * batch.num_rows)
+            connection.executemany(statement, zip(*values, strict=True))
+
+
+def _stored(values: list[Any], column: OutputColumn, target: Target) -> list[Any]:
+    convert = to_sqlite(column.type)
+    try:
+        return values if convert is None else [convert(value) for value in values]
+    except ValueError as failure:
+        raise DaybookError("IO_029", location=target.place, column=column.name, reason=str(failure)) from failure
