@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from daybook.errors import DaybookError
-from daybook.model.dataset import Dataset, PathLocation
+from daybook.model.dataset import Dataset, PathLocation, TableLocation
 from daybook.model.loading import Workspace
 from daybook.model.operation import LocationDestination, OutputOperation
 from daybook.model.project import Project
@@ -12,8 +12,8 @@ from daybook.model.resolver import PathStrategy, Resolver, TableStrategy
 from daybook.model.source_map import Path
 from daybook.resolve.calendar_checks import calendar_errors
 from daybook.resolve.calendars import GREGORIAN_CALENDAR
-from daybook.resolve.resolver_checks import resolver_errors
-from daybook.resolve.template import check_template
+from daybook.resolve.resolver_checks import level_errors, resolver_errors
+from daybook.resolve.template import check_path_template, check_template
 
 Check = Callable[[Workspace], Iterable[DaybookError]]
 
@@ -24,19 +24,27 @@ def check_calendars(workspace: Workspace) -> Iterator[DaybookError]:
 
 
 def check_resolvers(workspace: Workspace) -> Iterator[DaybookError]:
-    """Conditions, levels and catalog calls of rules."""
+    """Conditions, levels and catalog calls of rules, and the levels of datasets' own locations."""
     calendars = [GREGORIAN_CALENDAR, *(definition.model for definition in workspace.definitions["calendar"].values())]
     levels = {level.name for calendar in calendars for level in calendar.levels}
     hosts = workspace.settings.catalogs.allowed_hosts
     for definition in workspace.definitions["resolver"].values():
         yield from resolver_errors(definition.model, definition.source, levels=levels, allowed_hosts=hosts)
+    for definition in workspace.definitions["dataset"].values():
+        if (location := definition.model.main_table.location) is not None:
+            span = definition.source.span("main_table", "location", "data_level")
+            yield from level_errors(location.data_level, levels, span)
 
 
 def check_templates(workspace: Workspace) -> Iterator[DaybookError]:
-    """Tokens nobody knows, in resolvers, locations and destinations."""
+    """Tokens nobody knows and paths that lead elsewhere, in resolvers, locations and destinations."""
     for definition in workspace.all():
         for path, text in _templates(definition.model):
-            yield from check_template(text, definition.source.scalar(*path) or definition.source.span(*path))
+            span = definition.source.scalar(*path) or definition.source.span(*path)
+            if path[-1] == "path":
+                yield from check_path_template(text, is_inline=definition.kind != "resolver", span=span)
+            else:
+                yield from check_template(text, span)
 
 
 def _templates(model: object) -> Iterator[tuple[Path, str]]:
@@ -51,8 +59,11 @@ def _templates(model: object) -> Iterator[tuple[Path, str]]:
                     case _:
                         pass
         case Dataset():
-            if isinstance(location := model.main_table.location, PathLocation):
-                yield ("main_table", "location", "path"), location.path
+            match model.main_table.location:
+                case PathLocation(path=text):
+                    yield ("main_table", "location", "path"), text
+                case TableLocation(table=text):
+                    yield ("main_table", "location", "table"), text
         case Project():
             for index, operation in enumerate(model.operations):
                 if isinstance(operation, OutputOperation):

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -89,8 +90,8 @@ def _request(strategy: CatalogStrategy, endpoint: Endpoint, parameters: Mapping[
         headers["Authorization"] = _header(auth, "Authorization", root)
     if strategy.method == "POST":
         headers["Content-Type"] = "application/json"
-        return Request(endpoint, "POST", headers, json.dumps(parameters).encode())
-    texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in parameters.items()}
+        return Request(endpoint, "POST", headers, json.dumps(parameters, default=float).encode())
+    texts = {name: json.dumps(value) if isinstance(value, bool) else str(value) for name, value in parameters.items()}
     joint = "&" if "?" in endpoint.target else "?"
     target = f"{endpoint.target}{joint}{urlencode(texts)}"
     return Request(Endpoint(endpoint.scheme, endpoint.host, endpoint.port, target), "GET", headers, None)
@@ -133,7 +134,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 def _is_sendable(value: Any, *, is_nested: bool) -> bool:
     match value:
-        case str() | bool() | int() | float():
+        case str() | bool() | int() | Decimal():
             return True
         case list() | tuple():
             return is_nested and all(_is_sendable(item, is_nested=True) for item in value)

@@ -5,7 +5,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import urljoin
 
 from daybook.errors import DaybookError
@@ -28,9 +28,11 @@ class HttpLimits:
 
 @dataclass(frozen=True, slots=True)
 class Request:
+    """What is sent; headers may hold secrets and are not shown."""
+
     endpoint: Endpoint
     method: str
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = field(repr=False)
     body: bytes | None
 
 

@@ -61,13 +61,25 @@ def _place(source: SourceMap, index: int, key: str) -> Span | None:
 
 def _row_errors(rows: list[_Listed]) -> Iterator[DaybookError]:
     for before, after in pairwise(rows):
-        expected = before.period.end_date + DAY
-        first, second = before.period.identifier, after.period.identifier
-        if after.period.start_date < expected:
-            yield DaybookError("RESOLVE_017", span=after.span, first=first, second=second, day=after.period.start_date)
-        elif after.period.start_date > expected:
-            end = after.period.start_date - DAY
-            yield DaybookError("RESOLVE_018", span=after.span, first=first, second=second, start=expected, end=end)
+        first, second = before.period, after.period
+        distance = (second.start_date - first.end_date).days
+        if distance < 1:
+            yield DaybookError(
+                "RESOLVE_017",
+                span=after.span,
+                first=first.identifier,
+                second=second.identifier,
+                day=second.start_date,
+            )
+        elif distance > 1:
+            yield DaybookError(
+                "RESOLVE_018",
+                span=after.span,
+                first=first.identifier,
+                second=second.identifier,
+                start=first.end_date + DAY,
+                end=second.start_date - DAY,
+            )
 
 
 def _nesting_errors(outer: list[_Listed], inner: list[_Listed]) -> Iterator[DaybookError]:

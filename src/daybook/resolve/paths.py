@@ -27,8 +27,8 @@ def absolute_root(path: str, workspace: Path) -> str:
             # The URI may hold a password, so it is not shown.
             raise DaybookError("RESOLVE_035", path=f"{urlsplit(path).scheme}://…", problem=problem)
         return path.rstrip("/")
-    if "\0" in path or path.startswith("~"):
-        problem = "it has a NUL character" if "\0" in path else "it begins with ~; write the folder out"
+    if "\0" in path or path.startswith("~") or _GLOB.search(path):
+        problem = "it begins with ~; write the folder out" if path.startswith("~") else "it has a NUL or a wildcard"
         raise DaybookError("RESOLVE_035", path=path, problem=problem)
     return os.path.normpath(Path(workspace).absolute() / path)
 
@@ -54,6 +54,15 @@ def check_symlinks(root: str, target: str, written: str, *, span: Span | None = 
     real_root, real_target = Path(root).resolve(), Path(target).resolve()
     if not real_target.is_relative_to(real_root):
         raise DaybookError("RESOLVE_036", span=span, path=written, root=root)
+
+
+def path_problem(path: str, *, is_inline: bool) -> str | None:
+    """What can be said against a path without looking at the disk; inline ones may be absolute or URIs."""
+    if not is_inline:
+        return _problem(path.removesuffix("/"))
+    if is_remote(path) or path.lower().startswith("file:"):
+        return "it has a part .." if ".." in path.split("/") else None
+    return _problem(path.removeprefix("/").removesuffix("/"))
 
 
 def is_name(text: str) -> bool:

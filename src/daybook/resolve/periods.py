@@ -106,7 +106,8 @@ def _walk(first: Period, until: datetime.date, calendar: PeriodCalendar) -> Iter
     period: Period | None = first
     while period is not None and period.start_date <= until:
         yield period
-        period = calendar.at(period.level, period.end_date + DAY)
+        # Nothing follows the last day there is, which listed calendars may well use.
+        period = calendar.at(period.level, period.end_date + DAY) if period.end_date < datetime.date.max else None
 
 
 def _suggestion(identifier: str, calendar: PeriodCalendar) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator
 
-from daybook.errors import DaybookError, flatten
+from daybook.errors import DaybookError, Span, flatten
 from daybook.model.resolver import CatalogStrategy, Resolver
 from daybook.model.source_map import SourceMap
 from daybook.model.suggestion import did_you_mean
@@ -25,12 +25,14 @@ def resolver_errors(
                 compile_condition(rule.when, span=source.scalar("rules", index, "when"))
             except DaybookError as error:
                 yield from flatten(error)
-        if levels is not None and rule.data_level != ANY_LEVEL and rule.data_level not in levels:
-            yield DaybookError(
-                "RESOLVE_050",
-                span=source.span("rules", index, "data_level"),
-                hint=did_you_mean(rule.data_level, (*levels, ANY_LEVEL)),
-                level=rule.data_level,
-            )
+        if levels is not None:
+            yield from level_errors(rule.data_level, levels, source.span("rules", index, "data_level"))
         if isinstance(rule.strategy, CatalogStrategy):
             yield from strategy_errors(rule.strategy, allowed_hosts, source.span("rules", index, "strategy"))
+
+
+def level_errors(level: str | None, levels: Collection[str], span: Span | None) -> Iterator[DaybookError]:
+    """A `data_level` that no calendar has."""
+    if level is not None and level != ANY_LEVEL and level not in levels:
+        hint = did_you_mean(level, (*levels, ANY_LEVEL))
+        yield DaybookError("RESOLVE_050", span=span, hint=hint, level=level)

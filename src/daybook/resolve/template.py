@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from daybook.errors import DaybookError, Span
 from daybook.model.period import Period
+from daybook.resolve.paths import path_problem
 
 TEMPLATE_TOKENS = ("YYYY", "MM", "DD", "QQ", "identifier", "table_name")
 _TOKEN = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
@@ -32,6 +33,15 @@ def check_template(text: str, span: Span | None = None) -> list[DaybookError]:
     if not errors and (brace := re.search(r"[{}]", _TOKEN.sub("", text))):
         errors.append(DaybookError("RESOLVE_031", span=span, brace=brace[0], template=text))
     return errors
+
+
+def check_path_template(text: str, *, is_inline: bool, span: Span | None = None) -> list[DaybookError]:
+    """The same for a path, and whatever would make it unusable for every period."""
+    if errors := check_template(text, span):
+        return errors
+    # No token stands for a text with special characters, so any letter shows what the rest amounts to.
+    problem = path_problem(_TOKEN.sub("x", text), is_inline=is_inline)
+    return [DaybookError("RESOLVE_035", span=span, path=text, problem=problem)] if problem else []
 
 
 def render_template(text: str, period: Period, table_name: str, *, span: Span | None = None) -> str:

@@ -12,7 +12,7 @@ from daybook.model.calendar import Calendar
 from daybook.resolve.calendar_checks import checked_calendar
 from daybook.resolve.calendars import GREGORIAN, PeriodCalendar
 from daybook.resolve.known_calendars import calendar_for
-from daybook.resolve.periods import children, enclosing, period_of
+from daybook.resolve.periods import children, enclosing, period_of, period_range
 from tests.unit.resolve.calendars import fiscal, listed, of_weeks
 from tests.unit.resolve.definitions import MemoryCatalog
 
@@ -192,6 +192,16 @@ def test_a_listed_calendar() -> None:
     with pytest.raises(DaybookError) as caught:
         children(period_of("Y2", calendar), "month", calendar)
     assert caught.value.code == "RESOLVE_006"
+
+
+def test_the_last_day_there_is() -> None:
+    calendar = checked_calendar(
+        listed(
+            ("year", "old", "0001-01-01", "2025-12-31"),
+            ("year", "new", "2026-01-01", "9999-12-31"),
+        )
+    )
+    assert period_range("old..new", calendar) == (period_of("old", calendar), period_of("new", calendar))
 
 
 def test_calendars_by_id() -> None:

@@ -4,6 +4,7 @@ import json
 import socket
 import threading
 from collections.abc import Mapping
+from decimal import Decimal
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -98,10 +99,14 @@ def test_what_is_asked_by_default(tmp_path: Path) -> None:
 
 def test_own_parameters_are_sent_instead(tmp_path: Path) -> None:
     with serving(answer(locations({"datasource_id": "lake", "table": "orders"}))) as server:
-        located(server, tmp_path, params={"q": "{{table_name}} & {{YYYY}}", "limit": 5, "live": True})
-        located(server, tmp_path, method="POST", params={"filter": {"months": ["{{MM}}"]}})
-    assert server.asked[0].path == "/locations?q=orders+%26+2026&limit=5&live=true"
-    assert json.loads(server.asked[1].body) == {"filter": {"months": ["01"]}}
+        located(
+            server,
+            tmp_path,
+            params={"q": "{{table_name}} & {{YYYY}}", "limit": 5, "live": True, "part": Decimal("0.5")},
+        )
+        located(server, tmp_path, method="POST", params={"filter": {"months": ["{{MM}}"], "part": Decimal("0.5")}})
+    assert server.asked[0].path == "/locations?q=orders+%26+2026&limit=5&live=true&part=0.5"
+    assert json.loads(server.asked[1].body) == {"filter": {"months": ["01"], "part": 0.5}}
 
 
 def test_finer_data_is_asked_for_period_by_period(tmp_path: Path) -> None:

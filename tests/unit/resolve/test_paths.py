@@ -96,7 +96,17 @@ def test_roots(written: str, expected: str) -> None:
 
 @pytest.mark.parametrize(
     "written",
-    ["~/lake", "a\0", "file://host/data", "s3a:lake", "s3a://key:hunter2@b/x", "s3a://b/../c", "s3a://b/x?y=1"],
+    [
+        "~/lake",
+        "a\0",
+        "lake/*",
+        "[x]",
+        "file://host/data",
+        "s3a:lake",
+        "s3a://key:hunter2@b/x",
+        "s3a://b/../c",
+        "s3a://b/x?y=1",
+    ],
 )
 def test_roots_that_are_refused(written: str) -> None:
     with pytest.raises(DaybookError) as caught:

@@ -7,7 +7,7 @@ from daybook.model.period import Period
 from daybook.resolve.calendar_checks import checked_calendar
 from daybook.resolve.calendars import GREGORIAN, PeriodCalendar
 from daybook.resolve.periods import period_of
-from daybook.resolve.template import is_own, render_template
+from daybook.resolve.template import check_path_template, is_own, render_template
 from tests.unit.resolve.calendars import fiscal, of_weeks
 
 FISCAL = checked_calendar(fiscal(4))
@@ -113,3 +113,22 @@ def test_whether_a_place_belongs_to_the_period_alone(template: str, identifier: 
 def test_a_fiscal_month_is_a_civil_month() -> None:
     assert is_own("{{YYYY}}/{{MM}}", period("FY2026-P01", FISCAL)) is True
     assert is_own("{{YYYY}}", period("FY2026-P01", FISCAL)) is False
+
+
+@pytest.mark.parametrize(
+    ("text", "is_inline", "code"),
+    [
+        ("{{YYYY}}/{{MM}}", False, None),
+        ("../{{YYYY}}", False, "RESOLVE_035"),
+        ("/data/{{YYYY}}", False, "RESOLVE_035"),
+        ("/data/{{YYYY}}", True, None),
+        ("s3a://bucket/{{YYYY}}", False, "RESOLVE_035"),
+        ("s3a://bucket/{{YYYY}}", True, None),
+        ("s3a://bucket/../{{YYYY}}", True, "RESOLVE_035"),
+        ("../{{YYYY}}", True, "RESOLVE_035"),
+        ("{{YYYY}}/*.csv", True, "RESOLVE_035"),
+        ("{{YYY}}/../x", False, "RESOLVE_030"),
+    ],
+)
+def test_what_is_wrong_with_a_path_for_every_period(text: str, is_inline: bool, code: str | None) -> None:
+    assert [error.code for error in check_path_template(text, is_inline=is_inline)] == ([code] if code else [])
