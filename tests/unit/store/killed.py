@@ -1,0 +1,37 @@
+"""A process that applies a whole workspace when told to, for a test that kills it meanwhile."""
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from daybook.model.definition import Definition
+from daybook.model.source_map import SourceMap
+from daybook.store import open_store
+from daybook.store.apply import apply
+from daybook.store.texts import DefinitionModel
+from tests.unit.store.samples import VALIDATE, make_dataset
+
+DATASETS = 200
+
+
+def generation(number: int) -> list[Definition[DefinitionModel]]:
+    """Every dataset with one more column than in the generation before."""
+    columns = {f"column_{index}": "string" for index in range(number)}
+    one = make_dataset(columns)
+    ids = [f"dataset-{index:03}" for index in range(DATASETS)]
+    return [Definition("dataset", one.model_copy(update={"id": item}), SourceMap.empty()) for item in ids]
+
+
+def main(url: str, root: str, number: str) -> None:
+    definitions = generation(int(number))
+    with open_store(url, root=Path(root)) as store:
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+        sys.stdin.readline()
+        apply(store, definitions, workspace="w", validate=VALIDATE, now=datetime.now(UTC))
+        sys.stdout.write("done\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
