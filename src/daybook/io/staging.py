@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
 
 from daybook.io.place import FileStat, list_files, store_of
 from daybook.io.writing import StagedFile, Target
@@ -25,6 +26,12 @@ def run_of(name: str) -> tuple[str, int] | None:
     """The run and operation a staged thing belongs to, by its name."""
     match = _NAME.fullmatch(name)
     return (match["run"], int(match["seq"])) if match else None
+
+
+def write_parquet(df: DataFrame, place: str) -> None:
+    """Spark's own writer; Delta and Arrow take timestamps as microseconds, not as Spark's older default."""
+    df.sparkSession.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+    df.write.mode("error").parquet(place)
 
 
 def parquet_files(place: str) -> tuple[StagedFile, ...]:

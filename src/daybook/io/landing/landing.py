@@ -84,7 +84,13 @@ def _land(
     sink = Sink(area, attempt, columns, memory_limit)
     try:
         sources = [(_rows_of(file, version), file.location) for file in files]
-        sources += [(_table_rows(spark, location, version, workspace, slices), location) for location in databases]
+        sources += [
+            (
+                _table_rows(spark, location, version, workspace, slices, f"{area.absolute(attempt)}/scratch-{number}"),
+                location,
+            )
+            for number, location in enumerate(databases)
+        ]
         carried: set[str] = set()
         extra: set[str] = set()
         for source, location in sources:
@@ -155,7 +161,12 @@ def _rows_of(file: _File, version: DatasetVersion) -> RowSource:
 
 
 def _table_rows(
-    spark: SparkSession, location: Location, version: DatasetVersion, workspace: Path, slices: frozenset[str] | None
+    spark: SparkSession,
+    location: Location,
+    version: DatasetVersion,
+    workspace: Path,
+    slices: frozenset[str] | None,
+    scratch: str,
 ) -> RowSource:
     match location.format:
         case "postgresql":
@@ -169,7 +180,7 @@ def _table_rows(
         case "jdbc":
             from daybook.io.formats.jdbc.reading import JdbcRows
 
-            return JdbcRows(spark, location, version, workspace, slices)
+            return JdbcRows(spark, location, version, workspace, scratch)
         case _:
             raise ValueError(f"{location.format} has no tables")
 

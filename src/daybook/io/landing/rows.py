@@ -73,3 +73,8 @@ def check_nulls(batch: Batch, bindings: tuple[Binding, ...], file: str) -> None:
 def bad_value(file: str, place: str, column: str, value: object, declared: object) -> DaybookError:
     shown = repr(value) if len(repr(value)) <= 80 else repr(value)[:77] + "..."
     return DaybookError("IO_004", file=file, place=place, column=column, value=shown, declared=str(declared))
+
+
+def row_numbers(start: int) -> Callable[[int], str]:
+    """How a row of a table is named in messages, by its number in the result."""
+    return lambda index: f"row {start + index + 1}"

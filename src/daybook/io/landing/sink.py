@@ -7,11 +7,12 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from daybook.engine.source import ORDINAL, PLACE
-from daybook.io.column_types import spark_type
+from daybook.io.column_types import arrow_type, spark_type
 from daybook.io.landing.area import LandedFile, LandingArea
 from daybook.io.landing.ordinals import identity_columns, is_unique, ordinals, with_ordinals
 from daybook.io.landing.rows import Batch
 from daybook.io.place import child, list_files, spark_uri, store_of
+from daybook.io.staging import write_parquet
 from daybook.io.tables import Binding
 
 # Beyond this much data in memory, rows are streamed to disk.
@@ -27,7 +28,7 @@ class Sink:
         self._area = area
         self._attempt = attempt
         self._columns = tuple(columns)
-        self._schema = pa.schema([pa.field(c.name, _arrow(c)) for c in columns])
+        self._schema = pa.schema([pa.field(c.name, arrow_type(c.type)) for c in columns])
         self._held: list[pa.RecordBatch] = []
         self._held_bytes = 0
         self._limit = limit
@@ -97,7 +98,7 @@ class Sink:
             return (LandedFile(raw, self.rows),), True
         numbered = f"{self._attempt}/numbered"
         target = self._area.absolute(numbered)
-        with_ordinals(df, identity, columns).drop(PLACE).write.parquet(spark_uri(target))
+        write_parquet(with_ordinals(df, identity, columns).drop(PLACE), spark_uri(target))
         place = store_of(self._area.absolute(raw))
         place.system.delete_file(place.path)
         files = []
@@ -106,9 +107,3 @@ class Sink:
             rows = pq.ParquetFile(found.path, filesystem=found.system).metadata.num_rows
             files.append(LandedFile(child(numbered, file.path.rpartition("/")[2]), rows))
         return tuple(files), False
-
-
-def _arrow(column: Binding) -> pa.DataType:
-    from daybook.io.column_types import arrow_type
-
-    return arrow_type(column.type)

@@ -21,7 +21,7 @@ from daybook.io.formats.delta.tables import open_table, refuse_unknown_features,
 from daybook.io.options import options_of
 from daybook.io.place import child, list_files, local_path, store_of
 from daybook.io.schema_change import check_columns, type_text
-from daybook.io.staging import attempt_name, parquet_files, remove_tree
+from daybook.io.staging import attempt_name, parquet_files, remove_tree, write_parquet
 from daybook.io.writing import Commit, Fence, Staged, StagedFile, Target, no_fence
 from daybook.model.system_columns import RUN_PERIOD
 
@@ -49,8 +49,7 @@ class DeltaWriter:
         seen = str(_slice_version(table, target)) if table else None
         place = child(table_uri(target.uri or ""), attempt_name(target))
         watch = Watch(target.columns)
-        df.sparkSession.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
-        watch.on(df).write.mode("error").parquet(place)
+        write_parquet(watch.on(df), place)
         files = parquet_files(place)
         return Staged(place, sum(file.rows for file in files), watch.fingerprint, files, seen)
 

@@ -16,6 +16,7 @@ from daybook.errors import DaybookError
 from daybook.io.column_types import arrow_type
 from daybook.io.landing.csv_rows import CSV_OPTIONS
 from daybook.io.options import options_of
+from daybook.io.staging import write_parquet
 from daybook.io.writing import OutputColumn, Target
 from daybook.model.types import (
     BooleanType,
@@ -47,8 +48,7 @@ def spark_write(df: DataFrame, place: Path, target: Target, options: Mapping[str
     """Part files below `place`; those of a one-file CSV without header."""
     match target.format:
         case "parquet":
-            df.sparkSession.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
-            df.write.mode("error").parquet(str(place))
+            write_parquet(df, str(place))
         case "csv":
             texts = df.select(*(_csv_text(c, options["spreadsheet_safe"]).alias(c.name) for c in target.columns))
             texts.write.mode("error").csv(

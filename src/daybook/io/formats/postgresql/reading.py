@@ -14,7 +14,7 @@ from psycopg import sql
 from daybook.errors import DaybookError, raise_all
 from daybook.io.formats.postgresql.connecting import address, connect, options_of_source
 from daybook.io.formats.postgresql.tables import columns_of
-from daybook.io.landing.rows import Batch, bad_value
+from daybook.io.landing.rows import Batch, bad_value, row_numbers
 from daybook.io.landing.values import refuse_unknown_dates
 from daybook.io.options import options_of
 from daybook.io.tables import Binding, bind, missing_columns
@@ -66,12 +66,8 @@ class PostgresqlRows:
         self.extra = frozenset(bindings.extra)
         first = 0
         for batch in self._fetch(query):
-            start = first
+            where = row_numbers(first)
             first += batch.num_rows
-
-            def where(index: int, start: int = start) -> str:
-                return f"row {start + index + 1}"
-
             columns = {}
             for position, binding in enumerate(bindings.all):
                 try:

@@ -7,7 +7,7 @@ from pathlib import Path
 from daybook.errors import DaybookError, raise_all
 from daybook.io.formats.sqlite.connecting import columns_of, database_path, open_for_reading, quoted
 from daybook.io.formats.sqlite.values import from_sqlite
-from daybook.io.landing.rows import Batch, bad_value
+from daybook.io.landing.rows import Batch, bad_value, row_numbers
 from daybook.io.options import options_of
 from daybook.io.tables import Binding, bind, missing_columns
 from daybook.io.text_values import BadValue
@@ -60,9 +60,7 @@ class SqliteRows:
         return f"{query} where {quoted(sliced)} in ({', '.join('?' * len(periods))})", periods
 
     def _batch(self, rows: list[tuple[object, ...]], bindings: tuple[Binding, ...], start: int) -> Batch:
-        def where(index: int) -> str:
-            return f"row {start + index + 1}"
-
+        where = row_numbers(start)
         columns = {}
         for binding, values in zip(bindings, zip(*rows, strict=True), strict=True):
             try:

@@ -1,0 +1,232 @@
+"""Writing any other database: Spark's JDBC writer fills a staging table, one transaction moves its rows."""
+
+import uuid
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from daybook.errors import DaybookError
+from daybook.io.fingerprint import Watch
+from daybook.io.formats.jdbc.connecting import JdbcConnection, source_of, spark_options, transaction
+from daybook.io.options import options_of
+from daybook.io.schema_change import check_columns
+from daybook.io.writing import Commit, Fence, Staged, Target, no_fence
+from daybook.model.system_columns import RUN_PERIOD
+
+LEDGER = "daybook_ledger"
+
+
+class JdbcWriter:
+    def check(self, target: Target) -> None:
+        options_of("jdbc", target.options, None, {})
+        spark = _session()
+        with transaction(spark, source_of(target.datasource), target.workspace) as connection:
+            if _committed(connection, target) is None:
+                _check_table(spark, connection, target)
+
+    def stage(self, df: DataFrame, target: Target) -> Staged:
+        spark = df.sparkSession
+        source = source_of(target.datasource)
+        name = _staging_name(target)
+        with transaction(spark, source, target.workspace) as connection:
+            seen = _slice_version(connection, target)
+        watch = Watch(target.columns)
+        rows = watch.on(df)
+        if target.run_period is not None:
+            rows = rows.withColumn(RUN_PERIOD, sf.lit(target.run_period))
+        try:
+            _write(rows, target, name)
+        except PySparkException as failure:
+            raise DaybookError("IO_026", location=target.place, reason=str(failure)) from failure
+        return Staged(name, watch.rows, watch.fingerprint, seen=seen)
+
+    def commit(self, staged: Staged, target: Target, fence: Fence = no_fence) -> Commit:
+        spark = _session()
+        source = source_of(target.datasource)
+        with transaction(spark, source, target.workspace) as connection:
+            _create_ledger(connection, target)
+        with transaction(spark, source, target.workspace) as connection:
+            if (done := _committed(connection, target)) is not None:
+                return done
+            _check_table(spark, connection, target)
+            if not connection.has_table(target.schema, target.table or ""):
+                # Made empty by Spark, which knows the database's types; the rows come with the transaction below.
+                _write(_like(spark, target, staged.place), target, target.table or "", mode="append")
+            _move(connection, staged, target)
+            fence()
+            connection.commit()
+        self.discard(target)
+        return Commit(staged.rows)
+
+    def committed(self, target: Target) -> Commit | None:
+        with transaction(_session(), source_of(target.datasource), target.workspace) as connection:
+            return _committed(connection, target)
+
+    def discard(self, target: Target) -> None:
+        with transaction(_session(), source_of(target.datasource), target.workspace) as connection:
+            for name in connection.tables(_staging_prefix(target)):
+                connection.execute(f"drop table {connection.quoted(target.schema, name)}")
+            connection.commit()
+
+
+def _session() -> SparkSession:
+    """The commit of a JDBC target needs the JVM that has the driver."""
+    spark = SparkSession.getActiveSession()
+    if spark is None:
+        raise DaybookError("IO_031", format="jdbc", missing="an active Spark session")
+    return spark
+
+
+def _staging_prefix(target: Target) -> str:
+    return f"{target.key}."
+
+
+def _staging_name(target: Target) -> str:
+    return f"{_staging_prefix(target)}{uuid.uuid4().hex[:8]}"
+
+
+def _write(df: DataFrame, target: Target, table: str, mode: str = "error") -> None:
+    source = source_of(target.datasource)
+    with transaction(df.sparkSession, source, target.workspace) as connection:
+        name = connection.quoted(target.schema, table)
+    writer = df.write.format("jdbc").options(**spark_options(source, target.workspace)).option("dbtable", name)
+    if target.run_period is not None:
+        # Large-object types, which some databases use for text, cannot be compared.
+        writer = writer.option("createTableColumnTypes", f"{RUN_PERIOD} VARCHAR(128)")
+    writer.mode(mode).save()
+
+
+def _like(spark: SparkSession, target: Target, staging: str) -> DataFrame:
+    return _read(spark, target, staging).limit(0)
+
+
+def _read(spark: SparkSession, target: Target, table: str) -> DataFrame:
+    source = source_of(target.datasource)
+    with transaction(spark, source, target.workspace) as connection:
+        name = connection.quoted(target.schema, table)
+    return spark.read.format("jdbc").options(**spark_options(source, target.workspace)).option("dbtable", name).load()
+
+
+def _ledger(connection: JdbcConnection, target: Target) -> str:
+    return connection.quoted(target.schema, LEDGER)
+
+
+def _create_ledger(connection: JdbcConnection, target: Target) -> None:
+    if connection.has_table(target.schema, LEDGER):
+        return
+    columns = (
+        ("run_id", "VARCHAR(128) NOT NULL"),
+        ("operation_seq", "INTEGER NOT NULL"),
+        ("target_table", "VARCHAR(128) NOT NULL"),
+        ("output_mode", "VARCHAR(20) NOT NULL"),
+        ("run_period", "VARCHAR(128)"),
+        ("row_count", "DECIMAL(19) NOT NULL"),
+        ("project_id", "VARCHAR(128) NOT NULL"),
+        ("operation_id", "VARCHAR(128) NOT NULL"),
+        ("entry", "DECIMAL(19) NOT NULL"),
+    )
+    defined = ", ".join(f"{connection.quoted(name)} {type_}" for name, type_ in columns)
+    keys = f"{connection.quoted('run_id')}, {connection.quoted('operation_seq')}"
+    unique = f"UNIQUE ({connection.quoted('entry')})"
+    connection.execute(f"create table {_ledger(connection, target)} ({defined}, PRIMARY KEY ({keys}), {unique})")
+    connection.commit()
+
+
+def _committed(connection: JdbcConnection, target: Target) -> Commit | None:
+    if not connection.has_table(target.schema, LEDGER):
+        return None
+    query = (
+        f"select {connection.quoted('row_count')} from {_ledger(connection, target)} "
+        f"where {connection.quoted('run_id')} = ? and {connection.quoted('operation_seq')} = ?"
+    )
+    rows = connection.number(query, (target.run_id, target.operation_seq))
+    return None if rows is None else Commit(rows, is_repeat=True)
+
+
+def _slice_version(connection: JdbcConnection, target: Target) -> str:
+    """The last commit to the slice or to the whole table."""
+    if not connection.has_table(target.schema, LEDGER):
+        return "0"
+    name = connection.quoted
+    query = (
+        f"select max({name('entry')}) from {_ledger(connection, target)} "
+        f"where {name('target_table')} = ? and {name('output_mode')} <> 'append'"
+    )
+    parameters: tuple[object, ...] = (target.table,)
+    if target.mode == "replace_period":
+        query += f" and ({name('run_period')} = ? or {name('output_mode')} = 'replace')"
+        parameters += (target.run_period,)
+    return str(connection.number(query, parameters) or 0)
+
+
+def _check_table(spark: SparkSession, connection: JdbcConnection, target: Target) -> None:
+    if not connection.has_table(target.schema, target.table or ""):
+        return
+    if target.mode == "error":
+        raise DaybookError("IO_020", location=target.place)
+    existing = _read(spark, target, target.table or "").columns
+    if target.run_period is not None and RUN_PERIOD not in existing:
+        raise DaybookError("IO_021", location=target.place, difference=f"without {RUN_PERIOD}")
+    own = dict.fromkeys(name for name in existing if not (target.run_period and name == RUN_PERIOD))
+    if check_columns(target, own).added:
+        reason = "columns cannot be added by JDBC"
+        raise DaybookError("IO_032", location=target.place, mode=target.mode, reason=reason)
+
+
+def _move(connection: JdbcConnection, staged: Staged, target: Target) -> None:
+    table = connection.quoted(target.schema, target.table)
+    # The ledger row comes first: it makes a second writer of the table wait or fail.
+    _record(connection, staged, target)
+    removed = 0
+    if target.mode == "replace":
+        removed = connection.execute(f"delete from {table}")
+    elif target.mode == "replace_period":
+        where = f"where {connection.quoted(RUN_PERIOD)} = ?"
+        removed = connection.execute(f"delete from {table} {where}", (target.run_period,))
+    if removed and not staged.rows and not target.allow_empty:
+        raise DaybookError("IO_023", location=target.place, rows=removed, slice=target.slice_note)
+    names = [column.name for column in target.columns]
+    if target.run_period is not None:
+        names.append(RUN_PERIOD)
+    listed = ", ".join(connection.quoted(name) for name in names)
+    staging = connection.quoted(target.schema, staged.place)
+    moved = connection.execute(f"insert into {table} ({listed}) select {listed} from {staging}")
+    if moved != staged.rows:
+        raise DaybookError("IO_026", location=target.place, reason=f"{moved} rows were staged, not {staged.rows}")
+
+
+def _record(connection: JdbcConnection, staged: Staged, target: Target) -> None:
+    """Entries count up and are unique, so that of two commits at once one fails."""
+    name = connection.quoted
+    ledger = _ledger(connection, target)
+    if target.mode != "append" and _slice_version(connection, target) != staged.seen:
+        raise DaybookError("IO_024", location=target.place, slice=target.slice_note)
+    entry = (connection.number(f"select max({name('entry')}) from {ledger}") or 0) + 1
+    columns = (
+        "run_id",
+        "operation_seq",
+        "target_table",
+        "output_mode",
+        "run_period",
+        "row_count",
+        "project_id",
+        "operation_id",
+        "entry",
+    )
+    listed = ", ".join(name(column) for column in columns)
+    values = (
+        target.run_id,
+        target.operation_seq,
+        target.table,
+        target.mode,
+        target.run_period,
+        staged.rows,
+        target.owner.project_id,
+        target.owner.operation_id,
+        entry,
+    )
+    # A typed NULL cannot be bound by every driver, so a missing period is written as one.
+    marks = ["NULL" if value is None else "?" for value in values]
+    given = [value for value in values if value is not None]
+    connection.execute(f"insert into {ledger} ({listed}) values ({', '.join(marks)})", given)
