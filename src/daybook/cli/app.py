@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from daybook.cli import apply, lifecycle, periods, schema, show, validate
+from daybook.cli import apply, functions, lifecycle, parse, periods, schema, show, validate
 from daybook.cli.invocation import Invocation
 
 # A program error of ours: neither the run (1) nor the input (2) is to blame.
@@ -60,6 +60,8 @@ app.command("activate")(lifecycle.activate)
 app.command("deactivate")(lifecycle.deactivate)
 app.add_typer(periods.app, name="periods")
 app.command("schema")(schema.schema)
+app.command("functions")(functions.functions)
+app.command("parse")(parse.parse)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

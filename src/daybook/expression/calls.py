@@ -150,7 +150,8 @@ def _has_right_count(function: Function, node: Call, checking: Checking) -> bool
 
 def _report_twin(function: Function, node: Call, checking: Checking) -> Broken:
     """MIN(x) means the group's minimum elsewhere; its argument is not looked at, so that this stays one error."""
-    hint = f"{function.name}_AGG(x) is the {_AGGREGATE_TWINS[function.name]} value of a group; {function.name}(a, b) compares values of one row"
+    name, kind = function.name, _AGGREGATE_TWINS[function.name]
+    hint = f"{name}_AGG(x) is the {kind} value of a group; {name}(a, b) compares values of one row"
     return checking.report("EXPR_015", node.place, hint=hint, name=function.name, expected=_count(function), found=1)
 
 

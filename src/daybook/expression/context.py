@@ -32,10 +32,13 @@ class Checking:
         return self.report_at(code, self.source.within(place.start, place.end), hint=hint, **parameters)
 
     def report_at(self, code: str, span: Span, *, hint: str | None = None, **parameters: Any) -> Broken:
-        error = DaybookError(code, span=span, hint=hint, **parameters)
-        if not any(known.code == code and known.span == span for known in self.errors):
-            self.errors.append(error)
+        self.keep(DaybookError(code, span=span, hint=hint, **parameters))
         return Broken()
+
+    def keep(self, error: DaybookError) -> None:
+        """A finding of a named selector that is used twice stays one finding."""
+        if not any(known.code == error.code and known.span == error.span for known in self.errors):
+            self.errors.append(error)
 
     @contextmanager
     def inside_selector(self, name: str) -> Iterator[None]:

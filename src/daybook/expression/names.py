@@ -8,7 +8,7 @@ from daybook.expression.limits import MAX_NODES
 from daybook.expression.nearest import nearest
 from daybook.expression.nodes import Column, Node, SelectorReference
 from daybook.expression.scope import ColumnUse
-from daybook.expression.typed import ColumnValue, ConstantName, ConstantValue, Typed
+from daybook.expression.typed import Broken, ColumnValue, ConstantName, ConstantValue, Typed
 from daybook.model.system_columns import SYNONYMS
 from daybook.model.types import DATE, STRING, ColumnType
 
@@ -92,8 +92,8 @@ def check_selector(
     try:
         tree = selectors.tree(name)
     except DaybookError as error:
-        assert error.span is not None
-        return checking.report_at(error.code, error.span, hint=error.hint, **error.parameters)
+        checking.keep(error)
+        return Broken()
     if not checking.has_room_for(tree):
         found = f"more than {MAX_NODES:,} parts with its selectors"
         return checking.report("EXPR_008", node.place, found=found, limit=f"{MAX_NODES:,}")

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 
 from daybook.errors import DaybookError, Span
 
+# ruff: noqa: RUF001 - telling look-alikes from what they look like is the purpose here
+
 # A sign of another language and how the same thing is written here.
 _SIGNS: dict[str, str] = {
     "==": "write = for equality",

@@ -72,7 +72,7 @@ def to_sql(node: Typed, constants: Constants) -> str:
             last = f" ELSE {to_sql(otherwise, constants)}" if otherwise is not None else ""
             return f"CASE {whens}{last} END"
         case Applied(function, arguments, _):
-            texts = tuple(_operand(argument, constants) for argument in arguments)
+            texts = tuple(to_sql(argument, constants) for argument in arguments)
             return function.to_sql(as_arguments(arguments, texts))
         case Broken():
             raise AssertionError("an expression with errors has no SQL")
@@ -86,18 +86,18 @@ def _operand(node: Typed, constants: Constants) -> str:
 
 
 def _arithmetic(node: Arithmetic, constants: Constants) -> str:
-    left, right = _operand(node.left, constants), _operand(node.right, constants)
-    if node.operator in ("/", "%"):
-        right = _divisor(node.right, right)
-    return f"{left} {node.operator} {right}"
+    is_division = node.operator in ("/", "%")
+    right = _divisor(node.right, constants) if is_division else _operand(node.right, constants)
+    return f"{_operand(node.left, constants)} {node.operator} {right}"
 
 
-def _divisor(node: Typed, text: str) -> str:
+def _divisor(node: Typed, constants: Constants) -> str:
     """Division by zero is NULL, which leaves every other failure of ANSI mode as it is.
 
     NULLIF evaluates its operand twice once Spark has rewritten it, which multiplies in nested divisions;
     taking the zero out of a one-element array does not.
     """
+    text = to_sql(node, constants)
     if isinstance(node, LiteralValue) and node.value:
         return text
     zero = quote_literal(0, node.type)

@@ -1,4 +1,4 @@
-"""Codes of the expression family: 001-009 the text, 010-019 names, 020-039 types, 040-049 grouping, 050-059 selectors."""
+"""Codes of the expression family: the text from 001, names from 012, types from 020, grouping from 040."""
 
 from daybook.errors.codes.entry import Code, family
 
@@ -16,13 +16,13 @@ CODES: dict[str, Code] = family(
     Code(
         "EXPR_003",
         "{found} has no meaning in an expression",
-        "A character or sign that the language does not have, often pasted from a document or carried over from another language.",
+        "A sign that the language does not have, often pasted from a document or carried over from another language.",
     ),
     Code(
         "EXPR_004",
         "The {what} that begins here is not closed",
         "A text or a name in backticks lacks its closing quote.",
-        hint="close it with {quote}; inside, double the quote: {quote}{quote}",
+        hint="close it with the same quote; double a quote inside",
     ),
     Code(
         "EXPR_005",
@@ -44,7 +44,7 @@ CODES: dict[str, Code] = family(
     Code(
         "EXPR_008",
         "The expression is too large: {found}, the most is {limit}",
-        "An expression may have 2,000 parts, counting named selectors where they are used and the parts that Spark has to repeat.",
+        "An expression may have 2,000 parts, named selectors counted where they are used, and what Spark repeats.",
         hint="compute a part into a column first",
     ),
     Code("EXPR_009", "The expression is empty", "An expression needs at least a value."),
@@ -83,12 +83,14 @@ CODES: dict[str, Code] = family(
     Code(
         "EXPR_022",
         "Cannot compare {left} with {right}",
-        "Numbers compare with numbers, texts with texts, dates with dates, timestamps with timestamps, booleans for equality with booleans.",
+        "Numbers compare with numbers, texts with texts, dates with dates, timestamps with timestamps; "
+        "booleans only for equality, with booleans.",
     ),
     Code(
         "EXPR_023",
         "{name} must give one kind of value, not {left} and {right}",
-        "The alternatives of IF, CASE, COALESCE, MIN, MAX and NULLIF must be all numbers, all texts, all dates, all timestamps or all booleans.",
+        "The alternatives of IF, CASE, COALESCE, MIN, MAX and NULLIF must be of one kind: all numbers, all texts, "
+        "all dates, all timestamps or all booleans.",
     ),
     Code(
         "EXPR_024",
@@ -104,7 +106,7 @@ CODES: dict[str, Code] = family(
     Code(
         "EXPR_026",
         "The {position} argument of {name} must be {expected}",
-        "Some arguments have to be written out in the expression, within limits, because the type of the result depends on them.",
+        "Some arguments have to be written out, within limits: the type of the result depends on them.",
     ),
     Code(
         "EXPR_027",
@@ -136,7 +138,7 @@ CODES: dict[str, Code] = family(
         "EXPR_042",
         "Column {name} is neither grouped by nor inside an aggregate function",
         "A summary row has one value per group; a column outside aggregate functions must be one of group_by.",
-        hint="add it to group_by, or use an aggregate function such as MAX_AGG({name})",
+        hint="add it to group_by, or use an aggregate function such as MAX_AGG",
     ),
     Code(
         "EXPR_043",
@@ -159,4 +161,11 @@ CODES: dict[str, Code] = family(
         "Selector {name} refers to itself: {path}",
         "Named selectors may use each other, but not in a circle.",
     ),
+    Code(
+        "EXPR_060",
+        "This is not a list of columns",
+        "Columns are given by name and type with commas between them.",
+        hint='write it as in "amount decimal(18,2), status string"',
+    ),
+    Code("EXPR_061", "{reason}", "The type of a column is not one of the types there are."),
 )

@@ -106,8 +106,9 @@ FUNCTIONS = (
         sql=_to_string_sql,
         rewrite=_formattable,
         sentence=(
-            "The value as text: decimals with all places of their type, dates as 2026-01-31, timestamps as 2026-01-31 23:59:59 "
-            "(fractions of a second without trailing zeros), booleans as true and false; dates and timestamps also in a format."
+            "The value as text: decimals with all places of their type, dates as 2026-01-31, timestamps as "
+            "2026-01-31 23:59:59 (fractions of a second without trailing zeros), booleans as true and false; "
+            "dates and timestamps also in a format."
         ),
         example=Example('TO_STRING(DATE("2026-01-31"), "yyyy-MM")', "2026-01"),
     ),
@@ -126,8 +127,8 @@ FUNCTIONS = (
         result="decimal(38,places), decimal(38,10) without places",
         sql=_to_number_sql,
         sentence=(
-            "The number in a text: an optional sign, digits, an optional point with digits, spaces around; anything else, "
-            "more digits after the point than places, or too many before it fails the run."
+            "The number in a text: an optional sign, digits, an optional point with digits, spaces around; "
+            "anything else, more digits after the point than places, or too many before it fails the run."
         ),
         example=Example('TO_NUMBER("-12.50", 2)', Decimal("-12.50")),
     ),

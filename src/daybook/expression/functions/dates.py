@@ -119,7 +119,10 @@ FUNCTIONS = (
         returns=DATE,
         sql=_make_date_sql,
         rewrite=_date,
-        sentence='A date: written out as "2026-01-31", the day of a timestamp in UTC, or from year, month and day; a day that does not exist fails the run.',
+        sentence=(
+            'A date: written out as "2026-01-31", the day of a timestamp in UTC, or from year, month and day; '
+            "a day that does not exist fails the run."
+        ),
         example=Example("DATE(2026, 1, 31)", datetime.date(2026, 1, 31)),
     ),
     Function(
@@ -128,7 +131,10 @@ FUNCTIONS = (
         returns=TIMESTAMP,
         sql="",
         rewrite=_timestamp,
-        sentence='A timestamp: written out as "2026-01-31T23:59:59Z" (without an offset it is UTC), or the start of a date\'s day in UTC.',
+        sentence=(
+            'A timestamp: written out as "2026-01-31T23:59:59Z" (without an offset it is UTC), '
+            "or the start of a date's day in UTC."
+        ),
         example=Example(
             'TIMESTAMP("2026-01-31T12:00:00+02:00")', datetime.datetime(2026, 1, 31, 10, tzinfo=datetime.UTC)
         ),

@@ -52,7 +52,7 @@ ACCEPTED: dict[Accepts, tuple[type[ColumnType], ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """`written` is what a literal has to satisfy where only a literal is allowed: its value goes into the type or the SQL."""
+    """`written`: the argument must be written out, since its value goes into the type or the SQL."""
 
     name: str
     accepts: Accepts

@@ -1,6 +1,7 @@
 """Conditions and NULL."""
 
 from daybook.expression.functions.declaration import Accepts, Arguments, Example, Function, Parameter
+from daybook.expression.typed import Inverse, IsNull, Junction
 from daybook.model.types import BOOLEAN, ColumnType
 
 
@@ -10,10 +11,6 @@ def _type_of_second(arguments: Arguments) -> ColumnType:
 
 def _type_of_first(arguments: Arguments) -> ColumnType:
     return arguments[0].type
-
-
-def _joined(word: str, arguments: Arguments) -> str:
-    return f"({f' {word} '.join(argument.sql for argument in arguments)})"
 
 
 _CONDITIONS = (Parameter("condition", Accepts.BOOLEAN), Parameter("condition", Accepts.BOOLEAN, is_repeated=True))
@@ -37,7 +34,8 @@ FUNCTIONS = (
         name="AND",
         parameters=_CONDITIONS,
         returns=BOOLEAN,
-        sql=lambda arguments: _joined("AND", arguments),
+        sql="",
+        rewrite=lambda conditions: Junction("AND", conditions),
         sentence="True when all conditions are true; the operator AND as a function.",
         example=Example("AND(2 > 1, 3 > 2)", True),
     ),
@@ -45,7 +43,8 @@ FUNCTIONS = (
         name="OR",
         parameters=_CONDITIONS,
         returns=BOOLEAN,
-        sql=lambda arguments: _joined("OR", arguments),
+        sql="",
+        rewrite=lambda conditions: Junction("OR", conditions),
         sentence="True when at least one condition is true; the operator OR as a function.",
         example=Example("OR(1 > 2, 3 > 2)", True),
     ),
@@ -53,7 +52,8 @@ FUNCTIONS = (
         name="NOT",
         parameters=(Parameter("condition", Accepts.BOOLEAN),),
         returns=BOOLEAN,
-        sql="(NOT {0})",
+        sql="",
+        rewrite=lambda conditions: Inverse(conditions[0]),
         sentence="True where the condition is false; the operator NOT with parentheses.",
         example=Example("NOT(1 > 2)", True),
     ),
@@ -61,7 +61,8 @@ FUNCTIONS = (
         name="ISNULL",
         parameters=(Parameter("value", Accepts.ANY),),
         returns=BOOLEAN,
-        sql="({0} IS NULL)",
+        sql="",
+        rewrite=lambda values: IsNull(values[0], False),
         sentence="True where the value is NULL, otherwise false.",
         example=Example("ISNULL(NULL)", True),
     ),

@@ -61,7 +61,7 @@ def _modulo(arguments: tuple[Typed, ...]) -> Typed:
 
 def _extreme_sql(function: str, arguments: Arguments) -> str:
     """Spark's LEAST and GREATEST skip NULLs; ours give NULL, as every other function of one row."""
-    checks = " OR ".join(f"{argument.sql} IS NULL" for argument in arguments if argument.literal is None)
+    checks = " OR ".join(f"ISNULL({argument.sql})" for argument in arguments if argument.literal is None)
     extreme = f"{function}({', '.join(argument.sql for argument in arguments)})"
     return f"IF({checks}, NULL, {extreme})" if checks else extreme
 
@@ -90,7 +90,10 @@ FUNCTIONS = (
         returns=_round_type,
         result="type of the number; of a decimal, see the decimal rules",
         sql=_round_sql,
-        sentence="The number rounded half away from zero to so many places after the point, 0 if left out; negative places round to tens, hundreds and so on.",
+        sentence=(
+            "The number rounded half away from zero to so many places after the point, 0 if left out; "
+            "negative places round to tens, hundreds and so on."
+        ),
         example=Example("ROUND(-2.345, 2)", Decimal("-2.35")),
     ),
     Function(

@@ -149,7 +149,10 @@ FUNCTIONS = (
         parameters=_PADDING,
         returns=STRING,
         sql=lambda arguments: _pad_sql("LPAD", arguments),
-        sentence="The text filled up on the left to a length with a padding, a space if left out; a longer text is cut to its first characters.",
+        sentence=(
+            "The text filled up on the left to a length with a padding, a space if left out; "
+            "a longer text is cut to its first characters."
+        ),
         example=Example('LPAD("7", 3, "0")', "007"),
     ),
     Function(
@@ -157,7 +160,10 @@ FUNCTIONS = (
         parameters=_PADDING,
         returns=STRING,
         sql=lambda arguments: _pad_sql("RPAD", arguments),
-        sentence="The text filled up on the right to a length with a padding, a space if left out; a longer text is cut to its first characters.",
+        sentence=(
+            "The text filled up on the right to a length with a padding, a space if left out; "
+            "a longer text is cut to its first characters."
+        ),
         example=Example('RPAD("7", 3, ".")', "7.."),
     ),
 )

@@ -1,0 +1,44 @@
+"""`daybook parse`: the type and the SQL of one expression."""
+
+from typing import Annotated
+
+import typer
+
+from daybook.cli.terminal import say, say_json
+
+
+def parse(
+    expression: Annotated[str, typer.Argument(help="An expression.")],
+    columns: Annotated[str, typer.Option(help='Columns with their types: "amount decimal, status string".')] = "",
+    group_by: Annotated[
+        str | None, typer.Option(help="Read it as an aggregation grouped by these columns, by comma.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
+) -> None:
+    """Check an expression and show its type and its Spark SQL, without starting Spark."""
+    from datetime import UTC, date, datetime
+
+    from daybook.expression.columns import parse_columns
+    from daybook.expression.compiling import compile_expression
+    from daybook.expression.formatting import format_tree
+    from daybook.expression.parsing import parse as parse_text
+    from daybook.expression.scope import Constants, Grouping, Scope
+    from daybook.model.period import Period
+
+    known = parse_columns(columns)
+    grouping = (
+        None if group_by is None else Grouping(tuple(name.strip() for name in group_by.split(",") if name.strip()))
+    )
+    compiled = compile_expression(expression, Scope(known, {}), grouping=grouping)
+    # Any moment will do: what is shown is the shape of the SQL.
+    example = Period("2026-01", "month", date(2026, 1, 1), date(2026, 1, 31))
+    sql = compiled.sql(Constants(datetime(2026, 1, 31, tzinfo=UTC), example))
+    canonical = format_tree(parse_text(expression))
+    uses = sorted(use.name for use in compiled.uses)
+    if as_json:
+        say_json({"expression": canonical, "type": str(compiled.type), "columns": uses, "sql": sql})
+        return
+    say(f"expression  {canonical}")
+    say(f"type        {compiled.type}")
+    say(f"columns     {', '.join(uses) or 'none'}")
+    say(f"SQL         {sql}")
