@@ -13,11 +13,12 @@ import time
 from pathlib import Path
 
 from daybook.engine.class_archive import failure_mark
+from daybook.engine.classic import open_classic
 from daybook.engine.gateway import new_scratch
 from daybook.engine.java import Java, inspect_java
 from daybook.engine.launch import Launch, spark_home, spark_jars, virtual_machine_flags
 from daybook.engine.machine import memory_bytes, usable_cores
-from daybook.engine.session import open_classic, stop_session
+from daybook.engine.session import stop_session
 from daybook.engine.session_conf import session_conf
 from daybook.engine.training import train
 from daybook.model.workspace_file import EngineSettings
@@ -75,7 +76,7 @@ def _record_classes(java: Java, classes: Path, folder: Path) -> None:
         is_local=True,
         extra_flags=(f"-XX:DumpLoadedClassList={classes}",),
     )
-    spark = open_classic(launch, conf)
+    spark = open_classic(launch, conf.session)
     try:
         train(spark, folder / "data")
     finally:

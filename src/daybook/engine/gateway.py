@@ -8,7 +8,7 @@ import struct
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from daybook.errors import DaybookError
 _START_SECONDS = 180
 _POLL_SECONDS = 0.01
 _LOG = "spark.log"
+_OWNED = "_daybook_owned"
 
 _LOG_SETTINGS = """\
 status = off
@@ -51,6 +52,32 @@ class Gateway:
 
     def log_tail(self, lines: int = 20) -> str:
         return _tail(self.scratch / _LOG, lines)
+
+
+def attach(session: object, *owned: object) -> None:
+    """Keep what a session needs as long as it lives on the session itself; its Java process comes first."""
+    setattr(session, _OWNED, owned)
+
+
+def attached(session: object) -> Gateway | None:
+    """The Java process behind a session, if we started it for this session."""
+    owned = vars(session).get(_OWNED, ())
+    return owned[0] if owned and isinstance(owned[0], Gateway) else None
+
+
+@contextlib.contextmanager
+def variables(**values: str) -> Iterator[None]:
+    """Environment variables for one call only."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def new_scratch() -> Path:

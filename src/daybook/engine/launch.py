@@ -62,6 +62,14 @@ class Launch:
     class_archive: Path | None = None
     extra_flags: tuple[str, ...] = ()
 
+    def settings(self) -> dict[str, str]:
+        """The application's settings; what a local one leaves behind stays in the scratch folder."""
+        places = {
+            "spark.local.dir": str(self.scratch),
+            "spark.sql.warehouse.dir": str(self.scratch / "warehouse"),
+        }
+        return {**(places if self.is_local else {}), **self.conf}
+
     def command(self) -> list[str]:
         chosen = shlex.split(self.conf.get("spark.driver.extraJavaOptions", ""))
         flags = [
@@ -75,10 +83,10 @@ class Launch:
             *chosen,
         ]
         if self._needs_submit():
-            settings = [part for key, value in self.conf.items() for part in ("--conf", f"{key}={value}")]
+            settings = [part for key, value in self.settings().items() for part in ("--conf", f"{key}={value}")]
             program = [_SUBMIT, *settings, "pyspark-shell"]
         else:
-            flags += [f"-D{key}={value}" for key, value in self.conf.items()]
+            flags += [f"-D{key}={value}" for key, value in self.settings().items()]
             program = [_GATEWAY]
         return [str(self.java.executable), *flags, "-cp", self.class_path(), *program]
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
+from daybook.engine.connect import is_connect
+
 if TYPE_CHECKING:
     from pyspark import StatusTracker
     from pyspark.sql import SparkSession
@@ -36,7 +38,7 @@ class _Tally:
 def watch_progress(spark: "SparkSession", on_progress: OnProgress, *, interval: float = 0.2) -> Iterator[None]:
     """Call `on_progress(done, total)` from another thread whenever either changes, while the block runs."""
     tally = _Tally(on_progress)
-    watching = _handling(spark, tally) if _is_connect(spark) else _polling(spark, tally, interval)
+    watching = _handling(spark, tally) if is_connect(spark) else _polling(spark, tally, interval)
     with watching:
         yield
 
@@ -80,7 +82,3 @@ def _active_stages(tracker: "StatusTracker") -> Iterator[tuple[int, int, int]]:
         info = tracker.getStageInfo(stage)
         if info is not None:
             yield stage, info.numCompletedTasks, info.numTasks
-
-
-def _is_connect(spark: "SparkSession") -> bool:
-    return type(spark).__module__.startswith("pyspark.sql.connect")

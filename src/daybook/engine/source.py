@@ -14,3 +14,5 @@ class SourceFrame:
 
     df: DataFrame
     carried: frozenset[str]
+    # The period identifiers the time filter accepts; none given, the run's own.
+    periods: tuple[str, ...] = ()

@@ -1,6 +1,7 @@
 """Findings of expressions in the words of the operation they stand in."""
 
 from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 from daybook.errors import DaybookError, Span, flatten
 
@@ -8,7 +9,7 @@ UNKNOWN_NAMES = frozenset({"EXPR_012", "EXPR_013"})
 UNKNOWN_SELECTOR = "EXPR_050"
 
 # The code and parameters an expression's finding gets; None when it only repeats another finding.
-Translate = Callable[[DaybookError], tuple[str, Mapping[str, object]] | None]
+Translate = Callable[[DaybookError], tuple[str, Mapping[str, Any]] | None]
 
 
 def translator(
@@ -17,14 +18,14 @@ def translator(
     unknown: str | None = None,
     selector: str | None = None,
     ignore: Collection[str] = (),
-    **parameters: object,
+    **parameters: Any,
 ) -> Translate:
     """Chooses an operation's code: one for unknown names, one for unknown selectors, `code` for everything else.
 
     `ignore` are aliases whose dataset was not found, which has been reported already.
     """
 
-    def translate(found: DaybookError) -> tuple[str, Mapping[str, object]] | None:
+    def translate(found: DaybookError) -> tuple[str, Mapping[str, Any]] | None:
         name = found.parameters.get("name")
         if found.code in UNKNOWN_NAMES and str(name).partition(".")[0] in ignore:
             return None

@@ -39,9 +39,7 @@ def _seq(project: Project, path: tuple[str | int, ...]) -> int:
     return project.operations[int(path[1])].seq if path[0] == "operations" else 0
 
 
-def _destination(
-    operation: OutputOperation, index: int, source: SourceMap, catalog: Catalog
-) -> Iterator[DaybookError]:
+def _destination(operation: OutputOperation, index: int, source: SourceMap, catalog: Catalog) -> Iterator[DaybookError]:
     destination = operation.arguments.destination
     if not isinstance(destination, TableDestination):
         return
@@ -49,8 +47,6 @@ def _destination(
     span = source.span("operations", index, "arguments", "destination", "datasource_id")
     if catalog.datasource(datasource_id) is None:
         hint = did_you_mean(datasource_id, catalog.ids("datasource"))
-        yield DaybookError(
-            "OUTPUT_020", span=span, hint=hint, operation_seq=operation.seq, datasource_id=datasource_id
-        )
+        yield DaybookError("OUTPUT_020", span=span, hint=hint, operation_seq=operation.seq, datasource_id=datasource_id)
     elif catalog.is_datasource_disabled(datasource_id):
         yield DaybookError("OUTPUT_021", span=span, operation_seq=operation.seq, datasource_id=datasource_id)

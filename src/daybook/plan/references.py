@@ -1,6 +1,7 @@
 """References to datasets: the version they mean, or what is wrong with them."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from daybook.errors import DaybookError
 from daybook.model.catalog import Catalog, DatasetVersion
@@ -16,11 +17,11 @@ def find_dataset(
     *path: str | int,
     codes: tuple[str, str, str],
     seq: int | None,
-    parameters: Mapping[str, object] | None = None,
+    parameters: Mapping[str, Any] | None = None,
 ) -> DatasetVersion:
     """The version a reference means; `codes` are for a missing dataset, a missing version, a disabled dataset."""
     missing, no_version, disabled = codes
-    described = {**(parameters or {}), "dataset_id": reference.dataset_id}
+    described: dict[str, Any] = {**(parameters or {}), "dataset_id": reference.dataset_id}
     place = source.span(*path, "dataset_id")
     versions = catalog.dataset_versions(reference.dataset_id)
     if not versions:

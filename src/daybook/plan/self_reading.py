@@ -11,7 +11,7 @@ from daybook.plan.steps import LoadStep
 
 
 def find_self_reading(project: Project, source: SourceMap, loads: Sequence[LoadStep]) -> Iterator[DaybookError]:
-    """Outputs into the declared location of a dataset that the project reads; resolved places are compared at run time."""
+    """Outputs into the declared location of a dataset that is read; resolved places are compared when a run starts."""
     for index, operation in enumerate(project.operations):
         if isinstance(operation, OutputOperation):
             destination = operation.arguments.destination

@@ -72,6 +72,11 @@ class UpdateStep:
     assignments: tuple[Value, ...]
     schema: Schema
 
+    @property
+    def expressions(self) -> tuple[Compiled | None, ...]:
+        """The selector and the values."""
+        return (self.selector, *(value.expression for value in self.assignments))
+
 
 @dataclass(frozen=True, slots=True)
 class AggregateStep:
@@ -106,6 +111,10 @@ class DeleteStep:
     name: str
     selector: Compiled | None
     schema: Schema
+
+    @property
+    def expressions(self) -> tuple[Compiled | None, ...]:
+        return (self.selector,)
 
 
 @dataclass(frozen=True, slots=True)

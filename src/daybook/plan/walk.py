@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from daybook.errors import DaybookError, Notice, Span
 from daybook.expression import Compiled, Grouping, Scope, Selectors, common_type, compile_expression, fits
@@ -55,7 +55,7 @@ class Walk:
     def schema(self) -> Schema:
         return dict(self.columns)
 
-    def report(self, code: str, *path: str | int, seq: int, hint: str | None = None, **parameters: object) -> None:
+    def report(self, code: str, *path: str | int, seq: int, hint: str | None = None, **parameters: Any) -> None:
         span = self.source.span(*path)
         self.errors.append(DaybookError(code, span=span, operation_seq=seq, hint=hint, **parameters))
 

@@ -1,5 +1,7 @@
 """Checks an aggregate: its selector, its groups, what it computes."""
 
+from typing import Any
+
 from daybook.expression import Grouping
 from daybook.model.operation import AggregateOperation
 from daybook.model.suggestion import did_you_mean
@@ -45,7 +47,7 @@ def plan_aggregate(walk: Walk, operation: AggregateOperation, index: int) -> Agg
             continue
         target, present = walk.target(column, compiled.type)
         if target is None:
-            parameters = {"column": column, "expected": present, "actual": compiled.type}
+            parameters: dict[str, Any] = {"column": column, "expected": present, "actual": compiled.type}
             walk.report("AGGREGATE_021", *place, "expression", seq=operation.seq, **parameters)
             continue
         values.append(Value(column, compiled, target))
@@ -53,9 +55,7 @@ def plan_aggregate(walk: Walk, operation: AggregateOperation, index: int) -> Agg
     results = [value.column for value in values]
     walk.usage.add(operation.seq, walk.input.dataset_id, walk.input.types, {*used, *group_by, *results})
     walk.columns.update({value.column: value.type for value in values})
-    return AggregateStep(
-        operation.seq, operation.id, operation.name, selector, group_by, tuple(values), walk.schema()
-    )
+    return AggregateStep(operation.seq, operation.id, operation.name, selector, group_by, tuple(values), walk.schema())
 
 
 def _group_by(walk: Walk, operation: AggregateOperation, path: tuple[str | int, ...]) -> tuple[str, ...]:

@@ -53,9 +53,7 @@ def plan_update(walk: Walk, operation: UpdateOperation, index: int) -> UpdateSte
     walk.usage.add(operation.seq, walk.input.dataset_id, walk.input.types, working_columns(*expressions))
     walk.usage.add(operation.seq, walk.input.dataset_id, walk.input.types, (value.column for value in values))
     walk.columns.update({value.column: value.type for value in values if value.column not in SYSTEM_COLUMNS})
-    return UpdateStep(
-        operation.seq, operation.id, operation.name, selector, tuple(joins), tuple(values), walk.schema()
-    )
+    return UpdateStep(operation.seq, operation.id, operation.name, selector, tuple(joins), tuple(values), walk.schema())
 
 
 def _load(walk: Walk, operation: UpdateOperation, join: RuntimeJoin, place: tuple[str | int, ...]) -> LoadStep | None:
@@ -80,8 +78,6 @@ def _load(walk: Walk, operation: UpdateOperation, join: RuntimeJoin, place: tupl
     load = LoadStep(f"{operation.seq}.{join.alias}", "join", operation.seq, version, join.alias)
     walk.loads.append(load)
     return load
-
-
 
 
 def _assignments(

@@ -1,0 +1,81 @@
+"""What every step needs to know of the run."""
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from daybook.engine.hidden import BITS, FAULT, WEIGHT, picked_words
+from daybook.expression import Compiled, Constants, quote_literal, spark_type
+from daybook.model.period import Period
+from daybook.model.system_columns import SYSTEM_COLUMNS
+from daybook.model.types import INTEGER, STRING, TIMESTAMP, ColumnType
+from daybook.plan.plan import Plan
+from daybook.plan.steps import DeleteStep, UpdateStep
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """`bits` numbers the operations that pick rows, in order."""
+
+    project_id: str
+    dataset_id: str
+    table: str
+    constants: Constants
+    period: Period
+    as_of: datetime.date
+    bits: Mapping[int, int]
+
+    @classmethod
+    def of(cls, plan: Plan, as_of: datetime.date | None) -> "RunContext":
+        if plan.constants is None or plan.constants.period is None:
+            raise ValueError("a plan without timestamp and period cannot be executed")
+        picking = [step.seq for step in plan.steps if isinstance(step, UpdateStep | DeleteStep)]
+        return cls(
+            plan.project.id,
+            plan.input.dataset_id,
+            plan.input.table,
+            plan.constants,
+            plan.constants.period,
+            as_of or plan.constants.period.start_date,
+            {seq: number for number, seq in enumerate(picking)},
+        )
+
+    def sql(self, expression: Compiled) -> str:
+        return expression.sql(self.constants)
+
+    @property
+    def timestamp(self) -> str:
+        """The run's timestamp as SQL."""
+        return quote_literal(self.constants.timestamp, TIMESTAMP)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return picked_words(len(self.bits))
+
+    @property
+    def hidden(self) -> dict[str, ColumnType]:
+        return {**dict.fromkeys(self.words, INTEGER), WEIGHT: INTEGER, FAULT: STRING}
+
+    def place_of_bit(self, seq: int) -> tuple[str, int]:
+        """The column and the bit that say whether an operation picked the row."""
+        number = self.bits[seq]
+        return self.words[number // BITS], number % BITS
+
+
+def null(column_type: ColumnType) -> str:
+    return f"CAST(NULL AS {spark_type(column_type)})"
+
+
+def new_row_columns(context: RunContext, dataset_id: str, table: str, seq: int) -> dict[str, str]:
+    """System and hidden columns of a row that an operation makes, as SQL; `_row_id` is left to the caller."""
+    made = {
+        "_deleted": "FALSE",
+        "_source_dataset_id": quote_literal(dataset_id, STRING),
+        "_source_table": quote_literal(table, STRING),
+        "_operation_seq": f"{seq}L",
+        "_created_at": context.timestamp,
+        "_updated_at": context.timestamp,
+        "_labels": "''",
+    }
+    empty = {name: null(column_type) for name, column_type in SYSTEM_COLUMNS.items()}
+    return {**empty, **made, **dict.fromkeys(context.words, "0L"), WEIGHT: null(INTEGER), FAULT: null(STRING)}

@@ -1,0 +1,51 @@
+"""Checks that travel with the rows: a failed one is a text in a hidden column, read after the write."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from daybook.errors import DaybookError
+from daybook.expression import quote_literal
+from daybook.model.types import STRING
+from daybook.plan.plan import Plan
+
+_SEPARATOR = "\x1f"
+
+NULL_VALUE = "null"
+ROW_ID = "row_id"
+FAN_OUT = "fan_out"
+
+
+def fault(kind: str, known: tuple[str, ...], parts: tuple[str, ...]) -> str:
+    """SQL of the text of a failed check: `known` texts, then `parts` that are SQL."""
+    head = _SEPARATOR.join((kind, *known)) + _SEPARATOR
+    texts = f", {quote_literal(_SEPARATOR, STRING)}, ".join(
+        f"COALESCE(CAST({part} AS STRING), 'NULL')" for part in parts
+    )
+    return f"CONCAT({quote_literal(head, STRING)}, {texts})"
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """Turns the texts of failed checks into errors."""
+
+    plan: Plan
+
+    def error(self, text: str) -> DaybookError:
+        kind, *rest = text.split(_SEPARATOR)
+        if kind == NULL_VALUE:
+            key, column, place, ordinal = rest
+            return self._loading("PROJECT_030", key, {"column": column, "place": place, "ordinal": ordinal})
+        if kind == ROW_ID:
+            key, value, place, ordinal = rest
+            return self._loading("PROJECT_031", key, {"value": value, "place": place, "ordinal": ordinal})
+        seq, alias, row = rest
+        return self.fan_out(int(seq), alias, row)
+
+    def fan_out(self, seq: int, alias: str, key: str) -> DaybookError:
+        step = next(step for step in self.plan.steps if step.seq == seq)
+        return DaybookError("UPDATE_024", operation_seq=seq, seq=seq, name=step.name, alias=alias, key=key)
+
+    def _loading(self, code: str, key: str, parameters: Mapping[str, Any]) -> DaybookError:
+        load = self.plan.load(key)
+        return DaybookError(code, operation_seq=load.operation_seq or None, dataset_id=load.dataset_id, **parameters)

@@ -1,0 +1,142 @@
+"""Updates and deletes in a row become as few projections as their dependencies allow.
+
+Every operation of a layer sees the columns as they were before the layer. So an operation may join a layer as long
+as it reads nothing that the layer writes; what it writes replaces, where it picks, what earlier operations wrote.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from daybook.engine.context import RunContext, null
+from daybook.engine.hidden import FAULT
+from daybook.expression import fit, quote_identifier
+from daybook.model.system_columns import SYSTEM_COLUMNS
+from daybook.model.types import ColumnType
+from daybook.plan.steps import DeleteStep, UpdateStep, Value
+from daybook.plan.usage import working_columns
+
+# Each delete of a layer is repeated in the condition of every later operation of that layer.
+_MOST_DELETES = 3
+
+# Parsing, optimising and compiling one projection stays quick up to about so much text.
+_LONGEST = 40_000
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A value that a column takes where `condition` holds; None is everywhere."""
+
+    condition: str | None
+    value: str
+    type: ColumnType
+
+
+@dataclass
+class Layer:
+    """One projection in the making, from the business columns `before` it to those `after` it."""
+
+    context: RunContext
+    before: Mapping[str, ColumnType]
+    may_be_deleted: bool
+    after: dict[str, ColumnType] = field(init=False)
+    branches: dict[str, list[Branch]] = field(default_factory=dict)
+    bits: dict[str, list[tuple[str | None, int]]] = field(default_factory=dict)
+    deletes: list[str | None] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    length: int = 0
+
+    def __post_init__(self) -> None:
+        self.after = dict(self.before)
+
+    def accepts(self, step: UpdateStep | DeleteStep) -> bool:
+        """Whether a step reads nothing that this layer writes."""
+        read = working_columns(*step.expressions)
+        if self.deletes and ("_deleted" in read or len(self.deletes) >= _MOST_DELETES):
+            return False
+        if "_updated_at" in read and self.bits:
+            return False
+        return self.length < _LONGEST and not read & self.branches.keys()
+
+    def add(self, step: UpdateStep | DeleteStep) -> None:
+        condition = self.picked_by(step)
+        word, bit = self.context.place_of_bit(step.seq)
+        self.bits.setdefault(word, []).append((condition, 1 << bit))
+        self.length += 2 * len(condition or "")
+        match step:
+            case UpdateStep():
+                for value in step.assignments:
+                    self._assign(value, condition, step.seq)
+            case DeleteStep():
+                self.deletes.append(condition)
+
+    def extend(self, schema: Mapping[str, ColumnType]) -> None:
+        """Columns that the next step adds or widens get their place and their type."""
+        self.after.update(schema)
+
+    def picked_by(self, step: UpdateStep | DeleteStep) -> str | None:
+        """SQL that is true exactly on the rows a step picks; None when it picks all."""
+        selector = self.context.sql(step.selector) if step.selector else None
+        return both(self.live(), selector)
+
+    def live(self) -> str | None:
+        """SQL that is true on the rows that are not deleted at this point; None when no row is."""
+        conditions = ["NOT `_deleted`"] if self.may_be_deleted else []
+        conditions += ["FALSE" if each is None else f"NOT COALESCE({each}, FALSE)" for each in self.deletes]
+        return " AND ".join(conditions) if conditions else None
+
+    def columns(self) -> dict[str, str]:
+        """What the layer changes, as SQL."""
+        changed = {name: self._value(name) for name in self.after if self._is_changed(name)}
+        changed |= {name: self._value(name) for name in self.branches if name in SYSTEM_COLUMNS}
+        if self.deletes:
+            conditions = [
+                "`_deleted`",
+                *("TRUE" if each is None else f"COALESCE({each}, FALSE)" for each in self.deletes),
+            ]
+            changed["_deleted"] = " OR ".join(conditions)
+        for word, marks in self.bits.items():
+            terms = [f"{bit}L" if condition is None else f"IF({condition}, {bit}L, 0L)" for condition, bit in marks]
+            changed[word] = " | ".join((quote_identifier(word), *terms))
+        if self.faults:
+            changed[FAULT] = f"COALESCE({', '.join((quote_identifier(FAULT), *self.faults))})"
+        return changed
+
+    def _assign(self, value: Value, condition: str | None, seq: int) -> None:
+        sql = self.context.sql(value.expression)
+        fitted = fit(sql, value.expression.type, value.type, label=f"{seq}:{value.column}")
+        self.branches.setdefault(value.column, []).insert(0, Branch(condition, fitted, value.type))
+        if value.column not in SYSTEM_COLUMNS:
+            self.after[value.column] = value.type
+        self.length += len(fitted) + len(condition or "")
+
+    def _is_changed(self, name: str) -> bool:
+        return name in self.branches or self.before.get(name) != self.after[name]
+
+    def _value(self, name: str) -> str:
+        target = SYSTEM_COLUMNS.get(name) or self.after[name]
+        cases = []
+        otherwise = quote_identifier(name)
+        if name in self.before:
+            otherwise = fit(otherwise, self.before[name], target)
+        elif name not in SYSTEM_COLUMNS:
+            otherwise = null(target)
+        for branch in self.branches.get(name, ()):
+            value = fit(branch.value, branch.type, target)
+            if branch.condition is None:
+                otherwise = value
+                break
+            cases.append(f"WHEN {branch.condition} THEN {value}")
+        return f"CASE {' '.join(cases)} ELSE {otherwise} END" if cases else otherwise
+
+
+def both(live: str | None, selector: str | None) -> str | None:
+    """SQL of two conditions; IF keeps a selector from failing on a deleted row, which AND would not."""
+    if live is None or selector is None:
+        return live or selector
+    return f"IF({live}, {selector}, FALSE)"
+
+
+def settled_update_time(context: RunContext) -> str:
+    """SQL of `_updated_at`: all operations set the same time, so it follows from whether any picked the row."""
+    picked = " OR ".join(f"{quote_identifier(word)} <> 0" for word in context.words)
+    return f"IF({picked}, {context.timestamp}, `_updated_at`)" if picked else "`_updated_at`"

@@ -1,0 +1,22 @@
+"""Columns that the engine carries beside the user's and that no output shows."""
+
+from daybook.expression import quote_identifier
+
+# One bit for every update and delete that picked the row.
+PICKED = "__picked"
+BITS = 62
+
+# How many rows a summary row stands for.
+WEIGHT = "__weight"
+
+# The first check that the row failed.
+FAULT = "__fault"
+
+
+def picked_words(operations: int) -> tuple[str, ...]:
+    """The columns that hold a bit for each of so many operations."""
+    return tuple(f"{PICKED}_{word}" for word in range(-(-operations // BITS)))
+
+
+def quoted(*names: str) -> list[str]:
+    return [quote_identifier(name) for name in names]

@@ -1,0 +1,195 @@
+"""Runtime joins: left joins that never change the number of rows unnoticed.
+
+Three ways to notice that a picked row matches twice, none of which reads the data a second time:
+
+- The condition is equality of keys: the joined side is numbered by key beforehand, and a match with a key that
+  occurs twice is a failed check on the row.
+- Otherwise rows are counted below and above the join, and the counts are compared before the commit.
+- When the selector itself looks at joined columns, which rows are picked shows only after the join. Rows that are
+  not picked are then reduced to one copy, by the key's number or, without a key, by row id.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+
+from daybook.engine.context import RunContext
+from daybook.engine.faults import FAN_OUT, fault
+from daybook.engine.folding import both
+from daybook.engine.working import Working
+from daybook.expression import quote_identifier, quote_literal
+from daybook.expression.sql import to_sql
+from daybook.expression.typed import ColumnValue, Typed
+from daybook.model.types import STRING
+from daybook.plan.conditions import JoinShape, aliases_of, column_uses, conjuncts, shape_of
+from daybook.plan.steps import JoinStep, UpdateStep
+
+# How often the key of a joined row occurs, and which of the rows with that key this one is.
+_MATCHES = "__matches"
+_COPY = "__copy"
+
+_PICKED = "__picked_here"
+_COPIES = "__copies"
+_NUMBER = "__number"
+
+
+@dataclass(frozen=True, slots=True)
+class RowCount:
+    """Rows below and above a join: equal unless a row matched twice, or Spark executed a task twice."""
+
+    seq: int
+    alias: str
+    below: Observation
+    above: Observation
+    # A frame with one row that matched twice, its key as text, if there is one.
+    doubles: Callable[[], DataFrame]
+
+
+class Joining:
+    """The joins of one update on the working dataset."""
+
+    def __init__(self, context: RunContext, working: Working, step: UpdateStep) -> None:
+        self._context = context
+        self._working = working
+        self._step = step
+        self._selector = tuple(conjuncts(step.selector.tree)) if step.selector else ()
+        self._is_picked_late = any(aliases_of(part) for part in self._selector)
+
+    def apply(self, joined: Mapping[str, DataFrame]) -> list[RowCount]:
+        """Join the rows of each alias and let the update begin the next projection."""
+        self._working.settle_for(*self._step.expressions, *(join.on for join in self._step.joins))
+        df = self._working.df
+        known: set[str] = set()
+        counts: list[RowCount] = []
+        faults: list[str] = []
+        without_key: list[JoinStep] = []
+        for join in self._step.joins:
+            shape = shape_of(join.on.tree, join.alias)
+            rows = self._prepared(joined[join.alias], join, shape)
+            condition = self._condition(join, shape, known)
+            if shape.is_by_key:
+                df = df.join(rows, F.expr(condition), "left")
+                faults.append(self._fault(f"{_of(join, _MATCHES)} > 1", join.alias, _key_text(self._own_keys(shape))))
+            elif self._is_picked_late:
+                df = df.join(rows, F.expr(condition), "left")
+                without_key.append(join)
+            else:
+                df, count = self._counted(df, rows, join, condition)
+                counts.append(count)
+            known.add(join.alias)
+        if without_key:
+            df, found = self._one_copy_by_row_id(df, without_key)
+            faults.append(found)
+        elif self._is_picked_late:
+            df = self._one_copy_by_key(df)
+        self._working.continue_from(df)
+        self._working.layer.faults += faults
+        self._working.layer.add(self._step)
+        return counts
+
+    def _sql(self, tree: Typed) -> str:
+        return to_sql(tree, self._context.constants)
+
+    def _picked(self) -> str | None:
+        return self._working.layer.picked_by(self._step)
+
+    def _prepared(self, rows: DataFrame, join: JoinStep, shape: JoinShape) -> DataFrame:
+        """The columns that the operation reads under their alias; with keys, numbered by key."""
+        rows = rows.selectExpr(*(f"{quote_identifier(name)} AS {_of(join, name)}" for name in join.columns))
+        for part in shape.joined_only:
+            rows = rows.where(F.expr(self._sql(part)))
+        if not shape.is_by_key:
+            return rows
+        keys = [self._sql(right) for _, right in shape.keys]
+        by_key = f"PARTITION BY {', '.join(keys)}"
+        rows = rows.selectExpr(
+            *(_of(join, name) for name in join.columns),
+            *(f"{key} AS {_key(join, number)}" for number, key in enumerate(keys)),
+            f"COUNT(1) OVER ({by_key}) AS {_of(join, _MATCHES)}",
+            f"ROW_NUMBER() OVER ({by_key} ORDER BY {', '.join(keys)}) AS {_of(join, _COPY)}",
+        )
+        # One row a key is enough to see that there are more, and keeps a wrong join from exploding.
+        return rows if self._is_picked_late else rows.where(F.expr(f"{_of(join, _COPY)} = 1"))
+
+    def _condition(self, join: JoinStep, shape: JoinShape, known: set[str]) -> str:
+        """The join's condition and as much of the selector as can be told before it: other rows match nothing."""
+        live = self._working.layer.live()
+        own = [part for part in (*self._selector, *shape.own_only) if aliases_of(part) <= known]
+        guard = both(live, " AND ".join(f"({self._sql(part)})" for part in own) or None)
+        parts = [guard] if guard else []
+        for number, (left, right) in enumerate(shape.keys):
+            key = self._sql(left)
+            if guard and not isinstance(left, ColumnValue):
+                # A key that is computed may fail on a row that is not picked.
+                key = f"IF({guard}, {key}, NULL)"
+            parts.append(f"({key}) = {_key(join, number) if shape.is_by_key else f'({self._sql(right)})'}")
+        parts += [f"({self._sql(part)})" for part in shape.rest]
+        return " AND ".join(parts) or "TRUE"
+
+    def _own_keys(self, shape: JoinShape) -> dict[str, str]:
+        """What the row is matched by: a label and SQL for each key."""
+        return {
+            left.use.name if isinstance(left, ColumnValue) else f"key {number + 1}": self._sql(left)
+            for number, (left, _) in enumerate(shape.keys)
+        }
+
+    def _own_columns(self, join: JoinStep) -> dict[str, str]:
+        names = sorted({use.name for use in column_uses(join.on.tree) if use.qualifier is None})
+        return {name: quote_identifier(name) for name in names}
+
+    def _fault(self, condition: str, alias: str, key: str) -> str:
+        picked = self._picked() if self._is_picked_late else None
+        guarded = both(picked, condition)
+        return f"IF({guarded}, {fault(FAN_OUT, (str(self._step.seq), alias), (key,))}, NULL)"
+
+    def _counted(self, df: DataFrame, rows: DataFrame, join: JoinStep, condition: str) -> tuple[DataFrame, RowCount]:
+        below, above = Observation(), Observation()
+        key = _key_text(self._own_columns(join))
+
+        def doubles() -> DataFrame:
+            matched = df.join(rows, F.expr(condition), "inner").selectExpr("`_row_id`", f"{key} AS __key")
+            counted = matched.groupBy("_row_id").agg(
+                F.expr("COUNT(1)").alias(_COPIES), F.expr("MIN(__key)").alias("__key")
+            )
+            return counted.where(F.expr(f"{_COPIES} > 1")).select("__key").limit(1)
+
+        total = F.expr("COUNT(1)").alias("rows")
+        joined = df.observe(below, total).join(rows, F.expr(condition), "left").observe(above, total)
+        return joined, RowCount(self._step.seq, join.alias, below, above, doubles)
+
+    def _one_copy_by_key(self, df: DataFrame) -> DataFrame:
+        """Rows that turn out not to be picked keep their first match only."""
+        first = " AND ".join(f"COALESCE({_of(join, _COPY)}, 1) = 1" for join in self._step.joins)
+        picked = f"COALESCE({self._picked()}, FALSE)"
+        return df.where(F.expr(f"{picked} OR ({first})"))
+
+    def _one_copy_by_row_id(self, df: DataFrame, joins: list[JoinStep]) -> tuple[DataFrame, str]:
+        """One copy of every row, a picked one if there is any, with the number of copies there were."""
+        df = df.selectExpr("*", f"COALESCE({self._picked()}, FALSE) AS {_PICKED}")
+        df = df.selectExpr(
+            "*",
+            f"COUNT(1) OVER (PARTITION BY `_row_id`) AS {_COPIES}",
+            f"ROW_NUMBER() OVER (PARTITION BY `_row_id` ORDER BY {_PICKED} DESC) AS {_NUMBER}",
+        ).where(F.expr(f"{_NUMBER} = 1"))
+        aliases = ", ".join(join.alias for join in joins)
+        columns = {name: sql for join in joins for name, sql in self._own_columns(join).items()}
+        return df, self._fault(f"{_COPIES} > 1", aliases, _key_text(columns))
+
+
+def _of(join: JoinStep, name: str) -> str:
+    return quote_identifier(f"{join.alias}.{name}")
+
+
+def _key(join: JoinStep, number: int) -> str:
+    return _of(join, f"__key_{number}")
+
+
+def _key_text(parts: Mapping[str, str]) -> str:
+    """SQL of a key as people read it: customer_id = C-1, day = 2026-01-15."""
+    texts = []
+    for number, (label, sql) in enumerate(parts.items()):
+        head = quote_literal(f"{', ' if number else ''}{label} = ", STRING)
+        texts += [head, f"COALESCE(CAST({sql} AS STRING), 'NULL')"]
+    return f"CONCAT({', '.join(texts)})" if texts else "'any'"

@@ -1,0 +1,53 @@
+"""Applies an output: the rows and columns that are written."""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from daybook.engine.context import RunContext
+from daybook.engine.counters import Counters
+from daybook.engine.folding import both, settled_update_time
+from daybook.engine.staging import Staging
+from daybook.engine.working import Working
+from daybook.expression import fit, quote_identifier
+from daybook.model.types import ColumnType
+from daybook.plan.steps import OutputStep
+
+
+class Writing:
+    """The frames of outputs that stand at one point of the pipeline."""
+
+    def __init__(self, context: RunContext, working: Working, staging: Staging) -> None:
+        self._context = context
+        self._working = working
+        self._staging = staging
+
+    def frame(self, step: OutputStep, counters: Counters | None) -> DataFrame:
+        """What the output writes; with counters, they are taken when it is written."""
+        self._working.settle_for(step.selector)
+        df = self._working.df
+        if counters:
+            df = counters.observe(df)
+        if picked := self._picked(step):
+            df = df.where(F.expr(picked))
+        ordering = [name for name in step.order_by if name not in step.columns]
+        df = df.selectExpr(
+            *(self._column(name, target, step) for name, target in step.columns.items()),
+            *map(quote_identifier, ordering),
+        )
+        if not step.order_by:
+            return df
+        if counters:
+            # Sorting looks at the data twice, to cut it into ranges, and would count it twice.
+            df = self._staging.keep(df, f"unsorted-{step.seq}")
+        return df.orderBy(*map(quote_identifier, step.order_by)).drop(*ordering)
+
+    def _picked(self, step: OutputStep) -> str | None:
+        live = None if step.arguments.include_deleted else self._working.layer.live()
+        return both(live, self._context.sql(step.selector) if step.selector else None)
+
+    def _column(self, name: str, target: ColumnType, step: OutputStep) -> str:
+        if name == "_updated_at":
+            value = settled_update_time(self._context)
+        else:
+            value = fit(quote_identifier(name), step.schema.get(name, target), target)
+        return f"{value} AS {quote_identifier(name)}"
