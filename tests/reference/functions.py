@@ -131,8 +131,14 @@ def _round(values: Sequence[Any], type_: ColumnType) -> Value:
 
 
 def _power(values: Sequence[Any], type_: ColumnType) -> Value:
+    """As IEEE 754 has it, where Python raises instead."""
     base, exponent = map(float, values)
-    return base**exponent
+    try:
+        return math.pow(base, exponent)
+    except OverflowError:
+        return math.inf if base > 0 or exponent % 2 == 0 else -math.inf
+    except ValueError:
+        return math.inf if base == 0 else math.nan
 
 
 def number_type(arguments: Arguments) -> ColumnType:
@@ -141,13 +147,13 @@ def number_type(arguments: Arguments) -> ColumnType:
 
 def _to_number(values: Sequence[Any], type_: ColumnType) -> Value:
     written = values[0].strip(" ")
-    if not re.fullmatch(r"[+-]?[0-9]+(\.[0-9]+)?", written):
-        raise ValueFailureError(f"{values[0]!r} is no number")
-    number = Decimal(written)
+    found = re.fullmatch(r"[+-]?([0-9]+)(?:\.([0-9]+))?", written)
     assert isinstance(type_, DecimalType)
-    if -int(number.as_tuple().exponent) > type_.scale:
-        raise ValueFailureError(f"{values[0]!r} has more than {type_.scale} places")
-    return as_type(number, type_)
+    if not found:
+        raise ValueFailureError(f"{values[0]!r} is no number")
+    if len(found[1]) > type_.precision - type_.scale or len(found[2] or "") > type_.scale:
+        raise ValueFailureError(f"{values[0]!r} has too many digits")
+    return as_type(Decimal(written), type_)
 
 
 def _to_string(values: Sequence[Any], type_: ColumnType) -> Value:
@@ -166,7 +172,7 @@ def _to_string(values: Sequence[Any], type_: ColumnType) -> Value:
 
 
 def _nullif(values: Sequence[Any], type_: ColumnType) -> Value:
-    return None if compare("=", *values) else widen(values[0], type_)
+    return None if compare("=", *values) else values[0]
 
 
 def _whole(rounding: Callable[[Decimal], Decimal]) -> Callable[[Sequence[Any], ColumnType], Value]:
@@ -194,7 +200,7 @@ FUNCTIONS: dict[str, Function] = {
     "OR": Function(always(BOOLEAN), lambda values, type_: disjunction(list(values)), lenient=True),
     "NOT": Function(always(BOOLEAN), spread(negate)),
     "ISNULL": Function(always(BOOLEAN), lambda values, type_: values[0] is None, lenient=True),
-    "NULLIF": Function(common, _nullif, lenient=True),
+    "NULLIF": Function(first, _nullif, lenient=True),
     "ABS": Function(first, lambda values, type_: as_type(numbers.magnitude(values[0]), type_)),
     "ROUND": Function(rounded, _round),
     "FLOOR": Function(whole, _whole(numbers.floor)),

@@ -69,7 +69,7 @@ class Aggregate(Expression):
 
     def value(self, row: Row) -> Value:
         assert isinstance(row, Group)
-        if self.argument is None:
+        if self.argument is None or self.function == "COUNT_ALL":
             return len(row.rows)
         values = [value for member in row.rows if (value := self.argument.value(member)) is not None]
         match self.function:
