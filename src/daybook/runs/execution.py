@@ -1,29 +1,25 @@
 """Executing a prepared run: read, stage, verify, commit, record; one output group after the other."""
 
-import datetime
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from daybook.engine.pipeline import OperationCounts, OutputFrame, Pipeline
+from daybook.engine.counters import Counts
+from daybook.engine.pipeline import Output, OutputGroup, Pipeline
 from daybook.errors import DaybookError, Notice, notice
 from daybook.io.landing.area import LandingArea
-from daybook.io.pins import Pin, pin_from_json, pin_to_json
 from daybook.io.reading import ReadSource, read
 from daybook.io.registry import writer_for
-from daybook.io.writing import Commit, Staged
-from daybook.plan.steps import OutputStep, Step
+from daybook.io.writing import Staged
 from daybook.runs.lease_keeper import LeaseKeeper
 from daybook.runs.listener import RunListener
 from daybook.runs.preparing import Prepared
 from daybook.runs.recording import Recorder
 from daybook.runs.result import OutputResult
 from daybook.runs.targets import PlannedOutput
-
-Clock = Callable[[], datetime.datetime]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +29,8 @@ class World:
     spark: SparkSession
     root: Path
     landing: LandingArea
+    # A folder for intermediate results, removed after the attempt.
+    staging: str
     listener: RunListener
 
 
@@ -59,11 +57,20 @@ class Execution:
     def execute(self) -> None:
         sources = self._read()
         frames = {key: source.frame for key, source in sources.items()}
-        committed = self.recorder.committed_sequences()
-        with Pipeline(self.world.spark, self.prepared.plan, frames, as_of=self.prepared.snapshot.as_of) as pipeline:
-            for group in pipeline.groups():
-                pending = [output for output in group if output.step.seq not in committed]
-                self._write(pending, pipeline, sources)
+        pipeline = Pipeline(
+            self.world.spark,
+            self.prepared.plan,
+            frames,
+            staging=self.world.staging,
+            as_of=self.prepared.snapshot.as_of,
+            skip=self.recorder.committed_sequences(),
+        )
+        with pipeline:
+            try:
+                for group in pipeline.groups():
+                    self._write(group, sources)
+            except Exception as failure:
+                raise pipeline.failure(failure) from failure
 
     def _read(self) -> Mapping[str, ReadSource]:
         """Every source once, however many steps use it; a retry reads the very data of the first attempt."""
@@ -96,25 +103,20 @@ class Execution:
             self.recorder.record_pins({key: source.pins for key, source in sources.items()})
         return sources
 
-    def _write(self, group: list[OutputFrame], pipeline: Pipeline, sources: Mapping[str, ReadSource]) -> None:
+    def _write(self, group: OutputGroup, sources: Mapping[str, ReadSource]) -> None:
         """Stage the whole group, check what was counted on the way, then commit back to back."""
-        staged: list[_Staging] = []
-        try:
-            for output in group:
-                staged.append(self._stage(output))
-            pipeline.verify()
-            for source in sources.values():
-                source.verify_pins()
-            counts = pipeline.counts()
-            for item in staged:
-                self._commit(item, counts)
-        except BaseException:
-            for output in group:
-                planned = self.prepared.output(output.step.seq)
-                writer_for(planned.target.format).discard(planned.target)
-            raise
+        staged = [self._stage(output) for output in group.outputs]
+        group.verify()
+        for source in dict.fromkeys(sources.values()):
+            source.verify_pins()
+        counts = group.counts()
+        if counts.input_rows == 0:
+            period = self.prepared.snapshot.period.identifier
+            self._tell((notice("RUN_005", dataset=self.prepared.plan.input.dataset_id, period=period),))
+        for item in sorted(staged, key=lambda item: item.planned.step.seq):
+            self._commit(item, counts)
 
-    def _stage(self, output: OutputFrame) -> _Staging:
+    def _stage(self, output: Output) -> _Staging:
         planned = self.prepared.output(output.step.seq)
         writer = writer_for(planned.target.format)
         self.world.listener.stage(f"writing {planned.label}")
@@ -124,7 +126,7 @@ class Execution:
         staged = writer.stage(output.df, planned.target)
         return _Staging(planned, staged, round((time.monotonic() - began) * 1000))
 
-    def _commit(self, item: _Staging, counts: Mapping[int, OperationCounts]) -> None:
+    def _commit(self, item: _Staging, counts: Counts) -> None:
         target = item.planned.target
         commit = writer_for(target.format).commit(item.staged, target, self.keeper.fence)
         self._tell(commit.notices)
@@ -132,6 +134,13 @@ class Execution:
         self._tell(result.notices)
         self.outputs.append(result.output)
         self.world.listener.written(result.output)
+
+    def discard(self) -> None:
+        """Remove what was staged and not committed."""
+        committed = {output.operation_seq for output in self.outputs}
+        for planned in self.prepared.outputs:
+            if planned.step.seq not in committed:
+                writer_for(planned.target.format).discard(planned.target)
 
     def _tell(self, notices: tuple[Notice, ...]) -> None:
         for each in notices:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from daybook.errors import DaybookError, flatten, raise_all
 from daybook.expression import Constants
-from daybook.io.overlap import check_overlaps
+from daybook.io.overlap import refuse_overlap
 from daybook.model.catalog import Catalog, DatasetVersion
 from daybook.model.datasource import DataSource
 from daybook.model.definition import Definition
@@ -16,10 +16,11 @@ from daybook.model.operation import OutputOperation, TableDestination
 from daybook.model.period import Period
 from daybook.model.project import Project
 from daybook.model.source_map import SourceMap
-from daybook.plan import Plan, plan_project
+from daybook.plan.plan import Plan
+from daybook.plan.planning import plan_project
 from daybook.plan.steps import LoadStep
-from daybook.resolve import resolve
 from daybook.resolve.location import Resolution
+from daybook.resolve.resolving import resolve
 from daybook.runs.provenance import Provenance
 from daybook.runs.snapshot import RunSettings, RunSnapshot, SnapshotCatalog, SourceSnapshot, used_resolvers
 from daybook.runs.targets import PlannedOutput, plan_targets
@@ -147,4 +148,4 @@ def _refuse_overlaps(snapshot: RunSnapshot, outputs: tuple[PlannedOutput, ...]) 
     """An output never overlaps an input of the same run."""
     locations = [location for source in snapshot.sources for location in source.resolution.locations]
     for output in outputs:
-        check_overlaps(output.target, locations)
+        refuse_overlap(output.target, locations)

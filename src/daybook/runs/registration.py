@@ -12,7 +12,7 @@ SANDBOX_PREFIX = "sandbox."
 
 
 def registered_dataset(planned: PlannedOutput, input_mode: TemporalMode | None, *, is_sandboxed: bool) -> Dataset:
-    """The dataset an output is registered as: exactly its columns, and the input's way with time where that survives."""
+    """The dataset an output is registered as: exactly its columns, and the input's way with time where it survives."""
     step = planned.step
     name = step.arguments.register_as_dataset or ""
     columns = tuple(

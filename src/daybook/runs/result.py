@@ -3,8 +3,8 @@
 import datetime
 from dataclasses import dataclass
 
-from daybook.errors import Notice
-from daybook.store.records import OperationResult, RunStatus
+from daybook.errors import DaybookError, Notice
+from daybook.store.records import FinalStatus, OperationResult, RunStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +42,16 @@ class RunResult:
     outputs: tuple[OutputResult, ...]
     notices: tuple[Notice, ...]
     duration_ms: int
+
+
+class RunFailedError(Exception):
+    """A run that began and did not complete; `error` says why, `outputs` what had been committed by then."""
+
+    def __init__(
+        self, run_id: str, status: FinalStatus, error: DaybookError, outputs: tuple[OutputResult, ...]
+    ) -> None:
+        super().__init__(str(error))
+        self.run_id = run_id
+        self.status = status
+        self.error = error
+        self.outputs = outputs

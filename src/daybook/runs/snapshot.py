@@ -59,6 +59,13 @@ class RunSnapshot:
     provenance: Provenance
     format: int = FORMAT
 
+    @property
+    def input_table(self) -> str:
+        """The name of the input's main table, which templates know."""
+        source = self.source("input")
+        key = (source.dataset_id, source.dataset_version)
+        return next(item for item in self.datasets if (item.dataset.id, item.version) == key).dataset.main_table.name
+
     def source(self, key: str) -> SourceSnapshot:
         return next(source for source in self.sources if source.key == key)
 

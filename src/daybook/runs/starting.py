@@ -31,9 +31,11 @@ from daybook.store.validation import Validate
 
 
 @dataclass(frozen=True, slots=True)
-class RunOptions:
-    """What a user may say about a run besides project and period."""
+class RunWish:
+    """What a user asks for: a project by id or file, a period or a range of them."""
 
+    project: str
+    period: str
     as_of: datetime.date | None = None
     is_draft: bool = False
     allow_empty: bool = False
@@ -99,7 +101,7 @@ def runnable(transaction: Transaction, definition: Definition[Project], *, as_dr
     return Runnable(Definition("project", active.project, source), active.version, False, catalog)
 
 
-def periods_of(workspace: Workspace, definition: Definition[Project], text: str, catalog: Catalog) -> tuple[Period, ...]:
+def periods_of(definition: Definition[Project], text: str, catalog: Catalog) -> tuple[Period, ...]:
     """One period, or `2026-01..2026-12` in order."""
     return period_range(text, calendar_for(definition.model.calendar_id, catalog))
 
@@ -118,7 +120,7 @@ def prepare_run(
     transaction: Transaction,
     chosen: Runnable,
     period: Period,
-    options: RunOptions,
+    wanted: RunWish,
     *,
     now: datetime.datetime,
     version: str,
@@ -130,14 +132,14 @@ def prepare_run(
     if sandbox is not None:
         hint = f"`daybook activate {project_id}` makes it write to its destinations."
         notices.append(notice("RUN_009", project=project_id, sandbox=sandbox, hint=hint))
-    settings = RunSettings(chosen.is_draft, sandbox, options.allow_empty, dict(workspace.settings.engine.conf))
+    settings = RunSettings(chosen.is_draft, sandbox, wanted.allow_empty, dict(workspace.settings.engine.conf))
     request = Request(
         run_id=new_run_id(now),
         definition=chosen.definition,
         project_version=chosen.version,
         period=period,
         timestamp=now,
-        as_of=options.as_of,
+        as_of=wanted.as_of,
         settings=settings,
         provenance=provenance(workspace.root, version),
     )
@@ -163,4 +165,3 @@ def start(store: Store, prepared: Prepared, notices: tuple[Notice, ...]) -> Star
     with store.write() as transaction:
         lease = transaction.runs.start(new, process=current_process(), now=transaction.now())
     return Started(prepared, lease, notices)
-

@@ -9,7 +9,6 @@ from daybook.errors import DaybookError, raise_all
 from daybook.io.writing import OutputColumn, Owner, Target
 from daybook.model.catalog import Catalog
 from daybook.model.operation import LocationDestination, OutputMode, TableDestination
-from daybook.model.period import Period
 from daybook.plan.steps import OutputStep
 from daybook.resolve.locating import usable_datasource
 from daybook.resolve.location import Location
@@ -58,7 +57,7 @@ def _planned(step: OutputStep, snapshot: RunSnapshot, catalog: Catalog, root: Pa
     destination = step.arguments.destination
     is_table = isinstance(destination, TableDestination)
     mode: OutputMode = step.arguments.mode or ("replace_period" if is_table else "replace")
-    location = _location(step, snapshot.period, catalog, root)
+    location = _location(step, snapshot, catalog, root)
     label = _label(destination, location)
     if snapshot.settings.sandbox is not None:
         location = _sandboxed(destination, location, root, snapshot.settings.sandbox)
@@ -83,12 +82,12 @@ def _planned(step: OutputStep, snapshot: RunSnapshot, catalog: Catalog, root: Pa
     return PlannedOutput(step, target, label)
 
 
-def _location(step: OutputStep, period: Period, catalog: Catalog, root: Path) -> Location:
+def _location(step: OutputStep, snapshot: RunSnapshot, catalog: Catalog, root: Path) -> Location:
     match step.arguments.destination:
         case TableDestination(datasource_id=datasource_id, table=table):
             return table_location(usable_datasource(datasource_id, catalog), table, None, root)
         case LocationDestination(location=location):
-            path = render_template(location.path, period, step.name)
+            path = render_template(location.path, snapshot.period, snapshot.input_table)
             return inline_location(path, location.format, location.options, root)
         case destination:
             assert_never(destination)
@@ -121,7 +120,11 @@ def _collisions(planned: tuple[PlannedOutput, ...]) -> list[DaybookError]:
         if earlier is not output and (earlier.target.mode, output.target.mode) != ("append", "append"):
             errors.append(
                 DaybookError(
-                    "RUN_006", operation_seq=output.step.seq, place=output.label, first=earlier.step.seq, second=output.step.seq
+                    "RUN_006",
+                    operation_seq=output.step.seq,
+                    place=output.label,
+                    first=earlier.step.seq,
+                    second=output.step.seq,
                 )
             )
     return errors
