@@ -1,0 +1,166 @@
+"""`apply`, `plan`, `show`, `activate`, `deactivate`, `periods close|lock`, as a user types them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daybook.cli.app import main
+from daybook.model.loading import load_text
+
+ORDERS = """\
+dataset:
+  id: orders
+  main_table:
+    name: orders
+    columns:
+      - {name: order_id, type: string}
+      - {name: amount, type: "decimal(18,2)"}
+    location: {path: data/orders.csv}
+"""
+PROJECT = """\
+project:
+  id: close
+  input: {dataset_id: orders}
+  operations:
+    - type: update
+      arguments: {assignments: [{column: net, expression: amount * 0.9}]}
+    - type: output
+      arguments: {destination: {location: out/net.csv}, columns: [order_id, net]}
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "daybook.yaml").write_text("name: test\n")
+    (tmp_path / "orders.yaml").write_text(ORDERS)
+    (tmp_path / "close.yaml").write_text(PROJECT)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    assert main([*arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def actions(data: Any) -> dict[str, str]:
+    return {change["id"]: change["action"] for change in data["changes"]}
+
+
+def test_plan_then_apply_then_nothing(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert actions(told(capsys, "plan")) == {"orders": "added", "close": "added"}
+    assert not (root / ".daybook").exists()
+    assert actions(told(capsys, "apply")) == {"orders": "added", "close": "added"}
+    assert actions(told(capsys, "plan")) == {"orders": "unchanged", "close": "unchanged"}
+
+
+def test_a_structural_error_stores_nothing(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / "wrong.yaml").write_text("dataset: {id: other, main_table: {name: t, columns: []}}\n")
+    assert main(["apply"]) == 2
+    assert "wrong.yaml" in capsys.readouterr().err
+    assert main(["show", "dataset", "orders"]) == 2
+    assert "[STORE_007]" in capsys.readouterr().err
+
+
+def test_a_semantic_error_is_stored_as_a_draft(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / "close.yaml").write_text(PROJECT.replace("amount *", "amout *"))
+    (project,) = told(capsys, "apply")["projects"]
+    assert project["after"] == "draft"
+    assert [(error["line"], error["operation_seq"]) for error in project["errors"]] == [(6, 1)]
+    assert told(capsys, "show", "project", "close")["warnings"]
+    assert main(["activate", "close"]) == 2
+    assert "close.yaml:6" in capsys.readouterr().err
+
+
+def test_what_breaks_is_planned_reported_and_shown(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told(capsys, "activate", "close")
+    (root / "orders.yaml").write_text(ORDERS.replace("decimal(18,2)", "decimal(9,2)"))
+    for command in ("plan", "apply"):
+        (project,) = told(capsys, command)["projects"]
+        assert (project["before"], project["after"]) == ("active", "conflict")
+        assert [(item["column"], item["change"], item["operations"]) for item in project["breaks"]] == [
+            ("amount", "narrowed", [1])
+        ]
+    shown = told(capsys, "show", "project", "close")
+    assert shown["status"] == "conflict"
+    assert shown["conflict"]["breaks"][0]["column"] == "amount"
+    assert main(["apply"]) == 0
+    assert "[STORE_025]" in capsys.readouterr().err
+
+
+def test_activate_takes_the_file_along_on_an_embedded_store(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    done = told(capsys, "activate", "close.yaml")
+    assert (done["version"], done["changed"]) == (2, True)
+    assert done["datasets"] == [{"id": "orders", "version": 1, "pinned": False}]
+    (root / "close.yaml").write_text(PROJECT.replace("0.9", "0.8"))
+    assert told(capsys, "activate", "close")["version"] == 4
+    assert not told(capsys, "activate", "close")["changed"]
+
+
+def test_activate_with_a_version_of_the_input(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told(capsys, "apply")
+    (root / "orders.yaml").write_text(ORDERS.replace("decimal(18,2)", "decimal(9,2)"))
+    done = told(capsys, "activate", "close", "--dataset-version", "1")
+    assert done["datasets"] == [{"id": "orders", "version": 1, "pinned": True}]
+
+
+def test_deactivate(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told(capsys, "activate", "close")
+    assert told(capsys, "deactivate", "close") == {"project_id": "close", "changed": True}
+    assert told(capsys, "show", "project", "close")["status"] == "inactive"
+
+
+def test_what_show_prints_loads_again(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told(capsys, "apply")
+    for kind, identifier, text in (("dataset", "orders", ORDERS), ("project", "close", PROJECT)):
+        assert main(["show", kind, identifier]) == 0
+        (shown,) = load_text(capsys.readouterr().out, "shown.yaml")
+        (written,) = load_text(text, "written.yaml")
+        assert shown.model == written.model
+
+
+def test_old_versions_are_shown_as_they_were(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told(capsys, "apply")
+    (root / "orders.yaml").write_text(ORDERS.replace("amount", "total"))
+    told(capsys, "apply")
+    shown = told(capsys, "show", "dataset", "orders", "--version", "1")
+    assert [column["name"] for column in shown["definition"]["main_table"]["columns"]] == ["order_id", "amount"]
+    assert shown["versions"] == [1, 2]
+    assert main(["show", "dataset", "orders", "--version", "3"]) == 2
+    assert "[STORE_008]" in capsys.readouterr().err
+
+
+def test_pruning(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told(capsys, "apply")
+    (root / "close.yaml").unlink()
+    assert actions(told(capsys, "apply")) == {"orders": "unchanged"}
+    assert actions(told(capsys, "apply", "--prune")) == {"orders": "unchanged", "close": "disabled"}
+
+
+def test_periods_are_closed_and_locked_and_never_reopened(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert told(capsys, "periods", "close", "2026-01") == {
+        "identifier": "2026-01",
+        "status": "closed",
+        "changed": True,
+    }
+    told(capsys, "periods", "lock", "2026-Q1")
+    listed = told(capsys, "periods", "--year", "2026")
+    by_id = {period["identifier"]: (period["status"], period["because_of"]) for period in listed}
+    assert by_id["2026-01"] == ("locked", "2026-Q1")
+    assert by_id["2026-04"] == ("open", None)
+    assert main(["periods", "close", "2026-02"]) == 2
+    assert "[STORE_017]" in capsys.readouterr().err
+
+
+def test_a_password_in_the_settings_is_refused_and_not_shown(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / "daybook.yaml").write_text("name: test\nstore: postgresql://ann:s3cret@db/close\n")
+    assert main(["apply"]) == 2
+    captured = capsys.readouterr()
+    assert "s3cret" not in captured.out + captured.err
+
+
+@pytest.mark.parametrize("arguments", [["show", "run", "r1", "--version", "1"], ["show", "table", "x"]])
+def test_wrong_arguments(root: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
