@@ -1,5 +1,6 @@
 """What all tests share: markers by folder and how hypothesis behaves."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,9 @@ from tests.postgres import PostgresServer, running_server
 
 _MARKERS_BY_FOLDER = {"spark": ("spark",), "scenarios": ("spark",), "e2e": ("spark",), "faults": ("faults", "spark")}
 _TESTS = Path(__file__).parent
+
+# An archive that exists is used; no test leaves a process behind that makes one.
+os.environ.setdefault("DAYBOOK_CLASS_ARCHIVE", "use")
 
 # Shared machines stall: how long an example takes says nothing about the code.
 settings.register_profile("house", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])

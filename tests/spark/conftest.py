@@ -2,24 +2,12 @@
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-_CONF = {
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.ansi.enabled": "true",
-    "spark.sql.caseSensitive": "true",
-    "spark.sql.decimalOperations.allowPrecisionLoss": "false",
-    "spark.sql.variable.substitute": "false",
-    "spark.sql.shuffle.partitions": "3",
-    "spark.ui.enabled": "false",
-    "spark.driver.memory": "1g",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.sql.catalogImplementation": "in-memory",
-}
+from daybook.engine.session import start_session, stop_session
+from daybook.model.workspace_file import EngineSettings
 
 
 @pytest.fixture(scope="session")
@@ -28,11 +16,12 @@ def is_connect(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture(scope="session")
-def spark(is_connect: bool, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    warehouse: Path = tmp_path_factory.mktemp("warehouse")
-    builder = SparkSession.builder.appName("daybook-tests").config("spark.sql.warehouse.dir", str(warehouse))
-    for key, value in _CONF.items():
-        builder = builder.config(key, value)
-    session = (builder.remote("local[2]") if is_connect else builder.master("local[2]")).getOrCreate()
+def spark(is_connect: bool) -> Iterator[SparkSession]:
+    """A session with the product's own settings, on two threads with few shuffle partitions."""
+    conf = {"spark.sql.shuffle.partitions": 3, "spark.driver.memory": "1g"}
+    settings = (
+        EngineSettings(remote="local[2]", conf=conf) if is_connect else EngineSettings(master="local[2]", conf=conf)
+    )
+    session = start_session(settings, app_name="daybook-tests", workload="short")
     yield session
-    session.stop()
+    stop_session(session)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from daybook.engine.class_archive import archive_path, build_in_background, ready_archive
 from daybook.engine.classic import build_classic, forget_classic, open_classic
-from daybook.engine.connect import forget_connect, is_connect, open_local_connect, open_remote
+from daybook.engine.connect import forget_connect, is_connect, open_local_connect, open_remote, setting
 from daybook.engine.gateway import attached, new_scratch
 from daybook.engine.java import find_java
 from daybook.engine.launch import Launch, Workload, spark_home
@@ -106,7 +106,7 @@ def _checked(session: "SparkSession") -> "SparkSession":
 
 
 def _current(spark: "SparkSession") -> dict[str, str | None]:
-    return {key: spark.conf.get(key, None) for key in SEMANTICS}
+    return {key: setting(spark, key) for key in SEMANTICS}
 
 
 def _sibling(spark: "SparkSession") -> "SparkSession":
@@ -121,5 +121,6 @@ def _unfit(missing: Mapping[str, str]) -> DaybookError:
 
 
 def _may_end_at_once(spark: "SparkSession") -> bool:
-    master = spark.conf.get("spark.master", "") or ""
-    return local_threads(master, 1) is not None and spark.conf.get("spark.eventLog.enabled", "false") != "true"
+    return local_threads(setting(spark, "spark.master") or "", 1) is not None and (
+        setting(spark, "spark.eventLog.enabled") != "true"
+    )

@@ -1,0 +1,60 @@
+"""Sessions as users get them: started, stopped, adopted, on both kinds of Java."""
+
+from decimal import Decimal
+
+import pytest
+from pyspark.sql import SparkSession
+
+from daybook.engine.connect import is_connect
+from daybook.engine.progress import watch_progress
+from daybook.engine.session import adopt_session
+from daybook.engine.session_conf import SEMANTICS
+
+
+@pytest.mark.parametrize("key", SEMANTICS)
+def test_session_has_the_settings_results_depend_on(spark: SparkSession, key: str) -> None:
+    assert (spark.conf.get(key) or "").lower() == SEMANTICS[key].lower()
+
+
+def test_names_that_differ_in_case_are_different_columns(spark: SparkSession) -> None:
+    row = spark.sql("SELECT 1 AS a, 2 AS A").select("A").first()
+    assert row is not None
+    assert row[0] == 2
+
+
+def test_sums_of_wide_decimals_keep_their_scale(spark: SparkSession) -> None:
+    number = "CAST(1.0123456789 AS DECIMAL(38,10))"
+    row = spark.sql(f"SELECT {number} + {number}").first()
+    assert row is not None
+    assert row[0] == Decimal("2.0246913578")
+
+
+def test_dollar_braces_are_plain_text(spark: SparkSession) -> None:
+    row = spark.sql("SELECT '${spark.app.name}'").first()
+    assert row is not None
+    assert row[0] == "${spark.app.name}"
+
+
+def test_a_fitting_session_is_adopted_as_it_is(spark: SparkSession) -> None:
+    assert adopt_session(spark) is spark
+
+
+def test_an_unfit_session_gets_a_fitting_sibling_and_keeps_its_own_settings(spark: SparkSession) -> None:
+    given: SparkSession = getattr(spark, "cloneSession" if is_connect(spark) else "newSession")()
+    given.conf.set("spark.sql.ansi.enabled", "false")
+    given.conf.set("spark.sql.session.timeZone", "Europe/Zurich")
+    adopted = adopt_session(given)
+    assert adopted is not given
+    assert adopted.conf.get("spark.sql.ansi.enabled") == "true"
+    assert adopted.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert given.conf.get("spark.sql.ansi.enabled") == "false"
+    assert given.conf.get("spark.sql.session.timeZone") == "Europe/Zurich"
+
+
+def test_progress_tells_tasks_done_of_tasks_known(spark: SparkSession) -> None:
+    reports: list[tuple[int, int]] = []
+    with watch_progress(spark, lambda done, total: reports.append((done, total)), interval=0.01):
+        spark.range(0, 40_000_000, numPartitions=8).selectExpr("sum(hash(id))").collect()
+    assert reports
+    assert all(0 <= done <= total for done, total in reports)
+    assert max(total for _, total in reports) >= 8
