@@ -1,0 +1,85 @@
+import pytest
+
+from daybook.engine.session_conf import SEMANTICS, differences, local_threads, remote_conf, session_conf
+from daybook.errors import DaybookError, flatten
+from daybook.model.workspace_file import EngineSettings
+
+GIGABYTE = 1 << 30
+
+
+def everything(master: str = "local[2]", memory: int = 8 * GIGABYTE, **conf: object) -> dict[str, str]:
+    settings = EngineSettings(conf={key.replace("__", "."): value for key, value in conf.items()})
+    return session_conf(settings, master=master, app_name="close", ui=False, cores=2, memory=memory).everything
+
+
+def test_defaults_hold_what_results_depend_on() -> None:
+    conf = everything()
+    assert conf["spark.sql.ansi.enabled"] == "true"
+    assert conf["spark.sql.session.timeZone"] == "UTC"
+    assert conf["spark.sql.caseSensitive"] == "true"
+    assert conf["spark.sql.decimalOperations.allowPrecisionLoss"] == "false"
+    assert conf["spark.sql.variable.substitute"] == "false"
+    assert conf["spark.ui.enabled"] == "false"
+    assert int(conf["spark.sql.analyzer.maxIterations"]) > 100
+
+
+def test_users_choose_what_results_do_not_depend_on() -> None:
+    conf = everything(spark__sql__shuffle__partitions=64, spark__driver__memory="3g", spark__speculation=True)
+    assert conf["spark.sql.shuffle.partitions"] == "64"
+    assert conf["spark.driver.memory"] == "3g"
+    assert conf["spark.speculation"] == "true"
+
+
+@pytest.mark.parametrize("key", SEMANTICS)
+def test_every_setting_results_depend_on_is_refused_with_another_value(key: str) -> None:
+    with pytest.raises(DaybookError) as caught:
+        session_conf(
+            EngineSettings(conf={key: "other"}), master="local", app_name="close", ui=False, cores=1, memory=GIGABYTE
+        )
+    assert caught.value.code == "RUN_902"
+    assert caught.value.parameters["key"] == key
+
+
+def test_the_needed_value_may_be_written_out() -> None:
+    assert everything(spark__sql__ansi__enabled=True)["spark.sql.ansi.enabled"] == "true"
+
+
+def test_all_refusals_come_at_once() -> None:
+    with pytest.raises(DaybookError) as caught:
+        everything(spark__sql__ansi__enabled=False, spark__sql__legacy__timeParserPolicy="LEGACY")
+    assert [error.code for error in flatten(caught.value)] == ["RUN_902", "RUN_904"]
+
+
+@pytest.mark.parametrize(
+    ("memory", "expected"),
+    [(GIGABYTE, "1024m"), (8 * GIGABYTE, "4096m"), (512 * GIGABYTE, f"{31 * 1024}m")],
+)
+def test_driver_memory_is_half_of_the_machine_within_bounds(memory: int, expected: str) -> None:
+    assert everything(memory=memory)["spark.driver.memory"] == expected
+
+
+def test_a_cluster_keeps_its_own_memory_address_and_partitions() -> None:
+    conf = everything(master="spark://host:7077")
+    assert conf.keys().isdisjoint({"spark.driver.memory", "spark.driver.host", "spark.sql.shuffle.partitions"})
+
+
+@pytest.mark.parametrize(
+    ("master", "threads"),
+    [("local", 1), ("local[*]", 6), ("local[3]", 3), ("local[4,2]", 4), ("yarn", None), ("spark://h:7077", None)],
+)
+def test_threads_of_a_master(master: str, threads: int | None) -> None:
+    assert local_threads(master, cores=6) == threads
+
+
+def test_a_connect_server_takes_session_settings_only() -> None:
+    conf = remote_conf(EngineSettings(remote="sc://host", conf={"spark.sql.shuffle.partitions": 8}))
+    assert conf["spark.sql.shuffle.partitions"] == "8"
+    with pytest.raises(DaybookError) as caught:
+        remote_conf(EngineSettings(remote="sc://host", conf={"spark.executor.memory": "8g"}))
+    assert caught.value.code == "RUN_903"
+
+
+def test_differences_name_what_a_session_lacks() -> None:
+    actual: dict[str, str | None] = {**SEMANTICS, "spark.sql.ansi.enabled": "false", "spark.sql.caseSensitive": None}
+    assert differences(actual) == {"spark.sql.ansi.enabled": "true", "spark.sql.caseSensitive": "true"}
+    assert differences({**SEMANTICS, "spark.sql.session.timeZone": "utc"}) == {}
