@@ -1,15 +1,15 @@
-"""How long a workspace of many definition files takes to load and validate; the aim is 1,000 files in under 2 seconds.
+"""How long many definition files take to load and validate; the aim is 1,000 files in under 2 seconds.
 
 Run it as `python -m benchmarks.load_workspace [FILES]`.
 """
 
-import statistics
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 from daybook.cli.checks import problems
+from daybook.cli.project_checks import check_projects
 from daybook.model.loading import load_workspace
 
 _DATASET = """\
@@ -58,17 +58,18 @@ project:
             on: orders.customer_id = others.customer_id
         assignments:
           - {{column: tier, expression: others.region}}
-          - {{column: discounted, expression: 'IF(others.region = "EMEA", orders.amount * 0.9, orders.amount)'}}
+          - column: discounted
+            expression: 'IF(others.region = "EMEA", orders.amount * 0.9, orders.amount + {number})'
     - seq: 30
       type: aggregate
       arguments:
         group_by: [orders._period, orders.region]
         aggregations:
-          - {{column: total, expression: SUM(orders.amount)}}
+          - {{column: total, expression: SUM(orders.amount + {number})}}
           - {{column: order_count, expression: COUNT(orders.order_id)}}
     - seq: 40
       type: delete
-      selector: orders.amount = 0
+      selector: orders.amount = {number}
     - seq: 50
       type: output
       arguments:
@@ -92,23 +93,21 @@ def write_workspace(root: Path, files: int) -> None:
         (folder / f"project-{number}.yaml").write_text(_PROJECT.format(number=number), encoding="utf-8")
 
 
-def main(files: int = 1000, rounds: int = 5) -> None:
+def main(files: int = 1000) -> None:
+    """One round, since whatever is remembered between rounds is not there when a command starts."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         write_workspace(root, files)
-        loading, checking = [], []
-        for _ in range(rounds):
-            start = time.process_time()
-            workspace = load_workspace(root)
-            loaded = time.process_time()
-            findings = list(problems(workspace))
-            checking.append(time.process_time() - loaded)
-            loading.append(loaded - start)
+        start = time.process_time()
+        workspace = load_workspace(root)
+        loaded = time.process_time()
+        findings = [*problems(workspace), *check_projects(workspace, but=frozenset()).errors]
+        checked = time.process_time()
     if findings:
         raise SystemExit(f"the benchmark's own workspace is wrong: {findings[0]}")
-    total = statistics.median(loading) + statistics.median(checking)
-    print(f"{files} files: load {statistics.median(loading):.2f} s, check {statistics.median(checking):.2f} s of CPU")
-    print(f"{'within' if total < 2 * files / 1000 else 'OVER'} the aim of {2 * files / 1000:.1f} s")
+    aim = 2 * files / 1000
+    print(f"{files} files: load {loaded - start:.2f} s, check {checked - loaded:.2f} s of CPU")
+    print(f"{'within' if checked - start < aim else 'OVER'} the aim of {aim:.1f} s")
 
 
 if __name__ == "__main__":

@@ -63,6 +63,19 @@ def show_notice(notice: "Notice") -> None:
         typer.echo(rest, err=True)
 
 
+def notice_as_data(notice: "Notice") -> dict[str, Any]:
+    """One warning for machines."""
+    span = notice.span
+    return {
+        "code": notice.code,
+        "message": notice.message,
+        "file": span.file if span else None,
+        "line": span.line if span else None,
+        "column": span.column if span else None,
+        "hint": notice.hint,
+    }
+
+
 def error_as_data(error: "DaybookError") -> dict[str, Any]:
     """One finding for machines."""
     span = error.span

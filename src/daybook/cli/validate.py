@@ -1,15 +1,18 @@
 """`daybook validate`: everything that is wrong with the definitions, at once."""
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from daybook.cli.invocation import invocation, workspace_root
-from daybook.cli.terminal import error_as_data, remark, say_json, show_error
+from daybook.cli.terminal import error_as_data, notice_as_data, remark, say_json, show_error, show_notice
 
 if TYPE_CHECKING:
-    from daybook.errors import DaybookError
+    from daybook.errors import DaybookError, Notice
+    from daybook.model.definition import Definition
+    from daybook.model.project import Project
 
 
 def validate(
@@ -20,21 +23,40 @@ def validate(
     as_json: Annotated[bool, typer.Option("--json", help="Findings as JSON.")] = False,
 ) -> None:
     """Check definitions and what projects compute."""
-    checked, errors = _validated(context, path)
+    found = _validated(context, path)
+    errors = found.errors
     if as_json:
-        say_json({"ok": not errors, "definitions": checked, "errors": [error_as_data(error) for error in errors]})
+        say_json(
+            {
+                "ok": not errors,
+                "definitions": found.checked,
+                "errors": [error_as_data(error) for error in errors],
+                "notices": [notice_as_data(notice) for notice in found.notices],
+            }
+        )
     else:
+        for notice in found.notices:
+            show_notice(notice)
         for error in errors:
             show_error(error)
         if not invocation(context).is_quiet:
-            remark(_summary(checked, len(errors)))
+            remark(_summary(found.checked, len(errors)))
     if errors:
         raise typer.Exit(2)
 
 
-def _validated(context: typer.Context, path: Path | None) -> "tuple[int, list[DaybookError]]":
-    """How many definitions were looked at, and what is wrong with them."""
+@dataclass(frozen=True, slots=True)
+class _Validated:
+    """How many definitions were looked at, and what there is to say of them."""
+
+    checked: int
+    errors: "list[DaybookError]"
+    notices: "list[Notice]" = field(default_factory=list)
+
+
+def _validated(context: typer.Context, path: Path | None) -> _Validated:
     from daybook.cli.checks import problems
+    from daybook.cli.project_checks import check_projects
     from daybook.errors import DaybookError
     from daybook.model.loading.workspace import read_workspace
 
@@ -44,13 +66,18 @@ def _validated(context: typer.Context, path: Path | None) -> "tuple[int, list[Da
     if root is None:
         return _validated_alone(path or Path())
     workspace, errors = read_workspace(root)
-    errors += problems(workspace)
+    together = list(problems(workspace))
+    projects = workspace.definitions["project"].values()
+    wrong = frozenset(one.id for one in projects if any(_is_about(error, one) for error in together))
+    findings = check_projects(workspace, but=wrong)
+    errors += [*together, *findings.errors]
     definitions = [one for one in workspace.all() if path is None or _is_within(one.file, path)]
     concerned = [error for error in errors if path is None or error.span is None or _is_within(error.span.file, path)]
     if path is not None and path.is_file() and not definitions and not concerned:
         # The workspace skips the file, so it is checked by itself.
         return _validated_alone(path)
-    return len(definitions), concerned
+    notices = [one for one in findings.notices if path is None or one.span is None or _is_within(one.span.file, path)]
+    return _Validated(len(definitions), concerned, notices)
 
 
 def _root(context: typer.Context, path: Path | None) -> Path | None:
@@ -68,7 +95,7 @@ def _root(context: typer.Context, path: Path | None) -> Path | None:
         raise
 
 
-def _validated_alone(path: Path) -> "tuple[int, list[DaybookError]]":
+def _validated_alone(path: Path) -> _Validated:
     """One file by itself: its form, without what it refers to."""
     from daybook.errors import DaybookError
     from daybook.model.loading.build import read_definitions
@@ -76,15 +103,23 @@ def _validated_alone(path: Path) -> "tuple[int, list[DaybookError]]":
     from daybook.model.loading.workspace import WORKSPACE_FILE, load_settings
 
     if path.name == WORKSPACE_FILE:
-        return 0, load_settings(path.parent)[1]
+        return _Validated(0, load_settings(path.parent)[1])
     definitions, errors = read_definitions(read_text(path), path.as_posix())
     if not definitions and not errors:
         raise DaybookError("MODEL_065", file=path.as_posix())
-    return len(definitions), errors
+    return _Validated(len(definitions), errors)
 
 
 def _is_within(file: str | None, path: Path) -> bool:
     return file is not None and Path(file).resolve().is_relative_to(path.resolve())
+
+
+def _is_about(error: "DaybookError", definition: "Definition[Project]") -> bool:
+    """Whether a finding stands inside a definition."""
+    place = definition.source.span()
+    if error.span is None or place is None or error.span.file != definition.file:
+        return False
+    return place.line <= error.span.line <= place.line + place.text.count("\n", place.start, place.end)
 
 
 def _summary(checked: int, findings: int) -> str:

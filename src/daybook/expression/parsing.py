@@ -1,7 +1,7 @@
 """Text → syntax tree."""
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, cast
 
@@ -25,7 +25,7 @@ def parse(text: str, span: Span | None = None) -> Node:
     from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 
     try:
-        return cast(Node, _parser().parse(text))
+        return _tree(text)
     except UnbuildableError as error:
         raise error.in_text(source) from None
     except UnexpectedCharacters as error:
@@ -41,6 +41,12 @@ def span_of(text: str, span: Span | None) -> Span:
     if span.text[span.start : span.end] == text:
         return span
     return Span(text, 0, len(text), span.file, span.line, span.column)
+
+
+@lru_cache(maxsize=4096)
+def _tree(text: str) -> Node:
+    # Planning looks at every expression more than once, and a workspace writes many of them often.
+    return cast(Node, _parser().parse(text))
 
 
 @cache
