@@ -262,12 +262,7 @@ class ProjectGenerator:
         assignments: dict[str, Expression] = {}
         for _ in range(self.random.randint(1, 3)):
             name = self._target(list(assignments))
-            # A created column that is computed from itself may widen without end.
-            readable = [
-                column
-                for column in self.columns
-                if column not in NEW_COLUMNS or self._type(column) in (STRING, BOOLEAN, DATE)
-            ]
+            readable = list(self._readable(name))
             generator = self._generator(readable, extra)
             assignments[name] = generator.of(self._type(name), 2)
         if self.chance(0.15):
@@ -275,6 +270,11 @@ class ProjectGenerator:
         operation = Update(self.seq, list(assignments.items()), selector, joins)
         self._created(operation)
         return operation
+
+    def _readable(self, target: str) -> dict[str, ColumnType]:
+        """What a column may be computed from; created numbers only from those named before, or they widen endlessly."""
+        later = list(NEW_COLUMNS)[list(NEW_COLUMNS).index(target) :] if target in NEW_COLUMNS else []
+        return {name: type_ for name, type_ in self.columns.items() if not (name in later and is_numeric(type_))}
 
     def _created(self, operation: Operation) -> None:
         for name, expression in targets(operation):
@@ -304,10 +304,11 @@ class ProjectGenerator:
         aggregations: dict[str, Expression] = {}
         for _ in range(self.random.randint(1, 3)):
             name = self._target([*aggregations, *group_by])
-            if expression := self._aggregation(self._type(name), self.columns):
+            if expression := self._aggregation(self._type(name), self._readable(name)):
                 aggregations[name] = expression
         if not aggregations:
-            aggregations["entries" if "entries" not in group_by else "total"] = Aggregate("COUNT")
+            name = next(name for name in NEW_COLUMNS if name not in group_by and is_numeric(NEW_COLUMNS[name]))
+            aggregations[name] = Aggregate("COUNT")
         operation = Summarise(self.seq, group_by, list(aggregations.items()), self._selector(0.5))
         self._created(operation)
         return operation
@@ -320,7 +321,7 @@ class ProjectGenerator:
         self, type_: ColumnType, columns: Mapping[str, ColumnType], simple: bool = False
     ) -> Expression | None:
         numeric = [Column(c, t) for c, t in columns.items() if isinstance(t, DecimalType) or t == INTEGER]
-        same = [Column(c, t) for c, t in columns.items() if t == type_]
+        same = [Column(c, t) for c, t in columns.items() if t == type_ != BOOLEAN]
         counting: list[Expression] = [Aggregate("COUNT"), Aggregate("COUNT", self._any(columns))]
         choices: list[Expression] = list(counting) if type_ == INTEGER or isinstance(type_, DecimalType) else []
         choices += [Aggregate(self.random.choice(("MIN_AGG", "MAX_AGG")), column) for column in same]

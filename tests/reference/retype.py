@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from daybook.model.types import NULL, ColumnType
-from tests.reference.operations import Operation, Summarise, Update
+from tests.reference.operations import Append, Operation, Summarise, Update
 from tests.reference.tree import Column, Expression
 from tests.reference.widening import common_type
 
@@ -32,17 +32,29 @@ def targets(operation: Operation) -> Sequence[tuple[str, Expression]]:
             return ()
 
 
+def arrivals(operation: Append) -> Sequence[tuple[str, Expression]]:
+    """The columns an append brings, by expressions over its source."""
+    names = operation.group_by if operation.aggregations else list(operation.source.columns)
+    own = [(name, Column(name, operation.source.columns[name])) for name in names if name in operation.source.columns]
+    return [*own, *operation.aggregations]
+
+
 def created_types(operations: Sequence[Operation], declared: Mapping[str, ColumnType]) -> dict[str, ColumnType]:
     """Widened until nothing changes; a project whose types never settle is the caller's mistake."""
     created = {name for operation in operations for name, _ in targets(operation)} - {*declared, "_labels"}
-    types: dict[str, ColumnType] = {**declared, **dict.fromkeys(created, NULL)}
+    nothing: dict[str, ColumnType] = {**declared, **dict.fromkeys(created, NULL)}
+    types = nothing
     for _ in range(50):
-        widened = dict(types)
+        widened = dict(nothing)
         for operation in operations:
-            for name, expression in targets(operation):
+            match operation:
+                case Append():
+                    values = arrivals(operation)
+                case _:
+                    values = retyped(targets(operation), types)
+            for name, expression in values:
                 if name in created:
-                    known: Expression = retyped(expression, types)
-                    widened[name] = common_type((widened[name], None), (known.type, known.digits))
+                    widened[name] = common_type((widened[name], None), (expression.type, expression.digits))
         if widened == types:
             return types
         types = widened
