@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from daybook.cli import apply, functions, lifecycle, parse, periods, schema, show, validate
+from daybook.cli import apply, functions, lifecycle, parse, periods, run, schema, show, validate
 from daybook.cli.invocation import Invocation
 
 # A program error of ours: neither the run (1) nor the input (2) is to blame.
@@ -55,6 +55,10 @@ def root(
 app.command("apply")(apply.apply)
 app.command("plan")(apply.plan)
 app.command("validate")(validate.validate)
+app.command("run")(run.run)
+app.command("retry")(run.retry)
+app.command("replay")(run.replay)
+app.command("cancel")(run.cancel)
 app.command("show")(show.show)
 app.command("activate")(lifecycle.activate)
 app.command("deactivate")(lifecycle.deactivate)

@@ -1,0 +1,148 @@
+"""`daybook run`, `retry`, `replay` and `cancel`."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from daybook.cli.invocation import invocation
+from daybook.cli.terminal import remark, say, say_json
+
+if TYPE_CHECKING:
+    import datetime
+
+    from daybook.runs.result import RunFailedError
+
+FAILED = 1
+
+AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON.")]
+RunId = Annotated[str, typer.Argument(help="The id of a run, as `daybook runs` lists it.", metavar="RUN")]
+
+
+def run(
+    context: typer.Context,
+    project: Annotated[str, typer.Argument(help="A project's id, or the file that defines it.")],
+    period: Annotated[str, typer.Option("--period", "-p", help="A period, or a range: 2026-01..2026-12.")],
+    as_of: Annotated[str | None, typer.Option("--as-of", help="Date for bitemporal data: 2026-01-15.")] = None,
+    draft: Annotated[bool, typer.Option("--draft", help="Run the file as it is, without activating it.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Resolve, plan and check; write nothing.")] = False,
+    allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Let an output replace rows by none.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run a project for a period, or for a range of periods in order.
+
+    Example: daybook run process-orders --period 2026-01
+    """
+    from daybook.cli import run_data, run_report
+    from daybook.cli.run_progress import watching
+    from daybook.cli.spark_session import background_session
+    from daybook.cli.workspace_store import load
+    from daybook.runs.opening import surroundings
+    from daybook.runs.result import RunFailedError
+    from daybook.runs.running import dry_run as prepare_only
+    from daybook.runs.running import run as execute
+    from daybook.runs.starting import RunWish
+
+    called = invocation(context)
+    workspace = load(context)
+    wanted = RunWish(project, period, _date(as_of), draft, allow_empty)
+    with background_session(workspace.settings.engine, show_log=called.is_verbose) as session:
+        if dry_run:
+            with surroundings(workspace, session) as around:
+                planned = tuple(prepare_only(workspace, around, wanted))
+            say_json([run_data.of_dry_run(each) for each in planned]) if as_json else run_report.show_dry_runs(planned)
+            return
+        session.begin()
+        try:
+            with watching(is_quiet=called.is_quiet or as_json) as listener:
+                with surroundings(workspace, session, listener) as around:
+                    results = list(execute(workspace, around, wanted))
+        except RunFailedError as failed:
+            _show_failure(failed, as_json=as_json)
+            raise typer.Exit(FAILED) from None
+    if as_json:
+        say_json([run_data.of_result(result) for result in results])
+        return
+    for result in results:
+        run_report.show(result, is_quiet=called.is_quiet)
+
+
+def retry(context: typer.Context, run_id: RunId, as_json: AsJson = False) -> None:
+    """Take a failed or cancelled run up again; what it committed is not written again."""
+    from daybook.cli import run_data, run_report
+    from daybook.cli.run_progress import watching
+    from daybook.cli.spark_session import background_session
+    from daybook.cli.workspace_store import load
+    from daybook.runs.opening import surroundings
+    from daybook.runs.result import RunFailedError
+    from daybook.runs.running import retry as execute
+
+    called = invocation(context)
+    workspace = load(context)
+    with background_session(workspace.settings.engine, show_log=called.is_verbose) as session:
+        try:
+            with watching(is_quiet=called.is_quiet or as_json) as listener:
+                with surroundings(workspace, session, listener) as around:
+                    result = execute(around, run_id)
+        except RunFailedError as failed:
+            _show_failure(failed, as_json=as_json)
+            raise typer.Exit(FAILED) from None
+    say_json(run_data.of_result(result)) if as_json else run_report.show(result, is_quiet=called.is_quiet)
+
+
+def replay(
+    context: typer.Context,
+    run_id: RunId,
+    verify: Annotated[bool, typer.Option("--verify", help="Only compare; exit with 1 if anything differs.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compute a run again from its snapshot in a scratch place and compare it with what the run wrote."""
+    from daybook.cli import run_data, run_report
+    from daybook.cli.spark_session import background_session
+    from daybook.cli.workspace_store import load
+    from daybook.runs.opening import surroundings
+    from daybook.runs.replaying import replay as execute
+
+    workspace = load(context)
+    with background_session(workspace.settings.engine, show_log=invocation(context).is_verbose) as session:
+        with surroundings(workspace, session) as around:
+            result = execute(around, run_id, keep=not verify)
+    say_json(run_data.of_replay(result)) if as_json else run_report.show_replay(result)
+    if not result.is_same and verify:
+        raise typer.Exit(FAILED)
+
+
+def cancel(context: typer.Context, run_id: RunId) -> None:
+    """Ask a run to stop; it ends within seconds and leaves nothing half-written."""
+    from daybook.cli.workspace_store import opened, settings
+
+    root, found = settings(context)
+    with opened(found.store, root) as store, store.write() as transaction:
+        run = transaction.runs.request_cancel(run_id, now=transaction.now())
+    say(f"run {run_id} is {run.status}" if not run.is_active else f"run {run_id} was asked to stop")
+
+
+def _show_failure(failed: "RunFailedError", *, as_json: bool) -> None:
+    from daybook.cli.terminal import error_as_data, show_error
+    from daybook.errors import flatten
+
+    if as_json:
+        errors = [error_as_data(single) for single in flatten(failed.error)]
+        say_json({"run_id": failed.run_id, "status": failed.status, "errors": errors})
+        return
+    show_error(failed.error)
+    for output in failed.outputs:
+        remark(f"  operation {output.operation_seq} had been committed to {output.destination}")
+    remark(f"run {failed.run_id} {failed.status}; `daybook retry {failed.run_id}` takes it up again")
+
+
+def _date(text: str | None) -> "datetime.date | None":
+    import datetime
+
+    from daybook.errors import DaybookError
+
+    if text is None:
+        return None
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        raise DaybookError("RUN_013", text=text) from None

@@ -1,0 +1,67 @@
+"""Runs as data, for `--json`."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from daybook.cli.terminal import notice_as_data
+
+if TYPE_CHECKING:
+    from daybook.runs.replaying import ReplayResult
+    from daybook.runs.result import RunResult
+    from daybook.runs.running import DryRun
+
+
+def of_result(result: "RunResult") -> dict[str, Any]:
+    return {
+        "run_id": result.run_id,
+        "project_id": result.project_id,
+        "project_version": result.project_version,
+        "period": result.period,
+        "as_of": result.as_of.isoformat(),
+        "status": result.status,
+        "is_draft": result.is_draft,
+        "sandbox": result.sandbox,
+        "duration_ms": result.duration_ms,
+        "operations": [asdict(operation) for operation in result.operations],
+        "outputs": [asdict(output) for output in result.outputs],
+        "notices": [notice_as_data(notice) for notice in result.notices],
+    }
+
+
+def of_dry_run(planned: "DryRun") -> dict[str, Any]:
+    snapshot = planned.prepared.snapshot
+    return {
+        "project_id": snapshot.project.id,
+        "project_version": snapshot.project_version,
+        "period": snapshot.period.identifier,
+        "as_of": snapshot.as_of.isoformat(),
+        "is_draft": snapshot.settings.is_draft,
+        "sandbox": snapshot.settings.sandbox,
+        "sources": [
+            {
+                "load": source.key,
+                "dataset_id": source.dataset_id,
+                "dataset_version": source.dataset_version,
+                "resolver_id": source.resolution.resolver_id,
+                "rule": source.resolution.rule,
+                "locations": [location.uri or location.table for location in source.resolution.locations],
+            }
+            for source in snapshot.sources
+        ],
+        "outputs": [
+            {
+                "operation_seq": output.step.seq,
+                "destination": output.label,
+                "place": output.target.place,
+                "format": output.target.format,
+                "mode": output.target.mode,
+                "columns": list(output.step.columns),
+            }
+            for output in planned.prepared.outputs
+        ],
+        "notices": [notice_as_data(notice) for notice in planned.notices],
+    }
+
+
+def of_replay(result: "ReplayResult") -> dict[str, Any]:
+    return {**asdict(result), "is_same": result.is_same}

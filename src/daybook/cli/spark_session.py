@@ -1,0 +1,66 @@
+"""The Spark session of a command: started in the background, waited for when it is needed."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from daybook.engine.launch import Workload
+    from daybook.model.workspace_file import EngineSettings
+
+
+class BackgroundSession:
+    """Calling it gives the session; `begin` lets it start while other things are prepared."""
+
+    def __init__(self, settings: "EngineSettings", *, show_log: bool = False) -> None:
+        self._settings = settings
+        self._show_log = show_log
+        self._session: SparkSession | None = None
+        self._failure: BaseException | None = None
+        self._thread: threading.Thread | None = None
+
+    def begin(self, workload: "Workload" = "short") -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._start, args=(workload,), name="daybook-spark", daemon=True)
+            self._thread.start()
+
+    def __call__(self) -> "SparkSession":
+        self.begin()
+        if self._thread is not None:
+            self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+        if self._session is None:
+            raise RuntimeError("Spark was not started")
+        return self._session
+
+    def stop(self) -> None:
+        """The program is about to end, so the session need not be taken down step by step."""
+        from daybook.engine.session import stop_session
+
+        if self._thread is not None:
+            self._thread.join()
+        if self._session is not None:
+            stop_session(self._session, quick=True)
+
+    def _start(self, workload: "Workload") -> None:
+        from daybook.engine.session import start_session
+
+        try:
+            self._session = start_session(
+                self._settings, app_name="daybook", workload=workload, show_log=self._show_log
+            )
+        except BaseException as failure:
+            self._failure = failure
+
+
+@contextmanager
+def background_session(settings: "EngineSettings", *, show_log: bool = False) -> Iterator[BackgroundSession]:
+    session = BackgroundSession(settings, show_log=show_log)
+    try:
+        yield session
+    finally:
+        session.stop()
