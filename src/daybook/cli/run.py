@@ -53,9 +53,11 @@ def run(
             return
         session.begin()
         try:
-            with watching(is_quiet=called.is_quiet or as_json) as listener:
-                with surroundings(workspace, session, listener) as around:
-                    results = list(execute(workspace, around, wanted))
+            with (
+                watching(is_quiet=called.is_quiet or as_json) as listener,
+                surroundings(workspace, session, listener) as around,
+            ):
+                results = list(execute(workspace, around, wanted))
         except RunFailedError as failed:
             _show_failure(failed, as_json=as_json)
             raise typer.Exit(FAILED) from None
@@ -80,9 +82,11 @@ def retry(context: typer.Context, run_id: RunId, as_json: AsJson = False) -> Non
     workspace = load(context)
     with background_session(workspace.settings.engine, show_log=called.is_verbose) as session:
         try:
-            with watching(is_quiet=called.is_quiet or as_json) as listener:
-                with surroundings(workspace, session, listener) as around:
-                    result = execute(around, run_id)
+            with (
+                watching(is_quiet=called.is_quiet or as_json) as listener,
+                surroundings(workspace, session, listener) as around,
+            ):
+                result = execute(around, run_id)
         except RunFailedError as failed:
             _show_failure(failed, as_json=as_json)
             raise typer.Exit(FAILED) from None
@@ -103,9 +107,12 @@ def replay(
     from daybook.runs.replaying import replay as execute
 
     workspace = load(context)
-    with background_session(workspace.settings.engine, show_log=invocation(context).is_verbose) as session:
-        with surroundings(workspace, session) as around:
-            result = execute(around, run_id, keep=not verify)
+    is_verbose = invocation(context).is_verbose
+    with (
+        background_session(workspace.settings.engine, show_log=is_verbose) as session,
+        surroundings(workspace, session) as around,
+    ):
+        result = execute(around, run_id, keep=not verify)
     say_json(run_data.of_replay(result)) if as_json else run_report.show_replay(result)
     if not result.is_same and verify:
         raise typer.Exit(FAILED)

@@ -21,7 +21,7 @@ def canonical(model: BaseModel) -> dict[str, Any]:
 
 def from_canonical(kind: Kind, data: dict[str, Any]) -> Any:
     """The model that `canonical` was made of."""
-    return ADAPTERS[kind].validate_python(_frozen(data))
+    return ADAPTERS[kind].validate_python(frozen(data))
 
 
 def to_yaml(kind: Kind, model: BaseModel) -> str:
@@ -43,12 +43,13 @@ def _jsonable(value: Any) -> Any:
             return str(value)
 
 
-def _frozen(value: Any) -> Any:
+def frozen(value: Any) -> Any:
+    """Lists as the tuples that declarations are strict about."""
     match value:
         case dict():
-            return {key: _frozen(item) for key, item in value.items()}
+            return {key: frozen(item) for key, item in value.items()}
         case list() | tuple():
-            return tuple(_frozen(item) for item in value)
+            return tuple(frozen(item) for item in value)
         case _:
             return value
 

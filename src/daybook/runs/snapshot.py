@@ -1,6 +1,7 @@
 """Everything a run is made of, fixed when it is created, so that it can be explained and replayed at any time."""
 
 import datetime
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -11,6 +12,7 @@ from daybook.errors import DaybookError
 from daybook.model.calendar import Calendar
 from daybook.model.catalog import Catalog, DatasetVersion, ResolverVersion
 from daybook.model.datasource import DataSource
+from daybook.model.dump import frozen
 from daybook.model.period import Period
 from daybook.model.project import Project
 from daybook.resolve.location import Resolution
@@ -77,7 +79,7 @@ _ADAPTER = TypeAdapter(RunSnapshot)
 
 
 def snapshot_from_json(text: str) -> RunSnapshot:
-    snapshot = _ADAPTER.validate_json(text)
+    snapshot = _ADAPTER.validate_python(frozen(json.loads(text)))
     if snapshot.format != FORMAT:
         raise DaybookError("RUN_010", run_id=snapshot.run_id, found=snapshot.format, needed=FORMAT)
     return snapshot
