@@ -3,18 +3,24 @@
 import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import cast
 
 from daybook.errors import DaybookError, Notice, raise_all
 from daybook.model.definition import Definition
-from daybook.model.project import Project
-from daybook.store.changes import Change, find_changes, ownership_errors, ownership_notices
+from daybook.store.changes import Change, Heads, find_changes, ownership_errors, ownership_notices
 from daybook.store.effects import Effects, ProjectEffect
 from daybook.store.prospect import ProspectiveCatalog
-from daybook.store.references import validated_inputs
+from daybook.store.records import ProjectState
 from daybook.store.store import Store, Transaction
 from daybook.store.texts import DefinitionModel
 from daybook.store.validation import Validate
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What of the store a difference was computed from."""
+
+    heads: Heads
+    states: tuple[ProjectState, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +30,7 @@ class ApplyPlan:
     changes: tuple[Change, ...]
     effects: tuple[ProjectEffect, ...]
     notices: tuple[Notice, ...]
-    catalog: ProspectiveCatalog
+    basis: Basis
 
     @property
     def is_empty(self) -> bool:
@@ -55,14 +61,18 @@ def apply(
     prune: bool = False,
 ) -> ApplyPlan:
     """Everything in one transaction: all of it is stored, or nothing."""
+    wanted = tuple(definitions)
+    # Checking projects takes a while, so the store is not kept from others meanwhile.
+    difference = plan(store, wanted, workspace=workspace, validate=validate, prune=prune)
     with store.write() as transaction:
         transaction.definitions.lock()
-        difference = _difference(transaction, definitions, workspace, validate, prune)
+        if _basis(transaction) != difference.basis:
+            difference = _difference(transaction, wanted, workspace, validate, prune)
         for change in difference.changes:
-            _write(transaction, change, workspace, now)
+            _write(transaction, change, difference.basis.heads, workspace, now)
         by_id = {change.id: change for change in difference.changes if change.kind == "project"}
         for effect in difference.effects:
-            _write_effect(transaction, effect, by_id.get(effect.project_id), difference.catalog, now)
+            _write_effect(transaction, effect, by_id.get(effect.project_id), now)
         return difference
 
 
@@ -77,6 +87,10 @@ def write_state(transaction: Transaction, effect: ProjectEffect, now: datetime.d
     )
 
 
+def _basis(transaction: Transaction) -> Basis:
+    return Basis(transaction.definitions.heads(), transaction.projects.all())
+
+
 def _difference(
     transaction: Transaction,
     definitions: Iterable[Definition[DefinitionModel]],
@@ -84,18 +98,18 @@ def _difference(
     validate: Validate,
     prune: bool,
 ) -> ApplyPlan:
-    heads = transaction.definitions.heads()
-    changes = find_changes(definitions, heads, workspace=workspace, prune=prune)
+    basis = _basis(transaction)
+    changes = find_changes(definitions, basis.heads, workspace=workspace, prune=prune)
     catalog = ProspectiveCatalog(transaction.catalog(), changes)
-    errors = ownership_errors(changes, heads)
+    errors = ownership_errors(changes, basis.heads)
     if len(defaults := catalog.default_resolver_ids()) > 1:
         errors.append(DaybookError("STORE_011", ids=", ".join(defaults)))
     raise_all(errors)
     effects = Effects(transaction.definitions, transaction.projects, catalog, validate).of(changes)
-    return ApplyPlan(changes, effects, tuple(ownership_notices(changes, heads, workspace)), catalog)
+    return ApplyPlan(changes, effects, tuple(ownership_notices(changes, basis.heads, workspace)), basis)
 
 
-def _write(transaction: Transaction, change: Change, workspace: str, now: datetime.datetime) -> None:
+def _write(transaction: Transaction, change: Change, heads: Heads, workspace: str, now: datetime.datetime) -> None:
     definitions = transaction.definitions
     if change.definition is None:
         definitions.set_status(change.kind, change.id, "disabled", now)
@@ -109,22 +123,18 @@ def _write(transaction: Transaction, change: Change, workspace: str, now: dateti
         case "retitled" | "enabled" | "disabled":
             definitions.retitle(change.kind, model, workspace=workspace, now=now)
         case "unchanged":
-            definitions.adopt(change.kind, change.id, workspace)
+            if heads[change.kind, change.id].workspace != workspace:
+                definitions.adopt(change.kind, change.id, workspace)
 
 
 def _write_effect(
-    transaction: Transaction,
-    effect: ProjectEffect,
-    change: Change | None,
-    catalog: ProspectiveCatalog,
-    now: datetime.datetime,
+    transaction: Transaction, effect: ProjectEffect, change: Change | None, now: datetime.datetime
 ) -> None:
     state = transaction.projects.find(effect.project_id)
     warnings = tuple(str(error) for error in effect.findings)
     known = (state.status, state.conflict, state.warnings) if state else None
     if known != (effect.after, effect.conflict, warnings):
         write_state(transaction, effect, now)
-    if change is not None and change.definition is not None and change.is_structural:
-        project = cast(Project, change.definition.model)
+    if change is not None and change.is_structural:
         transaction.projects.set_usage(effect.project_id, change.version, effect.validation.usage)
-        transaction.projects.set_inputs(effect.project_id, change.version, validated_inputs(project, catalog))
+        transaction.projects.set_inputs(effect.project_id, change.version, effect.inputs)

@@ -16,6 +16,7 @@ from daybook.store.changes import Change
 from daybook.store.definitions import Definitions
 from daybook.store.projects import Projects
 from daybook.store.records import ProjectInput, ProjectState, ProjectStatus
+from daybook.store.references import validated_inputs
 from daybook.store.texts import to_text
 from daybook.store.validation import Validate, Validation, as_data
 
@@ -31,6 +32,8 @@ class ProjectEffect:
     breaks: tuple[Break, ...] = ()
     notices: tuple[Notice, ...] = ()
     validation: Validation = field(default_factory=Validation)
+    # The dataset versions that the text as it is now was checked against.
+    inputs: tuple[ProjectInput, ...] = ()
 
     @property
     def is_broken_now(self) -> bool:
@@ -82,14 +85,24 @@ class Effects:
             return ProjectEffect(change.id, state.status if state else None, "inactive", active_version)
         definition = cast("Definition[Project]", change.definition)
         if state is None:
-            return ProjectEffect(change.id, None, "draft", None, validation=self._check(definition))
+            return self._drafted(definition, None, "draft", None)
         active = active_project(self._definitions, self._projects, state)
         digest = to_text("project", definition.model).structure_digest
         if state.status != "inactive" and active is not None and active.structure_digest == digest:
             return self._of_active(state, active, definition)
         after: ProjectStatus = "inactive" if state.status == "inactive" else "draft"
-        validation = self._check(definition)
-        return ProjectEffect(change.id, state.status, after, state.active_version, validation=validation)
+        return self._drafted(definition, state.status, after, state.active_version)
+
+    def _drafted(
+        self,
+        definition: Definition[Project],
+        before: ProjectStatus | None,
+        after: ProjectStatus,
+        active_version: int | None,
+    ) -> ProjectEffect:
+        validation = self._validate(definition, self._catalog)
+        inputs = validated_inputs(definition.model, self._catalog)
+        return ProjectEffect(definition.id, before, after, active_version, (), (), validation, inputs)
 
     def _of_active(
         self, state: ProjectState, active: ActiveProject, written: Definition[Project] | None
@@ -103,7 +116,10 @@ class Effects:
         breaks = tuple(self._breaks(active))
         after: ProjectStatus = "conflict" if breaks or validation.errors else "active"
         notices = tuple(self._offers(active))
-        return ProjectEffect(state.project_id, state.status, after, state.active_version, breaks, notices, validation)
+        inputs = active.inputs
+        return ProjectEffect(
+            state.project_id, state.status, after, state.active_version, breaks, notices, validation, inputs
+        )
 
     def _touched(self, mine: set[str], changes: tuple[Change, ...]) -> Iterator[ProjectEffect]:
         """Active projects that other files define, when something they read changes."""
@@ -121,9 +137,6 @@ class Effects:
                 active = active_project(self._definitions, self._projects, state)
                 if active is not None:
                     yield state, active
-
-    def _check(self, definition: Definition[Project]) -> Validation:
-        return self._validate(definition, self._catalog)
 
     def _breaks(self, active: ActiveProject) -> Iterator[Break]:
         for item in _following(active.inputs):

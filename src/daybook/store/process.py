@@ -28,7 +28,7 @@ def current_process() -> ProcessIdentity:
 
 def is_surely_dead(process: ProcessIdentity) -> bool:
     """True only when this machine would see the process and does not; from elsewhere nothing can be said."""
-    if process.host_id != _host_id():
+    if process.host_id != _host_id() or _is_hidden(process.pid):
         return False
     return start_time(process.pid) != process.started
 
@@ -54,6 +54,20 @@ def _proc_start_time(pid: int) -> str | None:
     fields = stat.rpartition(")")[2].split()
     state, started = fields[0], fields[19]
     return None if state in "ZX" else started
+
+
+def _is_hidden(pid: int) -> bool:
+    """Some systems show users only their own processes; such a process lives without being seen."""
+    if Path(f"/proc/{pid}").exists() or not Path("/proc/self").exists():
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    # It can be signalled: it has just begun, or is another of ours that /proc will show.
+    return not Path(f"/proc/{pid}").exists()
 
 
 def _host_id() -> str:
