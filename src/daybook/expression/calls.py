@@ -8,8 +8,8 @@ from daybook.expression.functions.table import FUNCTIONS
 from daybook.expression.kinds import common_type, describe
 from daybook.expression.nearest import nearest
 from daybook.expression.nodes import Call, Node, Place, Star
-from daybook.expression.operators import common_of, retyped_literal, widen
-from daybook.expression.typed import AllRows, Applied, Broken, LiteralValue, Typed
+from daybook.expression.operators import common_of, comparable, retyped_literal, widen
+from daybook.expression.typed import AllRows, Applied, Broken, Choice, Compared, LiteralValue, Typed
 from daybook.model.types import BOOLEAN, DATE, INTEGER, STRING, TIMESTAMP, BooleanType, ColumnType, NullType
 
 Check = Callable[[Node, Checking], Typed]
@@ -129,8 +129,11 @@ def _apply_to_common(function: Function, place: Place, arguments: tuple[Typed, .
     common = common_of(values)
     if common is None:
         return report_mixed(function.name, place, values, checking)
-    widened = widen(values, common)
-    return Applied(function, (*conditions, *widened), widened[0].type if function.keeps_first else common)
+    if function.name == "NULLIF":
+        (value, other), is_split = comparable(values, common)
+        equal = Compared("=", value, other, is_split=is_split)
+        return Choice(((equal, LiteralValue(None, value.type)),), value, value.type)
+    return Applied(function, (*conditions, *widen(values, common)), common)
 
 
 def report_mixed(name: str, place: Place, values: tuple[Typed, ...], checking: Checking) -> Broken:

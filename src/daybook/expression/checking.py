@@ -31,7 +31,7 @@ from daybook.expression.nodes import (
     Star,
     TextLiteral,
 )
-from daybook.expression.operators import arithmetic, common_of, retyped_literal, widen
+from daybook.expression.operators import arithmetic, common_of, comparable, retyped_literal, widen
 from daybook.expression.typed import (
     Choice,
     Compared,
@@ -158,14 +158,22 @@ def _check_comparison(node: Comparison, checking: Checking) -> Typed:
             expected="numbers, texts, dates and timestamps",
             found="booleans",
         )
-    return _compared(node, (left, right), checking, lambda operands: Compared(node.operator, operands[0], operands[1]))
+    return _compared(
+        node,
+        (left, right),
+        checking,
+        lambda operands, is_split: Compared(node.operator, operands[0], operands[1], is_split=is_split),
+    )
 
 
 def _check_membership(node: Membership, checking: Checking) -> Typed:
     operand = check(node.operand, checking)
     choices = tuple(_check_against(operand, choice, checking) for choice in node.choices)
     return _compared(
-        node, (operand, *choices), checking, lambda operands: OneOf(operands[0], operands[1:], node.is_negated)
+        node,
+        (operand, *choices),
+        checking,
+        lambda operands, is_split: OneOf(operands[0], operands[1:], node.is_negated, is_split=is_split),
     )
 
 
@@ -177,7 +185,7 @@ def _check_between(node: Between, checking: Checking) -> Typed:
         node,
         (operand, low, high),
         checking,
-        lambda operands: InRange(operands[0], operands[1], operands[2], node.is_negated),
+        lambda operands, is_split: InRange(operands[0], operands[1], operands[2], node.is_negated, is_split=is_split),
     )
 
 
@@ -191,12 +199,12 @@ def _compared(
     node: Comparison | Membership | Between,
     operands: tuple[Typed, ...],
     checking: Checking,
-    build: Callable[[tuple[Typed, ...]], Typed],
+    build: Callable[[tuple[Typed, ...], bool], Typed],
 ) -> Typed:
     first = operands[0]
     common = common_of(operands)
     if common is not None:
-        return build(widen(operands, common))
+        return build(*comparable(operands, common))
     other = next(each for each in operands[1:] if common_of((first, each)) is None)
     hint = comparison_hint(first.type, other.type)
     return checking.report("EXPR_022", node.place, hint=hint, left=describe(first.type), right=describe(other.type))

@@ -34,13 +34,24 @@ def arithmetic(operator: ArithmeticOperator, left: Typed, right: Typed) -> Typed
 
 
 def widen(operands: tuple[Typed, ...], common: ColumnType) -> tuple[Typed, ...]:
-    """Operands of one comparison or choice, converted where Spark would not do it the same way by itself."""
+    """Values of one choice, converted where Spark would not do it the same way by itself."""
     operands = tuple(retyped_literal(operand, common) for operand in operands)
-    types = [decimal_of(operand) for operand in operands if isinstance(operand.type, DecimalType | IntegerType)]
-    if not isinstance(common, DecimalType) or decimals.is_exact(types):
+    if not isinstance(common, DecimalType) or _are_exact(operands):
         return operands
     # Past 38 digits Spark would drop digits after the point; we keep them and let a value that is too large fail.
     return tuple(operand if operand.type == common else Conversion(operand, common) for operand in operands)
+
+
+def comparable(operands: tuple[Typed, ...], common: ColumnType) -> tuple[tuple[Typed, ...], bool]:
+    """Operands of one comparison, and whether no decimal type holds them all, so that Spark would drop digits."""
+    operands = tuple(retyped_literal(operand, common) for operand in operands)
+    return operands, isinstance(common, DecimalType) and not _are_exact(operands)
+
+
+def _are_exact(operands: tuple[Typed, ...]) -> bool:
+    return decimals.is_exact(
+        [decimal_of(each) for each in operands if isinstance(each.type, DecimalType | IntegerType)]
+    )
 
 
 def common_of(operands: tuple[Typed, ...]) -> ColumnType | None:

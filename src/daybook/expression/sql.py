@@ -54,13 +54,14 @@ def to_sql(node: Typed, constants: Constants) -> str:
         case Junction(operator, operands):
             return f" {operator} ".join(_operand(operand, constants) for operand in operands)
         case Compared(operator, left, right):
-            return f"{_operand(left, constants)} {operator} {_operand(right, constants)}"
+            return f"{_compared(node, left, constants)} {operator} {_compared(node, right, constants)}"
         case OneOf(operand, choices, is_negated):
-            listed = ", ".join(to_sql(choice, constants) for choice in choices)
-            return f"{_operand(operand, constants)} {_negated('IN', is_negated)} ({listed})"
+            listed = ", ".join(_compared(node, choice, constants) for choice in choices)
+            return f"{_compared(node, operand, constants)} {_negated('IN', is_negated)} ({listed})"
         case InRange(operand, low, high, is_negated):
             word = _negated("BETWEEN", is_negated)
-            return f"{_operand(operand, constants)} {word} {_operand(low, constants)} AND {_operand(high, constants)}"
+            bounds = f"{_compared(node, low, constants)} AND {_compared(node, high, constants)}"
+            return f"{_compared(node, operand, constants)} {word} {bounds}"
         case Matches(operand, pattern, is_negated):
             return f"{_operand(operand, constants)} {_negated('LIKE', is_negated)} {_pattern(pattern, constants)}"
         case IsNull(operand, is_negated):
@@ -83,6 +84,16 @@ def to_sql(node: Typed, constants: Constants) -> str:
 def _operand(node: Typed, constants: Constants) -> str:
     text = to_sql(node, constants)
     return text if isinstance(node, _ATOMS) else f"({text})"
+
+
+def _compared(node: Compared | OneOf | InRange, operand: Typed, constants: Constants) -> str:
+    """Past 38 digits Spark rounds before it compares; pairs of the whole part and the rest compare exactly."""
+    text = _operand(operand, constants)
+    if not node.is_split:
+        return text
+    whole = f"CAST({text} - {text} % 1BD AS DECIMAL(38,0))"
+    rest = f"CAST({text} % 1BD AS DECIMAL(38,38))"
+    return f"IF({text} IS NULL, NULL, NAMED_STRUCT('whole', {whole}, 'rest', {rest}))"
 
 
 def _arithmetic(node: Arithmetic, constants: Constants) -> str:

@@ -84,10 +84,13 @@ class Junction:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
+    """`is_split`: the operands have no decimal type in common, so their whole parts and the rest compare apart."""
+
     operator: ComparisonOperator
     left: "Typed"
     right: "Typed"
     type: BooleanType = BOOLEAN
+    is_split: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,7 @@ class OneOf:
     choices: "tuple[Typed, ...]"
     is_negated: bool
     type: BooleanType = BOOLEAN
+    is_split: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,7 @@ class InRange:
     high: "Typed"
     is_negated: bool
     type: BooleanType = BOOLEAN
+    is_split: bool = False
 
 
 @dataclass(frozen=True, slots=True)

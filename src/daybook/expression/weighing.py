@@ -41,14 +41,16 @@ def weight(node: Typed) -> int:
             return 1
         case Conversion(operand, _) | Negative(operand, _) | Inverse(operand) | IsNull(operand, _):
             return 1 + weight(operand)
-        case Arithmetic(_, left, right, _) | Compared(_, left, right) | Matches(left, right, _):
+        case Arithmetic(_, left, right, _) | Matches(left, right, _):
             return 1 + weight(left) + weight(right)
+        case Compared(_, left, right):
+            return 1 + _repeats(node) * (weight(left) + weight(right))
         case Junction(_, operands):
             return 1 + sum(map(weight, operands))
         case OneOf(operand, choices, _):
-            return 1 + weight(operand) + sum(map(weight, choices))
+            return 1 + _repeats(node) * (weight(operand) + sum(map(weight, choices)))
         case InRange(operand, low, high, _):
-            return 1 + 2 * weight(operand) + weight(low) + weight(high)
+            return 1 + _repeats(node) * (2 * weight(operand) + weight(low) + weight(high))
         case Choice(branches, otherwise, _):
             last = weight(otherwise) if otherwise is not None else 0
             return 1 + last + sum(weight(when) + weight(then) for when, then in branches)
@@ -56,3 +58,7 @@ def weight(node: Typed) -> int:
             return 1 + function.repeats * sum(map(weight, arguments))
         case _:
             assert_never(node)
+
+
+def _repeats(node: Compared | OneOf | InRange) -> int:
+    return 4 if node.is_split else 1

@@ -17,7 +17,14 @@ ARITHMETIC = [f"{left} {operator} {right}" for operator in "+-*/%" for left, rig
 LITERALS = [f"{left} {operator} {right}" for operator in "+-*/%" for left in _LITERALS for right in _LITERALS]
 CHOICES = [
     form.format(left, right)
-    for form in ("IF(b, {}, {})", "COALESCE({}, {})", "MIN({}, {})", "MAX({}, {})", "NULLIF({}, {})", "CASE WHEN b THEN {} ELSE {} END")
+    for form in (
+        "IF(b, {}, {})",
+        "COALESCE({}, {})",
+        "MIN({}, {})",
+        "MAX({}, {})",
+        "NULLIF({}, {})",
+        "CASE WHEN b THEN {} ELSE {} END",
+    )
     for left, right in _PAIRS
 ]
 PREDICATES = [
@@ -45,20 +52,28 @@ FUNCTIONS = [
     *(f"{name}({number})" for name in ("ABS", "ROUND", "FLOOR", "CEIL", "SIGN") for number in [*_NUMBERS, *_LITERALS]),
     *(f"ROUND({number}, {places})" for number in _NUMBERS for places in (-37, -3, 0, 1, 2, 12, 38)),
     *(f"{name}({number}, 2)" for name in ("MOD", "POWER") for number in _NUMBERS),
-    "CONCAT(s, t)", "UPPER(s)", "LOWER(s)", "TRIM(s)", "LEFT(s, 2)", "LEFT(s, n)", "RIGHT(s, 2)", "RIGHT(s, n)", "RIGHT(s, 0)",
+    "CONCAT(s, t)", "UPPER(s)", "LOWER(s)", "TRIM(s)", "LEFT(s, 2)", "LEFT(s, n)", "RIGHT(s, 2)", "RIGHT(s, n)",
+    "RIGHT(s, 0)",
     "SUBSTRING(s, 2)", "SUBSTRING(s, n, 2)", "LEN(s)", "CONTAINS(s, t)", "STARTS_WITH(s, t)", "ENDS_WITH(s, t)",
     "REPLACE(s, t, 'x')", "LPAD(s, 9)", "RPAD(s, 9, t)", "s LIKE t", "s LIKE '%a'", "s NOT LIKE NULL",
-    "DATE('2026-01-31')", "DATE(ts)", "DATE(d)", "DATE(n, m, 3)", "TIMESTAMP('2026-01-31T00:00:00Z')", "TIMESTAMP(d)", "TODAY()", "NOW()",
-    "YEAR(d)", "QUARTER(ts)", "MONTH(d)", "DAY(d)", "DATEDIFF(d, e)", "DATEADD(d, 3)", "DATEADD(d, n)", "ADD_MONTHS(d, n)",
-    "EOMONTH(d)", "EOMONTH(d, n)", "EOMONTH(NULL)", "TO_STRING(n)", "TO_STRING(d18_2)", "TO_STRING(x)", "TO_STRING(b)", "TO_STRING(s)",
-    "TO_STRING(ts, 'yyyy-MM-dd HH:mm:ss')", "TO_NUMBER(s)", "TO_NUMBER(s, 0)", "TO_NUMBER(s, 37)", "TO_DATE(s)", "TO_DATE(s, 'dd.MM.yyyy')",
-    "NULLIF(s, t)", "ISNULL(s)", "AND(b, NULL)", "OR(b, b, b)", "NOT b", "b = TRUE", "s IS NOT NULL", "COALESCE(d, TODAY())",
-    "period.identifier", "period.start_date", "period.end_date", "period.level", "MIN(s, t)", "MAX(d, e)", "MAX(ts, NOW())",
+    "DATE('2026-01-31')", "DATE(ts)", "DATE(d)", "DATE(n, m, 3)", "TIMESTAMP('2026-01-31T00:00:00Z')",
+    "TIMESTAMP(d)", "TODAY()", "NOW()",
+    "YEAR(d)", "QUARTER(ts)", "MONTH(d)", "DAY(d)", "DATEDIFF(d, e)", "DATEADD(d, 3)", "DATEADD(d, n)",
+    "ADD_MONTHS(d, n)",
+    "EOMONTH(d)", "EOMONTH(d, n)", "EOMONTH(NULL)", "TO_STRING(n)", "TO_STRING(d18_2)", "TO_STRING(x)",
+    "TO_STRING(b)", "TO_STRING(s)",
+    "TO_STRING(ts, 'yyyy-MM-dd HH:mm:ss')", "TO_NUMBER(s)", "TO_NUMBER(s, 0)", "TO_NUMBER(s, 37)", "TO_DATE(s)",
+    "TO_DATE(s, 'dd.MM.yyyy')",
+    "NULLIF(s, t)", "ISNULL(s)", "AND(b, NULL)", "OR(b, b, b)", "NOT b", "b = TRUE", "s IS NOT NULL",
+    "COALESCE(d, TODAY())",
+    "period.identifier", "period.start_date", "period.end_date", "period.level", "MIN(s, t)", "MAX(d, e)",
+    "MAX(ts, NOW())",
 ]  # fmt: skip
 AGGREGATES = [
     *(f"{name}({number})" for name in ("SUM", "AVG", "COUNT", "MIN_AGG", "MAX_AGG") for number in _NUMBERS),
     *(f"{name}({number})" for name in ("SUM", "AVG") for number in ("1", "2.50", "NULL", "n * 2")),
-    "COUNT(*)", "COUNT_ALL()", "COUNT_ALL(s)", "MIN_AGG(s)", "MAX_AGG(d)", "MIN_AGG(ts)", "SUM(d18_2) / COUNT(*)", "ROUND(AVG(n), 1)",
+    "COUNT(*)", "COUNT_ALL()", "COUNT_ALL(s)", "MIN_AGG(s)", "MAX_AGG(d)", "MIN_AGG(ts)", "SUM(d18_2) / COUNT(*)",
+    "ROUND(AVG(n), 1)",
     "IF(COUNT(*) > 3, SUM(n), 0)",
 ]  # fmt: skip
 
@@ -88,10 +103,10 @@ def _parsed(columns: list[str]) -> list[object]:
 @pytest.mark.parametrize(
     "texts",
     [
-        *(ARITHMETIC[position :: 4] for position in range(4)),
+        *(ARITHMETIC[position::4] for position in range(4)),
         LITERALS,
-        *(CHOICES[position :: 4] for position in range(4)),
-        *(PREDICATES[position :: 4] for position in range(4)),
+        *(CHOICES[position::4] for position in range(4)),
+        *(PREDICATES[position::4] for position in range(4)),
         NESTED,
         FUNCTIONS,
     ],

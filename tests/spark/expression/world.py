@@ -45,7 +45,7 @@ ROW: dict[str, object] = {
     "b": True,
     "d": datetime.date(2026, 1, 31),
     "e": datetime.date(2024, 2, 29),
-    "ts": datetime.datetime(2026, 1, 31, 23, 59, 59, 120000),
+    "ts": datetime.datetime(2026, 1, 31, 23, 59, 59, 120000),  # noqa: DTZ001
     "d18_2": Decimal("10.25"),
     "d10_0": Decimal("-3"),
     "d5_5": Decimal("0.00005"),

@@ -58,10 +58,11 @@ def _to_number_type(arguments: Arguments) -> ColumnType:
 
 
 def _to_number_sql(arguments: Arguments) -> str:
-    """Spark's TO_NUMBER with a format takes no exponents and rounds nothing away; a plain cast does both."""
+    """A plain cast takes exponents and rounds digits away; a text of another form gets a mark that no cast takes."""
     scale = _scale(arguments)
-    fraction = f"D{'9' * scale}" if scale else ""
-    return f"TO_NUMBER({arguments[0].sql}, 'S{'9' * (MAX_DIGITS - scale)}{fraction}')"
+    fraction = f"([.][0-9]{{1,{scale}}})?" if scale else ""
+    other_form = quote_text(f"^(?! *[+-]?[0-9]+{fraction} *\\z)")
+    return f"CAST(REGEXP_REPLACE({arguments[0].sql}, {other_form}, '?') AS DECIMAL({MAX_DIGITS},{scale}))"
 
 
 def _scale(arguments: Arguments) -> int:
@@ -107,7 +108,8 @@ FUNCTIONS = (
         rewrite=_formattable,
         sentence=(
             "The value as text: decimals with all places of their type, dates as 2026-01-31, timestamps as "
-            "2026-01-31 23:59:59 (fractions of a second without trailing zeros), booleans as true and false; "
+            "2026-01-31 23:59:59 (fractions of a second without trailing zeros), booleans as true and false, "
+            "floats as 2.5 or 1.0E8; "
             "dates and timestamps also in a format."
         ),
         example=Example('TO_STRING(DATE("2026-01-31"), "yyyy-MM")', "2026-01"),
@@ -127,7 +129,7 @@ FUNCTIONS = (
         result="decimal(38,places), decimal(38,10) without places",
         sql=_to_number_sql,
         sentence=(
-            "The number in a text: an optional sign, digits, an optional point with digits, spaces around; "
+            "The number in a text: an optional sign, digits, optionally a point and digits, spaces around it; "
             "anything else, more digits after the point than places, or too many before it fails the run."
         ),
         example=Example('TO_NUMBER("-12.50", 2)', Decimal("-12.50")),

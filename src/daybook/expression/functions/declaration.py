@@ -108,7 +108,7 @@ class Function:
     """`sql` is a template with {0}, {1} … or a callable.
 
     `rewrite` turns a call into another node where it can (DATE("2026-01-01") into a literal).
-    `is_common`: the values share one type, which is also the result's, or the first value's if it `keeps_first`.
+    `is_common`: the values share one type, which is also the result's.
     `repeats` is how often an argument occurs once Spark has the expression: it bounds the size of nested calls.
     """
 
@@ -121,7 +121,6 @@ class Function:
     result: str = ""
     is_aggregate: bool = False
     is_common: bool = False
-    keeps_first: bool = False
     takes_star: bool = False
     rewrite: "Callable[[tuple[Typed, ...]], Typed | None] | None" = None
     repeats: int = 1
