@@ -12,7 +12,6 @@ from daybook.model.loading import Workspace
 from daybook.model.project import Project
 from daybook.model.workspace_catalog import WorkspaceCatalog
 from daybook.store.address import is_present
-from daybook.store.apply import plan
 from daybook.store.checking import check_project
 from daybook.store.validation import Validation
 
@@ -33,6 +32,9 @@ def check_projects(workspace: Workspace, *, but: frozenset[str]) -> Findings:
         return check_project(definition, RegisteredCatalog(catalog, workspace))
 
     if is_present(workspace.settings.store, workspace.root):
+        # Without a store, validating needs no SQLAlchemy either.
+        from daybook.store.apply import plan
+
         try:
             with opened(workspace.settings.store, workspace.root) as store:
                 planned = plan(store, workspace.all(), workspace=workspace.settings.name, validate=validate)

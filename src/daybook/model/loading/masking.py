@@ -6,7 +6,8 @@ from daybook.model.secrets import SECRET_WORDS
 
 _WORD = "|".join((*SECRET_WORDS, r"(?<![a-z])auth(?![a-z])"))
 # One of these stands in every text that has something to mask; looking for them is ten times faster.
-_TELLING = ("pass", "pwd", "secret", "token", "auth", "credential", "key", "://", "sig=")
+_TELLING = ("pass", "pwd", "secret", "token", "auth", "credential", "sig=")
+_KEYS = ("api", "access", "private", "account", "shared")
 # A key that names a secret, in block style, flow style or a URL, with the value up to where it ends.
 _PAIR = re.compile(
     rf"(?i)(?<![\w.-])(?P<lead>[\"']?[\w.-]{{0,60}}(?:{_WORD}|(?<=[?&;])sig)[\w-]{{0,60}}(?:[\"']?[ \t]*:[ \t]*|=))"
@@ -19,9 +20,11 @@ _REFERENCE = re.compile(r"[\"']?(?:\w+ )?(env|file)://")
 def mask(text: str) -> str:
     """The same text, character for character in the same places, with secrets replaced by stars."""
     folded = text.lower()
-    if not any(part in folded for part in _TELLING):
-        return text
-    return _PAIR.sub(_stars, _URL.sub(_stars, text))
+    if "://" in folded and "@" in folded:
+        text = _URL.sub(_stars, text)
+    if any(part in folded for part in _TELLING) or ("key" in folded and any(part in folded for part in _KEYS)):
+        text = _PAIR.sub(_stars, text)
+    return text
 
 
 def mask_range(text: str, start: int, end: int) -> str:
