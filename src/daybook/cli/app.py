@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from daybook.cli import apply, functions, lifecycle, parse, periods, run, schema, show, validate
+from daybook.cli import apply, collect, functions, lifecycle, parse, periods, run, runs, schema, show, validate
 from daybook.cli.invocation import Invocation
 
 # A program error of ours: neither the run (1) nor the input (2) is to blame.
@@ -60,7 +60,9 @@ app.command("run")(run.run)
 app.command("retry")(run.retry)
 app.command("replay")(run.replay)
 app.command("cancel")(run.cancel)
+app.command("runs")(runs.runs)
 app.command("show")(show.show)
+app.command("gc")(collect.gc)
 app.command("activate")(lifecycle.activate)
 app.command("deactivate")(lifecycle.deactivate)
 app.add_typer(periods.app, name="periods")

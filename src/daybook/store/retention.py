@@ -1,15 +1,27 @@
 """What `daybook gc` may remove."""
 
 import datetime
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Connection, delete, exists, insert, or_, select
 
 from daybook.model.catalog import DataPin
 from daybook.store.records import RunRecord
 from daybook.store.run_rows import ACTIVE, to_record
-from daybook.store.tables import DEFINITION, DEFINITION_VERSION, EXPIRED_DATA, PROJECT_INPUT, PROJECT_STATE, RUN, SLICE
+from daybook.store.tables import (
+    DEFINITION,
+    DEFINITION_VERSION,
+    EXPIRED_DATA,
+    OUTPUT_COMMIT,
+    PROJECT_INPUT,
+    PROJECT_STATE,
+    RUN,
+    RUN_OPERATION,
+    SLICE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +98,30 @@ class Retention:
             ExpiredVersion(row.id, row.version, DataPin(row.pin_uri, row.pin_delta_version))
             for row in self._connection.execute(query)
         )
+
+    def kept_pins(self, expired: Iterable[ExpiredVersion] = ()) -> tuple[DataPin, ...]:
+        """What registered versions stay readable as, but for the expired ones."""
+        gone = {(item.dataset_id, item.version) for item in expired}
+        gone |= {(row.dataset_id, row.version) for row in self._connection.execute(select(EXPIRED_DATA))}
+        version = DEFINITION_VERSION
+        query = select(version.c.id, version.c.version, version.c.pin_uri, version.c.pin_delta_version).where(
+            version.c.pin_uri.is_not(None)
+        )
+        return tuple(
+            DataPin(row.pin_uri, row.pin_delta_version)
+            for row in self._connection.execute(query)
+            if (row.id, row.version) not in gone
+        )
+
+    def inputs_read(self) -> dict[str, Mapping[str, Any]]:
+        """What each run wrote down about the sources it read."""
+        query = select(RUN_OPERATION.c.run_id, RUN_OPERATION.c.details).where(RUN_OPERATION.c.operation_seq == 0)
+        return {row.run_id: json.loads(row.details) for row in self._connection.execute(query)}
+
+    def delta_tables(self) -> tuple[str, ...]:
+        """Every Delta table that runs have written."""
+        query = select(OUTPUT_COMMIT.c.destination).where(OUTPUT_COMMIT.c.delta_version.is_not(None)).distinct()
+        return tuple(sorted(self._connection.execute(query).scalars()))
 
     def mark_expired(self, expired: Iterable[ExpiredVersion], *, now: datetime.datetime) -> None:
         rows = [{"dataset_id": item.dataset_id, "version": item.version, "expired_at": now} for item in expired]
