@@ -153,7 +153,6 @@ CODES: dict[str, Code] = family(
         hint="write env://NAME of an environment variable, or file://PATH of a file",
     ),
     Code("MODEL_053", "Two rules are called {name}", "Rules of a resolver are told apart by their names."),
-    Code("MODEL_054", "{master} and {remote} exclude each other", "An engine runs classically or over Connect."),
     Code(
         "MODEL_060",
         "The {kind} {id} is defined twice",

@@ -37,7 +37,7 @@ CODES: dict[str, Code] = family(
     ),
     Code(
         "OUTPUT_007",
-        "{dataset_id} cannot be registered: the output has no columns",
+        "{name} cannot be registered: the output has no columns",
         "V-007, InvalidSchema. A registered dataset has at least one column.",
     ),
     Code(
@@ -52,12 +52,6 @@ CODES: dict[str, Code] = family(
         "The outputs with seq {first} and {second} both write {target}",
         "Two outputs of one project into one place would overwrite each other.",
         hint="write to different places, or give both mode: append",
-    ),
-    Code(
-        "OUTPUT_013",
-        "The format of {path} cannot be told from its name",
-        "The format of an inline location is read off its extension; without one it must be written.",
-        hint="add format: delta, parquet, csv or json to the location",
     ),
     Code(
         "OUTPUT_020",

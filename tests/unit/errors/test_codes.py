@@ -1,0 +1,73 @@
+"""Codes and the places that raise them agree: every code exists, gets its parameters, and is raised somewhere."""
+
+import ast
+import string
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from daybook.errors import CODES, FAMILIES
+
+SOURCES = Path(__file__).parents[3] / "src" / "daybook"
+RAISING = {"DaybookError", "notice", "finding"}
+ATTRIBUTES = {"span", "hint", "operation_seq", "causes"}
+# Rules of the seeds that hold by construction, so that nothing can break them.
+NEVER_RAISED = {"UPDATE_008", "OUTPUT_005"}
+
+
+@dataclass(frozen=True, slots=True)
+class Raise:
+    place: str
+    code: str
+    given: frozenset[str]
+    has_more: bool
+
+
+def raises() -> Iterator[Raise]:
+    """Every call in the sources that words a code and names it literally."""
+    for path in sorted(SOURCES.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and _name(node.func) in RAISING and node.args:
+                code = node.args[0]
+                if isinstance(code, ast.Constant) and isinstance(code.value, str):
+                    given = {keyword.arg for keyword in node.keywords if keyword.arg is not None}
+                    has_more = any(keyword.arg is None for keyword in node.keywords)
+                    place = f"{path.relative_to(SOURCES)}:{node.lineno}"
+                    yield Raise(place, code.value, frozenset(given), has_more)
+
+
+def _name(function: ast.expr) -> str:
+    return function.id if isinstance(function, ast.Name) else ""
+
+
+def placeholders(template: str) -> set[str]:
+    return {field.split(".")[0].split("[")[0] for _, field, _, _ in string.Formatter().parse(template) if field}
+
+
+RAISES = list(raises())
+
+
+@pytest.mark.parametrize("one", RAISES, ids=lambda one: f"{one.place} {one.code}")
+def test_a_code_gets_the_parameters_of_its_message(one: Raise) -> None:
+    assert one.code in CODES
+    if not one.has_more:
+        assert placeholders(CODES[one.code].message) <= one.given - ATTRIBUTES
+
+
+@pytest.mark.parametrize("family", ["MODEL", "EXPR", "UPDATE", "AGGREGATE", "APPEND", "DELETE"])
+def test_every_code_is_raised_somewhere(family: str) -> None:
+    texts = [path.read_text(encoding="utf-8") for path in SOURCES.rglob("*.py") if path.parent.name != "codes"]
+    codes = [code for code in CODES if code.startswith(f"{family}_")]
+    assert codes
+    unused = {code for code in codes if not any(f'"{code}"' in text for text in texts)}
+    assert unused <= NEVER_RAISED
+
+
+def test_codes_are_told_apart_and_explained() -> None:
+    assert sum(len(family) for family in FAMILIES) == len(CODES)
+    for name, code in CODES.items():
+        assert name == code.code
+        assert code.explanation.endswith("."), name
+        assert not code.message.endswith("."), name
