@@ -43,11 +43,7 @@ class Gateway:
 
     def close(self) -> None:
         """End the process at once and remove its scratch folder; orderly stopping is Spark's business."""
-        with contextlib.suppress(OSError):
-            assert self.process.stdin is not None
-            self.process.stdin.close()
-        self.process.kill()
-        self.process.wait()
+        _end(self.process)
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def log_tail(self, lines: int = 20) -> str:
@@ -88,7 +84,7 @@ def new_scratch() -> Path:
 def start_gateway(launch: Launch, environment: Mapping[str, str], *, show_log: bool = False) -> Callable[[], Gateway]:
     """Start Java and return a function that waits until it listens, so that the caller can import meanwhile.
 
-    A class-data archive that the virtual machine chokes on is set aside and the start repeated without it.
+    If Java fails with a class-data archive and starts without it, the archive was at fault and is removed.
     """
     process = _spawn(launch, environment, show_log)
 
@@ -96,12 +92,14 @@ def start_gateway(launch: Launch, environment: Mapping[str, str], *, show_log: b
         try:
             return _connected(process, launch)
         except DaybookError:
+            _end(process)
             if launch.class_archive is None:
                 shutil.rmtree(launch.scratch, ignore_errors=True)
                 raise
+        gateway = start_gateway(replace(launch, class_archive=None), environment, show_log=show_log)()
         with contextlib.suppress(OSError):
             launch.class_archive.unlink()
-        return start_gateway(replace(launch, class_archive=None), environment, show_log=show_log)()
+        return gateway
 
     return wait
 
@@ -134,14 +132,20 @@ def _connected(process: subprocess.Popen[bytes], launch: Launch) -> Gateway:
         if process.poll() is not None:
             raise DaybookError("RUN_905", reason=_reason(process.returncode, launch.scratch))
         if time.monotonic() > deadline:
-            process.kill()
-            process.wait()
             raise DaybookError("RUN_905", reason=f"no answer within {_START_SECONDS} s")
         time.sleep(_POLL_SECONDS)
     content = connection.read_bytes()
     connection.unlink()
     port, length = struct.unpack_from("!ii", content)
     return Gateway(process, port, content[8 : 8 + length].decode(), launch.scratch)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    with contextlib.suppress(OSError):
+        assert process.stdin is not None
+        process.stdin.close()
+    process.wait()
 
 
 def _connection_file(launch: Launch) -> Path:

@@ -1,0 +1,116 @@
+"""The Java process as users meet it: quiet, on any Java, never left behind, never stopped by its cache."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+from pathlib import Path
+
+import psutil
+import pytest
+
+from daybook.engine.class_archive import archive_path
+from daybook.engine.java import find_java
+from daybook.engine.launch import spark_home
+from daybook.engine.session import start_session
+from daybook.errors import DaybookError
+from daybook.model.workspace_file import EngineSettings
+
+_PREAMBLE = """
+import os
+from daybook.engine.session import start_session, stop_session
+from daybook.model.workspace_file import EngineSettings
+settings = EngineSettings(master="local[1]", conf={"spark.driver.memory": "1g"})
+"""
+
+
+def program(body: str, folder: Path, **variables: str) -> subprocess.Popen[str]:
+    environment = {**os.environ, "TMPDIR": str(folder), **variables}
+    return subprocess.Popen(
+        [sys.executable, "-c", _PREAMBLE + textwrap.dedent(body)],
+        env=environment,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_sessions_follow_one_another_silently_and_leave_nothing_behind(tmp_path: Path) -> None:
+    running = program(
+        """
+        for quick in (False, True):
+            spark = start_session(settings, app_name="close", workload="short")
+            spark.range(3).write.parquet(os.path.abspath(f"out-{quick}"))
+            stop_session(spark, quick=quick)
+        """,
+        tmp_path,
+    )
+    assert running.communicate(timeout=180) == ("", "")
+    assert running.returncode == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out-False", "out-True"]
+
+
+def test_java_from_the_package_runs_spark_and_dies_with_its_killed_parent(tmp_path: Path) -> None:
+    running = program(
+        """
+        spark = start_session(settings, app_name="close", workload="short")
+        assert spark.range(5).count() == 5
+        print(spark.sparkContext._jvm.System.getProperty("java.version"), flush=True)
+        import time
+        time.sleep(600)
+        """,
+        tmp_path,
+        PATH=str(tmp_path),
+        JAVA_HOME="",
+    )
+    try:
+        assert running.stdout is not None
+        version = running.stdout.readline().strip()
+        packaged = find_java({"PATH": str(tmp_path)})
+        assert packaged.origin == "package"
+        assert version.split(".")[0] == str(packaged.version)
+        children = psutil.Process(running.pid).children(recursive=True)
+        assert [Path(child.exe()).name for child in children] == ["java"]
+    finally:
+        running.send_signal(signal.SIGKILL)
+        running.communicate()
+    _, alive = psutil.wait_procs(children, timeout=60)
+    assert alive == []
+
+
+@pytest.mark.parametrize("content", [b"this is no archive", b""])
+def test_a_broken_archive_is_passed_over(tmp_path: Path, content: bytes) -> None:
+    cache = {"DAYBOOK_CACHE": str(tmp_path / "cache")}
+    archive = archive_path(find_java(os.environ), spark_home(), cache)
+    assert archive is not None
+    archive.parent.mkdir(parents=True)
+    archive.write_bytes(content)
+    running = program(
+        """
+        spark = start_session(settings, app_name="close", workload="short")
+        print(spark.range(5).count())
+        stop_session(spark, quick=True)
+        """,
+        tmp_path,
+        **cache,
+    )
+    assert running.communicate(timeout=180) == ("5\n", "")
+
+
+def test_java_that_cannot_start_is_a_coded_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    settings = EngineSettings(master="local[1]", conf={"spark.driver.extraJavaOptions": "-XX:MaxHeapFreeRatio=-5"})
+    with pytest.raises(DaybookError) as caught:
+        start_session(settings, app_name="close")
+    assert caught.value.code == "RUN_905"
+    assert "MaxHeapFreeRatio" in str(caught.value.parameters["reason"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_master_and_remote_together_are_refused() -> None:
+    with pytest.raises(DaybookError) as caught:
+        start_session(EngineSettings(master="local", remote="sc://host"), app_name="close")
+    assert caught.value.code == "RUN_907"
