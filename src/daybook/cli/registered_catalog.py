@@ -42,7 +42,8 @@ class RegisteredCatalog:
         return DatasetVersion(made, 1) if made is not None else None
 
     def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
-        return self._base.dataset_versions(dataset_id)
+        known = self._base.dataset_versions(dataset_id)
+        return known or ((1,) if self.dataset(dataset_id) is not None else ())
 
     def datasource(self, datasource_id: str) -> DataSource | None:
         return self._base.datasource(datasource_id)
