@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from daybook.cli import apply, collect, functions, lifecycle, parse, periods, run, runs, schema, show, validate
+from daybook.cli import apply, collect, doctor, functions, lifecycle, parse, periods, run, runs, schema, show, validate
 from daybook.cli.invocation import Invocation
 
 # A program error of ours: neither the run (1) nor the input (2) is to blame.
@@ -62,6 +62,7 @@ app.command("replay")(run.replay)
 app.command("cancel")(run.cancel)
 app.command("runs")(runs.runs)
 app.command("show")(show.show)
+app.command("doctor")(doctor.doctor)
 app.command("gc")(collect.gc)
 app.command("activate")(lifecycle.activate)
 app.command("deactivate")(lifecycle.deactivate)
