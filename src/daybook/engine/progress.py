@@ -77,6 +77,11 @@ def _polling(spark: "SparkSession", tally: _Tally, interval: float) -> Iterator[
         thread.join()
 
 
+def has_running_tasks(spark: "SparkSession") -> bool:
+    """Whether the classic session still works on something; a Connect server does not tell."""
+    return not is_connect(spark) and bool(spark.sparkContext.statusTracker().getActiveStageIds())
+
+
 def _active_stages(tracker: "StatusTracker") -> Iterator[tuple[int, int, int]]:
     for stage in tracker.getActiveStageIds():
         info = tracker.getStageInfo(stage)

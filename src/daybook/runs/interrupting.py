@@ -9,6 +9,8 @@ from types import FrameType
 
 from pyspark.sql import SparkSession
 
+from daybook.engine.progress import has_running_tasks
+
 _PATIENCE_SECONDS = 10.0
 
 
@@ -35,12 +37,9 @@ def interrupt(spark: SparkSession, run_id: str) -> None:
 
 def wait_until_idle(spark: SparkSession) -> None:
     """Until cancelled tasks no longer write, so that what they staged can be removed for good."""
-    if type(spark).__module__.startswith("pyspark.sql.connect"):
-        return
     deadline = time.monotonic() + _PATIENCE_SECONDS
     with contextlib.suppress(Exception):
-        tracker = spark.sparkContext.statusTracker()
-        while tracker.getActiveStageIds() and time.monotonic() < deadline:
+        while has_running_tasks(spark) and time.monotonic() < deadline:
             time.sleep(0.05)
 
 

@@ -1,0 +1,76 @@
+"""Rules of the house that no other tool checks."""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "daybook"
+MODULES = sorted(SOURCE.rglob("*.py"))
+LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
+
+CLASSIC_ONLY = {"sparkContext", "rdd", "_jvm", "_jdf", "_jsc", "_jsparkSession", "_sc"}
+MAY_LOOK_AT_THE_CLASSIC_CONTEXT = {
+    "engine/classic.py",
+    "engine/connect.py",
+    "engine/progress.py",
+    # Only the virtual machine has the driver of a foreign database.
+    "io/formats/jdbc/connecting.py",
+}
+HEAVY = ("pyspark", "pyarrow", "pandas", "numpy", "deltalake", "sqlalchemy", "alembic", "adbc_driver_manager")
+
+
+def attributes(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Attribute(attr=name):
+                yield name
+            case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str(name)), *_]):
+                yield name
+
+
+def test_only_the_session_looks_at_the_classic_context() -> None:
+    offenders = {
+        name: found
+        for path in MODULES
+        if (name := path.relative_to(SOURCE).as_posix()) not in MAY_LOOK_AT_THE_CLASSIC_CONTEXT
+        if (found := CLASSIC_ONLY.intersection(attributes(path)))
+    }
+    assert offenders == {}
+
+
+def test_the_rule_about_the_classic_context_sees_what_it_looks_for() -> None:
+    assert "sparkContext" in set(attributes(SOURCE / "engine" / "progress.py"))
+    assert "_jvm" in set(attributes(SOURCE / "io" / "formats" / "jdbc" / "connecting.py"))
+
+
+def test_no_module_is_named_after_nothing_in_particular() -> None:
+    assert [path for path in MODULES if re.search(r"util|common|helper|manager|misc", path.stem)] == []
+
+
+@pytest.mark.parametrize("statement", ["import daybook", "import daybook.cli.app"])
+def test_importing_brings_in_nothing_heavy(statement: str) -> None:
+    program = f"import sys; {statement}; print(*(name for name in {HEAVY} if name in sys.modules))"
+    outcome = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert outcome.stdout.split() == []
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda path: path.name)
+def test_locks_are_hashed_and_name_no_host(lock: Path) -> None:
+    text = lock.read_text(encoding="utf-8")
+    pins = re.findall(r"^[a-z0-9][\w.-]*(?:\[[\w,-]+\])?==\S+.*$", text, flags=re.MULTILINE)
+    assert pins
+    assert all(pin.endswith("\\") for pin in pins), "a pin without hashes"
+    assert re.findall(r"\w+://|--(?:extra-)?index-url|--find-links", text) == []
+
+
+def test_every_make_target_with_a_recipe_explains_itself() -> None:
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = re.findall(r"^([a-z][a-z-]*):(.*)$", text, flags=re.MULTILINE)
+    assert {"demo", "test", "check", "lock", "bench", "bench-full", "docs", "faults"} <= {name for name, _ in targets}
+    assert [name for name, rest in targets if "## " not in rest] == []
