@@ -9,6 +9,9 @@ ID_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 
 Id = Annotated[str, StringConstraints(pattern=f"^{ID_PATTERN}$")]
 Text = Annotated[str, StringConstraints(min_length=1)]
+# Fits the integers of every store.
+MAX_NUMBER = 2_147_483_647
+
 Expression = Annotated[str, StringConstraints(min_length=1), Field(json_schema_extra={"format": "daybook-expression"})]
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, PlainSerializer, Tag, WithJsonSchema, model_validator
 
-from daybook.model.base import Declaration, Id, Named, Text
+from daybook.model.base import MAX_NUMBER, Declaration, Id, Named, Text
 from daybook.model.column_names import PERIOD, case_findings, name_problem
 from daybook.model.findings import Finding, checked_by, finding, refuse, repeated
 from daybook.model.system_columns import RESERVED
@@ -146,5 +146,5 @@ class Dataset(Named):
 class DatasetRef(Declaration):
     dataset_id: Id = Field(description="The id of a dataset.")
     dataset_version: int | None = Field(
-        default=None, ge=1, description="Pins a version; left out, the latest active one is read."
+        default=None, ge=1, le=MAX_NUMBER, description="Pins a version; left out, the latest active one is read."
     )

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, ConfigDict, Field, Tag, model_validator
 
-from daybook.model.base import Declaration, Expression, Id, Text
+from daybook.model.base import MAX_NUMBER, Declaration, Expression, Id, Text
 from daybook.model.dataset import DatasetRef, PathLocation, path_of_text
 from daybook.model.findings import checked_by, refuse
 from daybook.model.operation_rules import (
@@ -32,7 +32,7 @@ class RuntimeJoin(Declaration):
 
     alias: Text = Field(description="The qualifier of the joined columns: customers.tier.")
     dataset_id: Id = Field(description="The id of the dataset to join.")
-    dataset_version: int | None = Field(default=None, ge=1, description="Pins a version.")
+    dataset_version: int | None = Field(default=None, ge=1, le=MAX_NUMBER, description="Pins a version.")
     on: Expression = Field(description="The join condition, a boolean expression.")
 
 
@@ -161,7 +161,9 @@ class OperationBase(Declaration):
     model_config = ConfigDict(json_schema_extra=_allow_synonyms)
 
     id: Id = Field(description="Unique within the project; left out, op-<seq>.")
-    seq: int = Field(ge=1, description="When the operation executes; left out everywhere, the order of the list.")
+    seq: int = Field(
+        ge=1, le=MAX_NUMBER, description="When the operation executes; left out everywhere, the order of the list."
+    )
     name: Text = Field(description="A label for people; left out, the type and the seq.")
     description: str | None = None
 

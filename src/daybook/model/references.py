@@ -13,6 +13,8 @@ from daybook.model.resolver import CatalogStrategy, Resolver
 from daybook.model.source_map import Path, SourceMap
 from daybook.model.suggestion import did_you_mean
 
+SANDBOX_PREFIX = "sandbox."
+
 # The calendar that needs no definition.
 BUILT_IN_CALENDAR = "gregorian"
 
@@ -53,6 +55,9 @@ class _Known:
                 return
 
     def _dataset(self, dataset: Dataset, source: SourceMap) -> Iterator[DaybookError]:
+        if dataset.id.startswith(SANDBOX_PREFIX):
+            reason = f"ids that begin with {SANDBOX_PREFIX} are those of what drafts register"
+            yield DaybookError("MODEL_028", span=source.span("id"), where="id", reason=reason)
         if dataset.resolver_id is not None:
             yield from self._exists("resolver", dataset.resolver_id, source, "resolver_id")
         if isinstance(location := dataset.main_table.location, TableLocation):

@@ -95,6 +95,11 @@ def test_an_append_of_nothing(tmp_path: Path) -> None:
     assert findings(tmp_path, LAKE, ORDERS, append) == [("APPEND_001", {"dataset_id": "budget"})]
 
 
+def test_ids_of_the_sandbox(tmp_path: Path) -> None:
+    (one,) = findings(tmp_path, LAKE, ORDERS.replace("id: orders\n", "id: sandbox.orders\n", 1))
+    assert one[0] == "MODEL_028"
+
+
 def test_two_default_resolvers(tmp_path: Path) -> None:
     first = RESOLVER.replace("id: r,", "id: r, is_default: true,")
     second = RESOLVER.replace("id: r,", "id: s, is_default: true,")

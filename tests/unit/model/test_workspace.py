@@ -1,5 +1,6 @@
 """Which files of a workspace count, and what is said about those that are wrong."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -228,3 +229,36 @@ def test_catalog_of_files(tmp_path: Path) -> None:
     assert resolver == default
     assert catalog.calendar("c") is not None
     assert catalog.ids("dataset") == ("a",)
+
+
+def test_what_the_file_system_refuses_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = workspace(tmp_path, {"good.yaml": DATASET.format(id="a"), "closed/b.yaml": DATASET.format(id="b")})
+    (root / "broken.yaml").symlink_to(root / "nowhere.yaml")
+    scan = os.scandir
+
+    def refusing(path: Path) -> object:
+        if Path(path).name == "closed":
+            raise PermissionError(13, "Permission denied")
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    with pytest.raises(DaybookError) as caught:
+        load_workspace(root)
+    found = {str(single.parameters["file"]).rpartition("/")[2] for single in flatten(caught.value)}
+    assert codes(caught.value) == ["MODEL_001", "MODEL_001"]
+    assert found == {"broken.yaml", "closed"}
+
+
+def test_pipes_are_not_opened(tmp_path: Path) -> None:
+    root = workspace(tmp_path, {"good.yaml": DATASET.format(id="a")})
+    os.mkfifo(root / "pipe.yaml")
+    assert ids(load_workspace(root)) == {"a"}
+
+
+def test_settings_are_one_document(tmp_path: Path) -> None:
+    workspace(tmp_path, {}, settings="name: a\n---\nname: b\n")
+    with pytest.raises(DaybookError) as caught:
+        load_workspace(tmp_path)
+    assert caught.value.code == "MODEL_004"
+    assert caught.value.span is not None
+    assert caught.value.span.line == 3

@@ -4,7 +4,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from daybook.errors import DaybookError, raise_all
+from daybook.errors import DaybookError, Span, raise_all
 from daybook.model.definition import ADAPTERS, TYPES, Definition, Kind
 from daybook.model.loading.documents import kind_of_document
 from daybook.model.loading.masking import mask_range
@@ -53,6 +53,9 @@ def read_model(type_: type[Model], text: str, file: str, errors: list[DaybookErr
     """The one model a whole text describes, or None with the findings in `errors`."""
     composed = compose(text, file)
     errors += composed.errors
+    if len(composed.documents) > 1:
+        span = Span(composed.shown, composed.documents[1].start, composed.documents[1].end, file)
+        errors.append(DaybookError("MODEL_004", span=span, problem="There is one document in this file"))
     if composed.errors:
         return None
     body = composed.documents[0] if composed.documents else MappingNode(0, 0, {})

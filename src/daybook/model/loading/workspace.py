@@ -17,9 +17,11 @@ from daybook.model.workspace_file import WorkspaceFile
 
 WORKSPACE_FILE = "daybook.yaml"
 
-_SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+_SUFFIXES = (".yaml", ".yml", ".json")
 _SKIPPED_AT_ROOT = frozenset({"tests", "schemas"})
 _HEAD = 65_536
+# Reading a text of this size takes long enough to look first whether it may define something.
+_LARGE = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +101,33 @@ def _load_files(root: Path, settings: WorkspaceFile) -> list[_Loaded]:
         folder = folders.popleft()
         if folder is not root and (_absolute(root, folder) in skipped or (folder / WORKSPACE_FILE).is_file()):
             continue
-        with os.scandir(folder) as entries:
-            for entry in sorted(entries, key=lambda entry: entry.name):
-                path = folder / entry.name
-                if entry.is_dir(follow_symlinks=False):
-                    if not _is_skipped_name(entry.name, folder is root):
-                        folders.append(path)
-                elif path.suffix in _SUFFIXES and not entry.name.startswith(".") and path != root / WORKSPACE_FILE:
-                    file = _load_file(path)
-                    loaded.append(file)
-                    skipped |= _places(root, file)
+        try:
+            with os.scandir(folder) as entries:
+                listed = sorted(entries, key=lambda entry: entry.name)
+        except OSError as error:
+            loaded.append(_unreadable(folder, error))
+            continue
+        for entry in listed:
+            path = folder / entry.name
+            if entry.is_dir(follow_symlinks=False):
+                if not _is_skipped_name(entry.name, folder is root):
+                    folders.append(path)
+            elif _may_define(entry) and path != root / WORKSPACE_FILE:
+                file = _load_file(path)
+                loaded.append(file)
+                skipped |= _places(root, file)
     return [file for file in loaded if not _is_below(_absolute(root, file.path), skipped)]
+
+
+def _may_define(entry: os.DirEntry[str]) -> bool:
+    """Files by their suffix, links that lead nowhere too, so that they are reported; no pipes or devices."""
+    has_suffix = entry.name.endswith(_SUFFIXES) and not entry.name.startswith(".")
+    return has_suffix and (entry.is_file() or (entry.is_symlink() and not Path(entry.path).exists()))
+
+
+def _unreadable(path: Path, error: OSError) -> _Loaded:
+    reason = error.strerror or str(error)
+    return _Loaded(path, [], [DaybookError("MODEL_001", file=path.as_posix(), reason=reason)])
 
 
 def _load_file(path: Path) -> _Loaded:
@@ -117,15 +135,19 @@ def _load_file(path: Path) -> _Loaded:
     try:
         text = read_text(path)
     except DaybookError as error:
-        return _Loaded(path, [], [error] if looks_like_definition(_head(path), file) else [])
+        is_ours = error.code == "MODEL_001" or looks_like_definition(_head(path), file)
+        return _Loaded(path, [], [error] if is_ours else [])
+    if len(text) > _LARGE and not looks_like_definition(text, file):
+        return _Loaded(path, [], [])
     definitions, errors = read_definitions(text, file)
-    if errors and not definitions and not looks_like_definition(text, file) and errors[-1].code in _UNREADABLE:
+    is_foreign = not definitions and all(error.code in _FOREIGN for error in errors)
+    if errors and is_foreign and not looks_like_definition(text, file):
         return _Loaded(path, [], [])
     return _Loaded(path, definitions, errors)
 
 
 # What any file that is none of ours may be full of.
-_UNREADABLE = frozenset(
+_FOREIGN = frozenset(
     {"MODEL_004", "MODEL_005", "MODEL_006", "MODEL_007", "MODEL_008", "MODEL_009", "MODEL_010", "MODEL_013"}
 )
 
