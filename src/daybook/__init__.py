@@ -1,1 +1,59 @@
-"""Month-end calculations on Spark: declared in YAML, versioned, rerun, explained and audited."""
+"""Month-end calculations on Spark: declared in YAML, versioned, rerun, explained and audited.
+
+>>> import daybook
+>>> with daybook.Workspace("close") as workspace:  # doctest: +SKIP
+...     run = workspace.run("process-orders", "2026-01")
+...     run.output("ds-warehouse.processed_orders").show()
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from daybook.api.workspace import Run, Workspace
+    from daybook.errors import DaybookError, DaybookErrors, Notice, render
+    from daybook.model.dataset import Dataset
+    from daybook.model.period import Period
+    from daybook.model.project import Project
+    from daybook.runs.result import OutputResult, RunFailedError, RunResult
+
+# Imported when asked for, so that the command line does not pay for what it does not use.
+_HOMES = {
+    "DaybookError": "daybook.errors",
+    "DaybookErrors": "daybook.errors",
+    "Dataset": "daybook.model.dataset",
+    "Notice": "daybook.errors",
+    "OutputResult": "daybook.runs.result",
+    "Period": "daybook.model.period",
+    "Project": "daybook.model.project",
+    "Run": "daybook.api.workspace",
+    "RunFailedError": "daybook.runs.result",
+    "RunResult": "daybook.runs.result",
+    "Workspace": "daybook.api.workspace",
+    "render": "daybook.errors",
+}
+
+__all__ = [
+    "Dataset",
+    "DaybookError",
+    "DaybookErrors",
+    "Notice",
+    "OutputResult",
+    "Period",
+    "Project",
+    "Run",
+    "RunFailedError",
+    "RunResult",
+    "Workspace",
+    "render",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

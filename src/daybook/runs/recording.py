@@ -13,9 +13,8 @@ from daybook.runs.preparing import Prepared
 from daybook.runs.registration import data_pin, registered_dataset
 from daybook.runs.result import OutputResult
 from daybook.runs.targets import PlannedOutput
-from daybook.store.definitions import Registration
 from daybook.store.lifecycle import Registered, register_output
-from daybook.store.records import OperationResult, OutputCommit
+from daybook.store.records import OperationResult, OutputCommit, Registration
 from daybook.store.store import Store, Transaction
 from daybook.store.validation import Validate
 

@@ -107,4 +107,9 @@ CODES: dict[str, Code] = family(
         "Replacing a slice that has rows by nothing is most often a mistake in the input.",
         hint="`--allow-empty` does it all the same.",
     ),
+    Code(
+        "RUN_019",
+        "The run has no output {wanted}; it has {names}",
+        "An output is named by its destination, its operation's id or name, or the dataset it was registered as.",
+    ),
 )

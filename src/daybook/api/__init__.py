@@ -1,0 +1,1 @@
+"""Daybook for programs and notebooks; `import daybook` gives its names."""

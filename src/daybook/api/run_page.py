@@ -1,0 +1,45 @@
+"""A run as a small HTML page for notebooks."""
+
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from daybook.runs.result import RunResult
+
+
+def run_page(result: "RunResult") -> str:
+    """What ran, what each operation did, what was written; every text is escaped."""
+    seconds = f"{result.duration_ms / 1000:.1f} s"
+    draft = f", draft in {result.sandbox}" if result.sandbox else ", draft" if result.is_draft else ""
+    head = f"{result.project_id} · {result.period} · {result.status}{draft} · {seconds}"
+    operations = [
+        (
+            str(item.seq),
+            item.type,
+            item.operation_id,
+            *(_count(count) for count in (item.rows_picked, item.rows_added, item.rows_deleted, item.rows_written)),
+        )
+        for item in result.operations
+    ]
+    outputs = [
+        (output.destination, output.format, f"{output.rows_written:,}", output.dataset_id or "")
+        for output in result.outputs
+    ]
+    notices = "".join(f"<li><b>{escape(notice.code)}</b> {escape(notice.message)}</li>" for notice in result.notices)
+    return (
+        f"<div><p><b>{escape(head)}</b><br><small>run {escape(result.run_id)}, as of {result.as_of}</small></p>"
+        + _table(("seq", "type", "operation", "picked", "added", "deleted", "written"), operations)
+        + _table(("output", "format", "rows", "registered as"), outputs)
+        + (f"<ul>{notices}</ul>" if notices else "")
+        + "</div>"
+    )
+
+
+def _count(count: int | None) -> str:
+    return "" if count is None else f"{count:,}"
+
+
+def _table(header: tuple[str, ...], rows: "list[tuple[str, ...]]") -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
