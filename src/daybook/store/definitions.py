@@ -2,18 +2,25 @@
 
 import datetime
 from dataclasses import dataclass, replace
-from typing import Any
 
-from sqlalchemy import Connection, Row, and_, insert, select, text, update
+from sqlalchemy import Connection, select, text, update
 
 from daybook.errors import DaybookError
 from daybook.model.catalog import DataPin, DefinitionStatus
 from daybook.model.dataset import Dataset
 from daybook.model.definition import Kind
 from daybook.model.project import Project
-from daybook.store.records import StoredDefinition
+from daybook.store.definition_rows import (
+    find_head,
+    find_version,
+    insert_head,
+    insert_version,
+    require_head,
+    update_head,
+)
+from daybook.store.records import Registration, StoredDefinition
 from daybook.store.tables import DEFINITION, DEFINITION_VERSION, EXPIRED_DATA
-from daybook.store.texts import DefinitionModel, DefinitionText, from_text, to_text
+from daybook.store.texts import DefinitionModel, from_text, to_text
 
 _LOCK = 4_021_994_218
 
@@ -36,16 +43,6 @@ class WrittenVersion:
     version: int
     body: str
     structure_digest: str
-
-
-@dataclass(frozen=True, slots=True)
-class Registration:
-    """Which output of which run registers a dataset."""
-
-    project_id: str
-    run_id: str
-    operation_seq: int
-    pin: DataPin | None = None
 
 
 class Definitions:
@@ -72,7 +69,7 @@ class Definitions:
         return {(row.kind, row.id): DefinitionHead(*row) for row in self._connection.execute(query)}
 
     def head(self, kind: Kind, definition_id: str) -> DefinitionHead | None:
-        row = self._head_row(kind, definition_id)
+        row = find_head(self._connection, kind, definition_id)
         if row is None:
             return None
         return DefinitionHead(
@@ -81,9 +78,9 @@ class Definitions:
 
     def get(self, kind: Kind, definition_id: str, version: int | None = None) -> StoredDefinition:
         """That version as it was written; the latest with its present name and description."""
-        head = self._require_head(kind, definition_id)
+        head = require_head(self._connection, kind, definition_id)
         wanted = head.latest_version if version is None else version
-        row = self._version_row(kind, definition_id, wanted)
+        row = find_version(self._connection, kind, definition_id, wanted)
         if row is None:
             known = ", ".join(str(number) for number in self.versions(kind, definition_id))
             raise DaybookError("STORE_008", kind=kind.capitalize(), id=definition_id, version=version, versions=known)
@@ -99,7 +96,7 @@ class Definitions:
 
     def written(self, kind: Kind, definition_id: str, version: int) -> WrittenVersion:
         """A version exactly as it was made."""
-        row = self._version_row(kind, definition_id, version)
+        row = find_version(self._connection, kind, definition_id, version)
         if row is None:
             self.get(kind, definition_id, version)
             raise AssertionError("a version that get() finds has a row")
@@ -114,7 +111,7 @@ class Definitions:
         return tuple(self._connection.execute(query).scalars())
 
     def pin(self, dataset_id: str, version: int) -> DataPin | None:
-        row = self._version_row("dataset", dataset_id, version)
+        row = find_version(self._connection, "dataset", dataset_id, version)
         if row is None or row.pin_uri is None:
             return None
         return DataPin(row.pin_uri, row.pin_delta_version)
@@ -128,8 +125,8 @@ class Definitions:
     def add(self, kind: Kind, model: DefinitionModel, *, workspace: str | None, now: datetime.datetime) -> int:
         """The first version of something new."""
         content = to_text(kind, model)
-        self._insert_head(kind, model, content, workspace, now)
-        self._insert_version(kind, model, content, 1, None, now)
+        insert_head(self._connection, kind, model, content, workspace, now)
+        insert_version(self._connection, kind, model.id, 1, content, now)
         return 1
 
     def add_version(
@@ -142,19 +139,19 @@ class Definitions:
         registration: Registration | None = None,
     ) -> int:
         """The next version of something known, which is enabled by it."""
-        head = self._require_head(kind, model.id)
+        head = require_head(self._connection, kind, model.id)
         version: int = head.latest_version + 1
         content = to_text(kind, model)
-        self._insert_version(kind, model, content, version, registration, now)
-        self._update_head(kind, model, content, workspace, now, latest_version=version)
+        insert_version(self._connection, kind, model.id, version, content, now, registration)
+        update_head(self._connection, kind, model, content, workspace, now, latest_version=version)
         return version
 
     def add_activation(self, activated: Project, *, now: datetime.datetime) -> int:
         """The version an activation makes: the same structure, with the input version it was activated for."""
-        head = self._require_head("project", activated.id)
+        head = require_head(self._connection, "project", activated.id)
         version: int = head.latest_version + 1
         content = replace(to_text("project", activated), structure_digest=head.structure_digest)
-        self._insert_version("project", activated, content, version, None, now)
+        insert_version(self._connection, "project", activated.id, version, content, now)
         self._connection.execute(
             update(DEFINITION)
             .where(DEFINITION.c.kind == "project", DEFINITION.c.id == activated.id)
@@ -164,7 +161,7 @@ class Definitions:
 
     def retitle(self, kind: Kind, model: DefinitionModel, *, workspace: str | None, now: datetime.datetime) -> None:
         """New names or descriptions on the latest version, which is enabled by it."""
-        self._update_head(kind, model, to_text(kind, model), workspace, now)
+        update_head(self._connection, kind, model, to_text(kind, model), workspace, now)
 
     def adopt(self, kind: Kind, definition_id: str, workspace: str) -> None:
         """Note which workspace defines something that is otherwise unchanged."""
@@ -189,11 +186,11 @@ class Definitions:
         self.lock()
         if (again := self._registered(registration)) is not None:
             return again
-        head = self._head_row("dataset", dataset.id)
+        head = find_head(self._connection, "dataset", dataset.id)
         if head is None:
             content = to_text("dataset", dataset)
-            self._insert_head("dataset", dataset, content, None, now)
-            self._insert_version("dataset", dataset, content, 1, registration, now)
+            insert_head(self._connection, "dataset", dataset, content, None, now)
+            insert_version(self._connection, "dataset", dataset.id, 1, content, now, registration)
             return 1
         if head.workspace is not None:
             raise DaybookError("STORE_010", id=dataset.id)
@@ -238,93 +235,3 @@ class Definitions:
         )
         version: int | None = self._connection.execute(query).scalar_one_or_none()
         return version
-
-    def _head_row(self, kind: Kind, definition_id: str) -> Row[Any] | None:
-        query = select(DEFINITION).where(DEFINITION.c.kind == kind, DEFINITION.c.id == definition_id)
-        return self._connection.execute(query).first()
-
-    def _require_head(self, kind: Kind, definition_id: str) -> Row[Any]:
-        row = self._head_row(kind, definition_id)
-        if row is None:
-            raise DaybookError("STORE_007", kind=kind, id=definition_id)
-        return row
-
-    def _version_row(self, kind: Kind, definition_id: str, version: int) -> Row[Any] | None:
-        query = select(DEFINITION_VERSION).where(
-            and_(
-                DEFINITION_VERSION.c.kind == kind,
-                DEFINITION_VERSION.c.id == definition_id,
-                DEFINITION_VERSION.c.version == version,
-            )
-        )
-        return self._connection.execute(query).first()
-
-    def _insert_head(
-        self, kind: Kind, model: DefinitionModel, content: DefinitionText, workspace: str | None, now: datetime.datetime
-    ) -> None:
-        self._connection.execute(
-            insert(DEFINITION).values(
-                kind=kind,
-                id=model.id,
-                name=model.name,
-                body=content.body,
-                text_digest=content.text_digest,
-                structure_digest=content.structure_digest,
-                latest_version=1,
-                status="active",
-                workspace=workspace,
-                is_default=getattr(model, "is_default", False),
-                updated_at=now,
-            )
-        )
-
-    def _update_head(
-        self,
-        kind: Kind,
-        model: DefinitionModel,
-        content: DefinitionText,
-        workspace: str | None,
-        now: datetime.datetime,
-        **more: object,
-    ) -> None:
-        self._connection.execute(
-            update(DEFINITION)
-            .where(DEFINITION.c.kind == kind, DEFINITION.c.id == model.id)
-            .values(
-                name=model.name,
-                body=content.body,
-                text_digest=content.text_digest,
-                structure_digest=content.structure_digest,
-                status="active",
-                workspace=workspace,
-                is_default=getattr(model, "is_default", False),
-                updated_at=now,
-                **more,
-            )
-        )
-
-    def _insert_version(
-        self,
-        kind: Kind,
-        model: DefinitionModel,
-        content: DefinitionText,
-        version: int,
-        registration: Registration | None,
-        now: datetime.datetime,
-    ) -> None:
-        pin = registration.pin if registration else None
-        self._connection.execute(
-            insert(DEFINITION_VERSION).values(
-                kind=kind,
-                id=model.id,
-                version=version,
-                body=content.body,
-                structure_digest=content.structure_digest,
-                created_at=now,
-                project_id=registration.project_id if registration else None,
-                run_id=registration.run_id if registration else None,
-                operation_seq=registration.operation_seq if registration else None,
-                pin_uri=pin.uri if pin else None,
-                pin_delta_version=pin.delta_version if pin else None,
-            )
-        )

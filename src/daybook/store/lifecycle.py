@@ -11,9 +11,8 @@ from daybook.model.source_map import SourceMap
 from daybook.store.active_project import ActiveProject, active_project
 from daybook.store.apply import write_state
 from daybook.store.catalog import StoreCatalog
-from daybook.store.definitions import Registration
 from daybook.store.effects import Effects, ProjectEffect
-from daybook.store.records import ProjectInput, ProjectState
+from daybook.store.records import ProjectInput, ProjectState, Registration
 from daybook.store.references import validated_inputs
 from daybook.store.store import Store, Transaction
 from daybook.store.texts import from_text, to_text

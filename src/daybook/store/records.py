@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from daybook.model.catalog import DataPin
 from daybook.model.definition import Kind
 from daybook.store.process import ProcessIdentity
 
@@ -183,3 +184,13 @@ class ProjectState:
     active_version: int | None
     conflict: Mapping[str, Any] | None
     warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """Which output of which run registers a dataset."""
+
+    project_id: str
+    run_id: str
+    operation_seq: int
+    pin: DataPin | None = None

@@ -8,8 +8,8 @@ from daybook.errors import DaybookError, DaybookErrors
 from daybook.model.dump import to_yaml
 from daybook.model.loading import load_text
 from daybook.store.apply import ApplyPlan, apply, plan
-from daybook.store.definitions import Registration
 from daybook.store.lifecycle import activate
+from daybook.store.records import Registration
 from daybook.store.store import Store
 from tests.unit.store.samples import NOW, ORDERS, PROJECT, VALIDATE, dataset_text, definitions, make_dataset
 

@@ -6,7 +6,7 @@ from sqlalchemy.exc import DBAPIError
 
 from daybook.errors import DaybookError
 from daybook.model.catalog import DataPin
-from daybook.store.definitions import Registration
+from daybook.store.records import Registration
 from daybook.store.store import Store
 from daybook.store.texts import from_text
 from tests.unit.store.samples import NOW, make_dataset

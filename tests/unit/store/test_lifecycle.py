@@ -7,9 +7,8 @@ from daybook.model.catalog import DataPin
 from daybook.model.project import Project
 from daybook.store.activated_catalog import ActivatedCatalog
 from daybook.store.apply import ApplyPlan, apply, plan
-from daybook.store.definitions import Registration
 from daybook.store.lifecycle import Activation, activate, deactivate, register_output, require_runnable
-from daybook.store.records import ProjectInput, ProjectState
+from daybook.store.records import ProjectInput, ProjectState, Registration
 from daybook.store.store import Store
 from tests.unit.store.samples import NOW, ORDERS, PROJECT, USES, check_uses, dataset_text, definitions, make_dataset
 

@@ -5,8 +5,7 @@ import pytest
 from daybook.errors import DaybookError
 from daybook.model.catalog import DataPin
 from daybook.store.apply import apply
-from daybook.store.definitions import Registration
-from daybook.store.records import OutputCommit
+from daybook.store.records import OutputCommit, Registration
 from daybook.store.store import Store
 from tests.unit.store.samples import (
     NOW,
