@@ -1,5 +1,6 @@
 """A run as a small HTML page for notebooks."""
 
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,7 @@ def _count(count: int | None) -> str:
     return "" if count is None else f"{count:,}"
 
 
-def _table(header: tuple[str, ...], rows: "list[tuple[str, ...]]") -> str:
+def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     head = "".join(f"<th>{escape(name)}</th>" for name in header)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
