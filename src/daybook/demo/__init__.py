@@ -1,0 +1,1 @@
+"""The demonstration and the starter workspace: definitions, generated data, and where they are written."""
