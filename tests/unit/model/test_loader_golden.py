@@ -1,9 +1,11 @@
 """Every text of tests/golden/loader gives exactly the findings marked in it, at the marked places."""
 
 import pytest
+import yaml
 
 from daybook.errors import DaybookError, flatten, render
-from daybook.model.loading import load_text
+from daybook.model.loading import load_text, yaml_reader
+from daybook.model.loading.build import read_definitions
 from tests.golden.loader_cases import Case, cases
 
 CASES = list(cases())
@@ -29,3 +31,12 @@ def test_secrets_are_not_printed(case: Case) -> None:
     assert "hunter2" not in render(caught.value)
     assert "hunter2" not in repr([single.parameters for single in flatten(caught.value)])
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
+def test_the_parser_without_libyaml_agrees(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    definitions, errors = read_definitions(case.text, case.file)
+    monkeypatch.setattr(yaml_reader, "_LOADER", yaml.SafeLoader)
+    again, same_errors = read_definitions(case.text, case.file)
+    assert [one.model for one in again] == [one.model for one in definitions]
+    assert [(one.code, str(one.span)) for one in same_errors] == [(one.code, str(one.span)) for one in errors]
