@@ -6,11 +6,11 @@ from functools import lru_cache
 
 from daybook.model.node import ListNode, MappingNode, Node, ScalarNode
 
-# Parts of names that only secrets have, as patterns.
+# Parts of names that only secrets have, as patterns; mistyped passwords are passwords too.
 SECRET_WORDS = (
-    "password",
-    "passwd",
+    "pass?w[a-z]*",
     "passphrase",
+    "(?<![a-z])pass(?![a-z])",
     "pwd",
     "secret",
     "token",
