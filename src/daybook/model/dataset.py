@@ -8,9 +8,20 @@ from pydantic import BeforeValidator, Field, PlainSerializer, Tag, WithJsonSchem
 from daybook.model.base import MAX_NUMBER, Declaration, Id, Named, Text
 from daybook.model.column_names import PERIOD, case_findings, name_problem
 from daybook.model.findings import Finding, checked_by, finding, refuse, repeated
+from daybook.model.suggestion import nearest
 from daybook.model.system_columns import RESERVED
 from daybook.model.tags import by_shape
-from daybook.model.types import ColumnType, parse_type
+from daybook.model.types import TYPE_NAMES, ColumnType, parse_type
+
+# What other systems call our types.
+_ELSEWHERE = {
+    **dict.fromkeys(("str", "text", "varchar", "char", "uuid"), "string"),
+    **dict.fromkeys(("int", "int64", "long", "bigint", "smallint"), "integer"),
+    **dict.fromkeys(("numeric", "number", "money"), "decimal"),
+    **dict.fromkeys(("double", "real", "float64"), "float"),
+    **dict.fromkeys(("datetime", "timestamptz", "time"), "timestamp"),
+    "bool": "boolean",
+}
 
 
 def _as_type(value: Any) -> Any:
@@ -19,7 +30,10 @@ def _as_type(value: Any) -> Any:
     try:
         return parse_type(value)
     except ValueError:
-        refuse([finding("MODEL_041" if value.startswith("decimal(") else "MODEL_040", type=value)])
+        if value.startswith("decimal("):
+            refuse([finding("MODEL_041", type=value)])
+        meant = _ELSEWHERE.get(value.casefold()) or nearest(value, TYPE_NAMES)
+        refuse([finding("MODEL_040", hint=f"did you mean {meant}?" if meant else None, type=value)])
 
 
 TypeField = Annotated[

@@ -1,13 +1,22 @@
 """`daybook.yaml`: the settings of a workspace."""
 
 import re
+from collections.abc import Iterator
 from typing import Annotated, Any
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from daybook.model.base import Declaration, Text
+from daybook.model.findings import Finding, checked_by, finding
 
-Duration = Annotated[str, StringConstraints(pattern=re.compile(r"^\d+[hdw]$"))]
+
+def _is_duration(text: str) -> Iterator[Finding]:
+    if not re.fullmatch(r"[0-9]{1,6}[hdw]", text):
+        reason = "a duration is a number and h, d or w, such as 90d"
+        yield finding("MODEL_028", where="the duration", reason=reason)
+
+
+Duration = Annotated[str, checked_by(_is_duration), Field(json_schema_extra={"pattern": "^[0-9]{1,6}[hdw]$"})]
 
 
 class EngineSettings(Declaration):

@@ -169,3 +169,21 @@ def test_tabs_are_named() -> None:
     assert caught.value.code == "MODEL_009"
     assert caught.value.span is not None
     assert (caught.value.span.line, caught.value.span.column) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [("int", "integer"), ("VARCHAR", "string"), ("datetime", "timestamp"), ("bool", "boolean"), ("decimla", "decimal")],
+)
+def test_unknown_types_suggest_ours(written: str, meant: str) -> None:
+    with pytest.raises(DaybookError) as caught:
+        load_text(f"dataset: {{id: d, main_table: {{name: t, columns: [{{name: a, type: {written}}}]}}}}\n", "d.yaml")
+    assert (caught.value.code, caught.value.hint) == ("MODEL_040", f"did you mean {meant}?")
+
+
+def test_a_place_covers_the_whole_of_a_flow_collection() -> None:
+    with pytest.raises(DaybookError) as caught:
+        load_text("datasource: {id: a, type: sqlite, options: [1, 2]}\n", "d.yaml")
+    span = caught.value.span
+    assert span is not None
+    assert span.text[span.start : span.end] == "[1, 2]"

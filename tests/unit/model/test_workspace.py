@@ -174,6 +174,8 @@ def test_a_missing_or_broken_settings_file(tmp_path: Path) -> None:
     assert caught.value.code == "MODEL_051"
     assert caught.value.span is not None
     assert "hunter2" not in caught.value.span.text
+    assert caught.value.hint is not None
+    assert "PGPASSWORD" in caught.value.hint
 
 
 def test_secrets_in_the_engine_settings(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ CODES: dict[str, Code] = family(
         "MODEL_041",
         "Invalid decimal type {type!r}",
         "The precision of a decimal goes from 1 to 38, its scale from 0 to the precision.",
-        hint="precision goes from 1 to 38, scale from 0 to the precision",
+        hint="write decimal(p,s), the precision p from 1 to 38, the scale s from 0 to p",
     ),
     Code("MODEL_042", "The column {name} is declared twice", "Column names are unique within a table."),
     Code(
@@ -178,4 +178,10 @@ CODES: dict[str, Code] = family(
         "A definition's single top-level key is dataset, datasource, resolver, calendar or project.",
     ),
     Code("MODEL_066", "{path} cannot be written: {reason}", "The file system refused to take the file."),
+    Code(
+        "MODEL_067",
+        "{folder} already has {files}",
+        "A new workspace is written all or not at all, and never over files that are there.",
+        hint="name another folder",
+    ),
 )

@@ -15,6 +15,12 @@ from daybook.model.node import MappingNode, Node, plain
 from daybook.model.secrets import secrets_in
 from daybook.model.source_map import SourceMap, dotted
 
+# For the settings of a workspace, which have no data source to write a credential_ref on.
+_SECRET_HINTS = {
+    "store": "remove it; the environment variable PGPASSWORD or a .pgpass file gives it to the database's driver",
+    "engine": "remove it; Spark finds it in spark-defaults.conf or in the environment",
+}
+
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -86,7 +92,8 @@ def _without_secrets(source: SourceMap, errors: list[DaybookError]) -> SourceMap
         text = mask_range(text, node.start, node.end)
     masked = SourceMap(source.file, text, source.root)
     for path, _ in found:
-        errors.append(DaybookError("MODEL_051", span=masked.key(*path), where=dotted(path)))
+        hint = _SECRET_HINTS.get(str(path[0])) if path else None
+        errors.append(DaybookError("MODEL_051", span=masked.key(*path), hint=hint, where=dotted(path)))
     return masked
 
 

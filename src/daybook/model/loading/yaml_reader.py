@@ -67,7 +67,7 @@ class _Composer:
         elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
             node = self._open.pop()
             self._keys.pop()
-            node.end = max(node.start, event.start_mark.index)
+            node.end = max(node.start, event.end_mark.index)
             self._add(node)
         elif kind is yaml.AliasEvent:
             self._spoil("MODEL_006", event.start_mark.index, event.end_mark.index)
