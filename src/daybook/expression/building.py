@@ -107,17 +107,18 @@ class Builder:
         return Call(place, name.upper() if name.isascii() else str(name), arguments, _end(name))
 
     def parenthesised(self, children: "list[Token | Node]") -> Node:
+        """Parentheses are no level of their own; too many of them are refused before parsing."""
         opening, inner, closing = cast("tuple[Token, Node, Token]", tuple(children))
-        place = replace(inner.place, start=_start(opening), end=_end(closing), depth=inner.place.depth + 1)
-        return replace(inner, place=_checked(place))
+        return replace(inner, place=replace(inner.place, start=_start(opening), end=_end(closing)))
 
     def negation_of(self, children: "list[Token | Node]") -> Node:
         minus, operand = cast("tuple[Token, Node]", tuple(children))
         start, end = _start(minus), operand.place.end
         if isinstance(operand, IntegerLiteral):
-            return IntegerLiteral(Place(start, end, operand.place.depth), -operand.value)
+            return IntegerLiteral(Place(start, end), -operand.value)
         if isinstance(operand, DecimalLiteral):
-            return DecimalLiteral(Place(start, end, operand.place.depth), -operand.value)
+            # The operator would round to the 28 digits of the context.
+            return DecimalLiteral(Place(start, end), operand.value.copy_negate())
         return Negation(_around(start, end, (operand,)), operand)
 
     def not_(self, children: "list[Token | Node]") -> Node:

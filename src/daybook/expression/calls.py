@@ -5,10 +5,10 @@ from collections.abc import Callable
 from daybook.expression.context import Checking
 from daybook.expression.functions.declaration import ACCEPTED, Accepts, Argument, Function, Parameter, UnfitError
 from daybook.expression.functions.table import FUNCTIONS
-from daybook.expression.kinds import common_type, describe
+from daybook.expression.kinds import describe
 from daybook.expression.nearest import nearest
 from daybook.expression.nodes import Call, Node, Place, Star
-from daybook.expression.operators import common_of, comparable, retyped_literal, widen
+from daybook.expression.operators import clash, common_of, comparable, retyped_literal, widen
 from daybook.expression.typed import AllRows, Applied, Broken, Choice, Compared, LiteralValue, Typed
 from daybook.model.types import BOOLEAN, DATE, INTEGER, STRING, TIMESTAMP, BooleanType, ColumnType, NullType
 
@@ -137,9 +137,8 @@ def _apply_to_common(function: Function, place: Place, arguments: tuple[Typed, .
 
 
 def report_mixed(name: str, place: Place, values: tuple[Typed, ...], checking: Checking) -> Broken:
-    first = next(value for value in values if not isinstance(value.type, NullType))
-    other = next(value for value in values if common_type((first.type, value.type)) is None)
-    return checking.report("EXPR_023", place, name=name, left=describe(first.type), right=describe(other.type))
+    left, right = clash(values)
+    return checking.report("EXPR_023", place, name=name, left=describe(left), right=describe(right))
 
 
 def _has_right_count(function: Function, node: Call, checking: Checking) -> bool:

@@ -31,7 +31,7 @@ from daybook.expression.nodes import (
     Star,
     TextLiteral,
 )
-from daybook.expression.operators import arithmetic, common_of, comparable, retyped_literal, widen
+from daybook.expression.operators import arithmetic, clash, common_of, comparable, retyped_literal, widen
 from daybook.expression.typed import (
     Choice,
     Compared,
@@ -201,13 +201,12 @@ def _compared(
     checking: Checking,
     build: Callable[[tuple[Typed, ...], bool], Typed],
 ) -> Typed:
-    first = operands[0]
     common = common_of(operands)
     if common is not None:
         return build(*comparable(operands, common))
-    other = next(each for each in operands[1:] if common_of((first, each)) is None)
-    hint = comparison_hint(first.type, other.type)
-    return checking.report("EXPR_022", node.place, hint=hint, left=describe(first.type), right=describe(other.type))
+    left, right = clash(operands)
+    hint = comparison_hint(left, right)
+    return checking.report("EXPR_022", node.place, hint=hint, left=describe(left), right=describe(right))
 
 
 def _check_like(node: Like, checking: Checking) -> Typed:

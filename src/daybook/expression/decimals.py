@@ -20,10 +20,9 @@ def of_literal(value: int | Decimal) -> DecimalType:
     """As many digits as were written."""
     if isinstance(value, int):
         return DecimalType(len(str(abs(value))), 0)
-    exponent = value.as_tuple().exponent
+    _, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
-    digits = len(str(abs(int(value.scaleb(-exponent)))))
-    return DecimalType(max(digits, -exponent), -exponent)
+    return DecimalType(max(len(digits), -exponent), -exponent)
 
 
 def added(left: DecimalType, right: DecimalType) -> DecimalType:

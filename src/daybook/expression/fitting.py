@@ -5,7 +5,10 @@ from urllib.parse import quote, unquote
 
 from daybook.errors import DaybookError
 from daybook.expression.kinds import fits, spark_type
-from daybook.model.types import ColumnType, DecimalType, FloatType, IntegerType
+from daybook.model.types import MAX_DIGITS, ColumnType, DecimalType, FloatType, IntegerType
+
+# Every whole number of so many digits fits 64 bits.
+_DIGITS_OF_ANY_INTEGER = 18
 
 _LABEL = re.compile(r"/\* DAYBOOK:(\S*) \*/")
 
@@ -20,16 +23,28 @@ def fit(sql: str, source: ColumnType, target: ColumnType, *, label: str | None =
         return sql
     if not fits(source, target):
         raise DaybookError("EXPR_029", source=source, target=target)
+    comment = "" if label is None else f" /* DAYBOOK:{quote(label, safe='')} */"
     match source, target:
         case FloatType(), DecimalType():
-            # A cast from double makes NULL of NaN and infinity without a word; by way of text it fails.
-            value = f"CAST({sql} AS STRING)"
-        case FloatType() | DecimalType(), IntegerType():
-            value = f"ROUND({sql}, 0)"
+            return _cast(_as_text(sql), target, comment)
+        case FloatType(), IntegerType():
+            whole = _cast(_as_text(sql), DecimalType(MAX_DIGITS, 0), comment)
+            return _cast(_as_text(whole), target, comment)
+        case DecimalType(precision, scale), IntegerType():
+            whole = f"ROUND({sql}, 0)" if scale else sql
+            fits_always = precision - scale < _DIGITS_OF_ANY_INTEGER
+            return _cast(whole if fits_always else _as_text(whole), target, comment)
         case _:
-            value = sql
-    comment = "" if label is None else f" /* DAYBOOK:{quote(label, safe='')} */"
-    return f"CAST({value} AS {spark_type(target)}{comment})"
+            return _cast(sql, target, comment)
+
+
+def _cast(sql: str, target: ColumnType, comment: str) -> str:
+    return f"CAST({sql} AS {spark_type(target)}{comment})"
+
+
+def _as_text(sql: str) -> str:
+    """Casts from text always fail with the fragment quoted; those of doubles make NULL of NaN without a word."""
+    return f"CAST({sql} AS STRING)"
 
 
 def label_of(fragment: str) -> str | None:

@@ -4,6 +4,7 @@ import re
 from typing import assert_never
 
 from daybook.expression.nodes import (
+    KEYWORDS,
     Between,
     BooleanLiteral,
     Call,
@@ -26,9 +27,6 @@ from daybook.expression.nodes import (
     TextLiteral,
 )
 
-KEYWORDS = frozenset(
-    ("AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "IS", "NULL", "TRUE", "FALSE", "CASE", "WHEN", "THEN", "ELSE", "END")
-)
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 
 # How tightly a node binds; a part that binds less than its place asks for stands in parentheses.

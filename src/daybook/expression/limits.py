@@ -6,7 +6,6 @@ MAX_NODES = 2_000
 # Spark nests sums to the left and runs out of stack at about 500 terms.
 MAX_REACH = 250
 
-MAX_TOKENS = 8_000
 MAX_CHARACTERS = 100_000
 
 # Parts after Spark has repeated what some functions repeat.

@@ -8,6 +8,10 @@ ArithmeticOperator = Literal["+", "-", "*", "/", "%"]
 ComparisonOperator = Literal["=", "<>", "<", "<=", ">", ">="]
 LogicalOperator = Literal["AND", "OR"]
 
+KEYWORDS = frozenset(
+    ("AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "IS", "NULL", "TRUE", "FALSE", "CASE", "WHEN", "THEN", "ELSE", "END")
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Place:

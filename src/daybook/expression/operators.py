@@ -1,6 +1,7 @@
 """Operators on typed operands: which type comes out, and which conversions go in."""
 
 from decimal import Decimal
+from itertools import combinations
 
 from daybook.expression import decimals
 from daybook.expression.functions.declaration import UnfitError
@@ -60,6 +61,12 @@ def common_of(operands: tuple[Typed, ...]) -> ColumnType | None:
     if any(isinstance(kind, DecimalType) for kind in kinds):
         kinds = [as_decimal_literal(operand).type for operand in operands]
     return common_type(kinds)
+
+
+def clash(operands: tuple[Typed, ...]) -> tuple[ColumnType, ColumnType]:
+    """The first two types among the operands that do not go together."""
+    kinds = [operand.type for operand in operands]
+    return next(pair for pair in combinations(kinds, 2) if common_type(pair) is None)
 
 
 def retyped_literal(operand: Typed, target: ColumnType) -> Typed:

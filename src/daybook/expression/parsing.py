@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, cast
 
 from daybook.errors import DaybookError, Span
 from daybook.expression.building import Builder, UnbuildableError
-from daybook.expression.limits import MAX_CHARACTERS, MAX_DEPTH, MAX_TOKENS
-from daybook.expression.nodes import Node
+from daybook.expression.limits import MAX_CHARACTERS, MAX_DEPTH, MAX_NODES
+from daybook.expression.nodes import KEYWORDS, Node
 from daybook.expression.slips import explain_character, explain_token, find_slip
 
 if TYPE_CHECKING:
@@ -73,19 +73,22 @@ def _refuse_unreadable(text: str, source: Span) -> None:
 
 
 def _refuse_oversized(text: str, source: Span) -> None:
-    depth = 0
-    count = 0
+    """Too many open parentheses or too many values, found by words alone: the parser takes longer per word."""
+    depth = values = 0
     for token in _ROUGH_TOKEN.finditer(text):
-        count += 1
-        sign = token[0]
-        if sign == "(":
+        word = token[0]
+        if word == "(":
             depth += 1
             if depth > MAX_DEPTH:
                 raise DaybookError("EXPR_007", span=source.within(*token.span()), limit=MAX_DEPTH)
-        elif sign == ")":
+        elif word == ")":
             depth -= 1
-    if count > MAX_TOKENS:
-        raise _too_large(source, f"{count:,} words and signs", MAX_TOKENS)
+        elif word == ".":
+            values -= 1
+        elif word[0] in "\"'`_" or (word[0].isalnum() and word.upper() not in KEYWORDS):
+            values += 1
+            if values > MAX_NODES:
+                raise _too_large(source, f"more than {MAX_NODES:,} parts", MAX_NODES)
 
 
 def _too_large(source: Span, found: str, limit: int) -> DaybookError:

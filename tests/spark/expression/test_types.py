@@ -3,7 +3,8 @@
 import itertools
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
 
 from daybook.errors import DaybookError
 from daybook.expression import Grouping, spark_type
@@ -79,7 +80,8 @@ AGGREGATES = [
 
 
 def _assert_types_agree(spark: SparkSession, texts: list[str], grouping: Grouping | None = None) -> None:
-    expected, columns = [], []
+    expected: list[tuple[str, str]] = []
+    columns: list[str] = []
     for text in texts:
         try:
             expression = compiled(text, grouping)
@@ -94,9 +96,7 @@ def _assert_types_agree(spark: SparkSession, texts: list[str], grouping: Groupin
     assert found == expected
 
 
-def _parsed(columns: list[str]) -> list[object]:
-    from pyspark.sql import functions as F
-
+def _parsed(columns: list[str]) -> list[Column]:
     return [F.expr(column) for column in columns]
 
 

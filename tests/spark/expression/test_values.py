@@ -309,8 +309,17 @@ def test_null_in_every_operand_gives_null(spark: SparkSession) -> None:
 
 
 def test_null_is_taken_where_a_function_says_so(spark: SparkSession) -> None:
-    expected = {"ISNULL(n)": True, "n IS NULL": True, "n IS NOT NULL": False, "IF(b, 1, 2)": 2, "COALESCE(n, 5)": 5,
-                "CASE WHEN b THEN 1 ELSE 2 END": 2, "b OR TRUE": True, "b AND FALSE": False, "NULLIF(5, n)": 5}  # fmt: skip
+    expected: dict[str, object] = {
+        "ISNULL(n)": True,
+        "n IS NULL": True,
+        "n IS NOT NULL": False,
+        "IF(b, 1, 2)": 2,
+        "COALESCE(n, 5)": 5,
+        "CASE WHEN b THEN 1 ELSE 2 END": 2,
+        "b OR TRUE": True,
+        "b AND FALSE": False,
+        "NULLIF(5, n)": 5,
+    }
     assert dict(zip(expected, values_of_null(spark, list(expected)), strict=True)) == expected
 
 
@@ -331,7 +340,7 @@ def test_aggregates(spark: SparkSession) -> None:
         ],
         "s string, n bigint, d18_2 decimal(18,2), x double, t string",
     )
-    expected = {
+    expected: dict[str, dict[str | None, object]] = {
         "SUM(n)": {"a": D("3"), None: D("5")},
         "SUM(d18_2)": {"a": D("0.30"), None: None},
         "SUM(x)": {"a": 2.0, None: None},
