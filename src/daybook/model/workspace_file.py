@@ -20,28 +20,41 @@ Duration = Annotated[str, checked_by(_is_duration), Field(json_schema_extra={"pa
 
 
 class EngineSettings(Declaration):
-    master: str | None = None
-    remote: str | None = None
-    sail: bool = False
-    conf: dict[str, Any] = Field(default_factory=dict)
+    """Where Spark runs: classically at a master, or over Connect at a remote."""
+
+    master: str | None = Field(
+        default=None, description="local[*], spark://…, yarn or k8s://…; left out, all cores of this machine."
+    )
+    remote: str | None = Field(default=None, description="A Spark Connect server: sc://host:15002.")
+    sail: bool = Field(default=False, description="Whether the Connect server is Sail.")
+    conf: dict[str, Any] = Field(default_factory=dict, description="Any Spark setting.")
 
 
 class Retention(Declaration):
-    runs: Duration = "90d"
-    versions: int = Field(default=24, ge=1)
+    """What `daybook gc` keeps; nothing is removed otherwise."""
+
+    runs: Duration = Field(default="90d", description="How long runs are kept: a number and h, d or w.")
+    versions: int = Field(default=24, ge=1, description="How many versions of a table are kept.")
 
 
 class Catalogs(Declaration):
     """Hosts the catalog strategy of resolvers may call."""
 
-    allowed_hosts: tuple[Text, ...] = ()
+    allowed_hosts: tuple[Text, ...] = Field(default=(), description="Names of hosts; no other host is called.")
 
 
 class WorkspaceFile(Declaration):
-    name: Text
-    store: Text = "sqlite:///.daybook/store.db"
-    sandbox: str | None = None
+    name: Text = Field(description="The workspace's name; definitions in a shared store belong to it.")
+    store: Text = Field(
+        default="sqlite:///.daybook/store.db",
+        description="The metadata store: an SQLite file, or postgresql://user@host/db for a team.",
+    )
+    sandbox: str | None = Field(
+        default=None, description="Draft projects write below this folder instead of to their destinations."
+    )
     engine: EngineSettings = EngineSettings()
-    state: Text = ".daybook"
+    state: Text = Field(
+        default=".daybook", description="Landed inputs, staging and scratch; a shared URI on a cluster."
+    )
     retention: Retention = Retention()
     catalogs: Catalogs = Catalogs()
