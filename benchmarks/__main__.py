@@ -1,0 +1,30 @@
+"""All benchmarks in turn: `python -m benchmarks [--full]`."""
+
+import subprocess
+import sys
+
+# Module, its arguments for a quick look, its arguments at full size.
+BENCHMARKS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
+    ("cold_start", ("3",), ("9",)),
+    ("load_workspace", (), ()),
+    ("store", ("1000", "10000"), ()),
+    ("write_delta", (), ()),
+)
+
+
+def main(arguments: list[str]) -> int:
+    is_full = "--full" in arguments
+    failed = []
+    for name, quick, full in BENCHMARKS:
+        print(f"\n== {name}", flush=True)
+        outcome = subprocess.run(
+            [sys.executable, "-m", f"benchmarks.{name}", *(full if is_full else quick)], check=False
+        )
+        failed += [name] if outcome.returncode else []
+    if failed:
+        print(f"\nmissed their aim: {', '.join(failed)}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

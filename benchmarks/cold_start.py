@@ -1,0 +1,122 @@
+"""`daybook run` on 10,000 rows from a standing start, against a bare PySpark script doing less.
+
+The script reads the same CSV file with a schema, counts it and writes it as Parquet. Both start a new Java process
+each round, in turn; the aim is a ratio of at most 0.6 once the class-data archive exists.
+
+Run it as `python -m benchmarks.cold_start [ROUNDS]`.
+"""
+
+import csv
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from daybook.engine.build_archive import build
+from daybook.engine.class_archive import archive_path
+from daybook.engine.java import find_java
+from daybook.engine.launch import spark_home
+
+ROWS = 10_000
+AIM = 0.6
+
+_WORKSPACE = "name: cold-start\n"
+_DEFINITIONS = """\
+dataset:
+  id: orders
+  name: Orders
+  main_table:
+    name: orders
+    columns:
+      - {name: order_id, type: string, nullable: false}
+      - {name: customer, type: string}
+      - {name: amount, type: "decimal(18,2)"}
+      - {name: status, type: string}
+    location: {path: orders.csv, format: csv}
+---
+project:
+  id: discount
+  name: Discount
+  input: {dataset_id: orders}
+  operations:
+    - type: update
+      selector: 'orders.status = "active"'
+      arguments: {assignments: [{column: amount, expression: "amount * 0.9"}]}
+    - type: output
+      arguments: {destination: {location: {path: discounted, format: parquet}}}
+"""
+_SCRIPT = """\
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.master("local[*]").getOrCreate()
+schema = "order_id string, customer string, amount decimal(18,2), status string"
+orders = spark.read.option("header", True).schema(schema).csv("orders.csv")
+print(orders.count())
+orders.write.mode("overwrite").parquet("copied")
+spark.stop()
+"""
+
+
+def main(rounds: int = 5) -> int:
+    """0 when the aim is reached."""
+    _make_archive()
+    with tempfile.TemporaryDirectory(prefix="daybook-bench-") as folder:
+        root = Path(folder)
+        _write_inputs(root)
+        daybook = [sys.executable, "-m", "daybook"]
+        for preparation in (["apply"], ["activate", "discount"]):
+            _run([*daybook, *preparation], root)
+        commands = {
+            "daybook run": [*daybook, "run", "discount", "--period", "2026-01"],
+            "bare script": [sys.executable, "bare.py"],
+        }
+        seconds: dict[str, list[float]] = {name: [] for name in commands}
+        for _ in range(rounds):
+            for name, command in commands.items():
+                seconds[name].append(_run(command, root))
+    for name, times in seconds.items():
+        middle, best, worst = statistics.median(times), min(times), max(times)
+        print(f"{name:<12} median {middle:6.2f} s   best {best:6.2f} s   worst {worst:6.2f} s")
+    ours, theirs = (statistics.median(times) for times in seconds.values())
+    ratio = ours / theirs
+    print(f"ratio        {ratio:.2f}, {'within' if ratio <= AIM else 'OVER'} the aim of {AIM}")
+    return 0 if ratio <= AIM else 1
+
+
+def _make_archive() -> None:
+    java = find_java(os.environ)
+    archive = archive_path(java, spark_home(), os.environ)
+    if archive is not None and not archive.exists():
+        began = time.perf_counter()
+        if build(archive, java):
+            size = archive.stat().st_size / 1e6
+            print(f"class-data archive made in {time.perf_counter() - began:.0f} s, {size:.0f} MB")
+
+
+def _write_inputs(root: Path) -> None:
+    (root / "daybook.yaml").write_text(_WORKSPACE)
+    (root / "definitions.yaml").write_text(_DEFINITIONS)
+    (root / "bare.py").write_text(_SCRIPT)
+    with (root / "orders.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["order_id", "customer", "amount", "status"])
+        for number in range(ROWS):
+            amount = f"{number * 7 % 1000}.{number % 100:02d}"
+            rows.writerow([f"O-{number}", f"C-{number % 97}", amount, "active" if number % 3 else "closed"])
+
+
+def _run(command: list[str], folder: Path) -> float:
+    """Seconds of wall time."""
+    began = time.perf_counter()
+    outcome = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    seconds = time.perf_counter() - began
+    if outcome.returncode:
+        raise SystemExit(f"{' '.join(command)} failed:\n{outcome.stdout}\n{outcome.stderr}")
+    return seconds
+
+
+if __name__ == "__main__":
+    sys.exit(main(*(int(argument) for argument in sys.argv[1:2])))
