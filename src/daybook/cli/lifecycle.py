@@ -22,16 +22,18 @@ def activate(
     """Validate a project and make it the version that runs."""
     from datetime import UTC, datetime
 
-    from daybook.cli.workspace_store import load, opened, project_id_of
+    from daybook.cli.workspace_store import is_file, load, opened, project_id_of
     from daybook.store.apply import apply
     from daybook.store.checking import check_project
     from daybook.store.lifecycle import activate as activate_project
     from daybook.store.reach import reachable
 
     workspace = load(context)
-    project_id = project_id_of(workspace, project)
     now = datetime.now(UTC)
     with opened(workspace.settings.store, workspace.root) as store:
+        # A shared store may know projects that are not in this workspace.
+        is_only_stored = store.is_shared and not is_file(project)
+        project_id = project if is_only_stored else project_id_of(workspace, project)
         if not store.is_shared:
             reached = reachable(workspace, project_id)
             apply(store, reached, workspace=workspace.settings.name, validate=check_project, now=now)
@@ -71,9 +73,11 @@ def deactivate(context: typer.Context, project: ProjectArgument, as_json: AsJson
     """Keep a project from running."""
     from datetime import UTC, datetime
 
-    from daybook.cli.workspace_store import opened, settings
+    from daybook.cli.workspace_store import is_file, load, opened, project_id_of, settings
     from daybook.store.lifecycle import deactivate as deactivate_project
 
+    if is_file(project):
+        project = project_id_of(load(context), project)
     root, found = settings(context)
     with opened(found.store, root) as store:
         is_changed = deactivate_project(store, project, now=datetime.now(UTC))

@@ -65,8 +65,15 @@ def opened_or_empty(url: str, root: "Path") -> "Iterator[Store]":
         yield store
 
 
+def is_file(named: str) -> bool:
+    """Whether a project is named by its file."""
+    from pathlib import Path
+
+    return Path(named).suffix in (".yaml", ".yml", ".json") and Path(named).is_file()
+
+
 def project_id_of(workspace: "Workspace", named: str) -> str:
-    """A project by id, or by the file that defines it."""
+    """A project of the workspace by id, or by the one file that defines it."""
     from pathlib import Path
 
     from daybook.errors import DaybookError
@@ -75,9 +82,8 @@ def project_id_of(workspace: "Workspace", named: str) -> str:
     projects = workspace.definitions["project"]
     if named in projects:
         return named
-    path = Path(named)
-    if path.suffix in (".yaml", ".yml", ".json") and path.is_file():
-        there = [one.id for one in projects.values() if one.file and Path(one.file).resolve() == path.resolve()]
+    if is_file(named):
+        there = [one.id for one in projects.values() if one.file and Path(one.file).resolve() == Path(named).resolve()]
         if len(there) == 1:
             return there[0]
     raise DaybookError("STORE_007", kind="project", id=named, hint=did_you_mean(named, projects))

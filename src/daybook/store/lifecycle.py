@@ -75,6 +75,7 @@ def activate(
 def deactivate(store: Store, project_id: str, *, now: datetime.datetime) -> bool:
     """False when the project was inactive already."""
     with store.write() as transaction:
+        transaction.definitions.lock()
         state = transaction.projects.get(project_id)
         if state.status == "inactive":
             return False

@@ -69,5 +69,11 @@ def page_mark(record: RunRecord) -> str:
 
 
 def read_page_mark(mark: str) -> tuple[datetime.datetime, str]:
-    time, _, run_id = mark.partition("~")
-    return datetime.datetime.fromisoformat(time), run_id
+    text, _, run_id = mark.partition("~")
+    try:
+        time = datetime.datetime.fromisoformat(text)
+    except ValueError as error:
+        raise DaybookError("STORE_030", mark=mark) from error
+    if time.tzinfo is None or not run_id:
+        raise DaybookError("STORE_030", mark=mark)
+    return time, run_id

@@ -8,6 +8,7 @@ import pytest
 
 from daybook.cli.app import main
 from daybook.model.loading import load_text
+from tests.postgres import PostgresServer
 
 ORDERS = """\
 dataset:
@@ -108,7 +109,8 @@ def test_activate_with_a_version_of_the_input(root: Path, capsys: pytest.Capture
 
 def test_deactivate(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     told(capsys, "activate", "close")
-    assert told(capsys, "deactivate", "close") == {"project_id": "close", "changed": True}
+    assert told(capsys, "deactivate", "close.yaml") == {"project_id": "close", "changed": True}
+    assert told(capsys, "deactivate", "close") == {"project_id": "close", "changed": False}
     assert told(capsys, "show", "project", "close")["status"] == "inactive"
 
 
@@ -159,6 +161,30 @@ def test_a_password_in_the_settings_is_refused_and_not_shown(root: Path, capsys:
     assert main(["apply"]) == 2
     captured = capsys.readouterr()
     assert "s3cret" not in captured.out + captured.err
+
+
+@pytest.mark.parametrize("name", ["clos", "orders.yaml", "nothing.yaml"])
+def test_a_project_that_is_not_there(root: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("activate", "deactivate"):
+        assert main([command, name]) == 2
+        assert "[STORE_007]" in capsys.readouterr().err
+
+
+@pytest.mark.postgres
+def test_a_shared_store_is_set_up_by_apply_and_takes_nothing_implicitly(
+    root: Path, capsys: pytest.CaptureFixture[str], postgres_server: PostgresServer
+) -> None:
+    (root / "daybook.yaml").write_text(f"name: test\nstore: {postgres_server.create_database()}\n")
+    assert main(["activate", "close"]) == 2
+    assert "[STORE_004]" in capsys.readouterr().err
+    told(capsys, "apply")
+    told(capsys, "activate", "close")
+    (root / "close.yaml").write_text(PROJECT.replace("0.9", "0.8"))
+    assert not told(capsys, "activate", "close")["changed"]
+    told(capsys, "apply")
+    assert told(capsys, "activate", "close")["version"] == 4
+    (root / "close.yaml").unlink()
+    assert told(capsys, "activate", "close")["version"] == 4
 
 
 @pytest.mark.parametrize("arguments", [["show", "run", "r1", "--version", "1"], ["show", "table", "x"]])

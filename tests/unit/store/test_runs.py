@@ -307,6 +307,13 @@ class TestListing:
             assert [run.id for run in transaction.runs.page(wanted).runs] == ids
 
 
+@pytest.mark.parametrize("mark", ["", "x", "2026-01-01~r1", "2026-01-01T00:00:00+00:00"])
+def test_a_mark_that_no_page_gave(store: Store, mark: str) -> None:
+    with store.read() as transaction, pytest.raises(DaybookError) as caught:
+        transaction.runs.page(after=mark)
+    assert caught.value.code == "STORE_030"
+
+
 def test_slices_have_one_owner(store: Store) -> None:
     first = start(store, "r1")
     commit(store, first)

@@ -134,7 +134,7 @@ CODES: dict[str, Code] = family(
         "STORE_021",
         "Project {project_id} differs from its active version {version}",
         "The file was changed since the project was activated, so a run would not do what was validated.",
-        hint="`daybook activate {project_id}`, or `daybook run --draft`",
+        hint="`daybook activate` it, or `daybook run --draft`",
     ),
     Code(
         "STORE_022",
@@ -158,13 +158,13 @@ CODES: dict[str, Code] = family(
         "STORE_025",
         "{operations}: column {column} of dataset {dataset_id} {change} in version {version}",
         "A column that an active project uses was removed, got another type, or holds fewer values than before.",
-        hint="adapt the project, or pin `dataset_version: {validated}`",
+        hint="adapt the project, or pin the version it was validated against with `dataset_version`",
     ),
     Code(
         "STORE_026",
         "Dataset {dataset_id} version {version} adds {columns}; project {project_id} goes on without",
         "An active project keeps reading the columns it was activated with. New columns are offered, not taken.",
-        hint="`daybook activate {project_id}` takes them in",
+        hint="`daybook activate` takes them in",
     ),
     Code(
         "STORE_027",
@@ -183,5 +183,11 @@ CODES: dict[str, Code] = family(
         "STORE_029",
         "The credential of the store, {reference}, is not available: {reason}",
         "`credential_ref` names an environment variable (env://NAME) or a file (file://PATH) that holds the password.",
+    ),
+    Code(
+        "STORE_030",
+        "The page mark {mark} is not one that a listing gave",
+        "A listing of runs ends with a mark under which the next page continues.",
+        hint="begin with the first page",
     ),
 )
