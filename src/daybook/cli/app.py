@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command line; 0 done, 1 the run or a test failed, 2 the input is wrong, 3 an error of ours."""
     # A command lives shortly and keeps most of what it makes, so collecting often only costs time.
     gc.set_threshold(50_000, 20, 20)
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    given = _with_debug_first(sys.argv[1:] if arguments is None else arguments)
     try:
         app(given, prog_name="daybook")
     except SystemExit as end:
@@ -84,8 +84,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:
-        return _failed(error, is_debug="--debug" in given)
+        return _failed(error, is_debug=given[:1] == ["--debug"])
     return 0
+
+
+def _with_debug_first(arguments: Sequence[str]) -> list[str]:
+    """`--debug` is a root option, but everybody adds it at the end of the line that just failed."""
+    rest = [argument for argument in arguments if argument != "--debug"]
+    return ["--debug", *rest] if len(rest) < len(arguments) else rest
 
 
 def _failed(error: Exception, *, is_debug: bool) -> int:
@@ -103,5 +109,5 @@ def _failed(error: Exception, *, is_debug: bool) -> int:
     typer.secho("Daybook itself failed", err=True, fg=typer.colors.RED, bold=True)
     typer.echo(f"  {type(error).__name__}: {first_line}", err=True)
     if not is_debug:
-        typer.echo("  hint: run it again with --debug before the command, and report what it shows", err=True)
+        typer.echo("  hint: run it again with --debug, and report what it shows", err=True)
     return INTERNAL_ERROR

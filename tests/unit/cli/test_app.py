@@ -66,9 +66,12 @@ def test_an_error_of_the_user_is_one_block(monkeypatch: pytest.MonkeyPatch, caps
     assert "Traceback" not in captured.err
 
 
-def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("arguments", [["--debug", "validate"], ["validate", "--debug"]])
+def test_debug_shows_the_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
     failing(monkeypatch, DaybookError("MODEL_063"))
-    assert main(["--debug", "validate"]) == 2
+    assert main(arguments) == 2
     shown = capsys.readouterr().err
     assert "Traceback" in shown
     assert "[MODEL_063] " in shown

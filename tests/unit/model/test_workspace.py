@@ -264,3 +264,36 @@ def test_settings_are_one_document(tmp_path: Path) -> None:
     assert caught.value.code == "MODEL_004"
     assert caught.value.span is not None
     assert caught.value.span.line == 3
+
+
+def test_the_settings_of_the_design(tmp_path: Path) -> None:
+    settings = """\
+name: acme-close
+store: sqlite:///.daybook/store.db     # embedded default; postgresql://user@host/db for a team
+sandbox: sandbox                       # optional: draft projects write below this folder
+engine:
+  master: local[*]                     # or spark://…, yarn, k8s://…; or  remote: sc://host:15002
+  conf: {}                             # any Spark setting
+state: .daybook                        # landed inputs, staging, scratch; a shared URI on a cluster
+retention: {runs: 90d, versions: 24}   # used by `daybook gc` only; nothing is removed otherwise
+"""
+    found = load_workspace(workspace(tmp_path, {}, settings=settings)).settings
+    assert (found.name, found.sandbox, found.engine.master) == ("acme-close", "sandbox", "local[*]")
+    assert (found.retention.runs, found.retention.versions) == ("90d", 24)
+
+
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        ("name: a\nretention: {runs: 90}\n", "MODEL_028"),
+        ("name: a\nretention: {versions: 0}\n", "MODEL_025"),
+        ("name: a\nengine: {conf: [1]}\n", "MODEL_022"),
+        ("name: a\nname: b\n", "MODEL_005"),
+        ("- a\n", "MODEL_022"),
+        ("", "MODEL_021"),
+    ],
+)
+def test_settings_that_are_wrong(tmp_path: Path, settings: str, code: str) -> None:
+    with pytest.raises(DaybookError) as caught:
+        load_workspace(workspace(tmp_path, {}, settings=settings))
+    assert codes(caught.value) == [code]
