@@ -22,7 +22,10 @@ def of_result(result: "RunResult") -> dict[str, Any]:
         "is_draft": result.is_draft,
         "sandbox": result.sandbox,
         "duration_ms": result.duration_ms,
-        "operations": [asdict(operation) for operation in result.operations],
+        "operations": [
+            {**asdict(operation), "name": result.names.get(operation.seq, operation.type)}
+            for operation in result.operations
+        ],
         "outputs": [asdict(output) for output in result.outputs],
         "notices": [notice_as_data(notice) for notice in result.notices],
     }

@@ -1,25 +1,136 @@
 """Runs as people read them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from daybook.cli.terminal import say
+from daybook.cli.places import near
+from daybook.cli.terminal import console, say, show_notice
 
 if TYPE_CHECKING:
     from daybook.runs.replaying import ReplayResult
-    from daybook.runs.result import RunResult
+    from daybook.runs.result import OutputResult, RunResult
     from daybook.runs.running import DryRun
+    from daybook.store.records import OperationResult
+
+_LOAD = 0
 
 
-def show(result: "RunResult", *, is_quiet: bool) -> None:
-    say(f"run {result.run_id} of {result.project_id} for {result.period}: {result.status}")
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What one operation did: how many rows it found alive, how many it touched, and the word for that."""
+
+    seq: int
+    name: str
+    rows_in: int | None
+    rows: int | None
+    did: str
+    duration_ms: int | None
+
+
+def show(result: "RunResult", *, is_quiet: bool, with_notices: bool = True) -> None:
+    """The run, what each operation did, what was written where, and the warnings."""
+    draft = " as a draft" if result.is_draft else ""
+    say(f"{result.project_id} for {result.period}: {result.status}{draft} in {seconds(result.duration_ms)}")
+    if not is_quiet:
+        say(f"run {result.run_id}, as of {result.as_of.isoformat()}, project version {result.project_version}\n")
+        show_effects(result)
+        say("")
+    show_outputs(result.outputs)
+    if with_notices:
+        for notice in result.notices:
+            show_notice(notice)
+
+
+def show_effects(result: "RunResult") -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("seq", justify="right")
+    table.add_column("operation")
+    for heading in ("rows in", "did"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("time", justify="right", no_wrap=True)
+    for effect in effects(result):
+        table.add_row(
+            Text(str(effect.seq) if effect.seq else ""),
+            Text(effect.name),
+            Text(_number(effect.rows_in)),
+            Text(_number(effect.rows), style="bold"),
+            Text(effect.did),
+            Text("" if effect.duration_ms is None else seconds(effect.duration_ms)),
+        )
+    console().print(table)
+
+
+def effects(result: "RunResult") -> Iterator[Effect]:
+    """One per operation; the live rows each found follow from what those before it added and deleted."""
+    live: int | None = None
+    for operation in sorted(result.operations, key=lambda operation: operation.seq):
+        if operation.seq == _LOAD:
+            live = operation.rows_added
+            yield Effect(_LOAD, "Read the input", None, live, "read", None)
+            continue
+        rows, did = _deed(operation)
+        name = result.names.get(operation.seq, operation.type)
+        yield Effect(operation.seq, name, live, rows, did, operation.duration_ms)
+        if live is not None:
+            live += (operation.rows_added or 0) - (operation.rows_deleted or 0)
+
+
+def show_outputs(outputs: "Iterable[OutputResult]") -> None:
+    for output in outputs:
+        rows = f"{output.rows_written:,} row{'' if output.rows_written == 1 else 's'}"
+        known_as = f", dataset {output.dataset_id} version {output.dataset_version}" if output.dataset_id else ""
+        repeat = " (committed before)" if output.is_repeat else ""
+        say(f"wrote {near(output.place)}: {rows}{known_as}{repeat}")
 
 
 def show_dry_runs(planned: "Iterable[DryRun]") -> None:
     for each in planned:
-        say(f"{each.prepared.snapshot.project.id} can run for {each.prepared.snapshot.period.identifier}")
+        snapshot = each.prepared.snapshot
+        version = f"project version {snapshot.project_version}"
+        say(f"{snapshot.project.id} can run for {snapshot.period.identifier}, as of {snapshot.as_of}, {version}")
+        for source in snapshot.sources:
+            places = ", ".join(near(location.uri or location.table or "") for location in source.resolution.locations)
+            say(f"  reads {source.dataset_id} version {source.dataset_version} from {places}")
+        for output in each.prepared.outputs:
+            say(f"  writes {near(output.target.place)} ({output.target.format}, {output.target.mode})")
+        for notice in each.notices:
+            show_notice(notice)
+    say("nothing was written")
 
 
 def show_replay(result: "ReplayResult") -> None:
+    say(f"run {result.run_id} for {result.period}, computed again:")
     for output in result.outputs:
-        say(f"{output.operation_seq}: {'same' if output.is_same else 'DIFFERENT'}")
+        before = "?" if output.rows_before is None else f"{output.rows_before:,}"
+        if output.is_same:
+            found = f"{output.rows_now:,} rows, the same"
+        else:
+            found = f"{output.rows_now:,} rows, {before} before: DIFFERENT"
+        kept = f", kept in {near(output.place)}" if output.place else ""
+        say(f"  {output.operation_seq:>4}  {output.name}: {found}{kept}")
+    say("every output is the same" if result.is_same else "outputs differ")
+
+
+def seconds(milliseconds: int) -> str:
+    return f"{milliseconds / 1000:.1f} s"
+
+
+def _deed(operation: "OperationResult") -> tuple[int | None, str]:
+    match operation.type:
+        case "update":
+            return operation.rows_picked, "changed"
+        case "aggregate" | "append":
+            return operation.rows_added, "added"
+        case "delete":
+            return operation.rows_deleted, "deleted"
+        case _:
+            return operation.rows_written, "written"
+
+
+def _number(value: int | None) -> str:
+    return "" if value is None else f"{value:,}"

@@ -120,6 +120,7 @@ def _result(started: Started, store: Store, execution: Execution, duration_ms: i
         is_draft=snapshot.settings.is_draft,
         sandbox=snapshot.settings.sandbox,
         operations=operations,
+        names={operation.seq: operation.name for operation in snapshot.project.operations},
         outputs=tuple(execution.outputs),
         notices=tuple(execution.notices),
         duration_ms=duration_ms,

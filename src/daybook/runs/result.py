@@ -1,6 +1,7 @@
 """What came of a run."""
 
 import datetime
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from daybook.errors import DaybookError, Notice
@@ -28,7 +29,7 @@ class OutputResult:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """A finished run with what each operation did."""
+    """A finished run with what each operation did; `names` are the operations' names by seq."""
 
     run_id: str
     project_id: str
@@ -39,6 +40,7 @@ class RunResult:
     is_draft: bool
     sandbox: str | None
     operations: tuple[OperationResult, ...]
+    names: Mapping[int, str]
     outputs: tuple[OutputResult, ...]
     notices: tuple[Notice, ...]
     duration_ms: int
