@@ -46,14 +46,15 @@ def placeholders(template: str) -> set[str]:
     return {field.split(".")[0].split("[")[0] for _, field, _, _ in string.Formatter().parse(template) if field}
 
 
-RAISES = list(raises())
-
-
-@pytest.mark.parametrize("one", RAISES, ids=lambda one: f"{one.place} {one.code}")
-def test_a_code_gets_the_parameters_of_its_message(one: Raise) -> None:
-    assert one.code in CODES
-    if not one.has_more:
-        assert placeholders(CODES[one.code].message) <= one.given - ATTRIBUTES
+def test_codes_get_the_parameters_of_their_messages() -> None:
+    found = list(raises())
+    assert len(found) > 100
+    unknown = [one for one in found if one.code not in CODES]
+    assert unknown == []
+    short = [
+        one for one in found if not one.has_more and not placeholders(CODES[one.code].message) <= one.given - ATTRIBUTES
+    ]
+    assert short == []
 
 
 @pytest.mark.parametrize("family", ["MODEL", "EXPR", "UPDATE", "AGGREGATE", "APPEND", "DELETE"])
