@@ -26,6 +26,8 @@ def open_store(url: str, *, root: Path, migrate: bool = False) -> Store:
     engine = connect(address, root)
     try:
         _bring_up_to_date(engine, address, migrate)
+        if isinstance(address, EmbeddedStore):
+            _write_ahead(engine)
     except BaseException:
         engine.dispose()
         raise
@@ -42,7 +44,6 @@ def _bring_up_to_date(engine: Engine, address: StoreAddress, migrate: bool) -> N
         case EmbeddedStore():
             with writing(engine, address) as connection:
                 _upgrade(connection, address)
-            _write_ahead(engine)
         case SharedStore():
             if not migrate:
                 raise DaybookError("STORE_004", place=str(address), found=found or "none", needed=HEAD)
@@ -60,7 +61,7 @@ def _upgrade(connection: Connection, address: StoreAddress) -> None:
 
 
 def _write_ahead(engine: Engine) -> None:
-    """The file remembers its journal mode; a process that finds it busy leaves the switch to the next one."""
+    """The file remembers its journal mode; a process that finds it busy leaves the switch to the next opener."""
     connection = engine.raw_connection()
     try:
         connection.cursor().execute("PRAGMA journal_mode = WAL")

@@ -47,6 +47,17 @@ def test_an_embedded_store_is_made_where_it_is_missing(tmp_path: Path) -> None:
     connection.close()
 
 
+def test_a_store_in_another_journal_mode_is_switched_back(tmp_path: Path) -> None:
+    open_store("sqlite:///store.db", root=tmp_path).close()
+    connection = sqlite3.connect(tmp_path / "store.db")
+    assert connection.execute("PRAGMA journal_mode = DELETE").fetchone() == ("delete",)
+    connection.close()
+    open_store("sqlite:///store.db", root=tmp_path).close()
+    connection = sqlite3.connect(tmp_path / "store.db")
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    connection.close()
+
+
 def test_many_openers_of_a_new_store_all_succeed(tmp_path: Path) -> None:
     def opened(_: int) -> str | None:
         with open_store("sqlite:///store.db", root=tmp_path) as store, store.read() as transaction:
