@@ -44,7 +44,7 @@ class NewId:
 
 @dataclass(frozen=True)
 class Table:
-    """A dataset with its physical rows; those may carry system columns."""
+    """A dataset with its physical rows, which have the columns and the `carried` system columns."""
 
     dataset_id: str
     name: str
@@ -52,6 +52,7 @@ class Table:
     rows: Sequence[Row]
     temporal_mode: str | None = None
     required: frozenset[str] = frozenset()
+    carried: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

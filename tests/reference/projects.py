@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from random import Random
-from typing import Any
 
 from daybook.model.types import BOOLEAN, DATE, INTEGER, STRING, TIMESTAMP, ColumnType, DecimalType
 from tests.reference import literals
@@ -26,6 +25,7 @@ from tests.reference.operations import (
     Table,
     Update,
     WorkingDataset,
+    in_time,
 )
 from tests.reference.retype import created_types, retyped, targets
 from tests.reference.tree import Arithmetic, Between, Column, Comparison, Expression, Logic, Row, Value
@@ -43,6 +43,11 @@ KINDS: Mapping[str, ColumnType] = {
     "day": DATE,
     "seen_at": TIMESTAMP,
     "Größe": INTEGER,
+}
+CARRIED = ("_labels", "_created_at", "_updated_at", "_operation_seq")
+TIME_COLUMNS: Mapping[str | None, tuple[str, ...]] = {
+    "period": ("_period",),
+    "bitemporal": ("_valid_from", "_valid_to"),
 }
 NEW_COLUMNS: Mapping[str, ColumnType] = {
     "total": DecimalType(),
@@ -155,12 +160,12 @@ class ProjectGenerator:
         names = self.random.sample(list(KINDS), self.random.randint(3, 7))
         return {name: KINDS[name] for name in names}
 
-    def _table(self, name: str, columns: Mapping[str, ColumnType], count: int, **how: Any) -> Table:
+    def _table(self, name: str, columns: Mapping[str, ColumnType], count: int) -> Table:
         mode = self.random.choice(("period", "bitemporal", "snapshot", None))
         required = frozenset(column for column in columns if self.chance(0.15))
-        system = [column for column in ("_labels", "_deleted", "_created_at", "_operation_seq") if self.chance(0.15)]
-        if name != "orders":
-            system = [column for column in system if column == "_deleted"]
+        system = ["_deleted"] if self.chance(0.15) else []
+        if name == "orders":
+            system += [column for column in CARRIED if self.chance(0.15)]
         rows: list[Record] = []
         for _ in range(count):
             if rows and self.chance(0.15):
@@ -168,7 +173,19 @@ class ProjectGenerator:
                 continue
             row = {column: self.value(type_, column in required) for column, type_ in columns.items()}
             rows.append(row | self._time(mode) | {column: self._system(column) for column in system})
-        return Table(name, f"{name}_table", columns, rows, mode, required)
+        if name == "orders" and self.chance(0.1):
+            system.append("_row_id")
+            rows = [row | {"_row_id": f"019b76da-a800-7000-8000-{number:012}"} for number, row in enumerate(rows)]
+        if required and rows and self.chance(0.02):
+            self._violate(rows, mode, sorted(required)[0])
+        return Table(name, f"{name}_table", columns, rows, mode, required, (*TIME_COLUMNS.get(mode, ()), *system))
+
+    def _violate(self, rows: list[Record], mode: str | None, column: str) -> None:
+        """Put NULL where none may be, into a live row that the run sees."""
+        seen = Table("", "", {}, rows, mode)
+        visible = [row for row in rows if in_time(seen, row, RUN) and not row.get("_deleted")]
+        if visible:
+            visible[0][column] = None
 
     def _time(self, mode: str | None) -> Record:
         match mode:
@@ -187,7 +204,7 @@ class ProjectGenerator:
                 return self.random.choice((None, "", "{x}", "{region:EMEA}"))
             case "_deleted":
                 return self.chance(0.3)
-            case "_created_at":
+            case "_created_at" | "_updated_at":
                 return self.random.choice((None, datetime.datetime(2026, 1, 5, 1, 2, 3, tzinfo=datetime.UTC)))
             case _:
                 return self.random.choice((0, 0, 3))

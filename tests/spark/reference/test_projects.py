@@ -1,0 +1,128 @@
+"""Random projects: what the engine writes is what the reference writes, row for row."""
+
+import datetime
+import uuid
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from daybook.errors import DaybookError
+from daybook.model.system_columns import SYSTEM_COLUMNS
+from tests.reference.numbers import ValueFailureError
+from tests.reference.operations import (
+    FanOutError,
+    NullValueError,
+    Output,
+    Record,
+)
+from tests.reference.projects import GeneratedProject, generate_project
+from tests.spark.reference.running import Written, run
+
+PROJECTS, PER_TEST, THREADS = 320, 20, 3
+PERIOD_START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+
+
+def counted(rows: Sequence[Mapping[str, Any]]) -> Counter[frozenset[tuple[str, Any]]]:
+    """Rows as a multiset; an id the run made counts as any other such id."""
+
+    def shown(name: str, value: Any) -> Any:
+        return "made" if name == "_row_id" and not is_carried(value) else value
+
+    return Counter(frozenset((name, shown(name, value)) for name, value in row.items()) for row in rows)
+
+
+def is_carried(row_id: Any) -> bool:
+    """Whether the generated data brought this id along."""
+    return isinstance(row_id, str) and row_id.startswith("019b76da-a800-7000-8000-")
+
+
+def id_findings(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Ids that are no v7 UUIDs of the period's start, and ids that occur twice."""
+    ids = [row["_row_id"] for row in rows if "_row_id" in row]
+    found = [f"{row_id} occurs {count} times" for row_id, count in Counter(ids).items() if count > 1]
+    for row_id in ids:
+        parsed = uuid.UUID(row_id)
+        moment = datetime.datetime.fromtimestamp((parsed.int >> 80) / 1000, datetime.UTC)
+        is_shaped = parsed.version == 7 and parsed.variant == uuid.RFC_4122 and str(parsed) == row_id
+        if not is_shaped or moment != PERIOD_START:
+            found.append(f"{row_id} is no v7 UUID of {PERIOD_START}")
+    return found
+
+
+def findings(project: GeneratedProject, expected: Mapping[int, list[Record]], written: Written) -> list[str]:
+    found: list[str] = []
+    if list(written.rows) != list(expected):
+        found.append(f"outputs {list(written.rows)}, expected {list(expected)}")
+    known = {**SYSTEM_COLUMNS, **project.types}
+    for operation in project.operations:
+        if not isinstance(operation, Output):
+            continue
+        rows, wanted = written.rows[operation.seq], expected[operation.seq]
+        types = written.types[operation.seq]
+        found += [f"{name} is {types[name]}, expected {known[name]}" for name in types if types[name] != known[name]]
+        if operation.columns is not None and written.columns[operation.seq] != list(operation.columns):
+            found.append(f"columns {written.columns[operation.seq]}, expected {operation.columns}")
+        missing, extra = counted(wanted) - counted(rows), counted(rows) - counted(wanted)
+        found += [f"output {operation.seq} lacks {sorted(row, key=str)}" for row in missing]
+        found += [f"output {operation.seq} should not have {sorted(row, key=str)}" for row in extra]
+        found += id_findings(rows)
+    return found
+
+
+def compared(spark: SparkSession, seed: int, staging: Path) -> list[str]:
+    """What is wrong with the project of a seed; projects whose values do not fit are not compared."""
+    project = generate_project(seed)
+    try:
+        expected = project.expected()
+    except ValueFailureError:
+        return []
+    except (FanOutError, NullValueError) as error:
+        try:
+            run(spark, project, str(staging / str(seed)))
+        except DaybookError:
+            return []
+        return [f"project {seed} runs through, expected {error!r}"]
+    try:
+        written = run(spark, project, str(staging / str(seed)))
+    except DaybookError as error:
+        return [f"project {seed}: {error}"]
+    return [f"project {seed}: {line}" for line in findings(project, expected, written)]
+
+
+@pytest.mark.parametrize("first", range(0, PROJECTS, PER_TEST))
+def test_random_projects(quick: SparkSession, tmp_path: Path, first: int) -> None:
+    with ThreadPoolExecutor(THREADS) as pool:
+        results = list(pool.map(lambda seed: compared(quick, seed, tmp_path), range(first, first + PER_TEST)))
+    found = [line for result in results for line in result]
+    assert not found, "\n".join(found)
+
+
+def test_most_projects_are_compared() -> None:
+    """A generator whose projects mostly fail would prove nothing."""
+    kinds: Counter[str] = Counter()
+    for seed in range(PROJECTS):
+        try:
+            kinds["rows"] += sum(map(len, generate_project(seed).expected().values()))
+            kinds["compared"] += 1
+        except ValueFailureError:
+            kinds["values"] += 1
+        except FanOutError:
+            kinds["fan out"] += 1
+        except NullValueError:
+            kinds["nulls"] += 1
+    assert kinds["compared"] >= 300 - 20
+    assert kinds["rows"] >= 5 * kinds["compared"]
+    assert kinds["fan out"] >= 3
+    assert kinds["nulls"] >= 2
+
+
+@pytest.mark.parametrize("seed", [1000, 1001, 1002, 1003])
+def test_session_settings_do_not_matter(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+    """With generated code and adaptive execution the rows are the same."""
+    found = [line for each in range(seed * 10, seed * 10 + 5) for line in compared(spark, each, tmp_path)]
+    assert not found, "\n".join(found)
