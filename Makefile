@@ -11,7 +11,7 @@ help: ## list the targets
 
 demo: ## run a month-end close on generated data
 	@tools/environment run
-	@$(RUN)/daybook demo
+	@$(RUN)/daybook demo build/daybook-demo
 
 test: ## run all tests, those without a Java virtual machine first
 	@tools/environment dev

@@ -8,7 +8,22 @@ from typing import Annotated
 
 import typer
 
-from daybook.cli import apply, collect, doctor, functions, lifecycle, parse, periods, run, runs, schema, show, validate
+from daybook.cli import (
+    apply,
+    collect,
+    demo,
+    doctor,
+    functions,
+    init,
+    lifecycle,
+    parse,
+    periods,
+    run,
+    runs,
+    schema,
+    show,
+    validate,
+)
 from daybook.cli.invocation import Invocation
 
 # A program error of ours: neither the run (1) nor the input (2) is to blame.
@@ -53,6 +68,8 @@ def root(
     context.obj = Invocation(workspace, debug, quiet, verbose)
 
 
+app.command("init")(init.init)
+app.command("demo")(demo.demo)
 app.command("apply")(apply.apply)
 app.command("plan")(apply.plan)
 app.command("validate")(validate.validate)

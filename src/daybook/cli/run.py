@@ -5,12 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from daybook.cli.invocation import invocation
-from daybook.cli.terminal import remark, say, say_json
+from daybook.cli.terminal import say, say_json
 
 if TYPE_CHECKING:
     import datetime
-
-    from daybook.runs.result import RunFailedError
 
 FAILED = 1
 
@@ -59,7 +57,7 @@ def run(
             ):
                 results = list(execute(workspace, around, wanted))
         except RunFailedError as failed:
-            _show_failure(failed, as_json=as_json)
+            run_report.show_failure(failed, as_json=as_json)
             raise typer.Exit(FAILED) from None
     if as_json:
         say_json([run_data.of_result(result) for result in results])
@@ -88,7 +86,7 @@ def retry(context: typer.Context, run_id: RunId, as_json: AsJson = False) -> Non
             ):
                 result = execute(around, run_id)
         except RunFailedError as failed:
-            _show_failure(failed, as_json=as_json)
+            run_report.show_failure(failed, as_json=as_json)
             raise typer.Exit(FAILED) from None
     say_json(run_data.of_result(result)) if as_json else run_report.show(result, is_quiet=called.is_quiet)
 
@@ -126,20 +124,6 @@ def cancel(context: typer.Context, run_id: RunId) -> None:
     with opened(found.store, root) as store, store.write() as transaction:
         run = transaction.runs.request_cancel(run_id, now=transaction.now())
     say(f"run {run_id} is {run.status}" if not run.is_active else f"run {run_id} was asked to stop")
-
-
-def _show_failure(failed: "RunFailedError", *, as_json: bool) -> None:
-    from daybook.cli.terminal import error_as_data, show_error
-    from daybook.errors import flatten
-
-    if as_json:
-        errors = [error_as_data(single) for single in flatten(failed.error)]
-        say_json({"run_id": failed.run_id, "status": failed.status, "errors": errors})
-        return
-    show_error(failed.error)
-    for output in failed.outputs:
-        remark(f"  operation {output.operation_seq} had been committed to {output.destination}")
-    remark(f"run {failed.run_id} {failed.status}; `daybook retry {failed.run_id}` takes it up again")
 
 
 def _date(text: str | None) -> "datetime.date | None":

@@ -22,6 +22,7 @@ class Watcher:
         self._progress = progress
         self._task: TaskID | None = None
         self._run = ""
+        self.notices: list[Notice] = []
 
     def prepared(self, run_id: str, project_id: str, period: str) -> None:
         self._run = f"{project_id} {period}"
@@ -41,7 +42,8 @@ class Watcher:
         pass
 
     def notice(self, notice: "Notice") -> None:
-        """Notices are shown with the result, where nothing overwrites them."""
+        """Kept until the progress is gone, where nothing overwrites them."""
+        self.notices.append(notice)
 
 
 class Quiet:
@@ -79,4 +81,20 @@ def watching(*, is_quiet: bool) -> "Iterator[RunListener]":
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console(sys.stderr), transient=True) as progress:
-        yield Watcher(progress)
+        watcher = Watcher(progress)
+        try:
+            yield watcher
+        finally:
+            progress.stop()
+            for notice in watcher.notices:
+                show_notice(notice)
+
+
+@contextmanager
+def waiting(text: str, *, is_quiet: bool) -> Iterator[None]:
+    """A spinner on a terminal while something takes its time."""
+    if is_quiet or not sys.stderr.isatty():
+        yield
+        return
+    with console(sys.stderr).status(text):
+        yield

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from daybook.cli.places import near
-from daybook.cli.terminal import console, say, show_notice
+from daybook.cli.terminal import console, error_as_data, remark, say, say_json, show_error, show_notice
 
 if TYPE_CHECKING:
     from daybook.runs.replaying import ReplayResult
-    from daybook.runs.result import OutputResult, RunResult
+    from daybook.runs.result import OutputResult, RunFailedError, RunResult
     from daybook.runs.running import DryRun
     from daybook.store.records import OperationResult
 
@@ -28,8 +28,8 @@ class Effect:
     duration_ms: int | None
 
 
-def show(result: "RunResult", *, is_quiet: bool, with_notices: bool = True) -> None:
-    """The run, what each operation did, what was written where, and the warnings."""
+def show(result: "RunResult", *, is_quiet: bool) -> None:
+    """The run, what each operation did and what was written where; warnings have been shown while it ran."""
     draft = " as a draft" if result.is_draft else ""
     say(f"{result.project_id} for {result.period}: {result.status}{draft} in {seconds(result.duration_ms)}")
     if not is_quiet:
@@ -37,9 +37,6 @@ def show(result: "RunResult", *, is_quiet: bool, with_notices: bool = True) -> N
         show_effects(result)
         say("")
     show_outputs(result.outputs)
-    if with_notices:
-        for notice in result.notices:
-            show_notice(notice)
 
 
 def show_effects(result: "RunResult") -> None:
@@ -114,6 +111,20 @@ def show_replay(result: "ReplayResult") -> None:
         kept = f", kept in {near(output.place)}" if output.place else ""
         say(f"  {output.operation_seq:>4}  {output.name}: {found}{kept}")
     say("every output is the same" if result.is_same else "outputs differ")
+
+
+def show_failure(failed: "RunFailedError", *, as_json: bool) -> None:
+    """Why the run failed, what it had committed, and how to go on."""
+    from daybook.errors import flatten
+
+    if as_json:
+        errors = [error_as_data(single) for single in flatten(failed.error)]
+        say_json({"run_id": failed.run_id, "status": failed.status, "errors": errors})
+        return
+    show_error(failed.error)
+    for output in failed.outputs:
+        remark(f"  operation {output.operation_seq} had been committed to {output.destination}")
+    remark(f"run {failed.run_id} {failed.status}; `daybook retry {failed.run_id}` takes it up again")
 
 
 def seconds(milliseconds: int) -> str:

@@ -15,8 +15,8 @@ APPROVED, DRAFT = "approved", "draft"
 _HUNDRED_EURO = 10_000
 # How far off the plan is, in percent of what happened on average: planned too high or too low on purpose.
 _TILT = {
-    "Revenue": -2,
-    "Cost of sales": 3,
+    "Revenue": 2,
+    "Cost of sales": -1,
     "Personnel": 1,
     "Marketing": -7,
     "Technology": -9,

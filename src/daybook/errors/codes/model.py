@@ -184,4 +184,10 @@ CODES: dict[str, Code] = family(
         "A new workspace is written all or not at all, and never over files that are there.",
         hint="name another folder",
     ),
+    Code(
+        "MODEL_068",
+        "{folder} is not empty",
+        "The demonstration wants a folder of its own; one that it made earlier is used again.",
+        hint="name another folder: daybook demo FOLDER",
+    ),
 )
