@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from daybook.engine.hidden import BITS, FAULT, WEIGHT, picked_words
-from daybook.expression import Compiled, Constants, quote_literal, spark_type
+from daybook.engine.marking import SELECTOR, mark
+from daybook.expression import Compiled, Constants, fit, quote_literal, spark_type
 from daybook.model.period import Period
 from daybook.model.system_columns import SYSTEM_COLUMNS
 from daybook.model.types import INTEGER, STRING, TIMESTAMP, ColumnType
 from daybook.plan.plan import Plan
-from daybook.plan.steps import DeleteStep, UpdateStep
+from daybook.plan.steps import AggregateStep, DeleteStep, OutputStep, UpdateStep, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,13 @@ class RunContext:
 
     def sql(self, expression: Compiled) -> str:
         return expression.sql(self.constants)
+
+    def fitted(self, value: Value) -> str:
+        """A value in the type of its column."""
+        return fit(self.sql(value.expression), value.expression.type, value.type)
+
+    def selector(self, step: UpdateStep | DeleteStep | AggregateStep | OutputStep) -> str | None:
+        return mark(self.sql(step.selector), step.seq, SELECTOR) if step.selector else None
 
     @property
     def timestamp(self) -> str:

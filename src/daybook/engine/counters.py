@@ -41,6 +41,11 @@ class Counters:
         self._with_input = with_input
         self._observation = Observation()
 
+    @property
+    def needs(self) -> frozenset[str]:
+        """The columns that counting and checking look at."""
+        return frozenset({"_operation_seq", *self._context.hidden})
+
     def observe(self, df: DataFrame) -> DataFrame:
         return df.observe(self._observation, *(F.expr(sql).alias(name) for name, sql in self._metrics().items()))
 

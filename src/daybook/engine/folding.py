@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from daybook.engine.context import RunContext, null
 from daybook.engine.hidden import FAULT
+from daybook.engine.marking import VALUE, mark
 from daybook.expression import fit, quote_identifier
 from daybook.model.system_columns import SYSTEM_COLUMNS
 from daybook.model.types import ColumnType
@@ -64,8 +65,8 @@ class Layer:
         self.length += 2 * len(condition or "")
         match step:
             case UpdateStep():
-                for value in step.assignments:
-                    self._assign(value, condition, step.seq)
+                for number, value in enumerate(step.assignments):
+                    self._assign(value, condition, mark(self.context.fitted(value), step.seq, VALUE, number))
             case DeleteStep():
                 self.deletes.append(condition)
 
@@ -75,8 +76,7 @@ class Layer:
 
     def picked_by(self, step: UpdateStep | DeleteStep) -> str | None:
         """SQL that is true exactly on the rows a step picks; None when it picks all."""
-        selector = self.context.sql(step.selector) if step.selector else None
-        return both(self.live(), selector)
+        return both(self.live(), self.context.selector(step))
 
     def live(self) -> str | None:
         """SQL that is true on the rows that are not deleted at this point; None when no row is."""
@@ -101,13 +101,11 @@ class Layer:
             changed[FAULT] = f"COALESCE({', '.join((quote_identifier(FAULT), *self.faults))})"
         return changed
 
-    def _assign(self, value: Value, condition: str | None, seq: int) -> None:
-        sql = self.context.sql(value.expression)
-        fitted = fit(sql, value.expression.type, value.type, label=f"{seq}:{value.column}")
-        self.branches.setdefault(value.column, []).insert(0, Branch(condition, fitted, value.type))
+    def _assign(self, value: Value, condition: str | None, sql: str) -> None:
+        self.branches.setdefault(value.column, []).insert(0, Branch(condition, sql, value.type))
         if value.column not in SYSTEM_COLUMNS:
             self.after[value.column] = value.type
-        self.length += len(fitted) + len(condition or "")
+        self.length += len(sql) + len(condition or "")
 
     def _is_changed(self, name: str) -> bool:
         return name in self.branches or self.before.get(name) != self.after[name]

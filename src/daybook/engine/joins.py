@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from daybook.engine.context import RunContext
 from daybook.engine.faults import FAN_OUT, fault
 from daybook.engine.folding import both
+from daybook.engine.marking import ON, mark
 from daybook.engine.working import Working
 from daybook.expression import quote_identifier, quote_literal
 from daybook.expression.sql import to_sql
@@ -29,6 +30,7 @@ from daybook.plan.steps import JoinStep, UpdateStep
 # How often the key of a joined row occurs, and which of the rows with that key this one is.
 _MATCHES = "__matches"
 _COPY = "__copy"
+_ROW = "__row"
 
 _PICKED = "__picked_here"
 _COPIES = "__copies"
@@ -92,40 +94,51 @@ class Joining:
     def _sql(self, tree: Typed) -> str:
         return to_sql(tree, self._context.constants)
 
+    def _on(self, join: JoinStep, sql: str) -> str:
+        return mark(sql, self._step.seq, ON, self._step.joins.index(join))
+
     def _picked(self) -> str | None:
         return self._working.layer.picked_by(self._step)
 
     def _prepared(self, rows: DataFrame, join: JoinStep, shape: JoinShape) -> DataFrame:
-        """The columns that the operation reads under their alias; with keys, numbered by key."""
+        """The columns that the operation reads under their alias; with keys, how often each key occurs."""
+        columns = [_of(join, name) for name in join.columns]
         rows = rows.selectExpr(*(f"{quote_identifier(name)} AS {_of(join, name)}" for name in join.columns))
         for part in shape.joined_only:
-            rows = rows.where(F.expr(self._sql(part)))
+            rows = rows.where(F.expr(self._on(join, self._sql(part))))
         if not shape.is_by_key:
             return rows
-        keys = [self._sql(right) for _, right in shape.keys]
-        by_key = f"PARTITION BY {', '.join(keys)}"
-        rows = rows.selectExpr(
-            *(_of(join, name) for name in join.columns),
-            *(f"{key} AS {_key(join, number)}" for number, key in enumerate(keys)),
-            f"COUNT(1) OVER ({by_key}) AS {_of(join, _MATCHES)}",
-            f"ROW_NUMBER() OVER ({by_key} ORDER BY {', '.join(keys)}) AS {_of(join, _COPY)}",
+        keys = {_key(join, number): self._on(join, self._sql(right)) for number, (_, right) in enumerate(shape.keys)}
+        if self._is_picked_late:
+            by_key = f"PARTITION BY {', '.join(keys.values())}"
+            return rows.selectExpr(
+                *columns,
+                *(f"{sql} AS {key}" for key, sql in keys.items()),
+                f"COUNT(1) OVER ({by_key}) AS {_of(join, _MATCHES)}",
+                f"ROW_NUMBER() OVER ({by_key} ORDER BY {', '.join(keys.values())}) AS {_of(join, _COPY)}",
+            )
+        # One row a key is enough to see that there are more, and keeps a wrong join from exploding. Spark knows then
+        # that the join adds no rows, and leaves it out of branches that read none of its columns.
+        grouped = rows.groupBy(*(F.expr(f"{sql} AS {key}") for key, sql in keys.items())).agg(
+            F.expr(f"COUNT(1) AS {_of(join, _MATCHES)}"),
+            F.expr(f"ANY_VALUE(STRUCT({', '.join(columns)})) AS {_of(join, _ROW)}"),
         )
-        # One row a key is enough to see that there are more, and keeps a wrong join from exploding.
-        return rows if self._is_picked_late else rows.where(F.expr(f"{_of(join, _COPY)} = 1"))
+        taken = [f"{_of(join, _ROW)}.{column} AS {column}" for column in columns]
+        return grouped.selectExpr(*keys, _of(join, _MATCHES), *taken)
 
     def _condition(self, join: JoinStep, shape: JoinShape, known: set[str]) -> str:
         """The join's condition and as much of the selector as can be told before it: other rows match nothing."""
         live = self._working.layer.live()
         own = [part for part in (*self._selector, *shape.own_only) if aliases_of(part) <= known]
-        guard = both(live, " AND ".join(f"({self._sql(part)})" for part in own) or None)
+        guard = both(live, " AND ".join(f"({self._on(join, self._sql(part))})" for part in own) or None)
         parts = [guard] if guard else []
         for number, (left, right) in enumerate(shape.keys):
-            key = self._sql(left)
+            key = self._on(join, self._sql(left))
             if guard and not isinstance(left, ColumnValue):
                 # A key that is computed may fail on a row that is not picked.
                 key = f"IF({guard}, {key}, NULL)"
             parts.append(f"({key}) = {_key(join, number) if shape.is_by_key else f'({self._sql(right)})'}")
-        parts += [f"({self._sql(part)})" for part in shape.rest]
+        parts += [f"({self._on(join, self._sql(part))})" for part in shape.rest]
         return " AND ".join(parts) or "TRUE"
 
     def _own_keys(self, shape: JoinShape) -> dict[str, str]:

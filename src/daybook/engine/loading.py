@@ -1,5 +1,7 @@
 """Data as it was read becomes rows: time filter, system columns, checks, identity."""
 
+from collections.abc import Collection
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -24,17 +26,21 @@ def load_input(frame: SourceFrame, load: LoadStep, context: RunContext) -> DataF
     )
 
 
-def load_source(frame: SourceFrame, load: LoadStep, context: RunContext) -> DataFrame:
-    """Live rows of an append source or a join, with their own system columns and failed checks."""
-    system = _system_columns(frame, load, context)
+def load_source(frame: SourceFrame, load: LoadStep, context: RunContext, columns: Collection[str]) -> DataFrame:
+    """Some columns of the live rows of an append source or a join, system ones included, with failed checks."""
+    values = {**{name: quote_identifier(name) for name in load.types}, **_system_columns(frame, load, context)}
     rows = filter_by_time(frame, load, context)
     if "_deleted" in frame.carried:
         rows = rows.where(F.expr("`_deleted` IS NOT TRUE"))
     return rows.selectExpr(
-        *quoted(*load.types),
-        *(f"{sql} AS {quote_identifier(name)}" for name, sql in system.items()),
+        *(f"{sql} AS {quote_identifier(name)}" for name, sql in values.items() if name in columns),
         f"{_fault(frame, load)} AS {FAULT}",
     )
+
+
+def may_fail(frame: SourceFrame, load: LoadStep) -> bool:
+    """Whether loaded rows are checked at all."""
+    return _fault(frame, load) != null(STRING)
 
 
 def _system_columns(frame: SourceFrame, load: LoadStep, context: RunContext) -> dict[str, str]:

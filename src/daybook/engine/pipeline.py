@@ -6,23 +6,26 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import assert_never
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
 
 from daybook.engine.context import RunContext
 from daybook.engine.counters import Counters, Counts, observed
-from daybook.engine.failure import failures_of
+from daybook.engine.failure import failure_of
 from daybook.engine.faults import Checks
 from daybook.engine.forks import is_too_deep, pays_to_stage, uses_from
+from daybook.engine.hidden import FAULT
 from daybook.engine.joins import Joining, RowCount
-from daybook.engine.loading import load_input, load_source
+from daybook.engine.loading import load_input, load_source, may_fail
 from daybook.engine.operations.aggregate import summary_rows
 from daybook.engine.operations.append import appended_rows
 from daybook.engine.operations.output import Writing
 from daybook.engine.source import SourceFrame
 from daybook.engine.staging import Staging
 from daybook.engine.working import Working
+from daybook.model.system_columns import SYSTEM_COLUMNS
 from daybook.plan.plan import Plan
-from daybook.plan.steps import INPUT, AggregateStep, AppendStep, DeleteStep, OutputStep, Step, UpdateStep
+from daybook.plan.steps import INPUT, AggregateStep, AppendStep, DeleteStep, JoinStep, OutputStep, Step, UpdateStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +47,14 @@ class OutputGroup:
     is_last: bool
     _counters: Counters
     _row_counts: tuple[RowCount, ...]
+    _join_faults: tuple[Observation, ...]
     _checks: Checks
 
     def verify(self) -> None:
         """Raise what the rows failed: a NULL where none may be, a malformed row id, a row that matched twice."""
-        if text := self._counters.fault():
-            raise self._checks.error(text)
+        for text in (self._counters.fault(), *(observed(each).get("fault") for each in self._join_faults)):
+            if text:
+                raise self._checks.error(text)
         for count in self._row_counts:
             below, above = (observed(each).get("rows", 0) for each in (count.below, count.above))
             # Spark counts a task that it executed twice two times, so only a look at the rows can tell.
@@ -86,6 +91,7 @@ class Pipeline:
         self._checks = Checks(plan)
         self._uncounted: list[Step] = []
         self._row_counts: list[RowCount] = []
+        self._join_faults: list[Observation] = []
         self._joins = 0
 
     @property
@@ -103,11 +109,12 @@ class Pipeline:
     def close(self) -> None:
         """Let go of what was kept for the groups."""
         self._row_counts.clear()
+        self._join_faults.clear()
         self._uncounted.clear()
 
     def failure(self, error: Exception) -> Exception:
         """A Spark failure while an output was written, as an error that names operation, column and value."""
-        return failures_of(self._plan, error)
+        return failure_of(self._plan, error)
 
     def groups(self) -> Iterator[OutputGroup]:
         """The groups in order; each must be committed before the next is asked for."""
@@ -128,7 +135,7 @@ class Pipeline:
             wanted = [output for output in outputs if output.seq not in self._skip]
             if wanted:
                 yield self._group(working, wanted, with_input=is_first, is_last=index == len(steps))
-                self._uncounted, self._row_counts = [], []
+                self._uncounted, self._row_counts, self._join_faults = [], [], []
                 is_first = False
 
     def _effective(self) -> Sequence[Step]:
@@ -166,19 +173,27 @@ class Pipeline:
                 self._add_rows(working, step, summary_rows(working, step, self._context), is_kept=uses > 1)
             case AppendStep():
                 load = self._plan.load(step.load_key)
-                source = load_source(self._sources[load.key], load, self._context)
+                columns = {*load.types, *SYSTEM_COLUMNS}
+                source = load_source(self._sources[load.key], load, self._context, columns)
                 rows = appended_rows(source, load, step, self._context)
                 self._add_rows(working, step, rows, is_kept=uses > 1 and bool(step.aggregations))
             case _:
                 assert_never(step)
 
     def _join(self, working: Working, step: UpdateStep) -> None:
-        joined = {
-            join.alias: load_source(self._sources[join.load_key], self._plan.load(join.load_key), self._context)
-            for join in step.joins
-        }
+        joined = {join.alias: self._joined(join) for join in step.joins}
         self._row_counts += Joining(self._context, working, step).apply(joined)
         self._joins += len(step.joins)
+
+    def _joined(self, join: JoinStep) -> DataFrame:
+        """The rows of a join; those that match nothing are checked all the same."""
+        load, frame = self._plan.load(join.load_key), self._sources[join.load_key]
+        rows = load_source(frame, load, self._context, join.columns)
+        if may_fail(frame, load):
+            observation = Observation()
+            self._join_faults.append(observation)
+            rows = rows.observe(observation, F.expr(f"MIN({FAULT})").alias("fault"))
+        return rows
 
     def _add_rows(self, working: Working, step: AggregateStep | AppendStep, rows: DataFrame, *, is_kept: bool) -> None:
         """Summaries are small, so where they are used again they are written down rather than computed again."""
@@ -198,7 +213,9 @@ class Pipeline:
         carrier, *others = sorted(outputs, key=lambda output: bool(output.order_by))
         written = [Output(carrier, writing.frame(carrier, counters))]
         written += [Output(output, writing.frame(output, None)) for output in others]
-        return OutputGroup(tuple(written), is_last, counters, tuple(self._row_counts), self._checks)
+        return OutputGroup(
+            tuple(written), is_last, counters, tuple(self._row_counts), tuple(self._join_faults), self._checks
+        )
 
 
 def _outputs_from(steps: Sequence[Step], index: int) -> list[OutputStep]:

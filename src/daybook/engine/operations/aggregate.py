@@ -17,7 +17,7 @@ def summary_rows(working: Working, step: AggregateStep, context: RunContext) -> 
     """The rows an aggregate adds, with the columns of the working dataset in order."""
     working.settle_for(step.selector, *(value.expression for value in step.aggregations))
     rows = working.df
-    picked = both(working.layer.live(), context.sql(step.selector) if step.selector else None)
+    picked = both(working.layer.live(), context.selector(step))
     if picked:
         rows = rows.where(F.expr(picked))
     summaries = summarise(rows, step.group_by, step.aggregations, context, step.seq, faults=False)

@@ -6,6 +6,7 @@ from pyspark.sql import functions as F
 from daybook.engine.context import RunContext, new_row_columns, null
 from daybook.engine.hidden import FAULT, WEIGHT
 from daybook.engine.identity import row_id
+from daybook.engine.marking import SELECTOR, VALUE, mark
 from daybook.engine.operations.summaries import summarise, summary_columns
 from daybook.expression import fit, quote_identifier
 from daybook.model.types import INTEGER
@@ -18,7 +19,8 @@ def appended_rows(source: DataFrame, load: LoadStep, step: AppendStep, context: 
     """The rows an append adds, with the columns of the working dataset in order."""
     if step.source_selector:
         # A row that failed a check stays, so that the check holds whether the row is picked or not.
-        source = source.where(F.expr(f"({context.sql(step.source_selector)}) OR {FAULT} IS NOT NULL"))
+        selector = mark(context.sql(step.source_selector), step.seq, SELECTOR)
+        source = source.where(F.expr(f"({selector}) OR {FAULT} IS NOT NULL"))
     known = (context.project_id, str(step.seq))
     columns = {
         **{name: null(column_type) for name, column_type in step.schema.items()},
@@ -29,7 +31,7 @@ def appended_rows(source: DataFrame, load: LoadStep, step: AppendStep, context: 
         source = summarise(source, step.group_by, step.aggregations, context, step.seq, faults=True)
         found = summary_columns(step.group_by, step.aggregations)
         keys = [found[name] for name in step.group_by]
-        values = dict(found) | {name: _fitted(found[name], name, load, step) for name in step.columns}
+        values = dict(found) | {name: fit(found[name], load.types[name], step.schema[name]) for name in step.columns}
         if "_labels" in values:
             values["_labels"] = f"COALESCE({values['_labels']}, '')"
         columns |= {**values, WEIGHT: WEIGHT, "_row_id": row_id(context.period, "appended", known, ["'group'", *keys])}
@@ -42,4 +44,4 @@ def appended_rows(source: DataFrame, load: LoadStep, step: AppendStep, context: 
 
 
 def _fitted(sql: str, name: str, load: LoadStep, step: AppendStep) -> str:
-    return fit(sql, load.types[name], step.schema[name], label=f"{step.seq}:{name}")
+    return mark(fit(sql, load.types[name], step.schema[name]), step.seq, VALUE, step.columns.index(name))

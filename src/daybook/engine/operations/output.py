@@ -11,6 +11,7 @@ from daybook.engine.working import Working
 from daybook.expression import fit, quote_identifier
 from daybook.model.types import ColumnType
 from daybook.plan.steps import OutputStep
+from daybook.plan.usage import working_columns
 
 
 class Writing:
@@ -24,16 +25,18 @@ class Writing:
     def frame(self, step: OutputStep, counters: Counters | None) -> DataFrame:
         """What the output writes; with counters, they are taken when it is written."""
         self._working.settle_for(step.selector)
+        ordering = [name for name in step.order_by if name not in step.columns]
         df = self._working.df
         if counters:
-            df = counters.observe(df)
+            # An observed frame keeps all its columns, so those that nobody needs go before.
+            needed = {*step.columns, *ordering, *working_columns(step.selector), *counters.needs, "_deleted"}
+            df = counters.observe(
+                df.select(*(quote_identifier(name) for name in self._working.columns if name in needed))
+            )
         if picked := self._picked(step):
             df = df.where(F.expr(picked))
-        ordering = [name for name in step.order_by if name not in step.columns]
-        df = df.selectExpr(
-            *(self._column(name, target, step) for name, target in step.columns.items()),
-            *map(quote_identifier, ordering),
-        )
+        columns = (self._column(name, target, step) for name, target in step.columns.items())
+        df = df.selectExpr(*columns, *map(quote_identifier, ordering))
         if not step.order_by:
             return df
         if counters:
@@ -43,7 +46,7 @@ class Writing:
 
     def _picked(self, step: OutputStep) -> str | None:
         live = None if step.arguments.include_deleted else self._working.layer.live()
-        return both(live, self._context.sql(step.selector) if step.selector else None)
+        return both(live, self._context.selector(step))
 
     def _column(self, name: str, target: ColumnType, step: OutputStep) -> str:
         if name == "_updated_at":

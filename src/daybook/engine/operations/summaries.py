@@ -7,10 +7,9 @@ from pyspark.sql import functions as F
 
 from daybook.engine.context import RunContext
 from daybook.engine.hidden import FAULT, WEIGHT
-from daybook.expression import fit, quote_identifier
+from daybook.engine.marking import VALUE, mark
+from daybook.expression import quote_identifier
 from daybook.plan.steps import Value
-
-_ROWS = "__rows"
 
 
 def summarise(
@@ -18,9 +17,7 @@ def summarise(
 ) -> DataFrame:
     """Group columns, values, the number of rows in `__weight`, and the first failed check where rows bring any."""
     results = [
-        F.expr(
-            fit(context.sql(value.expression), value.expression.type, value.type, label=f"{seq}:{value.column}")
-        ).alias(_result(number))
+        F.expr(mark(context.fitted(value), seq, VALUE, number)).alias(_result(number))
         for number, value in enumerate(values)
     ]
     counted = F.expr("COUNT(1)").alias(WEIGHT)
