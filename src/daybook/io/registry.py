@@ -2,7 +2,9 @@
 
 from typing import assert_never
 
-from daybook.io.writing import Writer
+from pyspark.sql import SparkSession
+
+from daybook.io.writing import Commit, Staged, Target, Writer
 from daybook.resolve.location import Format
 
 WRITABLE: tuple[Format, ...] = ("delta", "parquet", "csv", "json", "postgresql", "sqlite", "jdbc")
@@ -33,3 +35,12 @@ def writer_for(format_: Format) -> Writer:
             return JdbcWriter()
         case _:
             assert_never(format_)
+
+
+def written_fingerprint(spark: SparkSession, target: Target, staged: Staged, commit: Commit) -> str:
+    """The fingerprint of what an output wrote: taken in the pass, or from the files of its Delta version."""
+    if staged.fingerprint is not None:
+        return staged.fingerprint
+    from daybook.io.formats.delta.writing import DeltaWriter
+
+    return DeltaWriter().fingerprint(spark, target, commit)

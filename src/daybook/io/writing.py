@@ -100,7 +100,8 @@ class Staged:
 
     place: str
     rows: int
-    fingerprint: str
+    # None for Delta, whose fingerprint is taken from its files when it is asked for.
+    fingerprint: str | None = None
     files: tuple[StagedFile, ...] = ()
     # What the slice or table was when it was checked, to notice another writer.
     seen: str | None = None

@@ -11,17 +11,19 @@ from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.schema import Field
 from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from daybook.errors import DaybookError
 from daybook.io.column_types import arrow_type
-from daybook.io.fingerprint import Watch
+from daybook.io.fingerprint import fingerprint
 from daybook.io.formats.delta.statistics import statistics
 from daybook.io.formats.delta.tables import open_table, refuse_unknown_features, table_uri
 from daybook.io.options import options_of
 from daybook.io.place import child, list_files, local_path, store_of
+from daybook.io.scanning import DataFile, scan
 from daybook.io.schema_change import check_columns, type_text
 from daybook.io.staging import attempt_name, parquet_files, remove_tree, write_parquet
+from daybook.io.tables import Binding
 from daybook.io.writing import Commit, Fence, Staged, StagedFile, Target, no_fence
 from daybook.model.system_columns import RUN_PERIOD
 
@@ -48,10 +50,9 @@ class DeltaWriter:
         table = open_table(target.uri or "")
         seen = str(_slice_version(table, target)) if table else None
         place = child(table_uri(target.uri or ""), attempt_name(target))
-        watch = Watch(target.columns)
-        write_parquet(watch.on(df), place)
+        write_parquet(df, place)
         files = parquet_files(place)
-        return Staged(place, sum(file.rows for file in files), watch.fingerprint, files, seen)
+        return Staged(place, sum(file.rows for file in files), files=files, seen=seen)
 
     def commit(self, staged: Staged, target: Target, fence: Fence = no_fence) -> Commit:
         actions = _add_actions(staged, target)
@@ -100,6 +101,18 @@ class DeltaWriter:
             else:
                 place = store_of(child(target.uri or "", name))
                 place.system.delete_dir(place.path)
+
+    def fingerprint(self, spark: SparkSession, target: Target, commit: Commit) -> str:
+        """Of the rows a commit wrote, from its files; IO_009 when they have been vacuumed."""
+        place = self._committed_place(target)
+        folder = child(table_uri(target.uri or ""), place or "")
+        files = list_files(folder) if place and place != "*" else ()
+        if not files and commit.rows:
+            reason = f"the files of version {commit.delta_version} have been removed"
+            raise DaybookError("IO_009", location=target.place, reason=reason)
+        bindings = [Binding(column.name, column.name, column.type) for column in target.columns]
+        df = scan(spark, [DataFile(file.path) for file in files], bindings, frozenset(), None)
+        return fingerprint(df, target.columns)
 
     def _check_place(self, target: Target) -> None:
         """A table is not made on top of other files."""

@@ -1,0 +1,183 @@
+"""Every format with a place to write to, and rows that are hard to keep."""
+
+import datetime as dt
+import hashlib
+import math
+import uuid
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from daybook.io.column_types import arrow_type, spark_type
+from daybook.io.landing.area import LandingArea
+from daybook.io.reading import ReadSource, read
+from daybook.io.registry import writer_for
+from daybook.io.writing import Commit, OutputColumn, Owner, Target
+from daybook.model.catalog import DatasetVersion
+from daybook.model.dataset import ColumnDef, Dataset, MainTable
+from daybook.model.datasource import DataSource, JdbcOptions, JdbcSource, PostgresqlSource, SqliteOptions, SqliteSource
+from daybook.model.types import BOOLEAN, DATE, FLOAT, INTEGER, STRING, TIMESTAMP, ColumnType, DecimalType
+from daybook.resolve.location import Format, Location, Resolution
+
+DERBY = "org.apache.derby.iapi.jdbc.AutoloadedDriver"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A format with one kind of place."""
+
+    name: str
+    format: Format
+    path: str | None = None
+    is_one_file: bool = False
+    # Derby, which Spark brings along, has no more than 31 digits and no NaN.
+    max_digits: int = 38
+    has_nan: bool = True
+
+
+@dataclass(frozen=True)
+class Place:
+    """A case with the folder and server of one test."""
+
+    case: Case
+    workspace: Path
+    postgresql: PostgresqlSource | None = None
+
+    def target(self, columns: tuple[OutputColumn, ...] | None = None, **changes: Any) -> Target:
+        target = Target(
+            format=self.case.format,
+            mode="replace",
+            columns=columns or columns_of(self.case),
+            run_id=str(uuid.uuid4()),
+            operation_seq=1,
+            owner=Owner("project", "output"),
+            workspace=self.workspace,
+        )
+        if self.case.path is not None:
+            target = replace(target, uri=str(self.workspace / "lake" / self.case.path))
+        else:
+            table = "t_" + hashlib.md5(str(self.workspace).encode()).hexdigest()[:12]
+            target = replace(target, table=table, datasource=self.datasource())
+        return replace(target, **changes)
+
+    def datasource(self) -> DataSource:
+        match self.case.format:
+            case "postgresql":
+                assert self.postgresql is not None
+                return self.postgresql
+            case "sqlite":
+                return SqliteSource(id="s", name="s", type="sqlite", options=SqliteOptions(path="data.db"))
+            case _:
+                url = f"jdbc:derby:{self.workspace}/derby;create=true"
+                return JdbcSource(id="j", name="j", type="jdbc", options=JdbcOptions(url=url, driver=DERBY))
+
+
+CASES = (
+    Case("delta", "delta", "table"),
+    Case("parquet-folder", "parquet", "table"),
+    Case("parquet-file", "parquet", "table.parquet", is_one_file=True),
+    Case("csv-folder", "csv", "table"),
+    Case("csv-file", "csv", "table.csv", is_one_file=True),
+    Case("json-folder", "json", "table"),
+    Case("json-file", "json", "table.json", is_one_file=True),
+    Case("postgresql", "postgresql"),
+    Case("sqlite", "sqlite", has_nan=False),
+    Case("jdbc", "jdbc", max_digits=31, has_nan=False),
+)
+TABLES = tuple(case for case in CASES if not case.is_one_file)
+
+
+def columns_of(case: Case) -> tuple[OutputColumn, ...]:
+    wide = DecimalType(case.max_digits, 10)
+    types: dict[str, ColumnType] = {
+        "text": STRING,
+        "whole": INTEGER,
+        "wide": wide,
+        "money": DecimalType(18, 2),
+        "ratio": FLOAT,
+        "flag": BOOLEAN,
+        "day": DATE,
+        "moment": TIMESTAMP,
+    }
+    return tuple(OutputColumn(name, type_) for name, type_ in types.items())
+
+
+def hard_rows(case: Case) -> list[dict[str, Any]]:
+    """Every type with NULL and its extremes, and text that breaks careless formats."""
+    nines = "9" * (case.max_digits - 10) + "." + "9" * 10
+    most, least = Decimal(nines), Decimal(f"-{nines}")
+    utc = dt.UTC
+    rows = [
+        ("plain", 1, Decimal("1.5"), Decimal("1.25"), 1.5, True, dt.date(2026, 1, 31), dt.datetime(2026, 1, 31, 12, tzinfo=utc)),
+        (None,) * 8,
+        ("", -(2**63), least, Decimal("-0.01"), -1e300, False, dt.date(1, 1, 1), dt.datetime(1, 1, 1, tzinfo=utc)),
+        (
+            'a "quote", a\nnewline\r\n and a \\',
+            2**63 - 1,
+            most,
+            Decimal("9999999999999999.99"),
+            math.inf if case.has_nan else 0.1,
+            True,
+            dt.date(9999, 12, 31),
+            dt.datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=utc),
+        ),
+        (" é😀\u2028 ", 0, Decimal("0.0000000001"), Decimal(0), -0.1, None, dt.date(1969, 12, 31), dt.datetime(1969, 12, 31, 23, 59, 59, 1, tzinfo=utc)),
+        (" é😀\u2028 ", 0, Decimal("0.0000000001"), Decimal(0), -0.1, None, dt.date(1969, 12, 31), dt.datetime(1969, 12, 31, 23, 59, 59, 1, tzinfo=utc)),
+        ("=1+1", 7, None, None, math.nan if case.has_nan else None, False, dt.date(1582, 10, 10), dt.datetime(1900, 1, 1, tzinfo=utc)),
+    ]
+    names = [column.name for column in columns_of(case)]
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def frame(spark: SparkSession, columns: tuple[OutputColumn, ...], rows: list[dict[str, Any]], parts: int = 2) -> DataFrame:
+    schema = pa.schema([(column.name, arrow_type(column.type)) for column in columns])
+    df = spark.createDataFrame(pa.Table.from_pylist(rows, schema))
+    typed = df.select(*(df[column.name].cast(spark_type(column.type)) for column in columns))
+    return typed.repartition(parts)
+
+
+def version_of(columns: tuple[OutputColumn, ...], **changes: Any) -> DatasetVersion:
+    defined = tuple(ColumnDef(name=column.name, type=column.type) for column in columns)
+    table = MainTable(name="t", columns=defined, temporal_mode=changes.pop("temporal_mode", None))
+    return DatasetVersion(Dataset(id="d", name="d", main_table=table, **changes), 1)
+
+
+def location_of(target: Target) -> Location:
+    return Location(target.format, uri=target.uri, table=target.table, schema=target.schema, datasource=target.datasource)
+
+
+def write(df: DataFrame, target: Target) -> Commit:
+    writer = writer_for(target.format)
+    writer.check(target)
+    return writer.commit(writer.stage(df, target), target)
+
+
+def read_target(
+    spark: SparkSession, target: Target, columns: tuple[OutputColumn, ...] | None = None, **changes: Any
+) -> ReadSource:
+    periods = changes.pop("periods", ())
+    version = version_of(columns or target.columns, **changes)
+    area = LandingArea(str(target.workspace / "landed"), str(uuid.uuid4()))
+    return read(spark, Resolution((location_of(target),), periods), version, area, workspace=target.workspace)
+
+
+def rows_of(source: ReadSource, *names: str) -> list[dict[str, Any]]:
+    return sorted_rows(source.frame.df.select(*names).toArrow().to_pylist())
+
+
+def sorted_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Comparable: NaN equals NaN, and times compare in UTC."""
+    return sorted(({name: _plain(value) for name, value in row.items()} for row in rows), key=repr)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and math.isnan(value):
+        return "NaN"
+    if isinstance(value, dt.datetime):
+        return value.replace(tzinfo=None)
+    return Fraction(value) if isinstance(value, Decimal) else value

@@ -1,0 +1,31 @@
+"""A real PostgreSQL for the tests of reading and writing, started when a test asks for it."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from daybook.model.datasource import PostgresqlOptions, PostgresqlSource
+from tests.postgres import running_server
+from tests.spark.io.cases import Case, Place
+
+# Tasks of the PostgreSQL writer run in Python workers, which need the packages of this interpreter.
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[PostgresqlSource]:
+    with running_server() as server:
+        options = PostgresqlOptions(host=str(server.folder), database="postgres", user="postgres")
+        yield PostgresqlSource(id="pg", name="PostgreSQL", type="postgresql", options=options)
+
+
+@pytest.fixture
+def place(request: pytest.FixtureRequest, case: Case, tmp_path: Path, is_connect: bool) -> Place:
+    """Where a case writes in this test."""
+    if case.format == "jdbc" and is_connect:
+        pytest.skip("JDBC commits need a classic session")
+    source = request.getfixturevalue("postgresql") if case.format == "postgresql" else None
+    return Place(case, tmp_path, source)

@@ -1,0 +1,50 @@
+"""Every format gives back what was written, to the last digit."""
+
+import pytest
+from pyspark.sql import SparkSession
+
+from daybook.io.fingerprint import fingerprint
+from daybook.io.registry import WRITABLE, writer_for, written_fingerprint
+from tests.spark.io.cases import CASES, Case, Place, columns_of, frame, hard_rows, read_target, rows_of, sorted_rows
+
+
+@pytest.fixture(params=CASES, ids=lambda case: case.name)
+def case(request: pytest.FixtureRequest) -> Case:
+    found: Case = request.param
+    return found
+
+
+def test_every_writable_format_has_a_case() -> None:
+    assert {case.format for case in CASES} == set(WRITABLE)
+
+
+def test_hard_values_come_back(spark: SparkSession, case: Case, place: Place) -> None:
+    columns = columns_of(case)
+    rows = hard_rows(case)
+    target = place.target(columns)
+    writer = writer_for(case.format)
+    writer.check(target)
+    staged = writer.stage(frame(spark, columns, rows), target)
+    assert staged.rows == len(rows)
+    commit = writer.commit(staged, target)
+    assert (commit.rows, commit.is_repeat) == (len(rows), False)
+
+    source = read_target(spark, target)
+
+    assert rows_of(source, *(column.name for column in columns)) == sorted_rows(rows)
+    assert written_fingerprint(spark, target, staged, commit) == fingerprint(source.frame.df, columns)
+    identities = source.frame.df.select("__place", "__ordinal").toArrow().to_pylist()
+    assert len({tuple(row.values()) for row in identities}) == len(rows)
+
+
+def test_an_empty_table_comes_back_empty(spark: SparkSession, case: Case, place: Place) -> None:
+    columns = columns_of(case)
+    target = place.target(columns)
+    writer = writer_for(case.format)
+    commit = writer.commit(writer.stage(frame(spark, columns, []), target), target)
+    assert commit.rows == 0
+
+    source = read_target(spark, target)
+
+    assert source.frame.df.count() == 0
+    assert [column.name for column in columns] == [name for name in source.frame.df.columns if not name.startswith("__")]
