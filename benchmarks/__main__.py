@@ -6,6 +6,7 @@ import sys
 # Module, its arguments for a quick look, its arguments at full size.
 BENCHMARKS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("cold_start", ("3",), ("9",)),
+    ("expression", (), ()),
     ("load_workspace", (), ()),
     ("store", ("1000", "10000"), ()),
     ("write_delta", (), ()),

@@ -10,7 +10,17 @@ from daybook.expression.nearest import nearest
 from daybook.expression.nodes import Call, Node, Place, Star
 from daybook.expression.operators import clash, common_of, comparable, retyped_literal, widen
 from daybook.expression.typed import AllRows, Applied, Broken, Choice, Compared, LiteralValue, Typed
-from daybook.model.types import BOOLEAN, DATE, INTEGER, STRING, TIMESTAMP, BooleanType, ColumnType, NullType
+from daybook.model.types import (
+    BOOLEAN,
+    DATE,
+    INTEGER,
+    STRING,
+    TIMESTAMP,
+    BooleanType,
+    ColumnType,
+    DecimalType,
+    NullType,
+)
 
 Check = Callable[[Node, Checking], Typed]
 
@@ -60,17 +70,25 @@ _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", 
 def check_call(node: Call, checking: Checking, check: Check) -> Typed:
     function = FUNCTIONS.get(node.name)
     if function is None:
-        for argument in node.arguments:
-            if not isinstance(argument, Star):
-                check(argument, checking)
-        span = checking.source.within(node.place.start, node.name_end)
-        return checking.report_at("EXPR_014", span, hint=_meant(node.name), name=node.name)
+        return _report_unknown(node, checking, check)
     if function.is_aggregate:
         return _check_aggregate(function, node, checking, check)
     if function.name in _AGGREGATE_TWINS and len(node.arguments) == 1:
         return _report_twin(function, node, checking)
     arguments = tuple(check(argument, checking) for argument in node.arguments)
     return _apply(function, node, arguments, checking)
+
+
+def _report_unknown(node: Call, checking: Checking, check: Check) -> Broken:
+    span = checking.source.within(node.place.start, node.name_end)
+    checking.report_at("EXPR_014", span, hint=_meant(node.name), name=node.name)
+    # It may have been meant as an aggregate, so its columns need not be grouped by.
+    outer, checking.aggregate = checking.aggregate, node.name
+    for argument in node.arguments:
+        if not isinstance(argument, Star):
+            check(argument, checking)
+    checking.aggregate = outer
+    return Broken()
 
 
 def _check_aggregate(function: Function, node: Call, checking: Checking, check: Check) -> Typed:
@@ -168,7 +186,7 @@ def _count(function: Function) -> str:
 def _accepts(function: Function, node: Call, position: int, argument: Typed, checking: Checking) -> bool:
     parameter = function.parameter(position)
     place = node.arguments[position].place
-    if not isinstance(argument.type, (*ACCEPTED[parameter.accepts], NullType)):
+    if not isinstance(argument.type, (*ACCEPTED[parameter.accepts], NullType)) and not _is_whole(parameter, argument):
         ordinal = _ORDINALS[min(position, len(_ORDINALS) - 1)]
         hint = _type_hint(parameter, argument.type)
         expected = _article(parameter.accepts.value)
@@ -187,6 +205,12 @@ def _accepts(function: Function, node: Call, position: int, argument: Typed, che
         checking.report("EXPR_026", place, name=function.name, position=_ORDINALS[position], expected=written.expected)
         return False
     return True
+
+
+def _is_whole(parameter: Parameter, argument: Typed) -> bool:
+    """A decimal without places counts as an integer argument, as TO_NUMBER(text, 0) and FLOOR give it."""
+    kind = argument.type
+    return parameter.accepts is Accepts.INTEGER and isinstance(kind, DecimalType) and kind.scale == 0
 
 
 def _article(words: str) -> str:

@@ -60,6 +60,13 @@ _SMALLEST_INTEGER, _LARGEST_INTEGER = -(2**63), 2**63 - 1
 
 def check(node: Node, checking: Checking) -> Typed:
     """The typed tree; what is wrong is collected in `checking`, and Broken stands in its place."""
+    checking.level += 1
+    typed = _check(node, checking)
+    checking.level -= 1
+    return typed
+
+
+def _check(node: Node, checking: Checking) -> Typed:
     match node:
         case IntegerLiteral(_, value):
             return _integer(value)

@@ -27,6 +27,7 @@ class Checking:
     aggregate: str | None = None
     has_aggregate: bool = False
     nodes: int = 0
+    level: int = 0
 
     def report(self, code: str, place: Place, *, hint: str | None = None, **parameters: Any) -> Broken:
         return self.report_at(code, self.source.within(place.start, place.end), hint=hint, **parameters)

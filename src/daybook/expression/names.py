@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from daybook.errors import DaybookError
 from daybook.expression.context import Checking
-from daybook.expression.limits import MAX_NODES
+from daybook.expression.limits import MAX_DEPTH, MAX_NODES
 from daybook.expression.nearest import nearest
 from daybook.expression.nodes import Column, Node, SelectorReference
 from daybook.expression.scope import ColumnUse
@@ -94,6 +94,8 @@ def check_selector(
     except DaybookError as error:
         checking.keep(error)
         return Broken()
+    if checking.level + tree.place.depth > MAX_DEPTH:
+        return checking.report("EXPR_007", node.place, limit=MAX_DEPTH)
     if not checking.has_room_for(tree):
         found = f"more than {MAX_NODES:,} parts with its selectors"
         return checking.report("EXPR_008", node.place, found=found, limit=f"{MAX_NODES:,}")

@@ -14,7 +14,7 @@ from daybook.expression.slips import explain_character, explain_token, find_slip
 if TYPE_CHECKING:
     from lark import Lark
 
-_ROUGH_TOKEN = re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]*`|\w+|[^\w\s]")
+_ROUGH_TOKEN = re.compile(r"\{\{[^{}]*\}\}|\"[^\"]*\"|'[^']*'|`[^`]*`|\w+|[^\w\s]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -85,7 +85,7 @@ def _refuse_oversized(text: str, source: Span) -> None:
             depth -= 1
         elif word == ".":
             values -= 1
-        elif word[0] in "\"'`_" or (word[0].isalnum() and word.upper() not in KEYWORDS):
+        elif word[0] in "\"'`_{" or (word[0].isalnum() and word.upper() not in KEYWORDS):
             values += 1
             if values > MAX_NODES:
                 raise _too_large(source, f"more than {MAX_NODES:,} parts", MAX_NODES)

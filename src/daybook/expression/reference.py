@@ -2,6 +2,7 @@
 
 import datetime
 from decimal import Decimal
+from pathlib import Path
 
 from daybook.expression.functions.declaration import Function, Parameter
 from daybook.expression.functions.table import FAMILIES
@@ -136,3 +137,15 @@ def shown(value: Value) -> str:
             return value.isoformat().replace("+00:00", "Z")
         case datetime.date():
             return value.isoformat()
+
+
+def write_page(folder: Path) -> Path:
+    """Writes the page below a folder of documentation."""
+    page = folder / "reference" / "functions.md"
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(reference_page(), encoding="utf-8")
+    return page
+
+
+if __name__ == "__main__":
+    write_page(Path("docs"))

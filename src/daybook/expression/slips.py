@@ -23,7 +23,8 @@ _SIGNS: dict[str, str] = {
     "^": "write POWER(a, b)",
     "~": "write NOT",
     "?": "write IF(condition, then, else)",
-    ":": "write IF(condition, then, else) for a choice; casts are TO_STRING, TO_NUMBER, TO_DATE",
+    "::": "TO_STRING, TO_NUMBER and TO_DATE convert",
+    ":": "write IF(condition, then, else)",
     ";": "an expression needs no semicolon; remove it",
     "$": "write the column's name alone",
     "#": "there are no comments",
@@ -56,7 +57,7 @@ _SIGNS: dict[str, str] = {
     "\u200b": "remove the invisible character",
     "\ufeff": "remove the invisible character",
 }
-_OUTSIDE_QUOTES = re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]*`|(?P<sign>==|=>|=<|&&|\|\||\*\*|--|/\*)")
+_OUTSIDE_QUOTES = re.compile(r"\{\{[^{}]*\}\}|\"[^\"]*\"|'[^']*'|`[^`]*`|(?P<sign>==|=>|=<|&&|\|\||\*\*|--|/\*|::)")
 _QUOTES = {'"': "text", "'": "text", "`": "name"}
 
 _VALUE = frozenset({"NAME", "NUMBER", "TEXT"})
@@ -97,6 +98,8 @@ def explain_character(text: str, position: int, source: Span) -> DaybookError:
     if what := _QUOTES.get(character):
         span = source.within(position, len(text))
         hint = f"close it with {character}; inside, double the quote: {character}{character}"
+        if not text[position + 1 :].strip():
+            hint = f"a {what} has a quote on both sides; the first one may be missing"
         return DaybookError("EXPR_004", span=span, hint=hint, what=what)
     return _slip(character, position, source)
 
@@ -129,7 +132,17 @@ def _hint_for_word(kind: str, word: str, before: str, wanted: set[str]) -> str |
     previous = before.split()[-1].upper() if before.split() else ""
     if word.upper() in _QUERY_WORDS or previous in _QUERY_WORDS:
         return "an expression is not a query; it computes one value of one row"
+    if previous == "IN" or (previous in {"AND", "OR"} and wanted == {"LPAR"}):
+        return (
+            "write a list in parentheses: IN (1, 2)"
+            if previous == "IN"
+            else f"{previous} stands between two conditions"
+        )
     match kind:
+        case "DOT" if wanted & _VALUE:
+            return _SIGNS["."]
+        case "NAME" if before.endswith(("'", '"')):
+            return "double the quote inside a text, or use the other kind of quote around it"
         case "COMPARISON" if "AND" in wanted:
             return "join two comparisons with AND: a < b AND b < c"
         case "TEXT" if before.rstrip().endswith(("'", '"')):
@@ -169,7 +182,7 @@ def _expected(wanted: set[str]) -> str:
         return "a value, or )" if "RPAR" in wanted else "a value"
     if wanted <= {"NAME", "QUOTED_NAME"}:
         return "a column's name"
-    parts = ["an operator"] if "PLUS" in wanted or "COMPARISON" in wanted else []
+    parts = ["an operator"] if wanted & {"PLUS", "COMPARISON", "OR"} else []
     rest = wanted - _ALWAYS_TOGETHER if parts else wanted
     parts += sorted(
         _WORDS[name] for name in rest if name in _WORDS and not (parts and name in {"AND", "OR", "LPAR", "DOT"})

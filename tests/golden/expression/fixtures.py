@@ -30,8 +30,9 @@ class Fixture:
     def compile(self) -> Compiled:
         kind, _, columns = self.how.partition(" ")
         grouping = Grouping(tuple(columns.split(", ")), strict=kind == "@strict") if columns else None
-        expect = "boolean" if kind == "@boolean" else None
-        return compile_expression(self.text, SCOPE, selectors=SELECTORS, grouping=grouping, expect=expect)
+        if kind == "@boolean":
+            return compile_expression(self.text, SCOPE, selectors=SELECTORS, expect="boolean")
+        return compile_expression(self.text, SCOPE, selectors=SELECTORS, grouping=grouping)
 
 
 def load(name: str) -> list[Fixture]:

@@ -13,6 +13,7 @@ from daybook.expression.functions.declaration import (
     UnfitError,
     Written,
 )
+from daybook.expression.kinds import describe
 from daybook.expression.quoting import quote_text
 from daybook.expression.typed import LiteralValue, Typed
 from daybook.model.types import DATE, MAX_DIGITS, STRING, ColumnType, DateType, DecimalType, TimestampType
@@ -35,8 +36,8 @@ def _formattable(arguments: tuple[Typed, ...]) -> Typed | None:
             "EXPR_020",
             position=0,
             name="TO_STRING with a format",
-            expected="date or timestamp",
-            found=str(arguments[0].type),
+            expected="a date or timestamp",
+            found=describe(arguments[0].type),
         )
     if len(arguments) == 2 and isinstance(arguments[0].type, DateType) and isinstance(arguments[1], LiteralValue):
         written = arguments[1].value

@@ -5,6 +5,7 @@ import re
 
 from daybook.expression.functions.declaration import Accepts, Arguments, Example, Function, Parameter, UnfitError
 from daybook.expression.functions.whole_numbers import as_int, as_shift
+from daybook.expression.kinds import describe
 from daybook.expression.typed import ConstantValue, Conversion, LiteralValue, Typed
 from daybook.model.types import DATE, INTEGER, TIMESTAMP, DateType, StringType, TimestampType
 
@@ -50,7 +51,9 @@ def _date(arguments: tuple[Typed, ...]) -> Typed | None:
 
 def _require_integer(argument: Typed, position: int) -> None:
     if isinstance(argument.type, StringType | TimestampType | DateType):
-        raise UnfitError("EXPR_020", position=position, name="DATE", expected="integer", found=f"a {argument.type}")
+        raise UnfitError(
+            "EXPR_020", position=position, name="DATE", expected="an integer", found=describe(argument.type)
+        )
 
 
 def _parsed_date(text: str) -> datetime.date:
