@@ -60,6 +60,7 @@ def _load(walk: Walk, operation: UpdateOperation, join: RuntimeJoin, place: tupl
     if join.alias == walk.input.table:
         reason = "it is the name of the main table"
         walk.report("UPDATE_013", *place, "alias", seq=operation.seq, alias=join.alias, reason=reason)
+        return None
     reference = DatasetRef(dataset_id=join.dataset_id, dataset_version=join.dataset_version)
     codes = ("UPDATE_020", "UPDATE_021", "UPDATE_022")
     try:

@@ -1,0 +1,145 @@
+"""A plan for people and for machines: every step, the SQL of every expression, the schema after each step."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, assert_never
+
+from daybook.expression import Compiled, Constants, fit
+from daybook.model.project import target_name
+from daybook.model.types import ColumnType
+from daybook.plan.plan import Plan
+from daybook.plan.steps import (
+    AggregateStep,
+    AppendStep,
+    DeleteStep,
+    LoadStep,
+    OutputStep,
+    Schema,
+    Step,
+    UpdateStep,
+    Value,
+)
+
+
+def describe_plan(plan: Plan, constants: Constants) -> dict[str, Any]:
+    """The plan as data that JSON can hold; `constants` stand in for the run's timestamp and period in the SQL."""
+    return {
+        "project": plan.project.id,
+        "loads": [_load(load) for load in plan.loads],
+        "operations": [_step(plan, step, constants) for step in plan.steps],
+        "columns": _types(plan.types),
+        "usage": [
+            {"operation": each.operation_seq, "dataset": each.dataset_id, "column": each.column} for each in plan.usage
+        ],
+        "notices": [
+            {"code": each.code, "message": each.message, "operation": each.operation_seq} for each in plan.notices
+        ],
+    }
+
+
+def explain_plan(plan: Plan, constants: Constants) -> str:
+    """The plan as text, one block a step; the columns of a step are shown where they differ from those before."""
+    return "\n".join(_lines(plan, constants))
+
+
+def _lines(plan: Plan, constants: Constants) -> Iterator[str]:
+    data = describe_plan(plan, constants)
+    yield f"project {data['project']}"
+    before = data["loads"][0]["columns"]
+    for load in data["loads"]:
+        mode = f", {load['temporal_mode']}" if load["temporal_mode"] else ""
+        yield f"  read {load['key']}: {load['dataset']} version {load['version']} ({load['table']}{mode})"
+    yield from (f"    {name} {kind}" for name, kind in before.items())
+    for step in data["operations"]:
+        yield ""
+        yield f"{step['seq']} {step['type']}: {step['name']}"
+        yield from (f"  {line}" for line in _details(step))
+        for name, kind in step["columns"].items():
+            if before.get(name) != kind:
+                yield f"  -> {name} {kind}"
+        before = step["columns"]
+
+
+def _details(step: Mapping[str, Any]) -> Iterator[str]:
+    if source := step.get("source"):
+        yield f"from {source}"
+    for join in step.get("joins", ()):
+        yield f"join {join['load']} on {join['sql']}"
+    if selector := step.get("selector"):
+        yield f"where {selector['sql']}"
+    if group_by := step.get("group_by"):
+        yield f"group by {', '.join(group_by)}"
+    for value in step.get("values", ()):
+        yield f"{value['column']} {value['type']} = {value['sql']}"
+    if "destination" in step:
+        yield f"to {step['destination']}: {', '.join(step['output'])}"
+        if step["order_by"]:
+            yield f"order by {', '.join(step['order_by'])}"
+
+
+def _load(load: LoadStep) -> dict[str, Any]:
+    return {
+        "key": load.key,
+        "role": load.role,
+        "operation": load.operation_seq or None,
+        "dataset": load.dataset_id,
+        "version": load.version.version,
+        "table": load.table,
+        "temporal_mode": load.temporal_mode,
+        "columns": _types(load.types),
+    }
+
+
+def _step(plan: Plan, step: Step, constants: Constants) -> dict[str, Any]:
+    data: dict[str, Any] = {"seq": step.seq, "id": step.operation_id, "name": step.name}
+    selector = step.source_selector if isinstance(step, AppendStep) else step.selector
+    if selector:
+        data["selector"] = _expression(selector, constants)
+    match step:
+        case UpdateStep():
+            joins = [
+                {
+                    "alias": join.alias,
+                    "load": join.load_key,
+                    "columns": list(join.columns),
+                    **_expression(join.on, constants),
+                }
+                for join in step.joins
+            ]
+            data |= {
+                "type": "update",
+                "joins": joins,
+                "values": [_value(value, constants) for value in step.assignments],
+            }
+        case AggregateStep():
+            values = [_value(value, constants) for value in step.aggregations]
+            data |= {"type": "aggregate", "group_by": list(step.group_by), "values": values}
+        case AppendStep():
+            values = [_value(value, constants) for value in step.aggregations]
+            source = plan.load(step.load_key).dataset_id
+            data |= {"type": "append", "source": source, "group_by": list(step.group_by), "values": values}
+        case DeleteStep():
+            data |= {"type": "delete"}
+        case OutputStep():
+            data |= {
+                "type": "output",
+                "destination": target_name(step.arguments.destination),
+                "output": _types(step.columns),
+                "order_by": list(step.order_by),
+                "include_deleted": step.arguments.include_deleted,
+            }
+        case _:
+            assert_never(step)
+    return {**data, "columns": _types(step.schema)}
+
+
+def _expression(expression: Compiled, constants: Constants) -> dict[str, str]:
+    return {"text": expression.text, "sql": expression.sql(constants)}
+
+
+def _value(value: Value, constants: Constants) -> dict[str, str]:
+    sql = fit(value.expression.sql(constants), value.expression.type, value.type)
+    return {"column": value.column, "type": str(value.type), "text": value.expression.text, "sql": sql}
+
+
+def _types(schema: Schema | Mapping[str, ColumnType]) -> dict[str, str]:
+    return {name: str(column_type) for name, column_type in schema.items()}

@@ -1,0 +1,130 @@
+"""Projects written as YAML, planned against datasets written as YAML."""
+
+import datetime
+import textwrap
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from daybook.errors import DaybookError, flatten
+from daybook.expression import Constants
+from daybook.model.calendar import Calendar
+from daybook.model.catalog import DatasetVersion, ResolverVersion
+from daybook.model.dataset import Dataset
+from daybook.model.datasource import DataSource
+from daybook.model.loading.build import load_text
+from daybook.model.period import Period
+from daybook.plan.plan import Plan
+from daybook.plan.planning import plan_project
+
+JANUARY = Period("2026-01", "month", datetime.date(2026, 1, 1), datetime.date(2026, 1, 31))
+TIMESTAMP = datetime.datetime(2026, 2, 2, 9, 30, tzinfo=datetime.UTC)
+CONSTANTS = Constants(TIMESTAMP, JANUARY)
+
+ORDERS = """
+dataset:
+  id: orders
+  name: Orders
+  main_table:
+    name: orders
+    temporal_mode: period
+    columns:
+      - {name: order_id, type: string, nullable: false}
+      - {name: customer_id, type: string}
+      - {name: region, type: string}
+      - {name: status, type: string}
+      - {name: amount, type: "decimal(18,2)"}
+      - {name: quantity, type: integer}
+      - {name: day, type: date}
+"""
+CUSTOMERS = """
+dataset:
+  id: customers
+  name: Customers
+  main_table:
+    name: customers
+    columns:
+      - {name: id, type: string, nullable: false}
+      - {name: tier, type: string}
+      - {name: discount, type: "decimal(5,4)"}
+"""
+BUDGET = """
+dataset:
+  id: budget
+  name: Budget
+  main_table:
+    name: budget
+    temporal_mode: period
+    columns:
+      - {name: region, type: string}
+      - {name: amount, type: "decimal(20,4)"}
+      - {name: quantity, type: integer}
+"""
+
+
+class Datasets:
+    """A catalog of datasets alone; several versions of one are given as a list."""
+
+    def __init__(self, *texts: str, disabled: frozenset[str] = frozenset()) -> None:
+        self._versions: dict[str, list[Dataset]] = {}
+        self._disabled = disabled
+        for text in texts:
+            (definition,) = load_text(text, "datasets.yaml")
+            self._versions.setdefault(definition.id, []).append(definition.model)
+
+    def dataset(self, dataset_id: str, version: int | None = None) -> DatasetVersion | None:
+        known = self._versions.get(dataset_id, [])
+        number = len(known) if version is None else version
+        if not 1 <= number <= len(known):
+            return None
+        status: Literal["active", "disabled"] = "disabled" if dataset_id in self._disabled else "active"
+        return DatasetVersion(known[number - 1], number, status)
+
+    def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
+        return tuple(range(1, len(self._versions.get(dataset_id, [])) + 1))
+
+    def datasource(self, datasource_id: str) -> DataSource | None:
+        return None
+
+    def is_datasource_disabled(self, datasource_id: str) -> bool:
+        return False
+
+    def resolver(self, resolver_id: str) -> ResolverVersion | None:
+        return None
+
+    def default_resolver(self) -> ResolverVersion | None:
+        return None
+
+    def calendar(self, calendar_id: str) -> Calendar | None:
+        return None
+
+    def ids(self, kind: Literal["dataset", "datasource", "resolver", "calendar"]) -> tuple[str, ...]:
+        return tuple(self._versions) if kind == "dataset" else ()
+
+
+WORLD = Datasets(ORDERS, CUSTOMERS, BUDGET)
+
+
+def plan_of(operations: str, *, catalog: Datasets = WORLD, head: str = "", with_places: bool = False) -> Plan:
+    """The plan of a project over orders with these operations."""
+    text = "project:\n  id: p\n  name: P\n  input: {dataset_id: orders}\n"
+    text += textwrap.indent(textwrap.dedent(head), "  ")
+    text += "  operations:\n" + textwrap.indent(textwrap.dedent(operations).strip("\n"), "  ") + "\n"
+    (definition,) = load_text(text, "project.yaml")
+    return plan_project(definition.model, definition.source, catalog, CONSTANTS, with_places=with_places)
+
+
+def findings(operations: str, **options: Any) -> list[DaybookError]:
+    """What is wrong with a project."""
+    try:
+        plan_of(operations, **options)
+    except DaybookError as error:
+        return list(flatten(error))
+    return []
+
+
+def codes(operations: str, **options: Any) -> list[str]:
+    return [error.code for error in findings(operations, **options)]
+
+
+def types(schema: Mapping[str, object]) -> dict[str, str]:
+    return {name: str(column_type) for name, column_type in schema.items()}

@@ -1,0 +1,210 @@
+"""Every compile-time rule, with the operation it belongs to and the place it points at."""
+
+import pytest
+
+from tests.unit.plan.planned import BUDGET, CUSTOMERS, ORDERS, Datasets, codes, findings, plan_of
+
+OUTPUT = "- {type: output, arguments: {destination: {location: out.csv}}}\n"
+UPDATE = "- {type: update, selector: '%s', arguments: {assignments: [{column: x, expression: '%s'}]}}\n"
+DELETE = "- {type: delete, selector: '%s'}\n"
+
+
+def join(on: str = "customer_id = c.id", alias: str = "c", dataset: str = "customers", more: str = "") -> str:
+    return (
+        f"- {{type: update, arguments: {{joins: [{{alias: {alias}, dataset_id: {dataset}{more}, on: '{on}'}}], "
+        f"assignments: [{{column: x, expression: {alias}.tier}}]}}}}\n"
+    )
+
+
+def aggregate(
+    group_by: str = "[region]", column: str = "x", expression: str = "SUM(amount)", selector: str = ""
+) -> str:
+    picked = f"selector: '{selector}', " if selector else ""
+    return (
+        f"- {{type: aggregate, {picked}arguments: {{group_by: {group_by}, "
+        f"aggregations: [{{column: {column}, expression: '{expression}'}}]}}}}\n"
+    )
+
+
+def append(dataset: str = "budget", more: str = "") -> str:
+    return f"- {{type: append, arguments: {{source: {{dataset_id: {dataset}}}{more}}}}}\n"
+
+
+def output(more: str = "", selector: str = "") -> str:
+    picked = f"selector: '{selector}', " if selector else ""
+    return f"- {{type: output, {picked}arguments: {{destination: {{location: out.csv}}{more}}}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("operations", "code"),
+    [
+        (UPDATE % ("{{missing}}", "1"), "UPDATE_003"),
+        (UPDATE % ("amount >", "1"), "UPDATE_004"),
+        (UPDATE % ("amount", "1"), "UPDATE_004"),
+        (UPDATE % ("SUM(amount) > 1", "1"), "UPDATE_004"),
+        (UPDATE % ("TRUE", "1 +"), "UPDATE_005"),
+        (UPDATE % ("TRUE", "SUM(amount)"), "UPDATE_005"),
+        (UPDATE % ("nothing = 1", "1"), "UPDATE_006"),
+        (UPDATE % ("TRUE", "nothing"), "UPDATE_006"),
+        (UPDATE % ("TRUE", "customers.tier"), "UPDATE_006"),
+        (join(dataset="nobody"), "UPDATE_020"),
+        (join(more=", dataset_version: 7"), "UPDATE_021"),
+        (join(on="customer_id"), "UPDATE_023"),
+        (join(on="customer_id = c.nothing"), "UPDATE_006"),
+        (join(alias="orders"), "UPDATE_013"),
+        (aggregate(group_by="[nothing]"), "AGGREGATE_004"),
+        (aggregate(expression="SUM(nothing)"), "AGGREGATE_004"),
+        (aggregate(expression="amount"), "AGGREGATE_006"),
+        (aggregate(expression="SUM(SUM(amount))"), "AGGREGATE_006"),
+        (aggregate(selector="amount"), "AGGREGATE_020"),
+        (aggregate(column="day"), "AGGREGATE_021"),
+        (append("nobody"), "APPEND_001"),
+        (append("budget, dataset_version: 5"), "APPEND_002"),
+        (append("customers"), "APPEND_003"),
+        (append(more=", source_selector: 'amount'"), "APPEND_004"),
+        (append(more=", source_selector: 'amount ='"), "APPEND_004"),
+        (append(more=", source_selector: 'order_id = \"1\"'"), "APPEND_006"),
+        (DELETE % "amount", "DELETE_002"),
+        (DELETE % "nothing = 1", "DELETE_002"),
+        (DELETE % "COUNT(*) = 1", "DELETE_002"),
+        (output(selector="amount"), "OUTPUT_001"),
+        (output(selector="nothing = 1"), "OUTPUT_001"),
+        (output(selector="SUM(amount) = 1"), "OUTPUT_001"),
+        (output(more=", columns: [amount, nothing]"), "OUTPUT_002"),
+        (output(more=", order_by: [nothing]"), "OUTPUT_002"),
+    ],
+)
+def test_a_broken_rule_has_its_code_and_its_operation(operations: str, code: str) -> None:
+    found = findings(DELETE % "amount = 0" + operations + OUTPUT.replace("out.csv", "last.csv"))
+    assert {error.code for error in found} == {code}
+    assert {error.operation_seq for error in found} == {2}
+    assert all(error.span is not None and error.span.file == "project.yaml" for error in found)
+
+
+@pytest.mark.parametrize(
+    ("operations", "code"),
+    [
+        (aggregate(group_by="[region, orders.region]"), "AGGREGATE_003"),
+        (aggregate(group_by="[_row_id]"), "AGGREGATE_011"),
+        (aggregate(group_by="[orders.region]", column="region", expression="MAX_AGG(status)"), "AGGREGATE_010"),
+        (output(more=", columns: [amount, orders.amount]"), "OUTPUT_011"),
+    ],
+)
+def test_names_are_compared_without_their_qualifier(operations: str, code: str) -> None:
+    assert codes(operations) == [code]
+
+
+def aggregation(group_by: str = "[region]", column: str = "amount", expression: str = "SUM(amount)") -> str:
+    results = f"[{{column: {column}, expression: '{expression}'}}]"
+    return append(more=f", aggregation: {{group_by: {group_by}, aggregations: {results}}}")
+
+
+@pytest.mark.parametrize(
+    ("operations", "code"),
+    [
+        (aggregation(expression="MEDIAN(amount)"), "APPEND_005"),
+        (aggregation(expression="SUM(amount) / COUNT(*)"), "APPEND_005"),
+        (aggregation(expression="amount"), "APPEND_005"),
+        (aggregation(expression="SUM(nothing)"), "APPEND_006"),
+        (aggregation(group_by="[nothing]"), "APPEND_006"),
+        (aggregation(group_by="[region, budget.region]"), "APPEND_013"),
+        (aggregation(group_by="[budget.region]", column="region", expression="MAX_AGG(region)"), "APPEND_014"),
+        (aggregation(group_by="[_created_at]"), "APPEND_016"),
+        (aggregation(column="total"), "APPEND_003"),
+        (aggregation(column="day"), "APPEND_003"),
+    ],
+)
+def test_the_aggregation_of_an_append(operations: str, code: str) -> None:
+    assert codes(operations + OUTPUT) == [code]
+
+
+def test_count_of_rows_is_a_legal_aggregation_of_an_append() -> None:
+    assert codes(aggregation(column="quantity", expression="COUNT(*)") + OUTPUT) == []
+
+
+def test_an_operation_cannot_see_the_aliases_of_another() -> None:
+    assert codes(join() + UPDATE % ("TRUE", "c.tier") + OUTPUT) == ["UPDATE_006"]
+
+
+def test_a_join_sees_earlier_joins_and_not_later_ones() -> None:
+    first = "{alias: a, dataset_id: customers, on: 'customer_id = a.id'}"
+    second = "{alias: b, dataset_id: customers, on: 'a.id = b.id'}"
+    shape = "- {type: update, arguments: {joins: [%s, %s], assignments: [{column: x, expression: b.tier}]}}\n"
+    assert codes(shape % (first, second) + OUTPUT) == []
+    assert codes(shape % (second, first) + OUTPUT) == ["UPDATE_006"]
+
+
+def test_everything_is_reported_at_once_in_order() -> None:
+    operations = (
+        UPDATE % ("nothing = 1", "1 +")
+        + aggregate(group_by="[nowhere]")
+        + DELETE % "amount"
+        + output(more=", columns: [no]")
+    )
+    found = findings(operations)
+    assert [(error.operation_seq, error.code) for error in found] == [
+        (1, "UPDATE_006"),
+        (1, "UPDATE_005"),
+        (2, "AGGREGATE_004"),
+        (3, "DELETE_002"),
+        (4, "OUTPUT_002"),
+    ]
+
+
+def test_the_finding_of_the_expression_is_the_cause_and_gives_the_place() -> None:
+    (found,) = findings("- {type: delete, selector: 'orders.amout = 0'}\n" + OUTPUT)
+    assert [cause.code for cause in found.causes] == ["EXPR_012"]
+    assert found.span is not None
+    assert found.span.text[found.span.start : found.span.end] == "orders.amout"
+    assert (found.span.line, found.span.column) == (6, 31)
+
+
+def test_a_missing_dataset_of_a_join_is_not_repeated_for_its_columns() -> None:
+    (found,) = findings(join(dataset="customer") + OUTPUT)
+    assert (found.code, found.hint) == ("UPDATE_020", "did you mean customers?")
+
+
+@pytest.mark.parametrize(
+    ("catalog", "code"),
+    [
+        (Datasets(CUSTOMERS, BUDGET), "PROJECT_020"),
+        (Datasets(ORDERS, disabled=frozenset({"orders"})), "PROJECT_022"),
+    ],
+)
+def test_the_input_must_exist_and_be_active(catalog: Datasets, code: str) -> None:
+    assert codes(OUTPUT, catalog=catalog) == [code]
+
+
+def test_disabled_datasets_are_neither_joined_nor_appended() -> None:
+    catalog = Datasets(ORDERS, CUSTOMERS, BUDGET, disabled=frozenset({"customers", "budget"}))
+    assert codes(join() + append() + OUTPUT, catalog=catalog) == ["UPDATE_022", "APPEND_020"]
+
+
+def test_a_pinned_version_is_the_one_that_is_read() -> None:
+    wider = CUSTOMERS.replace("tier, type: string", "tier, type: integer")
+    catalog = Datasets(ORDERS, CUSTOMERS, wider)
+    plan = plan_of(join(more=", dataset_version: 1") + OUTPUT, catalog=catalog)
+    assert [(load.dataset_id, load.version.version) for load in plan.loads] == [("orders", 1), ("customers", 1)]
+    assert str(plan.types["x"]) == "string"
+    assert str(plan_of(join() + OUTPUT, catalog=catalog).types["x"]) == "integer"
+
+
+def test_data_that_nothing_leads_to() -> None:
+    found = findings(join() + append() + OUTPUT, with_places=True)
+    assert [(error.code, error.operation_seq) for error in found] == [
+        ("PROJECT_026", None),
+        ("PROJECT_026", 1),
+        ("APPEND_007", 2),
+    ]
+
+
+def test_an_output_needs_its_data_source() -> None:
+    located = ORDERS + "    location: {path: data/orders.csv}\n"
+    target = "- {type: output, arguments: {destination: {datasource_id: lake, table: t}}}\n"
+    assert codes(target, catalog=Datasets(located), with_places=True) == ["OUTPUT_020"]
+
+
+def test_a_project_may_not_read_what_it_writes() -> None:
+    located = ORDERS + "    location: {path: data/orders.csv}\n"
+    target = "- {type: output, arguments: {destination: {location: data/orders.csv}}}\n"
+    assert codes(target, catalog=Datasets(located)) == ["PROJECT_009"]

@@ -1,0 +1,51 @@
+"""Warnings of a plan."""
+
+import pytest
+
+from tests.unit.plan.planned import plan_of
+
+OUTPUT = "- {type: output, arguments: {destination: {location: out.csv}}}\n"
+
+
+def aggregate(column: str, expression: str, group_by: str = "region", selector: str = "") -> str:
+    picked = f"selector: '{selector}', " if selector else ""
+    return (
+        f"- {{type: aggregate, {picked}arguments: {{group_by: [{group_by}], "
+        f"aggregations: [{{column: {column}, expression: '{expression}'}}]}}}}\n"
+    )
+
+
+def noticed(operations: str) -> list[tuple[str, int | None]]:
+    return [(notice.code, notice.operation_seq) for notice in plan_of(operations).notices]
+
+
+def test_a_total_in_the_column_it_sums_up_is_counted_again() -> None:
+    twice = aggregate("amount", "SUM(amount)") + aggregate("amount", "SUM(amount)", "status")
+    assert noticed(twice + OUTPUT)[0] == ("PROJECT_024", 2)
+
+
+def test_the_notice_says_how_to_leave_summary_rows_out() -> None:
+    plan = plan_of(aggregate("amount", "SUM(amount)") + OUTPUT)
+    (notice,) = plan.notices
+    assert notice.operation_seq == 2
+    assert notice.hint is not None
+    assert "_operation_seq = 0" in notice.hint
+
+
+@pytest.mark.parametrize("selector", ["_operation_seq = 0", "amount > 0 AND _operation_seq <> 1"])
+def test_a_selector_that_tells_them_apart_is_not_warned_of(selector: str) -> None:
+    plan = aggregate("amount", "SUM(amount)") + aggregate("total", "SUM(amount)", "status", selector)
+    assert ("PROJECT_024", 2) not in noticed(plan + OUTPUT)
+
+
+def test_a_measure_of_its_own_is_not_warned_of() -> None:
+    assert noticed(aggregate("total", "SUM(amount)") + aggregate("largest", "MAX_AGG(amount)") + OUTPUT) == []
+
+
+def test_two_totals_in_one_column_are_warned_of_when_they_are_summed_up() -> None:
+    totals = aggregate("total", "SUM(amount)") + aggregate("total", "SUM(amount)", "status")
+    assert ("PROJECT_024", 3) in noticed(totals + aggregate("grand", "SUM(total)", "day") + OUTPUT)
+
+
+def test_what_follows_the_last_output_has_no_effect() -> None:
+    assert noticed(OUTPUT + "- {type: delete}\n") == [("PROJECT_025", 2)]

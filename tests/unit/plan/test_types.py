@@ -1,0 +1,113 @@
+"""The types of columns that a project makes, found over the whole project."""
+
+import pytest
+
+from tests.unit.plan.planned import codes, findings, plan_of, types
+
+
+def assign(*pairs: tuple[str, str], selector: str | None = None) -> str:
+    lines = ["- type: update"]
+    if selector:
+        lines.append(f"  selector: '{selector}'")
+    lines += ["  arguments:", "    assignments:"]
+    lines += [f"    - {{column: {column}, expression: '{expression}'}}" for column, expression in pairs]
+    return "\n".join(lines) + "\n"
+
+
+OUTPUT = "- {type: output, arguments: {destination: {location: out.csv}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["0.1", "0.25"], "decimal(2,2)"),
+        (["0.25", "0.1"], "decimal(2,2)"),
+        (["12.5", "0.125"], "decimal(5,3)"),
+        (["1", "2"], "integer"),
+        # Spark gives an integer 20 digits, and two more stand after the point.
+        (["1", "0.25"], "decimal(22,2)"),
+        (["NULL", "0.5"], "decimal(1,1)"),
+        (["0.5", "NULL"], "decimal(1,1)"),
+        (["NULL"], "string"),
+        (["NULL", "TRUE"], "boolean"),
+        (['"a"', "NULL"], "string"),
+        (["amount"], "decimal(18,2)"),
+        (["day", "NULL"], "date"),
+    ],
+)
+def test_a_column_has_the_narrowest_type_that_holds_every_value(values: list[str], expected: str) -> None:
+    plan = plan_of("".join(assign(("x", value)) for value in values) + OUTPUT)
+    assert types(plan.types)["x"] == expected
+    # It has that type from its first assignment on, so nothing is rounded and texts of it do not change.
+    assert types(plan.steps[0].schema)["x"] == expected
+    assert types(plan.outputs[0].columns)["x"] == expected
+
+
+def test_text_here_and_a_number_there_is_an_error_at_the_second_place() -> None:
+    (found,) = findings(assign(("x", '"a"')) + assign(("x", "1")) + OUTPUT)
+    assert (found.code, found.operation_seq) == ("UPDATE_007", 2)
+    assert (str(found.parameters["expected"]), str(found.parameters["actual"])) == ("string", "integer")
+
+
+def test_widening_reaches_columns_that_were_computed_earlier() -> None:
+    plan = plan_of(assign(("x", "0.1")) + assign(("y", "x")) + assign(("x", "0.125")) + OUTPUT)
+    assert types(plan.types)["y"] == "decimal(3,3)"
+
+
+def test_a_column_that_feeds_itself_has_the_type_of_what_was_assigned_so_far() -> None:
+    # Each walk would make x one digit wider: x is amount, then amount * 0.9, which has three digits after the point.
+    plan = plan_of(assign(("x", "amount")) + assign(("x", "x * 0.9")) + OUTPUT)
+    assert types(plan.steps[0].schema)["x"] == "decimal(18,2)"
+    assert types(plan.steps[1].schema)["x"] == "decimal(20,3)"
+    assert types(plan.outputs[0].columns)["x"] == "decimal(20,3)"
+
+
+def test_an_integer_that_counts_up_stays_an_integer() -> None:
+    plan = plan_of(assign(("n", "0")) + assign(("n", "n + 1")) * 3 + OUTPUT)
+    assert types(plan.types)["n"] == "integer"
+
+
+def test_an_early_output_of_a_growing_column_has_its_final_type() -> None:
+    early = "- {type: output, arguments: {destination: {location: early.csv}}}\n"
+    plan = plan_of(assign(("x", "amount")) + early + assign(("x", "x * 0.9")) + OUTPUT)
+    assert types(plan.outputs[0].columns)["x"] == "decimal(20,3)"
+
+
+def test_a_declared_column_keeps_its_type() -> None:
+    plan = plan_of(assign(("amount", "amount * 1.123456")) + OUTPUT)
+    assert types(plan.types)["amount"] == "decimal(18,2)"
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("amount", '"1"'), ("region", "1"), ("day", "NOW()"), ("quantity", "TRUE")]
+)
+def test_a_kind_that_does_not_fit_a_declared_column_is_an_error(column: str, value: str) -> None:
+    assert codes(assign((column, value)) + OUTPUT) == ["UPDATE_007"]
+
+
+def test_aggregates_take_part() -> None:
+    aggregate = """\
+- type: aggregate
+  arguments:
+    group_by: [region]
+    aggregations: [{column: x, expression: SUM(amount)}]
+"""
+    plan = plan_of(assign(("x", "0.125")) + aggregate + OUTPUT)
+    # SUM(decimal(18,2)) is decimal(38,2); with three digits after the point 38 are still the most there are.
+    assert types(plan.types)["x"] == "decimal(38,3)"
+    assert codes(assign(("x", '"a"')) + aggregate + OUTPUT) == ["AGGREGATE_021"]
+
+
+def test_appended_values_take_part() -> None:
+    append = "- {type: append, arguments: {source: {dataset_id: budget}, aggregation: {group_by: [region], aggregations: [{column: x, expression: MAX_AGG(amount)}]}}}\n"
+    plan = plan_of(assign(("x", "0.5")) + append + OUTPUT)
+    assert types(plan.types)["x"] == "decimal(20,4)"
+
+
+def test_one_mistake_is_one_finding() -> None:
+    assert codes(assign(("x", "nonsense + 1")) + assign(("y", "x * 2")) + OUTPUT) == ["UPDATE_006"]
+
+
+def test_names_that_differ_only_in_case_are_mistaken_for_each_other() -> None:
+    (found,) = findings(assign(("Amount", "1")) + OUTPUT)
+    assert (found.code, found.parameters["existing"]) == ("PROJECT_023", "amount")
