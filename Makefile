@@ -52,11 +52,11 @@ layers: ## import-linter: who may import whom
 
 docs: ## build the documentation; a broken link fails
 	@tools/environment docs
-	@$(RUN)/python -m mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(RUN)/python -m mkdocs build --strict --quiet
 
 docs-serve: ## show the documentation while writing it
 	@tools/environment docs
-	@$(RUN)/python -m mkdocs serve
+	@NO_MKDOCS_2_WARNING=1 $(RUN)/python -m mkdocs serve
 
 bench: ## measure, in a few minutes
 	@tools/environment dev

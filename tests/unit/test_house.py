@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,6 +59,24 @@ def test_importing_brings_in_nothing_heavy(statement: str) -> None:
     program = f"import sys; {statement}; print(*(name for name in {HEAVY} if name in sys.modules))"
     outcome = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert outcome.stdout.split() == []
+
+
+def imported(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Import(names=names):
+                yield from (name.name.partition(".")[0] for name in names)
+            case ast.ImportFrom(module=str(module)):
+                yield module.partition(".")[0]
+
+
+def test_every_package_that_is_imported_is_declared() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    names = {re.match(r"[\w.-]+", line)[0].lower().replace("-", "_") for line in declared}  # type: ignore[index]
+    # PySpark brings py4j, pydantic its core: neither is of any use without the other.
+    names |= {"yaml" if name == "pyyaml" else name for name in names} | {"py4j", "pydantic_core", "daybook"}
+    used = {name for path in MODULES for name in imported(path)}
+    assert used - names - set(sys.stdlib_module_names) == set()
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda path: path.name)
