@@ -2,9 +2,11 @@
 
 import os
 import secrets
+import socket
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from daybook.engine.classic import bridge_to
 from daybook.engine.gateway import attach, start_gateway
@@ -21,11 +23,14 @@ _SERVER = {
     "spark.sql.artifact.isolation.enabled": "true",
     "spark.sql.artifact.isolation.alwaysApplyClassloader": "true",
 }
+_PORT = 15002
+_KNOCK_SECONDS = 20
 _CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
 
 
 def open_remote(remote: str, settings: Mapping[str, str], app_name: str) -> "SparkSession":
     """A session of its own on the server at `remote`."""
+    _knock(remote)
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
@@ -42,6 +47,16 @@ def open_remote(remote: str, settings: Mapping[str, str], app_name: str) -> "Spa
         reason = str(failure).strip().split("\n", 1)[0]
         raise DaybookError("RUN_908", remote=_without_parameters(remote), reason=reason) from failure
     return session
+
+
+def _knock(remote: str) -> None:
+    """Fail at once where nobody listens; PySpark would try for ten minutes."""
+    address = urlsplit(remote)
+    try:
+        with socket.create_connection((address.hostname or "localhost", address.port or _PORT), timeout=_KNOCK_SECONDS):
+            pass
+    except (OSError, ValueError) as failure:
+        raise DaybookError("RUN_908", remote=_without_parameters(remote), reason=str(failure)) from failure
 
 
 def _set(session: "SparkSession", settings: Mapping[str, str]) -> None:
