@@ -14,6 +14,7 @@ Template = Literal["close", "starter"]
 
 _NAME = "WORKSPACE_NAME"
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9 ._-]*")
+_NOT_TEXT = frozenset({"true", "false", "null", "yes", "no", "on", "off"})
 # Packaging tools treat a .gitignore of their own specially, so it travels without its dot.
 _HIDDEN = "gitignore"
 
@@ -50,4 +51,5 @@ def _contents(source: Traversable, below: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _yaml_text(name: str) -> str:
-    return name if _PLAIN.fullmatch(name) and name == name.strip() else json.dumps(name, ensure_ascii=False)
+    is_plain = _PLAIN.fullmatch(name) and name == name.strip() and name.lower() not in _NOT_TEXT
+    return name if is_plain else json.dumps(name, ensure_ascii=False)

@@ -40,7 +40,7 @@ def headline(workspace: Path, period: str) -> tuple[Line, ...]:
     from deltalake import DeltaTable
 
     table = DeltaTable(workspace / "warehouse" / "management_summary").to_pyarrow_table(
-        partitions=[("_run_period", "=", period)]
+        filters=[("_run_period", "=", period)]
     )
     lines = (
         Line(

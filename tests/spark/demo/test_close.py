@@ -1,0 +1,130 @@
+"""The demonstration's close against the same close in plain Python."""
+
+import csv
+import datetime
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from daybook.demo.closing import close_month
+from daybook.demo.files import write_data
+from daybook.demo.folders import write_workspace
+from daybook.demo.headline import headline
+from daybook.model.loading import load_workspace
+from daybook.runs.opening import surroundings
+from daybook.runs.result import RunResult
+from daybook.runs.running import run
+from daybook.runs.starting import RunWish
+from tests.close_by_hand import by_account_type, close_by_hand
+
+JOURNALS = 600
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "demo"
+    write_workspace("close", folder)
+    write_data(folder / "data", JOURNALS)
+    return folder
+
+
+def closed(folder: Path, period: str, spark: SparkSession) -> list[RunResult]:
+    loaded = load_workspace(folder)
+    with surroundings(loaded, lambda: spark) as around:
+        return list(close_month(loaded, around, period))
+
+
+def run_close(folder: Path, spark: SparkSession, wish: RunWish) -> list[RunResult]:
+    loaded = load_workspace(folder)
+    with surroundings(loaded, lambda: spark) as around:
+        return list(run(loaded, around, wish))
+
+
+def warehouse_rows(folder: Path, period: str) -> dict[tuple[str, str], tuple[Decimal, Decimal, Decimal, int]]:
+    rows = DeltaTable(folder / "warehouse" / "actual_vs_budget").to_pyarrow_table().to_pylist()
+    found = {
+        (row["account_type"], row["cost_centre"]): (
+            row["actual"],
+            row["budget"],
+            row["variance"],
+            int(row["journal_lines"]),
+        )
+        for row in rows
+        if row["_run_period"] == period
+    }
+    assert len(found) == sum(row["_run_period"] == period for row in rows)
+    return found
+
+
+def by_hand(
+    folder: Path, period: str, as_of: datetime.date | None = None
+) -> dict[tuple[str, str], tuple[Decimal, Decimal, Decimal, int]]:
+    table = close_by_hand(folder / "data", period, as_of)
+    return {key: (cell.actual, cell.budget, cell.actual - cell.budget, cell.lines) for key, cell in table.items()}
+
+
+def csv_rows(path: Path) -> Iterator[tuple[tuple[str, str], tuple[Decimal, Decimal, Decimal, int]]]:
+    with path.open(encoding="utf-8", newline="") as stream:
+        for row in csv.DictReader(stream):
+            amounts = (Decimal(row["actual"]), Decimal(row["budget"]), Decimal(row["variance"]))
+            yield (row["account_type"], row["cost_centre"]), (*amounts, int(row["journal_lines"]))
+
+
+def test_every_number_of_january_is_right(spark: SparkSession, workspace: Path) -> None:
+    closed(workspace, "2026-01", spark)
+    expected = by_hand(workspace, "2026-01")
+    assert len(expected) > 30
+    assert ("Shared services", "CC-110") in expected
+    assert warehouse_rows(workspace, "2026-01") == expected
+    assert dict(csv_rows(workspace / "out" / "actual-vs-budget-2026-01.csv")) == expected
+
+
+def test_the_headline_sums_up_by_account_type(spark: SparkSession, workspace: Path) -> None:
+    closed(workspace, "2026-01", spark)
+    expected = by_account_type(close_by_hand(workspace / "data", "2026-01"))
+    lines = headline(workspace, "2026-01")
+    assert {line.account_type: (line.actual, line.budget) for line in lines} == {
+        name: (cell.actual, cell.budget) for name, cell in expected.items()
+    }
+    assert all(line.variance == line.actual - line.budget for line in lines)
+    assert [lines[0].account_type, lines[-1].account_type] == ["Revenue", "Operating result"]
+
+
+def test_february_keeps_january(spark: SparkSession, workspace: Path) -> None:
+    closed(workspace, "2026-01", spark)
+    january = warehouse_rows(workspace, "2026-01")
+    closed(workspace, "2026-02", spark)
+    assert warehouse_rows(workspace, "2026-01") == january
+    assert warehouse_rows(workspace, "2026-02") == by_hand(workspace, "2026-02")
+    assert len(headline(workspace, "2026-01")) == len(headline(workspace, "2026-02")) == 9
+
+
+def test_a_later_day_brings_the_corrected_rate(spark: SparkSession, workspace: Path) -> None:
+    closed(workspace, "2026-01", spark)
+    day = datetime.date(2026, 1, 31)
+    expected = by_hand(workspace, "2026-01", day)
+    assert expected != by_hand(workspace, "2026-01")
+    run_close(workspace, spark, RunWish("close", "2026-01", as_of=day))
+    assert warehouse_rows(workspace, "2026-01") == expected
+
+
+def test_operations_report_what_they_did(spark: SparkSession, workspace: Path) -> None:
+    import pyarrow.parquet as pq
+
+    result = closed(workspace, "2026-01", spark)[0]
+    lines = pq.read_table(workspace / "data" / "ledger" / "2026-01.parquet").to_pylist()
+    reversed_lines = [line for line in lines if line["status"] != "posted"]
+    zeros = [line for line in lines if line["amount"] == 0 and line["status"] == "posted"]
+    counts = {operation.seq: operation for operation in result.operations}
+    assert counts[0].rows_added == len(lines)
+    assert counts[10].rows_picked == counts[20].rows_picked == len(lines)
+    assert counts[50].rows_deleted == len(reversed_lines) > 0
+    assert counts[55].rows_deleted == len(zeros)
+    assert counts[60].rows_added == counts[70].rows_picked == 8
+    assert counts[80].rows_deleted == 1
+    assert counts[120].rows_written == counts[130].rows_written == counts[110].rows_added
+    assert result.notices == ()
