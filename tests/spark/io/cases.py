@@ -35,9 +35,10 @@ class Case:
     format: Format
     path: str | None = None
     is_one_file: bool = False
-    # Derby, which Spark brings along, has no more than 31 digits and no NaN.
+    # Derby, which Spark brings along, has no more than 31 digits and no NaN; JDBC lacks ten days of October 1582.
     max_digits: int = 38
     has_nan: bool = True
+    has_lost_days: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ CASES = (
     Case("json-file", "json", "table.json", is_one_file=True),
     Case("postgresql", "postgresql"),
     Case("sqlite", "sqlite", has_nan=False),
-    Case("jdbc", "jdbc", max_digits=31, has_nan=False),
+    Case("jdbc", "jdbc", max_digits=31, has_nan=False, has_lost_days=True),
 )
 TABLES = tuple(case for case in CASES if not case.is_one_file)
 
@@ -113,7 +114,16 @@ def hard_rows(case: Case) -> list[dict[str, Any]]:
     most, least = Decimal(nines), Decimal(f"-{nines}")
     utc = dt.UTC
     rows = [
-        ("plain", 1, Decimal("1.5"), Decimal("1.25"), 1.5, True, dt.date(2026, 1, 31), dt.datetime(2026, 1, 31, 12, tzinfo=utc)),
+        (
+            "plain",
+            1,
+            Decimal("1.5"),
+            Decimal("1.25"),
+            1.5,
+            True,
+            dt.date(2026, 1, 31),
+            dt.datetime(2026, 1, 31, 12, tzinfo=utc),
+        ),
         (None,) * 8,
         ("", -(2**63), least, Decimal("-0.01"), -1e300, False, dt.date(1, 1, 1), dt.datetime(1, 1, 1, tzinfo=utc)),
         (
@@ -126,15 +136,44 @@ def hard_rows(case: Case) -> list[dict[str, Any]]:
             dt.date(9999, 12, 31),
             dt.datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=utc),
         ),
-        (" é😀\u2028 ", 0, Decimal("0.0000000001"), Decimal(0), -0.1, None, dt.date(1969, 12, 31), dt.datetime(1969, 12, 31, 23, 59, 59, 1, tzinfo=utc)),
-        (" é😀\u2028 ", 0, Decimal("0.0000000001"), Decimal(0), -0.1, None, dt.date(1969, 12, 31), dt.datetime(1969, 12, 31, 23, 59, 59, 1, tzinfo=utc)),
-        ("=1+1", 7, None, None, math.nan if case.has_nan else None, False, dt.date(1582, 10, 10), dt.datetime(1900, 1, 1, tzinfo=utc)),
+        (
+            " é😀\u2028 ",
+            0,
+            Decimal("0.0000000001"),
+            Decimal(0),
+            -0.1,
+            None,
+            dt.date(1969, 12, 31),
+            dt.datetime(1969, 12, 31, 23, 59, 59, 1, tzinfo=utc),
+        ),
+        (
+            " é😀\u2028 ",
+            0,
+            Decimal("0.0000000001"),
+            Decimal(0),
+            -0.1,
+            None,
+            dt.date(1969, 12, 31),
+            dt.datetime(1969, 12, 31, 23, 59, 59, 1, tzinfo=utc),
+        ),
+        (
+            "=1+1",
+            7,
+            None,
+            None,
+            math.nan if case.has_nan else None,
+            False,
+            dt.date(1582, 10, 4 if case.has_lost_days else 10),
+            dt.datetime(1900, 1, 1, tzinfo=utc),
+        ),
     ]
     names = [column.name for column in columns_of(case)]
     return [dict(zip(names, row, strict=True)) for row in rows]
 
 
-def frame(spark: SparkSession, columns: tuple[OutputColumn, ...], rows: list[dict[str, Any]], parts: int = 2) -> DataFrame:
+def frame(
+    spark: SparkSession, columns: tuple[OutputColumn, ...], rows: list[dict[str, Any]], parts: int = 2
+) -> DataFrame:
     schema = pa.schema([(column.name, arrow_type(column.type)) for column in columns])
     df = spark.createDataFrame(pa.Table.from_pylist(rows, schema))
     typed = df.select(*(df[column.name].cast(spark_type(column.type)) for column in columns))
@@ -148,7 +187,9 @@ def version_of(columns: tuple[OutputColumn, ...], **changes: Any) -> DatasetVers
 
 
 def location_of(target: Target) -> Location:
-    return Location(target.format, uri=target.uri, table=target.table, schema=target.schema, datasource=target.datasource)
+    return Location(
+        target.format, uri=target.uri, table=target.table, schema=target.schema, datasource=target.datasource
+    )
 
 
 def write(df: DataFrame, target: Target) -> Commit:

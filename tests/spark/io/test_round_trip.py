@@ -47,4 +47,6 @@ def test_an_empty_table_comes_back_empty(spark: SparkSession, case: Case, place:
     source = read_target(spark, target)
 
     assert source.frame.df.count() == 0
-    assert [column.name for column in columns] == [name for name in source.frame.df.columns if not name.startswith("__")]
+    assert [column.name for column in columns] == [
+        name for name in source.frame.df.columns if not name.startswith("__")
+    ]

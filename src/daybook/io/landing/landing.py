@@ -91,7 +91,7 @@ def _land(
             )
             for number, location in enumerate(databases)
         ]
-        carried: set[str] = set()
+        carried = _named_by_folders(locations)
         extra: set[str] = set()
         for source, location in sources:
             for batch in _batches(source, location, columns):
@@ -112,6 +112,15 @@ def _land(
         area.remove(attempt)
         raise
     return landed
+
+
+def _named_by_folders(locations: Sequence[Location]) -> set[str]:
+    """System columns that folder names carry, those of slices nobody needs included."""
+    found: set[str] = set()
+    for location in locations:
+        for stat in list_files(location.uri) if location.uri else ():
+            found |= set(partition_values(relative_to(stat.path, location.uri)))
+    return found & set(carried_types())
 
 
 def _columns(version: DatasetVersion) -> tuple[Binding, ...]:

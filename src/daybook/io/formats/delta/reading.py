@@ -1,6 +1,7 @@
 """Reading Delta: the log gives files and partition values at a version, Spark reads the files."""
 
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake import DeltaTable
@@ -10,7 +11,7 @@ from daybook.errors import DaybookError, raise_all
 from daybook.io.formats.delta.tables import open_table, refuse_unknown_features, table_uri
 from daybook.io.formats.files.parquet import type_findings
 from daybook.io.pins import DeltaPin
-from daybook.io.place import child
+from daybook.io.place import child, list_files
 from daybook.io.read_part import ReadPart
 from daybook.io.scanning import DataFile, scan
 from daybook.io.tables import bind, extra_columns, is_needed, missing_columns
@@ -54,7 +55,8 @@ def data_files(table: DeltaTable, uri: str) -> list[DataFile]:
     files = []
     for row in rows:
         values = {column: _as_text(row[f"partition.{column}"]) for column in columns}
-        path = row["path"]
+        # The log holds paths as URIs.
+        path = unquote(row["path"])
         files.append(DataFile(path if "://" in path or path.startswith("/") else child(base, path), values))
     return sorted(files, key=lambda file: file.path)
 
@@ -74,8 +76,6 @@ def _refuse_vacuumed(files: list[DataFile], uri: str, version: int | None) -> No
     """Time travel may name files that a vacuum removed; say so before Spark does."""
     if version is None:
         return
-    from daybook.io.place import list_files
-
     for file in files:
         if not list_files(file.path):
             raise DaybookError("IO_009", location=uri, reason=f"version {version} has been vacuumed")

@@ -45,4 +45,6 @@ def refuse_unknown_features(table: DeltaTable, uri: str, *, is_write: bool) -> N
     # Column mapping may be supported by a table that does not use it.
     features = [name for name in features if name != "columnMapping"]
     if features:
-        raise DaybookError("IO_010", location=uri, feature=_FEATURE_NAMES.get(features[0], features[0]))
+        # The best known one explains most.
+        worst = min(features, key=lambda name: name not in _FEATURE_NAMES)
+        raise DaybookError("IO_010", location=uri, feature=_FEATURE_NAMES.get(worst, worst))

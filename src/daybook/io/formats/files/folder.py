@@ -1,5 +1,7 @@
 """A folder of part files: every commit makes a complete new folder of links and exchanges the two."""
 
+import csv
+import json
 import os
 import shutil
 from pathlib import Path
@@ -41,6 +43,15 @@ def check_folder(path: Path, target: Target) -> None:
         check_columns(target, {name: type_ or None for name, type_ in current.columns.items()})
 
 
+def slice_state(path: Path, target: Target) -> str:
+    """Who wrote what a commit would replace, to notice another writer."""
+    manifest = read_manifest(str(path))
+    if manifest is None or target.mode == "append":
+        return ""
+    kept = _kept(manifest, target)
+    return json.dumps([(entry.run_id, entry.operation_seq) for entry in manifest.entries if entry not in kept])
+
+
 def committed_folder(path: Path, target: Target) -> Commit | None:
     manifest = read_manifest(str(path))
     for run_id, seq, rows in manifest.past if manifest else ():
@@ -56,6 +67,8 @@ def commit_folder(parts: Path, work: Path, path: Path, staged: Staged, target: T
         if (done := committed_folder(path, target)) is not None:
             return done
         check_folder(path, target)
+        if slice_state(path, target) != (staged.seen or ""):
+            raise DaybookError("IO_024", location=target.place, slice=target.slice_note)
         current = _current(path, target) or Manifest({}, ())
         kept = _kept(current, target)
         _refuse_emptying(current, kept, staged, target)
@@ -199,7 +212,5 @@ def _columns(file: Path, target: Target) -> dict[str, str] | None:
         return {field.name: type_text(field.type) for field in pq.read_schema(file)}
     if target.format == "csv":
         with file.open(encoding="utf-8-sig", newline="") as stream:
-            import csv
-
             return dict.fromkeys(next(csv.reader(stream), []), "")
     return None

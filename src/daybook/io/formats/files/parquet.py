@@ -39,7 +39,7 @@ def read_parquet(
     if pin is not None and tuple(files) != pin.files:
         raise DaybookError("IO_009", location=uri, reason="its files have changed")
     schemas = _schemas(list(files))
-    partitions = frozenset(name for values in files.values() for name in values)
+    partitions = frozenset(name for file in found for name in partition_values(relative_to(file.path, uri)))
     manifest = read_manifest(uri)
     promised = frozenset(manifest.columns) if manifest else frozenset[str]()
     stored = [*partitions, *(name for schema in schemas.values() for name in schema.names), *promised]

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 
 from daybook.errors import DaybookError
 from daybook.io.fingerprint import Watch
-from daybook.io.formats.files.folder import check_folder, commit_folder, committed_folder
+from daybook.io.formats.files.folder import check_folder, commit_folder, committed_folder, slice_state
 from daybook.io.formats.files.one_file import check_file, commit_file, committed_file
 from daybook.io.formats.files.spark_files import header_line, join_parts, spark_write, write_options
 from daybook.io.place import local_path
@@ -31,6 +31,7 @@ class FileWriter:
         path.parent.mkdir(parents=True, exist_ok=True)
         work = path.parent / f".{attempt_name(target)}"
         work.mkdir()
+        seen = None if target.is_one_file else slice_state(path, target)
         watch = Watch(target.columns)
         parts = work / _PARTS
         spark_write(watch.on(df), parts, target, options)
@@ -40,7 +41,7 @@ class FileWriter:
             remove_tree(parts)
         elif not found and target.format == "csv":
             (parts / "part-00000.csv").write_bytes(header_line(target.columns, options))
-        return Staged(str(work), watch.rows, watch.fingerprint)
+        return Staged(str(work), watch.rows, watch.fingerprint, seen=seen)
 
     def commit(self, staged: Staged, target: Target, fence: Fence = no_fence) -> Commit:
         path, work = _path(target), Path(staged.place)

@@ -13,6 +13,7 @@ from daybook.io.options import options_of
 from daybook.io.schema_change import check_columns
 from daybook.io.writing import Commit, Fence, Staged, Target, no_fence
 from daybook.model.system_columns import RUN_PERIOD
+from daybook.model.types import DateType, TimestampType
 
 LEDGER = "daybook_ledger"
 
@@ -32,7 +33,7 @@ class JdbcWriter:
         with transaction(spark, source, target.workspace) as connection:
             seen = _slice_version(connection, target)
         watch = Watch(target.columns)
-        rows = watch.on(df)
+        rows = watch.on(_without_lost_days(df, target))
         if target.run_period is not None:
             rows = rows.withColumn(RUN_PERIOD, sf.lit(target.run_period))
         try:
@@ -95,6 +96,18 @@ def _write(df: DataFrame, target: Target, table: str, mode: str = "error") -> No
         # Large-object types, which some databases use for text, cannot be compared.
         writer = writer.option("createTableColumnTypes", f"{RUN_PERIOD} VARCHAR(128)")
     writer.mode(mode).save()
+
+
+def _without_lost_days(df: DataFrame, target: Target) -> DataFrame:
+    """Java's dates for JDBC jump from 4 to 15 October 1582 and would move what lies between."""
+    days = [column.name for column in target.columns if isinstance(column.type, DateType | TimestampType)]
+    checked = {}
+    for name in days:
+        value = sf.col("`" + name.replace("`", "``") + "`")
+        is_lost = value.cast("date").between(sf.lit("1582-10-05").cast("date"), sf.lit("1582-10-14").cast("date"))
+        message = sf.lit(f"column {name} holds a day of October 1582 that JDBC cannot store")
+        checked[name] = sf.when(is_lost, sf.raise_error(message).cast(df.schema[name].dataType)).otherwise(value)
+    return df.withColumns(checked) if checked else df
 
 
 def _like(spark: SparkSession, target: Target, staging: str) -> DataFrame:

@@ -1,0 +1,82 @@
+"""Tables written by Daybook are plain Delta tables to everybody else."""
+
+from decimal import Decimal
+from pathlib import Path
+
+import duckdb
+import polars
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from daybook.errors import DaybookError
+from daybook.io.vacuum import vacuum_delta
+from daybook.io.writing import OutputColumn
+from daybook.model.types import DATE, STRING, DecimalType
+from tests.spark.io.cases import Case, Place, frame, read_target, write
+
+COLUMNS = (OutputColumn("key", STRING), OutputColumn("amount", DecimalType(18, 2)), OutputColumn("day", DATE))
+
+
+@pytest.fixture
+def case() -> Case:
+    return Case("delta", "delta", "table")
+
+
+def rows(spark: SparkSession, *keys: str) -> list[dict[str, object]]:
+    return [{"key": key, "amount": Decimal("1.25"), "day": None} for key in keys]
+
+
+def test_other_readers_see_the_same_rows(spark: SparkSession, place: Place) -> None:
+    for period, keys in (("2026-01", "ab"), ("2026-02", "c"), ("2026-01", "d")):
+        target = place.target(COLUMNS, mode="replace_period", run_period=period)
+        write(frame(spark, COLUMNS, rows(spark, *keys)), target)
+    uri = target.uri or ""
+    expected = [("c", Decimal("1.25"), "2026-02"), ("d", Decimal("1.25"), "2026-01")]
+
+    plain = DeltaTable(uri).to_pyarrow_table().to_pylist()
+    assert sorted((row["key"], row["amount"], row["_run_period"]) for row in plain) == expected
+    with_polars = polars.read_delta(uri).select("key", "amount", "_run_period").rows()
+    assert sorted(with_polars) == expected
+    try:
+        duckdb.sql("load delta")
+    except duckdb.Error:
+        dataset = DeltaTable(uri).to_pyarrow_dataset()
+        found = duckdb.sql("select key, amount, _run_period from dataset order by key").fetchall()
+    else:
+        found = duckdb.sql(f"select key, amount, _run_period from delta_scan('{uri}') order by key").fetchall()
+    assert found == expected
+
+
+def test_statistics_skip_files_and_hide_nothing(spark: SparkSession, place: Place) -> None:
+    target = place.target(COLUMNS, mode="replace_period", run_period="2026-01")
+    write(frame(spark, COLUMNS, rows(spark, "a", "m", "z"), parts=3), target)
+    table = DeltaTable(target.uri or "")
+    assert table.to_pyarrow_table(filters=[("key", "=", "m")]).num_rows == 1
+    actions = table.get_add_actions(flatten=True)
+    assert sum(actions.column("num_records").to_pylist()) == 3
+
+
+def test_vacuum_keeps_what_is_pinned(spark: SparkSession, place: Place) -> None:
+    for key in "abcd":
+        target = place.target(COLUMNS, mode="replace_period", run_period="2026-01")
+        write(frame(spark, COLUMNS, rows(spark, key)), target)
+    uri = target.uri or ""
+    far = 1 << 62
+    would = vacuum_delta(uri, {0}, 1, far, is_dry_run=True)
+    removed = vacuum_delta(uri, {0}, 1, far)
+    assert would == removed
+    assert len(removed) > 0
+    assert [row[0] for row in read_target(spark, target).frame.df.select("key").collect()] == ["d"]
+    assert DeltaTable(uri, version=0).to_pyarrow_table().num_rows == 1
+    with pytest.raises(FileNotFoundError):
+        DeltaTable(uri, version=1).to_pyarrow_table()
+
+
+def test_a_table_is_not_made_on_top_of_other_files(spark: SparkSession, place: Place) -> None:
+    target = place.target(COLUMNS)
+    Path(target.uri or "").mkdir(parents=True)
+    (Path(target.uri or "") / "notes.txt").write_text("mine")
+    with pytest.raises(DaybookError) as caught:
+        write(frame(spark, COLUMNS, rows(spark, "a")), target)
+    assert caught.value.code == "IO_028"
