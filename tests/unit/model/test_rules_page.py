@@ -14,7 +14,7 @@ ROWS = [
     for match in ROW.finditer((ROOT / "docs/reference/rules.md").read_text(encoding="utf-8"))
 ]
 # Rules of running, which wait for a test of their own.
-OPEN = {"APPEND_007", "APPEND_008", "DELETE_002", "OUTPUT_006", "OUTPUT_007"}
+OPEN = {"APPEND_008", "OUTPUT_006", "OUTPUT_007"}
 
 
 @pytest.mark.parametrize(("rule", "code", "test"), ROWS)
