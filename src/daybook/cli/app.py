@@ -20,6 +20,7 @@ from daybook.cli import (
     periods,
     run,
     runs,
+    scenarios,
     schema,
     show,
     validate,
@@ -79,6 +80,7 @@ app.command("replay")(run.replay)
 app.command("cancel")(run.cancel)
 app.command("runs")(runs.runs)
 app.command("show")(show.show)
+app.command("test")(scenarios.run_scenarios)
 app.command("doctor")(doctor.doctor)
 app.command("gc")(collect.gc)
 app.command("activate")(lifecycle.activate)

@@ -54,10 +54,13 @@ def bridge_to(gateway: Gateway) -> "object":
 
 
 def forget_classic() -> None:
-    """Clear what PySpark remembers of a session whose Java process is gone."""
+    """Clear what PySpark remembers of a session whose Java process is about to end."""
     from pyspark.core.context import SparkContext
     from pyspark.sql import SparkSession
 
+    if SparkContext._gateway is not None:
+        # Objects collected from now on are no longer reported to Java, which would answer with an error.
+        SparkContext._gateway._gateway_client.is_connected = False
     SparkContext._active_spark_context = None
     SparkContext._gateway = SparkContext._jvm = None
     SparkSession._instantiatedSession = SparkSession._activeSession = None

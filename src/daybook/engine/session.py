@@ -75,8 +75,8 @@ def stop_session(spark: "SparkSession", *, quick: bool = False) -> None:
     else:
         if not (quick and _may_end_at_once(spark)):
             spark.stop()
-        gateway.close()
         forget_classic()
+        gateway.close()
     forget_connect()
 
 

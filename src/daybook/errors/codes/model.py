@@ -190,4 +190,10 @@ CODES: dict[str, Code] = family(
         "The demonstration wants a folder of its own; one that it made earlier is used again.",
         hint="name another folder: daybook demo FOLDER",
     ),
+    Code(
+        "MODEL_070",
+        "This is no scenario: {problem}",
+        "A scenario is a YAML test with name, period, datasets (definitions plus rows, the input first), project and "
+        "expect (rows, outputs or error).",
+    ),
 )

@@ -1,0 +1,115 @@
+"""Expected rows against actual ones."""
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from daybook.scenarios.scenario import Expectation, Rows
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """An expected row that no actual row is; `nearest` is the one most like it, `columns` where they differ."""
+
+    expected: Row
+    nearest: Row | None
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How one output differs from what was expected."""
+
+    output: str
+    missing: tuple[Mismatch, ...]
+    unexpected: tuple[Row, ...]
+    is_only_order: bool = False
+
+
+def compare(output: str, expected: Rows, actual: Sequence[Row], how: Expectation) -> Difference | None:
+    """None when the rows are as expected; only the columns an expected row names are compared."""
+    if how.order:
+        return _compare_in_order(output, expected, actual, how)
+    matched = _matching(expected, actual, how)
+    missing = [row for index, row in enumerate(expected) if index not in matched]
+    taken = set(matched.values())
+    free = [row for index, row in enumerate(actual) if index not in taken]
+    unexpected = () if how.match == "subset" else tuple(free)
+    if not missing and not unexpected:
+        return None
+    return Difference(output, tuple(_nearest(row, free, how) for row in missing), unexpected)
+
+
+def _compare_in_order(output: str, expected: Rows, actual: Sequence[Row], how: Expectation) -> Difference | None:
+    pairs = list(zip(expected, actual, strict=False))
+    wrong = [Mismatch(row, found, _differing(row, found, how)) for row, found in pairs if _differing(row, found, how)]
+    missing = (*wrong, *(Mismatch(row, None, tuple(row)) for row in expected[len(actual) :]))
+    unexpected = tuple(actual[len(expected) :]) if how.match == "exact" else ()
+    if not missing and not unexpected:
+        return None
+    unordered = how.model_copy(update={"order": False})
+    return Difference(output, missing, unexpected, is_only_order=compare(output, expected, actual, unordered) is None)
+
+
+def _matching(expected: Rows, actual: Sequence[Row], how: Expectation) -> dict[int, int]:
+    """Each expected row with an actual row of its own, as many as possible (augmenting paths)."""
+    fits = [[j for j, found in enumerate(actual) if not _differing(row, found, how)] for row in expected]
+    owner: dict[int, int] = {}
+
+    def assign(row: int, seen: set[int]) -> bool:
+        for candidate in fits[row]:
+            if candidate not in seen:
+                seen.add(candidate)
+                if candidate not in owner or assign(owner[candidate], seen):
+                    owner[candidate] = row
+                    return True
+        return False
+
+    for row in range(len(expected)):
+        assign(row, set())
+    return {row: found for found, row in owner.items()}
+
+
+def _nearest(row: Row, candidates: Sequence[Row], how: Expectation) -> Mismatch:
+    if not candidates:
+        return Mismatch(row, None, tuple(row))
+    best = min(candidates, key=lambda found: len(_differing(row, found, how)))
+    return Mismatch(row, best, _differing(row, best, how))
+
+
+def _differing(expected: Row, actual: Row, how: Expectation) -> tuple[str, ...]:
+    return tuple(
+        name for name, value in expected.items() if name not in actual or not _is_equal(value, actual[name], how)
+    )
+
+
+def _is_equal(expected: Any, actual: Any, how: Expectation) -> bool:
+    if expected is None or actual is None:
+        return expected is None and actual is None
+    match actual:
+        case bool():
+            return expected is actual
+        case int() | Decimal() | float():
+            return _is_number(expected) and abs(Decimal(str(expected)) - Decimal(str(actual))) <= how.tolerance
+        case datetime.datetime():
+            return _moment(expected) == actual.replace(tzinfo=actual.tzinfo or datetime.UTC)
+        case datetime.date():
+            return str(expected) == actual.isoformat()
+        case _:
+            return str(expected) == actual if not isinstance(expected, bool) else False
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | Decimal) and not isinstance(value, bool)
+
+
+def _moment(value: Any) -> datetime.datetime | None:
+    try:
+        moment = datetime.datetime.fromisoformat(str(value))
+    except ValueError:
+        return None
+    return moment.replace(tzinfo=moment.tzinfo or datetime.UTC)

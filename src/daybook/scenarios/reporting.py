@@ -1,0 +1,88 @@
+"""Results of scenarios for people and for machines."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+from daybook.errors import render
+from daybook.scenarios.comparing import Difference
+from daybook.scenarios.running import ScenarioResult
+
+_SHOWN = 10
+
+
+def explain(result: ScenarioResult) -> Iterator[str]:
+    """Why a scenario failed: expected, actual, and the columns in which they differ."""
+    if result.error is not None:
+        yield from render(result.error).split("\n")
+    if result.expected_error is not None:
+        yield f"expected the error {result.expected_error}, but the project ran"
+    for difference in result.differences:
+        yield from _explained(difference)
+
+
+def junit(results: Sequence[ScenarioResult]) -> str:
+    """The results as JUnit XML."""
+    failed = sum(not result.is_passed for result in results)
+    total = sum(result.duration for result in results)
+    suite = Element(
+        "testsuite", name="daybook", tests=str(len(results)), failures=str(failed), errors="0", time=f"{total:.3f}"
+    )
+    for result in results:
+        case = SubElement(
+            suite, "testcase", name=result.name, classname=result.file.as_posix(), time=f"{result.duration:.3f}"
+        )
+        if not result.is_passed:
+            lines = list(explain(result))
+            SubElement(case, "failure", message=_clean(lines[0])).text = _clean("\n".join(lines))
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + tostring(suite, encoding="unicode") + "\n"
+
+
+def _clean(text: str) -> str:
+    """XML has no way to write most control characters."""
+    return "".join(character for character in text if character >= " " or character in "\t\n")
+
+
+def _explained(difference: Difference) -> Iterator[str]:
+    yield (
+        f"{difference.output}: the rows are right but in another order"
+        if difference.is_only_order
+        else (
+            f"{difference.output}: {len(difference.missing)} expected rows are missing, "
+            f"{len(difference.unexpected)} rows are unexpected"
+        )
+    )
+    for mismatch in difference.missing[:_SHOWN]:
+        yield f"  expected {_row(mismatch.expected, tuple(mismatch.expected))}"
+        if mismatch.nearest is None:
+            yield "  but there is no such row"
+            continue
+        yield f"  nearest  {_row(mismatch.nearest, tuple(mismatch.expected))}"
+        yield f"  differs  {', '.join(_pair(name, mismatch.expected, mismatch.nearest) for name in mismatch.columns)}"
+    for row in difference.unexpected[:_SHOWN]:
+        yield f"  unexpected {_row(row, tuple(name for name in row if not name.startswith('_')))}"
+    more = len(difference.missing[_SHOWN:]) + len(difference.unexpected[_SHOWN:])
+    if more:
+        yield f"  and {more} more"
+
+
+def _row(row: Mapping[str, Any], columns: Sequence[str]) -> str:
+    return "{" + ", ".join(f"{name}: {_value(row.get(name))}" for name in columns) + "}"
+
+
+def _pair(name: str, expected: Mapping[str, Any], actual: Mapping[str, Any]) -> str:
+    if name not in actual:
+        return f"{name}: there is no such column"
+    return f"{name}: expected {_value(expected[name])}, got {_value(actual[name])}"
+
+
+def _value(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return f'"{value}"'
+        case _:
+            return str(value)

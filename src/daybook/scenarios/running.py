@@ -1,0 +1,154 @@
+"""Running scenarios: the real plan and the real engine over the rows a scenario gives."""
+
+import datetime
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from daybook.engine.pipeline import Output, Pipeline
+from daybook.engine.source import SourceFrame
+from daybook.errors import DaybookError, DaybookErrors, flatten
+from daybook.expression import Constants
+from daybook.io.landing.area import LandingArea
+from daybook.io.reading import read
+from daybook.model.operation import LocationDestination, TableDestination
+from daybook.plan.planning import plan_project
+from daybook.plan.steps import LoadStep
+from daybook.resolve.calendars import GREGORIAN
+from daybook.resolve.location import Resolution
+from daybook.resolve.periods import period_of
+from daybook.resolve.places import inline_location
+from daybook.scenarios.catalog import ScenarioCatalog
+from daybook.scenarios.comparing import Difference, compare
+from daybook.scenarios.given_rows import given_frame
+from daybook.scenarios.loading import load_scenario
+from daybook.scenarios.scenario import GivenDataset, Scenario
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioResult:
+    """`error` is what stopped the scenario although nothing, or something else, was expected to."""
+
+    file: Path
+    name: str
+    duration: float
+    differences: tuple[Difference, ...] = ()
+    error: DaybookError | None = None
+    expected_error: str | None = None
+    # The rows of every output, by destination; for writing expectations.
+    actual: Mapping[str, tuple[Row, ...]] | None = None
+
+    @property
+    def is_passed(self) -> bool:
+        return not self.differences and self.error is None and self.expected_error is None
+
+
+def run_files(spark: SparkSession, files: list[Path], *, threads: int) -> Iterator[ScenarioResult]:
+    """The results in the order of the files, several scenarios at once in one session."""
+    with ThreadPoolExecutor(threads) as pool:
+        yield from pool.map(lambda file: run_file(spark, file), files)
+
+
+def run_file(spark: SparkSession, file: Path) -> ScenarioResult:
+    began = time.monotonic()
+    try:
+        scenario = load_scenario(file)
+    except DaybookError as error:
+        return ScenarioResult(file, file.stem, time.monotonic() - began, error=error)
+    return run_scenario(spark, scenario, began)
+
+
+def run_scenario(spark: SparkSession, scenario: Scenario, began: float) -> ScenarioResult:
+    expected = scenario.frame.expect.error
+    try:
+        actual = _outputs(spark, scenario)
+    except DaybookError as error:
+        is_expected = expected is not None and expected in _codes(error)
+        took = time.monotonic() - began
+        return ScenarioResult(scenario.file, scenario.name, took, error=None if is_expected else error)
+    took = time.monotonic() - began
+    if expected is not None:
+        return ScenarioResult(scenario.file, scenario.name, took, expected_error=expected, actual=actual)
+    return ScenarioResult(scenario.file, scenario.name, took, tuple(_differences(scenario, actual)), actual=actual)
+
+
+def _outputs(spark: SparkSession, scenario: Scenario) -> dict[str, tuple[Row, ...]]:
+    """What every output would write; the same destination again replaces what it had."""
+    if scenario.project is None:
+        raise DaybookErrors(scenario.findings)
+    period = period_of(scenario.frame.period, GREGORIAN)
+    midnight = datetime.datetime.combine(period.start_date, datetime.time(), datetime.UTC)
+    catalog = ScenarioCatalog(given.version for given in scenario.datasets)
+    definition = scenario.project
+    if not any(operation.type == "output" for operation in definition.model.operations):
+        raise DaybookError("MODEL_070", span=scenario.source.span("project"), problem="its project has no output")
+    plan = plan_project(definition.model, definition.source, catalog, Constants(midnight, period), with_places=False)
+    with tempfile.TemporaryDirectory(prefix="daybook-scenario-") as scratch:
+        frames = {load.key: _frame(spark, scenario, load, scratch) for load in plan.loads}
+        pipeline = Pipeline(spark, plan, frames, staging=f"{scratch}/staging", as_of=scenario.frame.as_of)
+        with pipeline:
+            try:
+                return _collected(pipeline)
+            except Exception as failure:
+                raise pipeline.failure(failure) from failure
+
+
+def _collected(pipeline: Pipeline) -> dict[str, tuple[Row, ...]]:
+    found: dict[int, tuple[str, tuple[Row, ...]]] = {}
+    for group in pipeline.groups():
+        for output in group.outputs:
+            rows = tuple(row.asDict() for row in output.df.collect())
+            found[output.step.seq] = (_key(output), rows)
+        group.verify()
+    return {key: rows for _, (key, rows) in sorted(found.items())}
+
+
+def _key(output: Output) -> str:
+    match output.step.arguments.destination:
+        case TableDestination(table=table):
+            return table
+        case LocationDestination(location=location):
+            return location.path
+
+
+def _frame(spark: SparkSession, scenario: Scenario, load: LoadStep, scratch: str) -> SourceFrame:
+    given = _given(scenario, load)
+    if given.file is None:
+        return given_frame(spark, given)
+    location = inline_location(str(given.file.resolve()), None, {}, scenario.file.parent)
+    resolution = Resolution((location,), (scenario.frame.period,))
+    return read(spark, resolution, load.version, LandingArea(f"{scratch}/landing", "scenario")).frame
+
+
+def _given(scenario: Scenario, load: LoadStep) -> GivenDataset:
+    wanted = (load.dataset_id, load.version.version)
+    return next(each for each in scenario.datasets if (each.version.dataset.id, each.version.version) == wanted)
+
+
+def _differences(scenario: Scenario, actual: Mapping[str, tuple[Row, ...]]) -> Iterator[Difference]:
+    expect = scenario.frame.expect
+    if expect.rows is not None:
+        wanted = {tuple(actual)[-1]: expect.rows}
+    else:
+        wanted = dict(expect.outputs or {})
+    for output, rows in wanted.items():
+        found = compare(output, rows, actual.get(output, ()), expect)
+        if found is not None:
+            yield found
+
+
+def _codes(error: DaybookError) -> set[str]:
+    codes: set[str] = set()
+    for single in flatten(error):
+        codes.add(single.code)
+        for cause in single.causes:
+            codes |= _codes(cause)
+    return codes
