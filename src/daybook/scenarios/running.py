@@ -135,10 +135,7 @@ def _given(scenario: Scenario, load: LoadStep) -> GivenDataset:
 
 def _differences(scenario: Scenario, actual: Mapping[str, tuple[Row, ...]]) -> Iterator[Difference]:
     expect = scenario.frame.expect
-    if expect.rows is not None:
-        wanted = {tuple(actual)[-1]: expect.rows}
-    else:
-        wanted = dict(expect.outputs or {})
+    wanted = dict(expect.outputs or {}) if expect.rows is None else {tuple(actual)[-1]: expect.rows}
     for output, rows in wanted.items():
         found = compare(output, rows, actual.get(output, ()), expect)
         if found is not None:
