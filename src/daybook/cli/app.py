@@ -11,6 +11,7 @@ import typer
 from daybook.cli import (
     apply,
     collect,
+    compiling,
     demo,
     doctor,
     functions,
@@ -74,6 +75,7 @@ app.command("demo")(demo.demo)
 app.command("apply")(apply.apply)
 app.command("plan")(apply.plan)
 app.command("validate")(validate.validate)
+app.command("compile")(compiling.compile_project)
 app.command("run")(run.run)
 app.command("retry")(run.retry)
 app.command("replay")(run.replay)
