@@ -71,7 +71,11 @@ def imported(path: Path) -> Iterator[str]:
 
 
 def test_every_package_that_is_imported_is_declared() -> None:
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = [
+        *project["dependencies"],
+        *(line for extra in project["optional-dependencies"].values() for line in extra),
+    ]
     names = {re.match(r"[\w.-]+", line)[0].lower().replace("-", "_") for line in declared}  # type: ignore[index]
     # PySpark brings py4j, pydantic its core: neither is of any use without the other.
     names |= {"yaml" if name == "pyyaml" else name for name in names} | {"py4j", "pydantic_core", "daybook"}

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from daybook.engine.launch import Launch
 from daybook.errors import DaybookError
@@ -50,15 +51,21 @@ class Gateway:
         return _tail(self.scratch / _LOG, lines)
 
 
-def attach(session: object, *owned: object) -> None:
-    """Keep what a session needs as long as it lives on the session itself; its Java process comes first."""
-    setattr(session, _OWNED, owned)
+class Server(Protocol):
+    """Something that runs behind a session and must end after it."""
+
+    def close(self) -> None: ...
 
 
-def attached(session: object) -> Gateway | None:
-    """The Java process behind a session, if we started it for this session."""
-    owned = vars(session).get(_OWNED, ())
-    return owned[0] if owned and isinstance(owned[0], Gateway) else None
+def attach(session: object, server: Server, *kept: object) -> None:
+    """Keep on the session itself what was started for it, and what must live as long."""
+    setattr(session, _OWNED, (server, *kept))
+
+
+def attached(session: object) -> Server | None:
+    """What runs behind a session, if we started it for this session."""
+    owned: tuple[Server] | None = vars(session).get(_OWNED)
+    return owned[0] if owned is not None else None
 
 
 @contextlib.contextmanager

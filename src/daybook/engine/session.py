@@ -12,6 +12,7 @@ from daybook.engine.gateway import attached, new_scratch
 from daybook.engine.java import find_java
 from daybook.engine.launch import Launch, Workload, spark_home
 from daybook.engine.machine import memory_bytes, usable_cores
+from daybook.engine.sail import open_sail
 from daybook.engine.session_conf import SEMANTICS, differences, local_threads, remote_conf, session_conf
 from daybook.errors import DaybookError
 from daybook.model.workspace_file import EngineSettings
@@ -33,13 +34,16 @@ def start_session(
 ) -> "SparkSession":
     """A new session on the settings' master (all local cores by default) or Connect server.
 
-    `remote` may also name a local master: then a Connect server of our own runs in between. `workload` says whether
-    Java should rather start quickly or run quickly; `workload_of` knows from the input's size.
+    `remote` may also name a local master: then a Connect server of our own runs in between. `sail` without a remote
+    starts Sail, a Connect server without Java. `workload` says whether Java should rather start quickly or run
+    quickly; `workload_of` knows from the input's size.
     """
-    if settings.master and settings.remote:
-        raise DaybookError("RUN_907", master=settings.master, remote=settings.remote)
+    if settings.master and (settings.remote or settings.sail):
+        raise DaybookError("RUN_907", master=settings.master, remote=settings.remote or "sail")
     if settings.remote and settings.remote.startswith("sc://"):
         return _checked(open_remote(settings.remote, remote_conf(settings), app_name))
+    if settings.sail:
+        return _checked(open_sail(remote_conf(settings), app_name))
     master = settings.remote or settings.master or "local[*]"
     cores = usable_cores()
     is_local = local_threads(master, cores) is not None

@@ -51,4 +51,10 @@ CODES: dict[str, Code] = family(
         "engine.remote names a running Spark Connect server.",
         hint="Check the address, and that the server runs Spark 4.",
     ),
+    Code(
+        "RUN_909",
+        "engine.sail needs the package pysail, which is not installed",
+        "With engine.sail and no engine.remote, Daybook starts Sail, a Connect server without Java, in its own process.",
+        hint="install it with the extra: pip install 'daybook[sail]'",
+    ),
 )
