@@ -185,7 +185,8 @@ RUN = Table(
     Index("ix_run_created_at_id", "created_at", "id"),
     Index("ix_run_project_id_created_at_id", "project_id", "created_at", "id"),
     Index("ix_run_status_created_at_id", "status", "created_at", "id"),
-    Index("ix_run_project_id_period", "project_id", "period"),
+    Index("ix_run_period_created_at_id", "period", "created_at", "id"),
+    Index("ix_run_project_id_period_created_at_id", "project_id", "period", "created_at", "id"),
     Index(
         "uq_run_active",
         "project_id",

@@ -126,7 +126,10 @@ def upgrade() -> None:
     )
     op.create_index("ix_run_created_at_id", "run", ["created_at", "id"], unique=False)
     op.create_index("ix_run_project_id_created_at_id", "run", ["project_id", "created_at", "id"], unique=False)
-    op.create_index("ix_run_project_id_period", "run", ["project_id", "period"], unique=False)
+    op.create_index("ix_run_period_created_at_id", "run", ["period", "created_at", "id"], unique=False)
+    op.create_index(
+        "ix_run_project_id_period_created_at_id", "run", ["project_id", "period", "created_at", "id"], unique=False
+    )
     op.create_index("ix_run_status_created_at_id", "run", ["status", "created_at", "id"], unique=False)
     op.create_index(
         "uq_run_active",
