@@ -215,8 +215,8 @@ class ProjectGenerator:
             return None
         match type_:
             case DecimalType():
-                digits = self.random.choice((3, 5, min(9, type_.precision)))
-                whole = self.random.choice((0, 1, -1, 250, self.random.randint(-(10**digits), 10**digits)))
+                most = 10 ** min(self.random.choice((3, 5, 9)), type_.precision) - 1
+                whole = self.random.choice((0, 1, -1, min(250, most), self.random.randint(-most, most)))
                 return Decimal(whole).scaleb(-type_.scale, EXACT)
         pools: Mapping[ColumnType, Sequence[Value]] = {
             STRING: ("EMEA", "APAC", "emea", "", "ä日本", "it's"),

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from daybook.engine.pipeline import Pipeline
@@ -98,6 +99,8 @@ def run(spark: SparkSession, generated: GeneratedProject, staging: str) -> Writt
                 written.rows[output.step.seq] = table.to_pylist()
                 written.columns[output.step.seq] = table.column_names
                 written.types[output.step.seq] = output.step.columns
+    except PySparkException as error:
+        raise pipeline.failure(error) from error
     finally:
         pipeline.close()
     return written
