@@ -8,7 +8,9 @@ _EXCERPT_WIDTH = 110
 
 def render(error: DaybookError) -> str:
     """One block per finding, a blank line between blocks."""
-    return "\n\n".join(_block(single.code, single.message, single.span, single.hint, single) for single in flatten(error))
+    return "\n\n".join(
+        _block(single.code, single.message, single.span, single.hint, single) for single in flatten(error)
+    )
 
 
 def render_all(errors: tuple[DaybookError, ...]) -> str:
@@ -25,7 +27,9 @@ def _block(code: str, message: str, span: Span | None, hint: str | None, error: 
         lines += _excerpt(span)
     for cause in error.causes if error else ():
         cause_lines = _block(cause.code, cause.message, cause.span if span is None else None, cause.hint, cause)
-        lines += [f"  because {line}" if index == 0 else f"  {line}" for index, line in enumerate(cause_lines.split("\n"))]
+        lines += [
+            f"  because {line}" if index == 0 else f"  {line}" for index, line in enumerate(cause_lines.split("\n"))
+        ]
     if hint:
         lines.append(f"  hint: {hint}")
     return "\n".join(lines)
