@@ -19,7 +19,7 @@ def failure_of(plan: Plan, error: Exception) -> Exception:
     if not isinstance(error, PySparkException):
         return error
     condition = error.getCondition() or type(error).__name__
-    parameters = {key: str(value) for key, value in (error.getMessageParameters() or {}).items()}
+    parameters = {key: _shown(str(value)) for key, value in (error.getMessageParameters() or {}).items()}
     reason = f"{_reason(condition, parameters, error)} [{condition}]"
     for sql in _failing_sql(error):
         if (marked := last_mark(sql)) and (step := _step(plan, marked[0])):
@@ -34,7 +34,7 @@ def failure_of(plan: Plan, error: Exception) -> Exception:
                 reason=reason,
                 condition=condition,
                 expression=expression.text if expression else None,
-                value=parameters.get("value") or parameters.get("expression"),
+                value=_value(parameters),
             )
     return DaybookError("PROJECT_034", reason=reason, condition=condition)
 
@@ -53,10 +53,10 @@ def _failing_sql(error: PySparkException) -> list[str]:
 
 
 def _reason(condition: str, parameters: Mapping[str, str], error: PySparkException) -> str:
-    value, target = parameters.get("value"), parameters.get("targetType", "").strip('"').lower()
+    value, target = _value(parameters), parameters.get("targetType", "").strip('"').lower()
     match condition.partition(".")[0]:
         case "CAST_INVALID_INPUT":
-            return f"{parameters.get('expression')} is not a {target}"
+            return f"{value} is not a {target}"
         case "CAST_OVERFLOW" | "CAST_OVERFLOW_IN_TABLE_INSERT":
             return f"{value} does not fit {target}"
         case "NUMERIC_VALUE_OUT_OF_RANGE":
@@ -66,6 +66,16 @@ def _reason(condition: str, parameters: Mapping[str, str], error: PySparkExcepti
         case _:
             text = str(error).partition("JVM stacktrace")[0].strip()
             return re.sub(r"^\[[A-Z_.]+\] ", "", text.splitlines()[0] if text else type(error).__name__)
+
+
+def _value(parameters: Mapping[str, str]) -> str | None:
+    """What Spark calls the value it could not use."""
+    return next((parameters[key] for key in ("value", "originalValue", "expression") if key in parameters), None)
+
+
+def _shown(value: str) -> str:
+    """TO_NUMBER marks a text that is no number with a question mark, so that the cast refuses it."""
+    return f"'{value[2:]}" if value.startswith("'?") else value
 
 
 def _step(plan: Plan, seq: int) -> Step | None:

@@ -99,7 +99,9 @@ def test_aggregates_take_part() -> None:
 
 
 def test_appended_values_take_part() -> None:
-    append = "- {type: append, arguments: {source: {dataset_id: budget}, aggregation: {group_by: [region], aggregations: [{column: x, expression: MAX_AGG(amount)}]}}}\n"
+    results = "[{column: x, expression: MAX_AGG(amount)}]"
+    aggregation = f"{{group_by: [region], aggregations: {results}}}"
+    append = f"- {{type: append, arguments: {{source: {{dataset_id: budget}}, aggregation: {aggregation}}}}}\n"
     plan = plan_of(assign(("x", "0.5")) + append + OUTPUT)
     assert types(plan.types)["x"] == "decimal(20,4)"
 

@@ -1,0 +1,83 @@
+"""Failures at run time."""
+
+import pytest
+
+from daybook.errors import DaybookError, render
+from tests.spark.engine.executed import OUTPUT, World, customer, order
+
+
+def fails(world: World, operations: str, *rows: dict[str, object]) -> DaybookError:
+    with pytest.raises(DaybookError) as caught:
+        world.run(operations + OUTPUT, rows, customers=[customer("C-1", "x")])
+    return caught.value
+
+
+def update(column: str, expression: str, more: str = "") -> str:
+    return f"- {{type: update, name: Step, {more}arguments: {{assignments: [{{column: {column}, expression: '{expression}'}}]}}}}\n"
+
+
+FINE = update("status", '"fine"', "selector: 'quantity = 99', ")
+
+
+@pytest.mark.parametrize(
+    ("operations", "column", "expression", "condition", "value"),
+    [
+        (
+            update("amount", "amount * 1000000"),
+            "amount",
+            "amount * 1000000",
+            "NUMERIC_VALUE_OUT_OF_RANGE",
+            "12345678901234560000.00",
+        ),
+        (update("n", "TO_NUMBER(status)"), "n", "TO_NUMBER(status)", "CAST_INVALID_INPUT", "'text'"),
+        (
+            update("quantity", "quantity + 9223372036854775807"),
+            "quantity",
+            "quantity + 9223372036854775807",
+            "ARITHMETIC_OVERFLOW",
+            None,
+        ),
+        (
+            update("region", '"x"', "selector: 'TO_NUMBER(status) > 1', "),
+            "its selector",
+            "TO_NUMBER(status) > 1",
+            "CAST_INVALID_INPUT",
+            "'text'",
+        ),
+    ],
+)
+def test_operation_column_expression_value_and_condition_are_named(
+    world: World, operations: str, column: str, expression: str, condition: str, value: str | None
+) -> None:
+    error = fails(world, FINE + operations, order("O-1", amount="12345678901234.56", status="text", quantity=5))
+    assert (error.code, error.operation_seq) == ("PROJECT_033", 2)
+    assert error.parameters["column"] == column
+    assert error.parameters["expression"] == expression
+    assert str(error.parameters["condition"]).startswith(condition)
+    if value:
+        assert error.parameters["value"] == value
+    assert "java" not in render(error).lower()
+
+
+def test_a_sum_that_overflows(world: World) -> None:
+    operations = update("big", 'TO_NUMBER(CONCAT("9999999999999999999999999999", ".0")) * 9999999999.0') + (
+        "- {type: aggregate, arguments: {group_by: [region], aggregations: [{column: total, expression: SUM(big)}]}}\n"
+    )
+    rows = [order(f"O-{n}") for n in range(3)]
+    error = fails(world, operations, *rows)
+    assert (error.code, error.operation_seq) in {("PROJECT_033", 1), ("PROJECT_033", 2)}
+
+
+def test_a_join_condition_that_fails(world: World) -> None:
+    operations = (
+        "- {type: update, arguments: {joins: [{alias: c, dataset_id: customers, on: 'TO_NUMBER(status) = c.discount'}], "
+        "assignments: [{column: tier, expression: c.tier}]}}\n"
+    )
+    error = fails(world, operations, order("O-1", status="text"))
+    assert (error.code, error.parameters["column"]) == ("PROJECT_033", "the join c")
+
+
+def test_an_error_in_a_value_that_no_output_needs_does_not_exist(world: World) -> None:
+    only = "- {type: output, arguments: {destination: {location: o.csv}, columns: [order_id]}}\n"
+    executed = world.run(update("n", "TO_NUMBER(status)") + only, [order("O-1", status="text")])
+    assert executed.rows == [{"order_id": "O-1"}]
