@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
@@ -24,12 +25,17 @@ from tests.close_by_hand import by_account_type, close_by_hand
 JOURNALS = 600
 
 
-@pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    folder = tmp_path / "demo"
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("close") / "demo"
     write_workspace("close", folder)
     write_data(folder / "data", JOURNALS)
     return folder
+
+
+@pytest.fixture(scope="module")
+def january(spark: SparkSession, workspace: Path) -> list[RunResult]:
+    return closed(workspace, "2026-01", spark)
 
 
 def closed(folder: Path, period: str, spark: SparkSession) -> list[RunResult]:
@@ -74,8 +80,8 @@ def csv_rows(path: Path) -> Iterator[tuple[tuple[str, str], tuple[Decimal, Decim
             yield (row["account_type"], row["cost_centre"]), (*amounts, int(row["journal_lines"]))
 
 
-def test_every_number_of_january_is_right(spark: SparkSession, workspace: Path) -> None:
-    closed(workspace, "2026-01", spark)
+@pytest.mark.usefixtures("january")
+def test_every_number_of_january_is_right(workspace: Path) -> None:
     expected = by_hand(workspace, "2026-01")
     assert len(expected) > 30
     assert ("Shared services", "CC-110") in expected
@@ -83,8 +89,8 @@ def test_every_number_of_january_is_right(spark: SparkSession, workspace: Path) 
     assert dict(csv_rows(workspace / "out" / "actual-vs-budget-2026-01.csv")) == expected
 
 
-def test_the_headline_sums_up_by_account_type(spark: SparkSession, workspace: Path) -> None:
-    closed(workspace, "2026-01", spark)
+@pytest.mark.usefixtures("january")
+def test_the_headline_sums_up_by_account_type(workspace: Path) -> None:
     expected = by_account_type(close_by_hand(workspace / "data", "2026-01"))
     lines = headline(workspace, "2026-01")
     assert {line.account_type: (line.actual, line.budget) for line in lines} == {
@@ -94,32 +100,29 @@ def test_the_headline_sums_up_by_account_type(spark: SparkSession, workspace: Pa
     assert [lines[0].account_type, lines[-1].account_type] == ["Revenue", "Operating result"]
 
 
+@pytest.mark.usefixtures("january")
 def test_february_keeps_january(spark: SparkSession, workspace: Path) -> None:
-    closed(workspace, "2026-01", spark)
-    january = warehouse_rows(workspace, "2026-01")
     closed(workspace, "2026-02", spark)
-    assert warehouse_rows(workspace, "2026-01") == january
+    assert warehouse_rows(workspace, "2026-01") == by_hand(workspace, "2026-01")
     assert warehouse_rows(workspace, "2026-02") == by_hand(workspace, "2026-02")
     assert len(headline(workspace, "2026-01")) == len(headline(workspace, "2026-02")) == 9
 
 
+@pytest.mark.usefixtures("january")
 def test_a_later_day_brings_the_corrected_rate(spark: SparkSession, workspace: Path) -> None:
-    closed(workspace, "2026-01", spark)
-    day = datetime.date(2026, 1, 31)
-    expected = by_hand(workspace, "2026-01", day)
-    assert expected != by_hand(workspace, "2026-01")
-    run_close(workspace, spark, RunWish("close", "2026-01", as_of=day))
-    assert warehouse_rows(workspace, "2026-01") == expected
+    """The pound of March was corrected on the twelfth."""
+    day = datetime.date(2026, 3, 31)
+    expected = by_hand(workspace, "2026-03", day)
+    assert expected != by_hand(workspace, "2026-03")
+    run_close(workspace, spark, RunWish("close", "2026-03", as_of=day))
+    assert warehouse_rows(workspace, "2026-03") == expected
 
 
-def test_operations_report_what_they_did(spark: SparkSession, workspace: Path) -> None:
-    import pyarrow.parquet as pq
-
-    result = closed(workspace, "2026-01", spark)[0]
+def test_operations_report_what_they_did(workspace: Path, january: list[RunResult]) -> None:
     lines = pq.read_table(workspace / "data" / "ledger" / "2026-01.parquet").to_pylist()
     reversed_lines = [line for line in lines if line["status"] != "posted"]
     zeros = [line for line in lines if line["amount"] == 0 and line["status"] == "posted"]
-    counts = {operation.seq: operation for operation in result.operations}
+    counts = {operation.seq: operation for operation in january[0].operations}
     assert counts[0].rows_added == len(lines)
     assert counts[10].rows_picked == counts[20].rows_picked == len(lines)
     assert counts[50].rows_deleted == len(reversed_lines) > 0
@@ -127,4 +130,4 @@ def test_operations_report_what_they_did(spark: SparkSession, workspace: Path) -
     assert counts[60].rows_added == counts[70].rows_picked == 8
     assert counts[80].rows_deleted == 1
     assert counts[120].rows_written == counts[130].rows_written == counts[110].rows_added
-    assert result.notices == ()
+    assert january[0].notices == ()
