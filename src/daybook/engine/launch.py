@@ -14,7 +14,7 @@ from daybook.engine.java import Java
 
 Workload = Literal["short", "long"]
 
-# Below this much input a run ends before optimised code would have paid for its compilation.
+# Below this much input a run is taken to end before optimised code has paid for its compilation.
 SHORT_WORKLOAD_BYTES = 64 << 20
 
 _OPENED_PACKAGES = (
