@@ -120,12 +120,15 @@ def whole(arguments: Arguments) -> ColumnType:
     type_ = arguments[0].type
     if not isinstance(type_, DecimalType):
         return type_
-    return DecimalType(min(MAX_DIGITS, type_.precision - type_.scale + 1), 0)
+    room = 1 if type_.scale else 0
+    return DecimalType(min(MAX_DIGITS, type_.precision - type_.scale + room), 0)
 
 
 def _round(values: Sequence[Any], type_: ColumnType) -> Value:
     places = values[1] if len(values) > 1 else 0
     value = values[0]
+    if isinstance(value, float) and not math.isfinite(value):
+        return value
     exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     return as_type(numbers.round_to(exact, places), type_)
 
@@ -185,6 +188,8 @@ def _whole(rounding: Callable[[Decimal], Decimal]) -> Callable[[Sequence[Any], C
 
 
 def _sign(values: Sequence[Any], type_: ColumnType) -> Value:
+    if values[0] != values[0]:
+        raise ValueFailureError("NaN has no sign")
     return as_type((values[0] > 0) - (values[0] < 0), type_)
 
 
@@ -206,8 +211,8 @@ FUNCTIONS: dict[str, Function] = {
     "FLOOR": Function(whole, _whole(numbers.floor)),
     "CEIL": Function(whole, _whole(numbers.ceiling)),
     "MOD": Function(remainder, lambda values, type_: calculate("%", values[0], values[1], type_)),
-    "MIN": Function(common, lambda values, type_: widen(min(values, key=comparable), type_)),
-    "MAX": Function(common, lambda values, type_: widen(max(values, key=comparable), type_)),
+    "MIN": Function(common, lambda values, type_: min((widen(value, type_) for value in values), key=comparable)),
+    "MAX": Function(common, lambda values, type_: max((widen(value, type_) for value in values), key=comparable)),
     "POWER": Function(always(FLOAT), _power),
     "SIGN": Function(always(INTEGER), _sign),
     "CONCAT": Function(always(STRING), lambda values, type_: "".join(values)),

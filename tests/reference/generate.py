@@ -88,6 +88,10 @@ class ExpressionGenerator:
         self.columns = columns
         self.floats = floats
 
+    def _spelled(self, name: str) -> str:
+        """Names of functions may be written in any case."""
+        return name if self.random.random() < 0.9 else self.random.choice((name.lower(), name.title()))
+
     def any(self, depth: int) -> Expression:
         makers = [self.integer, self.decimal, self.decimal, self.text, self.boolean, self.boolean, self.date]
         makers += [self.timestamp] + ([self.floating] if self.floats else [])
@@ -139,21 +143,21 @@ class ExpressionGenerator:
 
         def choice(depth: int) -> Expression:
             left, right = make(depth), make(depth)
-            return Call("IF", (self.boolean(depth), left, right)) if has_room(left, right) else left
+            return Call(self._spelled("IF"), (self.boolean(depth), left, right)) if has_room(left, right) else left
 
         def coalesce(depth: int) -> Expression:
             values = tuple(make(depth) for _ in range(self.random.randint(2, 3)))
-            return Call("COALESCE", values) if has_room(*values) else values[0]
+            return Call(self._spelled("COALESCE"), values) if has_room(*values) else values[0]
 
         def nullif(depth: int) -> Expression:
-            return Call("NULLIF", (make(depth), make(depth)))
+            return Call(self._spelled("NULLIF"), (make(depth), make(depth)))
 
         return [case, choice, coalesce, nullif]
 
     def _extremes(self, make: Callable[[int], Expression]) -> Callable[[int], Expression]:
         def extreme(depth: int) -> Expression:
             values = tuple(make(depth) for _ in range(self.random.randint(2, 3)))
-            return Call(self.random.choice(("MIN", "MAX")), values) if has_room(*values) else values[0]
+            return Call(self._spelled(self.random.choice(("MIN", "MAX"))), values) if has_room(*values) else values[0]
 
         return extreme
 
@@ -165,17 +169,17 @@ class ExpressionGenerator:
             name = self.random.choice(("ABS", "SIGN", "LEN", "MOD", "YEAR", "QUARTER", "MONTH", "DAY", "DATEDIFF"))
             match name:
                 case "ABS":
-                    return Call(name, (self.integer(depth),))
+                    return Call(self._spelled(name), (self.integer(depth),))
                 case "SIGN":
-                    return Call(name, (self.number(depth),))
+                    return Call(self._spelled(name), (self.number(depth),))
                 case "LEN":
-                    return Call(name, (self.text(depth),))
+                    return Call(self._spelled(name), (self.text(depth),))
                 case "MOD":
-                    return Call(name, (self.integer(depth), self.integer(depth)))
+                    return Call(self._spelled(name), (self.integer(depth), self.integer(depth)))
                 case "DATEDIFF":
-                    return Call(name, (self.date(depth), self.date(depth)))
+                    return Call(self._spelled(name), (self.date(depth), self.date(depth)))
                 case _:
-                    return Call(name, (self.date(depth),))
+                    return Call(self._spelled(name), (self.date(depth),))
 
         def minus(depth: int) -> Expression:
             return Negation(self.integer(depth))
@@ -202,11 +206,11 @@ class ExpressionGenerator:
             match self.random.choice(("ABS", "ROUND", "FLOOR", "CEIL", "MOD")):
                 case "ROUND":
                     places = () if self.random.random() < 0.3 else (literals.integer(self.random.randint(-2, 6)),)
-                    return Call("ROUND", (self.decimal(depth), *places))
+                    return Call(self._spelled("ROUND"), (self.decimal(depth), *places))
                 case "MOD":
-                    return Call("MOD", mixed(depth))
+                    return Call(self._spelled("MOD"), mixed(depth))
                 case name:
-                    return Call(name, (self.decimal(depth),))
+                    return Call(self._spelled(name), (self.decimal(depth),))
 
         def minus(depth: int) -> Expression:
             return Negation(self.decimal(depth))
@@ -227,7 +231,7 @@ class ExpressionGenerator:
             return Arithmetic(self.random.choice("+-*/"), *pair)
 
         def function(depth: int) -> Expression:
-            return Call("ABS", (self.floating(depth),))
+            return Call(self._spelled("ABS"), (self.floating(depth),))
 
         makers = [arithmetic, arithmetic, function, *self._alternatives(self.floating)]
         return self._choose(depth, self._float_leaf, makers)
@@ -264,25 +268,31 @@ class ExpressionGenerator:
             text = self.text(depth)
             match name:
                 case "CONCAT":
-                    return Call(name, (text, *(self.text(depth) for _ in range(self.random.randint(1, 2)))))
+                    return Call(
+                        self._spelled(name), (text, *(self.text(depth) for _ in range(self.random.randint(1, 2))))
+                    )
                 case "LEFT" | "RIGHT":
-                    return Call(name, (text, small()))
+                    return Call(self._spelled(name), (text, small()))
                 case "SUBSTRING":
-                    return Call(name, (text, small(), small()))
+                    return Call(self._spelled(name), (text, small(), small()))
                 case "REPLACE":
-                    return Call(name, (text, self.text(depth), self.text(depth)))
+                    return Call(self._spelled(name), (text, self.text(depth), self.text(depth)))
                 case "LPAD" | "RPAD":
-                    return Call(name, (text, literals.integer(self.random.choice((0, 1, 3, 9))), self.text(0)))
+                    return Call(
+                        self._spelled(name), (text, literals.integer(self.random.choice((0, 1, 3, 9))), self.text(0))
+                    )
                 case "TO_STRING":
                     return Call(
                         name, (self.random.choice((self.integer, self.decimal, self.date, self.boolean))(depth),)
                     )
                 case _:
-                    return Call(name, (text,))
+                    return Call(self._spelled(name), (text,))
 
         return self._choose(depth, self._text_leaf, [function, function, function, *self._alternatives(self.text)])
 
     def _text_leaf(self) -> Expression:
+        if self.random.random() < 0.05:
+            return self.random.choice((literals.PERIOD_IDENTIFIER, literals.PERIOD_LEVEL))
         return self._leaf(lambda: literals.text(self.random.choice(TEXTS), self.random.choice("'\"")), STRING)
 
     def date(self, depth: int) -> Expression:
@@ -297,14 +307,16 @@ class ExpressionGenerator:
                         "ADD_MONTHS", (self.date(depth), literals.integer(self.random.choice((-13, -1, 0, 1, 12))))
                     )
                 case "EOMONTH":
-                    return Call("EOMONTH", (self.date(depth),))
+                    return Call(self._spelled("EOMONTH"), (self.date(depth),))
                 case _:
-                    return Call("DATE", (self.timestamp(depth),))
+                    return Call(self._spelled("DATE"), (self.timestamp(depth),))
 
         makers = [function, function, *self._alternatives(self.date), self._extremes(self.date)]
         return self._choose(depth, self._date_leaf, makers)
 
     def _date_leaf(self) -> Expression:
+        if self.random.random() < 0.1:
+            return self.random.choice((literals.PERIOD_START, literals.PERIOD_END, Call("TODAY", ())))
         return self._leaf(lambda: literals.date(self.random.choice(DATES)), DATE)
 
     def timestamp(self, depth: int) -> Expression:
@@ -312,6 +324,8 @@ class ExpressionGenerator:
         return self._choose(depth, self._timestamp_leaf, makers)
 
     def _timestamp_leaf(self) -> Expression:
+        if self.random.random() < 0.1:
+            return Call("NOW", ())
         return self._leaf(lambda: literals.timestamp(self.random.choice(TIMESTAMPS)), TIMESTAMP)
 
     def boolean(self, depth: int) -> Expression:
@@ -327,17 +341,21 @@ class ExpressionGenerator:
         return self.random.choice((self.number, self.number, self.text, self.date, self.timestamp))
 
     def _comparison(self, depth: int) -> Expression:
+        if self.random.random() < 0.1:
+            return Comparison(self.random.choice(("=", "<>")), self.boolean(depth), self.boolean(depth))
         make = self._ordered()
         return Comparison(self.random.choice(COMPARISONS), make(depth), make(depth))
 
     def _logic(self, depth: int) -> Expression:
         left, right = self.boolean(depth), self.boolean(depth)
         operator = self.random.choice(("AND", "OR"))
-        return Call(operator, (left, right)) if self.random.random() < 0.2 else Logic(operator, left, right)
+        return (
+            Call(self._spelled(operator), (left, right)) if self.random.random() < 0.2 else Logic(operator, left, right)
+        )
 
     def _not(self, depth: int) -> Expression:
         operand = self.boolean(depth)
-        return Call("NOT", (operand,)) if self.random.random() < 0.2 else Not(operand)
+        return Call(self._spelled("NOT"), (operand,)) if self.random.random() < 0.2 else Not(operand)
 
     def _in(self, depth: int) -> Expression:
         make = self._ordered()
@@ -356,8 +374,12 @@ class ExpressionGenerator:
 
     def _is_null(self, depth: int) -> Expression:
         operand = self.any(depth)
-        return Call("ISNULL", (operand,)) if self.random.random() < 0.3 else IsNull(operand, self.random.random() < 0.5)
+        return (
+            Call(self._spelled("ISNULL"), (operand,))
+            if self.random.random() < 0.3
+            else IsNull(operand, self.random.random() < 0.5)
+        )
 
     def _text_test(self, depth: int) -> Expression:
         name = self.random.choice(("CONTAINS", "STARTS_WITH", "ENDS_WITH"))
-        return Call(name, (self.text(depth), self.text(depth - 1)))
+        return Call(self._spelled(name), (self.text(depth), self.text(depth - 1)))

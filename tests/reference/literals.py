@@ -40,3 +40,10 @@ def timestamp(value: datetime.datetime) -> Literal:
 
 def null() -> Literal:
     return Literal(None, NULL, "NULL")
+
+
+# Of the period that every run of the reference is for.
+PERIOD_IDENTIFIER = Literal("2026-01", STRING, "period.identifier")
+PERIOD_LEVEL = Literal("month", STRING, "period.level")
+PERIOD_START = Literal(datetime.date(2026, 1, 1), DATE, "period.start_date")
+PERIOD_END = Literal(datetime.date(2026, 1, 31), DATE, "period.end_date")

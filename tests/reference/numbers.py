@@ -140,7 +140,7 @@ def _calculate_float(operator: str, left: float, right: float) -> float:
             except OverflowError:
                 return math.copysign(math.inf, left) * math.copysign(1, right)
         case _:
-            return math.fmod(left, right)
+            return math.nan if math.isinf(left) else math.fmod(left, right)
 
 
 def as_type(value: Number, type_: ColumnType) -> Number:

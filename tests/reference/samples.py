@@ -1,6 +1,7 @@
 """A table of every type with NULLs, duplicates, boundary values and text of several scripts."""
 
 import datetime
+import math
 from decimal import Decimal
 from random import Random
 from typing import Any
@@ -78,7 +79,9 @@ def ordinary(type_: ColumnType, random: Random) -> Any:
             return Decimal(random.choice((1, -1)) * random.randint(0, 10**digits - 1)).scaleb(-scale, EXACT)
     makers: dict[ColumnType, Any] = {
         INTEGER: random.choice((0, 1, 2, 3, -1, -7, 10, random.randint(-1000, 1000))),
-        FLOAT: random.choice((0.0, 1.5, -2.25, 0.1, 1e10, random.uniform(-100, 100))),
+        FLOAT: random.choice(
+            (0.0, 1.5, -2.25, 0.1, 1e10, -0.0, math.nan, math.inf, -math.inf, random.uniform(-100, 100))
+        ),
         STRING: random.choice(TEXTS),
         BOOLEAN: random.random() < 0.5,
         DATE: datetime.date(2024, 1, 1)

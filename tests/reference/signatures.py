@@ -2,6 +2,7 @@
 
 import datetime
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -43,6 +44,7 @@ WIDES = decimals(
     WIDE, "0", "1.5", "-0.0000000001", "1234567890123456789012345678.9012345678", "-" + "9" * 27 + "8." + "9" * 10
 )
 HUGES = decimals(HUGE, "0", "-1", "9" * 38, "-12345678901234567890123456789012345678")
+ALL_FLOATS = Values(FLOAT, (0.0, -0.0, 1.5, -2.5, math.nan, math.inf, -math.inf))
 FLOATS = Values(FLOAT, (0.0, 1.5, -2.5, 0.1, 1e300, -5e-324))
 TEXTS = Values(STRING, ("", "a", "EMEA", "emea", "  pad ", "\ttab\t", "ä日本😀x", "it's", "aaa", "100%"))
 PARTS = Values(STRING, ("", "a", "E", "aa", "😀", "%", "'"))
@@ -74,7 +76,7 @@ def written(*values: int | str) -> tuple[Expression, ...]:
 
 NUMBERS: tuple[Values, ...] = (INTEGERS, AMOUNTS, WIDES, HUGES, FLOATS)
 KINDS: tuple[Values, ...] = (INTEGERS, AMOUNTS, FLOATS, TEXTS, FLAGS, DATES, TIMES)
-ORDERED: tuple[Values, ...] = (INTEGERS, AMOUNTS, WIDES, TEXTS, DATES, TIMES)
+ORDERED: tuple[Values, ...] = (INTEGERS, AMOUNTS, WIDES, ALL_FLOATS, TEXTS, DATES, TIMES)
 
 
 def each(*argument_lists: Sequence[Argument]) -> tuple[Signature, ...]:
@@ -92,12 +94,12 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
     "NOT": ((FLAGS,),),
     "ISNULL": each(KINDS),
     "COALESCE": (*twice(KINDS), (INTEGERS, AMOUNTS), (AMOUNTS, *written(0)), (TEXTS, TEXTS, TEXTS)),
-    "NULLIF": (*twice(KINDS), (INTEGERS, AMOUNTS), (AMOUNTS, WIDES), (AMOUNTS, *written(0))),
-    "ABS": each(NUMBERS),
+    "NULLIF": (*twice((*KINDS, ALL_FLOATS)), (INTEGERS, AMOUNTS), (AMOUNTS, WIDES), (AMOUNTS, *written(0))),
+    "ABS": each((*NUMBERS, ALL_FLOATS)),
     "ROUND": (*each(NUMBERS), *each((INTEGERS, AMOUNTS, WIDES), written(-2, 0, 1, 2, 5))),
-    "FLOOR": each(NUMBERS),
-    "CEIL": each(NUMBERS),
-    "MOD": (*twice(NUMBERS), (INTEGERS, AMOUNTS), (AMOUNTS, WIDES), (AMOUNTS, FLOATS)),
+    "FLOOR": each((*NUMBERS, ALL_FLOATS)),
+    "CEIL": each((*NUMBERS, ALL_FLOATS)),
+    "MOD": (*twice((*NUMBERS, ALL_FLOATS)), (INTEGERS, AMOUNTS), (AMOUNTS, WIDES), (AMOUNTS, FLOATS)),
     "MIN": (*twice(ORDERED), (INTEGERS, AMOUNTS), (FLOATS, AMOUNTS), (TEXTS, TEXTS, TEXTS), (DATES, DATES, DATES)),
     "MAX": (*twice(ORDERED), (INTEGERS, AMOUNTS), (FLOATS, AMOUNTS), (TEXTS, TEXTS, TEXTS), (TIMES, TIMES, TIMES)),
     "POWER": (

@@ -1,6 +1,7 @@
 """Expressions as trees that know their type, their text and their value on a row."""
 
 import datetime
+import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -154,7 +155,9 @@ class Arithmetic(Expression):
 
 
 def comparable(value: Value) -> Value:
-    """The value in a form that orders exactly among all values of its kind."""
+    """The value in a form that orders exactly among all values of its kind; NaN is above every other float."""
+    if isinstance(value, float):
+        return (True, 0.0) if math.isnan(value) else (False, value)
     if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
         return value
     return exact(value)
@@ -172,7 +175,7 @@ def compare(operator: str, left: Value, right: Value) -> bool | None:
     if isinstance(left, datetime.datetime) or isinstance(right, datetime.datetime):
         left, right = at_midnight(left), at_midnight(right)
     if isinstance(left, float) or isinstance(right, float):
-        a, b = float(left), float(right)
+        a, b = comparable(float(left)), comparable(float(right))
     else:
         a, b = comparable(left), comparable(right)
     match operator:

@@ -1,6 +1,5 @@
 """Expressions on Spark beside the values the reference has for them."""
 
-import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,20 +9,15 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
 from daybook.errors import DaybookError
-from daybook.expression import Compiled, Constants, Scope, compile_expression
-from daybook.model.period import Period
+from daybook.expression import Compiled, Scope, compile_expression
 from daybook.model.types import INTEGER, ColumnType
-from tests.reference.functions import RUN_TIMESTAMP
 from tests.reference.numbers import ValueFailureError
+from tests.reference.planning import CONSTANTS
 from tests.reference.tree import Expression
 from tests.spark.reference.frames import frame, same, spark_type
 
 Rows = Sequence[Mapping[str, Any]]
 NUMBER = "__row"
-CONSTANTS = Constants(
-    timestamp=RUN_TIMESTAMP,
-    period=Period("2026-01", "month", datetime.date(2026, 1, 1), datetime.date(2026, 1, 31)),
-)
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from tests.reference.functions import Call
 from tests.reference.grouping import Aggregate, Group, groups_of
 from tests.reference.numbers import ValueFailureError
 from tests.reference.parse import parse
+from tests.reference.planning import CONSTANTS
 from tests.reference.signatures import AGGREGATES, SIGNATURES, Signature, Values
 from tests.spark.reference.comparing import (
-    CONSTANTS,
     accepted_failures,
     disagreements,
     evaluated,

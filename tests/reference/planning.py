@@ -1,0 +1,66 @@
+"""Generated projects handed to the planner; the one place here that meets the product's own planning."""
+
+import datetime
+import json
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from daybook.expression import Constants
+from daybook.model.calendar import Calendar
+from daybook.model.catalog import DatasetVersion, ResolverVersion
+from daybook.model.datasource import DataSource
+from daybook.model.loading.build import load_text
+from daybook.model.period import Period
+from daybook.plan.plan import Plan
+from daybook.plan.planning import plan_project
+from tests.reference import declare
+from tests.reference.functions import RUN_TIMESTAMP
+from tests.reference.operations import Table
+from tests.reference.projects import GeneratedProject
+
+CONSTANTS = Constants(
+    timestamp=RUN_TIMESTAMP,
+    period=Period("2026-01", "month", datetime.date(2026, 1, 1), datetime.date(2026, 1, 31)),
+)
+
+
+class TableCatalog:
+    """Knows the datasets of one project and nothing else."""
+
+    def __init__(self, tables: Sequence[Table]) -> None:
+        self._datasets = {table.dataset_id: DatasetVersion(_dataset(table), 1) for table in tables}
+
+    def dataset(self, dataset_id: str, version: int | None = None) -> DatasetVersion | None:
+        return self._datasets.get(dataset_id) if version in (None, 1) else None
+
+    def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
+        return (1,) if dataset_id in self._datasets else ()
+
+    def datasource(self, datasource_id: str) -> DataSource | None:
+        return None
+
+    def is_datasource_disabled(self, datasource_id: str) -> bool:
+        return False
+
+    def resolver(self, resolver_id: str) -> ResolverVersion | None:
+        return None
+
+    def default_resolver(self) -> ResolverVersion | None:
+        return None
+
+    def calendar(self, calendar_id: str) -> Calendar | None:
+        return None
+
+    def ids(self, kind: Literal["dataset", "datasource", "resolver", "calendar"]) -> tuple[str, ...]:
+        return tuple(self._datasets) if kind == "dataset" else ()
+
+
+def _dataset(table: Table) -> Any:
+    (definition,) = load_text(json.dumps({"dataset": declare.dataset(table)}), "dataset.json")
+    return definition.model
+
+
+def planned(generated: GeneratedProject) -> Plan:
+    (definition,) = load_text(json.dumps({"project": declare.project(generated)}), "project.json")
+    catalog = TableCatalog([generated.input, *generated.others])
+    return plan_project(definition.model, definition.source, catalog, CONSTANTS, with_places=False)
