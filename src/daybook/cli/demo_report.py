@@ -54,13 +54,15 @@ def show_headline(lines: "Sequence[Line]", period: str) -> None:
 
 
 def show_files(results: "Iterable[RunResult]") -> None:
+    outputs = [output for result in results for output in result.outputs]
+    width = max(len(near(output.place)) for output in outputs)
     say("\nWhere the numbers are; tables collect the months, files are one month each\n")
-    rows = [(near(output.place), output) for result in results for output in result.outputs]
-    width = max(len(place) for place, _ in rows)
-    for place, output in rows:
-        kind = "Delta" if output.format == "delta" else output.format.upper()
-        dataset = f", dataset {output.dataset_id}" if output.dataset_id else ""
-        say(f"  {place:<{width}}  {kind}{dataset}")
+    for output in outputs:
+        kind = "Delta table" if output.format == "delta" else output.format.upper()
+        say(f"  {near(output.place):<{width}}  {kind}")
+    for output in outputs:
+        if output.dataset_id:
+            say(f"\n  The second project read the first table, as dataset {output.dataset_id}.")
 
 
 def show_next(folder: Path, results: "Sequence[RunResult]") -> None:
@@ -78,9 +80,10 @@ def show_next(folder: Path, results: "Sequence[RunResult]") -> None:
     width = max(len(command) for command, _ in commands)
     for command, meaning in commands:
         remark(f"  {command:<{width}}  # {meaning}")
-    remark("\nThen break something: in operation 20 of projects/close.yaml write amout for amount,")
-    remark("and run `daybook validate`. Or change what it computes: `daybook run close -p 2026-01 --draft`")
-    remark("tries that out in the sandbox, `daybook activate close` makes it count.")
+    remark("\nThen break something: in operation 20 of projects/close.yaml write amout for")
+    remark("amount, and run `daybook validate`. Or change what it computes:")
+    remark("`daybook run close -p 2026-01 --draft` tries that out in the sandbox, and")
+    remark("`daybook activate close` makes it count.")
 
 
 def _cells(line: "Line") -> tuple[str, ...]:

@@ -4,9 +4,9 @@ import datetime
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from daybook.errors import DaybookError
 from daybook.model.base import Declaration, Text
@@ -16,6 +16,11 @@ from daybook.model.project import Project
 from daybook.model.source_map import SourceMap
 
 Rows: TypeAlias = tuple[dict[str, Any], ...]
+
+
+def _as_date(value: Any) -> Any:
+    """YAML 1.2 has no dates of its own: 2026-01-31 arrives as text."""
+    return datetime.date.fromisoformat(value) if isinstance(value, str) else value
 
 
 class Expectation(Declaration):
@@ -35,7 +40,7 @@ class Frame(Declaration):
     name: Text
     description: str | None = None
     period: Text
-    as_of: datetime.date | None = None
+    as_of: Annotated[datetime.date | None, BeforeValidator(_as_date)] = None
     expect: Expectation
 
 
