@@ -16,7 +16,8 @@ from daybook.expression.parsing import parse
 from daybook.model.period import Period
 from daybook.model.types import DATE, INTEGER, STRING, ColumnType, DecimalType
 
-COLUMNS: dict[str, ColumnType] = {f"column_{number}": DecimalType(18, 2) for number in range(40)} | {
+COLUMNS: dict[str, ColumnType] = {
+    **{f"column_{number}": DecimalType(18, 2) for number in range(40)},
     "amount": DecimalType(18, 2),
     "quantity": INTEGER,
     "status": STRING,
@@ -51,11 +52,11 @@ def main() -> int:
     medians = [_median(text) for text in (SELECTOR, *ASSIGNMENTS)]
     for text, median in zip((SELECTOR, *ASSIGNMENTS), medians, strict=True):
         print(f"one expression, median        {median:8.3f} ms  {text[:60]}")
-    start = time.perf_counter()
+    start, start_of_work = time.perf_counter(), time.process_time()
     _project(operations=200)
-    project = _milliseconds(start)
-    print(f"200 operations, 1,000 of them {project:8.0f} ms")
-    return int(max(medians) > AIM_OF_ONE or project > AIM_OF_A_THOUSAND)
+    work = (time.process_time() - start_of_work) * 1_000
+    print(f"1,000 expressions             {work:8.0f} ms of work, {_milliseconds(start):.0f} ms elapsed")
+    return int(max(medians) > AIM_OF_ONE or work > AIM_OF_A_THOUSAND)
 
 
 def _project(operations: int) -> None:

@@ -15,6 +15,8 @@ SEMANTICS: Mapping[str, str] = {
     "spark.sql.caseSensitive": "true",
     "spark.sql.decimalOperations.allowPrecisionLoss": "false",
     "spark.sql.variable.substitute": "false",
+    # It takes UPPER(LOWER(x)) for UPPER(x), which is wrong for letters such as ß and İ.
+    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.SimplifyCaseConversionExpressions",
     "spark.sql.storeAssignmentPolicy": "ANSI",
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
     "spark.sql.parser.escapedStringLiterals": "false",

@@ -8,6 +8,7 @@ from daybook.model.types import (
     DATE,
     FLOAT,
     INTEGER,
+    MAX_DIGITS,
     NULL,
     STRING,
     TIMESTAMP,
@@ -21,6 +22,8 @@ from daybook.model.types import (
     StringType,
     TimestampType,
 )
+
+_DIGITS_OF_EXACT_MINUS = 34
 
 NUMBER_TYPES = (IntegerType, DecimalType, FloatType)
 
@@ -96,6 +99,24 @@ def describe(column_type: ColumnType) -> str:
             return "a timestamp"
         case NullType():
             return "NULL"
+
+
+def is_negated_exactly(column_type: ColumnType) -> bool:
+    """Spark's unary minus rounds decimals of more than 34 digits without a word."""
+    return not isinstance(column_type, DecimalType) or column_type.precision <= _DIGITS_OF_EXACT_MINUS
+
+
+def negative(sql: str, column_type: ColumnType) -> str:
+    """The SQL of unary minus, exact for every number."""
+    if is_negated_exactly(column_type):
+        return f"-({sql})"
+    # Below 38 digits the difference is one digit wider than the number.
+    difference = f"0BD - ({sql})"
+    return f"CAST({difference} AS {spark_type(column_type)})" if column_type != _widest(column_type) else difference
+
+
+def _widest(column_type: ColumnType) -> ColumnType:
+    return DecimalType(MAX_DIGITS, column_type.scale) if isinstance(column_type, DecimalType) else column_type
 
 
 def comparison_hint(left: ColumnType, right: ColumnType) -> str | None:

@@ -4,7 +4,7 @@ import datetime
 from typing import assert_never
 
 from daybook.expression.calls import as_arguments
-from daybook.expression.kinds import spark_type
+from daybook.expression.kinds import negative, spark_type
 from daybook.expression.quoting import quote_identifier, quote_literal
 from daybook.expression.scope import Constants
 from daybook.expression.typed import (
@@ -47,8 +47,8 @@ def to_sql(node: Typed, constants: Constants) -> str:
             return f"CAST({to_sql(operand, constants)} AS {spark_type(kind)})"
         case Arithmetic():
             return _arithmetic(node, constants)
-        case Negative(operand, _):
-            return f"-({to_sql(operand, constants)})"
+        case Negative(operand, kind):
+            return negative(to_sql(operand, constants), kind)
         case Inverse(operand):
             return f"NOT {_operand(operand, constants)}"
         case Junction(operator, operands):

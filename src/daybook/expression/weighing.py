@@ -3,6 +3,7 @@
 from typing import assert_never
 
 from daybook.errors import DaybookError
+from daybook.expression.calls import as_arguments
 from daybook.expression.context import Checking
 from daybook.expression.limits import MAX_WEIGHT
 from daybook.expression.typed import (
@@ -55,7 +56,8 @@ def weight(node: Typed) -> int:
             last = weight(otherwise) if otherwise is not None else 0
             return 1 + last + sum(weight(when) + weight(then) for when, then in branches)
         case Applied(function, arguments, _):
-            return 1 + function.repeats * sum(map(weight, arguments))
+            repeated = (function.parameter(place).repeats * weight(each) for place, each in enumerate(arguments))
+            return 1 + function.repetitions(as_arguments(arguments)) * sum(repeated)
         case _:
             assert_never(node)
 

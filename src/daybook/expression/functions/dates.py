@@ -115,9 +115,9 @@ FUNCTIONS = (
     Function(
         name="DATE",
         parameters=(
-            Parameter("value", Accepts.DATE_SOURCE),
-            Parameter("month", Accepts.INTEGER, is_optional=True),
-            Parameter("day", Accepts.INTEGER, is_optional=True),
+            Parameter("value", Accepts.DATE_SOURCE, repeats=3),
+            Parameter("month", Accepts.INTEGER, is_optional=True, repeats=3),
+            Parameter("day", Accepts.INTEGER, is_optional=True, repeats=3),
         ),
         returns=DATE,
         sql=_make_date_sql,

@@ -52,12 +52,16 @@ ACCEPTED: dict[Accepts, tuple[type[ColumnType], ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """`written`: the argument must be written out, since its value goes into the type or the SQL."""
+    """`repeats` is how often the argument occurs in the SQL.
+
+    `written`: the argument must be written out, since its value goes into the type or the SQL.
+    """
 
     name: str
     accepts: Accepts
     is_optional: bool = False
     is_repeated: bool = False
+    repeats: int = 1
     written: "Written | None" = None
 
 
@@ -123,10 +127,13 @@ class Function:
     is_common: bool = False
     takes_star: bool = False
     rewrite: "Callable[[tuple[Typed, ...]], Typed | None] | None" = None
-    repeats: int = 1
+    repeats: int | Callable[[Arguments], int] = 1
 
     def result_type(self, arguments: Arguments) -> ColumnType:
         return self.returns(arguments) if callable(self.returns) else self.returns
+
+    def repetitions(self, arguments: Arguments) -> int:
+        return self.repeats(arguments) if callable(self.repeats) else self.repeats
 
     def to_sql(self, arguments: Arguments) -> str:
         if callable(self.sql):

@@ -4,6 +4,7 @@ from decimal import Decimal
 
 from daybook.expression import decimals
 from daybook.expression.functions.declaration import Accepts, Arguments, Example, Function, Parameter, Written
+from daybook.expression.kinds import is_negated_exactly, negative
 from daybook.expression.operators import arithmetic
 from daybook.expression.typed import Typed
 from daybook.model.types import FLOAT, INTEGER, MAX_DIGITS, ColumnType, DecimalType, FloatType, IntegerType
@@ -17,6 +18,14 @@ _FIRST_WHOLE_FLOAT = "4503599627370496D"
 
 def _same(arguments: Arguments) -> ColumnType:
     return arguments[0].type
+
+
+def _absolute_sql(arguments: Arguments) -> str:
+    """Spark's ABS negates, and so rounds decimals of more than 34 digits."""
+    number = arguments[0]
+    if is_negated_exactly(number.type):
+        return f"ABS({number.sql})"
+    return f"GREATEST({number.sql}, {negative(number.sql, number.type)})"
 
 
 def _round_type(arguments: Arguments) -> ColumnType:
@@ -72,7 +81,8 @@ FUNCTIONS = (
         parameters=_NUMBER,
         returns=_same,
         result="type of the number",
-        sql="ABS({0})",
+        sql=_absolute_sql,
+        repeats=lambda arguments: 1 if is_negated_exactly(arguments[0].type) else 2,
         sentence="The number without its sign.",
         example=Example("ABS(-2.5)", Decimal("2.5")),
     ),
@@ -102,7 +112,7 @@ FUNCTIONS = (
         returns=_whole_type,
         result="integer, decimal(p-s+1,0) or float",
         sql=lambda arguments: _whole_sql("FLOOR", arguments),
-        repeats=3,
+        repeats=lambda arguments: 3 if isinstance(arguments[0].type, FloatType) else 1,
         sentence="The largest whole number that is not above the number.",
         example=Example("FLOOR(-2.5)", Decimal("-3")),
     ),
@@ -112,7 +122,7 @@ FUNCTIONS = (
         returns=_whole_type,
         result="integer, decimal(p-s+1,0) or float",
         sql=lambda arguments: _whole_sql("CEIL", arguments),
-        repeats=3,
+        repeats=lambda arguments: 3 if isinstance(arguments[0].type, FloatType) else 1,
         sentence="The smallest whole number that is not below the number.",
         example=Example("CEIL(2.1)", Decimal("3")),
     ),

@@ -5,6 +5,7 @@ from daybook.expression.functions.whole_numbers import as_int
 from daybook.model.types import BOOLEAN, INTEGER, STRING
 
 _TEXT = Parameter("text", Accepts.TEXT)
+_LENGTH = Parameter("length", Accepts.INTEGER, repeats=3)
 _LONGEST_PADDING = 10_000
 
 
@@ -79,7 +80,7 @@ FUNCTIONS = (
     ),
     Function(
         name="LEFT",
-        parameters=(_TEXT, Parameter("length", Accepts.INTEGER)),
+        parameters=(_TEXT, _LENGTH),
         returns=STRING,
         sql=_left_sql,
         sentence="The first characters of the text; an empty text when the length is below 1.",
@@ -87,7 +88,7 @@ FUNCTIONS = (
     ),
     Function(
         name="RIGHT",
-        parameters=(_TEXT, Parameter("length", Accepts.INTEGER)),
+        parameters=(_TEXT, _LENGTH),
         returns=STRING,
         sql=_right_sql,
         sentence="The last characters of the text; an empty text when the length is below 1.",
@@ -95,7 +96,11 @@ FUNCTIONS = (
     ),
     Function(
         name="SUBSTRING",
-        parameters=(_TEXT, Parameter("start", Accepts.INTEGER), Parameter("length", Accepts.INTEGER, is_optional=True)),
+        parameters=(
+            _TEXT,
+            Parameter("start", Accepts.INTEGER, repeats=3),
+            Parameter("length", Accepts.INTEGER, is_optional=True, repeats=3),
+        ),
         returns=STRING,
         sql=_substring_sql,
         sentence=(
