@@ -1,0 +1,22 @@
+"""The rules of the specification as scenarios, through the product's own runner."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from daybook.scenarios.reporting import explain
+from daybook.scenarios.running import run_file
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+FILES = sorted(SCENARIOS.rglob("*.yaml"))
+
+
+@pytest.mark.parametrize("file", FILES, ids=[str(file.relative_to(SCENARIOS).with_suffix("")) for file in FILES])
+def test_scenario(quick: SparkSession, file: Path) -> None:
+    reasons = "\n".join(explain(run_file(quick, file)))
+    assert not reasons, reasons
+
+
+def test_there_are_scenarios() -> None:
+    assert {file.parent.name for file in FILES} >= {"update", "aggregate", "append", "delete", "output", "project"}
