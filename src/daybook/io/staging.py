@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
-from daybook.io.place import FileStat, list_files, store_of
+from daybook.io.place import FileStat, list_files, relative_to, store_of
 from daybook.io.writing import StagedFile, Target
 
 _NAME = re.compile(r"\.?daybook-(?P<run>.+)\.(?P<seq>\d+)\.[0-9a-f]{8}")
@@ -36,14 +36,14 @@ def write_parquet(df: DataFrame, place: str) -> None:
 
 def parquet_files(place: str) -> tuple[StagedFile, ...]:
     """What Spark wrote, with row counts from the footers, in the order of its partitions."""
+
+    def with_rows(file: FileStat) -> StagedFile:
+        found = store_of(file.path)
+        with found.system.open_input_file(found.path) as stream:
+            return StagedFile(relative_to(file.path, place), file.size, pq.read_metadata(stream).num_rows)
+
     with ThreadPoolExecutor(_READERS) as pool:
-        return tuple(pool.map(_with_rows, list_files(place)))
-
-
-def _with_rows(file: FileStat) -> StagedFile:
-    place = store_of(file.path)
-    with place.system.open_input_file(place.path) as stream:
-        return StagedFile(file.path.rpartition("/")[2], file.size, pq.read_metadata(stream).num_rows)
+        return tuple(pool.map(with_rows, list_files(place)))
 
 
 def remove_tree(path: Path) -> None:

@@ -74,7 +74,8 @@ def test_a_run_and_operation_commit_once(spark: SparkSession, place: Place, mode
     repeat = writer.commit(second, target)
     assert (repeat.rows, repeat.is_repeat) == (1, True)
     committed = writer.committed(target)
-    assert committed is not None and committed.rows == 1
+    assert committed is not None
+    assert committed.rows == 1
     assert writer.committed(replace(target, operation_seq=2)) is None
     writer.discard(target)
     assert keys(spark, target) == [("a", period)]

@@ -57,7 +57,7 @@ def test_a_folder_is_never_missing_during_exchanges(tmp_path: Path) -> None:
 
     def watch() -> None:
         while not stop.is_set():
-            seen.append(frozenset(os.listdir(live)))
+            seen.append(frozenset(path.name for path in live.iterdir()))
 
     thread = threading.Thread(target=watch)
     thread.start()

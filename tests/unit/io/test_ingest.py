@@ -17,17 +17,18 @@ class Refuse:
 sys.meta_path.insert(0, Refuse())
 from pyspark import cloudpickle
 source = cloudpickle.load(open(sys.argv[1], "rb"))
-writer = source(options={name: "x" for name in ("secret_address", "staging_schema", "staging_table", "acknowledged_table")})
+names = ("secret_address", "staging_schema", "staging_table", "acknowledged_table")
+writer = source(options=dict.fromkeys(names, "x"))
 print(source.name(), type(writer.writer(None, False)).__name__)
 """
 
 
 def test_the_source_loads_without_daybook(tmp_path: Path) -> None:
-    cloudpickle.register_pickle_by_value(ingest)
+    cloudpickle.register_pickle_by_value(ingest)  # type: ignore[no-untyped-call]
     try:
-        (tmp_path / "source").write_bytes(cloudpickle.dumps(ingest.CopySource))
+        (tmp_path / "source").write_bytes(cloudpickle.dumps(ingest.CopySource))  # type: ignore[no-untyped-call]
     finally:
-        cloudpickle.unregister_pickle_by_value(ingest)
+        cloudpickle.unregister_pickle_by_value(ingest)  # type: ignore[no-untyped-call]
     done = subprocess.run(
         [sys.executable, "-c", _LOAD, str(tmp_path / "source")], capture_output=True, text=True, check=False
     )

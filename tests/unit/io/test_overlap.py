@@ -1,5 +1,6 @@
 """An output never touches an input, however the two are spelled."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,9 @@ from daybook.resolve.location import Location
 
 
 def target(workspace: Path, uri: str | None = None, **changes: object) -> Target:
-    base = {"format": "delta", "mode": "replace", "columns": (), "run_id": "r", "operation_seq": 1, "owner": Owner("p", "o")}
-    return Target(**{**base, "uri": uri, "workspace": workspace, **changes})  # type: ignore[arg-type]
+    owner = Owner("p", "o")
+    base = Target("delta", "replace", (), "r", 1, owner, uri=uri, workspace=workspace)
+    return replace(base, **changes)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -53,7 +55,8 @@ def test_equal_inside_and_above_in_every_spelling(lake: Path, spelling: str) -> 
 
 @pytest.mark.parametrize("spelling", ["{root}/lake/orders2", "{root}/lake/order", "{root}/other/orders", "orders"])
 def test_neighbours_do_not_overlap(lake: Path, spelling: str) -> None:
-    assert not overlaps(target(lake, spelling.format(root=lake)), Location("parquet", uri=str(lake / "lake" / "orders")))
+    source = Location("parquet", uri=str(lake / "lake" / "orders"))
+    assert not overlaps(target(lake, spelling.format(root=lake)), source)
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,6 @@ def test_floats_are_those_of_their_shortest_text(values: list[float]) -> None:
     assert parsed(FLOAT, *texts) == values
 
 
-@given(st.datetimes(min_value=dt.datetime(1, 1, 2), max_value=dt.datetime(9999, 12, 30)))
+@given(st.datetimes())
 def test_timestamps_keep_microseconds(moment: dt.datetime) -> None:
     assert parsed(TIMESTAMP, moment.isoformat()) == [moment.replace(tzinfo=dt.UTC)]

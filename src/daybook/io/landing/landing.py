@@ -1,5 +1,6 @@
 """Landing: sources that cannot be pinned become Parquet once, and are read from there."""
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
@@ -107,11 +108,20 @@ def _land(
         done, unique = sink.finish(spark, carried, declared, version.dataset.natural_key_columns)
         landed = Landed(folder, done, tuple(sorted(carried)), tuple(sorted(extra)), unique)
         area.publish(landed)
+    except OSError as failure:
+        _give_up(sink, area, attempt)
+        raise DaybookError("IO_026", location=area.absolute(attempt), reason=str(failure)) from failure
     except BaseException:
-        sink.close()
-        area.remove(attempt)
+        _give_up(sink, area, attempt)
         raise
     return landed
+
+
+def _give_up(sink: Sink, area: LandingArea, attempt: str) -> None:
+    """A full disk may refuse even to end the file that is thrown away."""
+    with contextlib.suppress(OSError):
+        sink.close()
+    area.remove(attempt)
 
 
 def _named_by_folders(locations: Sequence[Location]) -> set[str]:

@@ -18,6 +18,7 @@ from daybook.io.column_types import arrow_type
 from daybook.io.fingerprint import fingerprint
 from daybook.io.formats.delta.statistics import statistics
 from daybook.io.formats.delta.tables import open_table, refuse_unknown_features, table_uri
+from daybook.io.hive import partition_folder
 from daybook.io.options import options_of
 from daybook.io.place import child, list_files, local_path, store_of
 from daybook.io.scanning import DataFile, scan
@@ -50,7 +51,9 @@ class DeltaWriter:
         table = open_table(target.uri or "")
         seen = str(_slice_version(table, target)) if table else None
         place = child(table_uri(target.uri or ""), attempt_name(target))
-        write_parquet(df, place)
+        # The log holds the partition value; some readers take it from the path all the same.
+        folder = partition_folder({RUN_PERIOD: target.run_period}) if target.run_period is not None else ""
+        write_parquet(df, child(place, folder) if folder else place)
         files = parquet_files(place)
         return Staged(place, sum(file.rows for file in files), files=files, seen=seen)
 

@@ -45,10 +45,13 @@ class FileWriter:
 
     def commit(self, staged: Staged, target: Target, fence: Fence = no_fence) -> Commit:
         path, work = _path(target), Path(staged.place)
-        if target.is_one_file:
-            commit = commit_file(work / path.name, path, staged, target, fence)
-        else:
-            commit = commit_folder(work / _PARTS, work, path, staged, target, fence)
+        try:
+            if target.is_one_file:
+                commit = commit_file(work / path.name, path, staged, target, fence)
+            else:
+                commit = commit_folder(work / _PARTS, work, path, staged, target, fence)
+        except OSError as failure:
+            raise DaybookError("IO_026", location=target.place, reason=str(failure)) from failure
         remove_tree(work)
         return commit
 

@@ -84,8 +84,8 @@ class JdbcRows:
     ) -> list[DaybookError]:
         errors = []
         for binding in bindings:
-            found = stored[binding.stored]
-            if not stored_type_fits(_as_arrow(found), binding.type):
+            found = stored.get(binding.stored)
+            if found is not None and not stored_type_fits(_as_arrow(found), binding.type):
                 name, declared = found.simpleString(), str(binding.type)
                 errors.append(
                     DaybookError("IO_003", file=self.name, column=binding.stored, found=name, declared=declared)

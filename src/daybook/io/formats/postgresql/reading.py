@@ -89,7 +89,7 @@ class PostgresqlRows:
         return [
             DaybookError("IO_003", file=self.name, column=b.stored, found=stored[b.stored], declared=str(b.type))
             for b in bindings
-            if not _fits(stored[b.stored], b.type)
+            if b.stored in stored and not _fits(stored[b.stored], b.type)
         ]
 
     def _query(self, bindings: tuple[Binding, ...], stored: dict[str, str]) -> sql.Composed:

@@ -1,0 +1,34 @@
+"""Wall time and processor time of an action, so that a busy machine can still be measured on."""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import psutil
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    wall: float
+    processor: float
+
+
+def _processor_seconds(roots: Iterable[psutil.Process]) -> float:
+    """Of all processes below the roots, those that have ended included."""
+    total = 0.0
+    for root in roots:
+        for process in (root, *root.children(recursive=True)):
+            try:
+                times = process.cpu_times()
+            except psutil.NoSuchProcess:
+                continue
+            total += times.user + times.system + times.children_user + times.children_system
+    return total
+
+
+def measure(action: Callable[[], object], *others: int) -> Reading:
+    """`others` are processes that work for the action without being children, such as a database server."""
+    roots = [psutil.Process(), *(psutil.Process(process) for process in others)]
+    processor, wall = _processor_seconds(roots), time.perf_counter()
+    action()
+    return Reading(time.perf_counter() - wall, _processor_seconds(roots) - processor)

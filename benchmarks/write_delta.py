@@ -1,0 +1,107 @@
+"""Five million rows to Delta against Spark's own `write.parquet` of the same frame.
+
+python -m benchmarks.write_delta [--rows 5000000] [--rounds 5]
+"""
+
+import argparse
+import shutil
+import tempfile
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from benchmarks.meter import Reading, measure
+from daybook.io.formats.delta.writing import DeltaWriter
+from daybook.io.writing import OutputColumn, Owner, Target
+from daybook.model.types import DATE, INTEGER, STRING, TIMESTAMP, DecimalType
+
+COLUMNS = (
+    OutputColumn("order_id", STRING),
+    OutputColumn("customer", STRING),
+    OutputColumn("quantity", INTEGER),
+    OutputColumn("amount", DecimalType(18, 2)),
+    OutputColumn("rate", DecimalType(38, 10)),
+    OutputColumn("booked", DATE),
+    OutputColumn("updated", TIMESTAMP),
+    OutputColumn("region", STRING),
+)
+
+
+def frame(spark: SparkSession, rows: int) -> DataFrame:
+    number = sf.col("id")
+    return spark.range(rows).select(
+        sf.concat(sf.lit("O-"), number.cast("string")).alias("order_id"),
+        sf.concat(sf.lit("customer "), (number % 50_000).cast("string")).alias("customer"),
+        (number % 97).alias("quantity"),
+        ((number * 31 % 1_000_003) / 100).cast("decimal(18,2)").alias("amount"),
+        ((number % 1_009) / 1_000).cast("decimal(38,10)").alias("rate"),
+        sf.date_add(sf.lit("2026-01-01").cast("date"), (number % 365).cast("int")).alias("booked"),
+        sf.timestamp_seconds(number % 100_000_000).alias("updated"),
+        sf.element_at(
+            sf.array(*(sf.lit(region) for region in ("EMEA", "AMER", "APAC"))), (number % 3 + 1).cast("int")
+        ).alias("region"),
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    arguments = parser.parse_args()
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.memory", "2g")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+        .config("spark.ui.showConsoleProgress", "false")
+        .getOrCreate()
+    )
+    df = frame(spark, arguments.rows)
+    place = Path(tempfile.mkdtemp(prefix="daybook-write-delta-"))
+
+    def plain(round_: int) -> None:
+        df.write.parquet(str(place / f"plain-{round_}"))
+
+    def delta(round_: int) -> None:
+        target = Target(
+            format="delta",
+            mode="replace_period",
+            columns=COLUMNS,
+            run_id=f"run-{round_}",
+            operation_seq=1,
+            owner=Owner("benchmark", "output"),
+            uri=str(place / "table"),
+            run_period="2026-01",
+        )
+        writer = DeltaWriter()
+        writer.check(target)
+        writer.commit(writer.stage(df, target), target)
+
+    try:
+        plain(-1)
+        delta(-1)
+        plains: list[Reading] = []
+        deltas: list[Reading] = []
+        for round_ in range(arguments.rounds):
+            plains.append(measure(partial(plain, round_)))
+            deltas.append(measure(partial(delta, round_)))
+            shutil.rmtree(place / f"plain-{round_}")
+        print(f"rows {arguments.rows:,}, rounds {arguments.rounds}")
+        for kind in ("wall", "processor"):
+            ours = [getattr(reading, kind) for reading in deltas]
+            theirs = [getattr(reading, kind) for reading in plains]
+            print(f"{kind} seconds, median: write.parquet {median(theirs):.2f}, daybook delta {median(ours):.2f}")
+            print(
+                f"  ratio: median {median(ours) / median(theirs):.3f}, best {min(ours) / min(theirs):.3f} (wanted: 1.10)"
+            )
+    finally:
+        spark.stop()
+        shutil.rmtree(place, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
