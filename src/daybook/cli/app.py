@@ -26,17 +26,32 @@ from daybook.cli import (
     show,
     validate,
 )
+from daybook.cli.command import add_command
 from daybook.cli.invocation import Invocation
+from daybook.cli.root_options import root_options_first
 
 # A program error of ours: neither the run (1) nor the input (2) is to blame.
 INTERNAL_ERROR = 3
 WRONG_INPUT = 2
 
+# A paragraph that begins with \b is not wrapped.
+_EPILOG = """\b
+Exit codes:
+  0    done
+  1    a run, a test or a check failed
+  2    the input is wrong: an argument, a definition, a period
+  3    an error of Daybook itself
+  130  stopped by Ctrl-C
+
+\b
+The options above may stand anywhere on the line. `daybook COMMAND --help`
+has examples; `daybook demo` shows what it all is for."""
+
 app = typer.Typer(
     name="daybook",
     help="Month-end calculations on Spark: declared in YAML, versioned, rerun, explained and audited.",
+    epilog=_EPILOG,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -56,7 +71,7 @@ def root(
     context: typer.Context,
     workspace: Annotated[
         Path | None,
-        typer.Option("--workspace", "-w", help="A workspace; otherwise the nearest around here."),
+        typer.Option("--workspace", "-w", metavar="FOLDER", help="A workspace; otherwise the nearest around here."),
     ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Results and errors only.")] = False,
@@ -70,34 +85,75 @@ def root(
     context.obj = Invocation(workspace, debug, quiet, verbose)
 
 
-app.command("init")(init.init)
-app.command("demo")(demo.demo)
-app.command("apply")(apply.apply)
-app.command("plan")(apply.plan)
-app.command("validate")(validate.validate)
-app.command("compile")(compiling.compile_project)
-app.command("run")(run.run)
-app.command("retry")(run.retry)
-app.command("replay")(run.replay)
-app.command("cancel")(run.cancel)
-app.command("runs")(runs.runs)
-app.command("show")(show.show)
-app.command("test")(scenarios.run_scenarios)
-app.command("doctor")(doctor.doctor)
-app.command("gc")(collect.gc)
-app.command("activate")(lifecycle.activate)
-app.command("deactivate")(lifecycle.deactivate)
+# In the order somebody meets them.
+add_command(app, "init", init.init, "daybook init sales")
+add_command(app, "demo", demo.demo, "daybook demo", "daybook demo my-close --period 2026-02")
+add_command(app, "validate", validate.validate, "daybook validate", "daybook validate projects/close.yaml --json")
+add_command(app, "compile", compiling.compile_project, "daybook compile close --period 2026-01")
+add_command(
+    app,
+    "run",
+    run.run,
+    "daybook run close --period 2026-01",
+    "daybook run close --period 2026-01..2026-12",
+    "daybook run projects/close.yaml --period 2026-01 --draft",
+    "daybook run close --period 2026-01 --dry-run --json",
+)
+add_command(app, "retry", run.retry, "daybook retry 20260131-180000-4f1c2a")
+add_command(
+    app,
+    "replay",
+    run.replay,
+    "daybook replay 20260131-180000-4f1c2a",
+    "daybook replay 20260131-180000-4f1c2a --verify",
+)
+add_command(app, "cancel", run.cancel, "daybook cancel 20260131-180000-4f1c2a")
+add_command(app, "runs", runs.runs, "daybook runs", "daybook runs --project close --status failed --json")
+add_command(
+    app,
+    "show",
+    show.show,
+    "daybook show project close",
+    "daybook show dataset orders --version 2",
+    "daybook show run 20260131-180000-4f1c2a --json",
+)
+add_command(
+    app,
+    "test",
+    scenarios.run_scenarios,
+    "daybook test",
+    "daybook test tests/scenarios -k discount",
+    "daybook test --junit-xml build/scenarios.xml",
+)
+add_command(app, "plan", apply.plan, "daybook plan", "daybook plan --prune --json")
+add_command(app, "apply", apply.apply, "daybook apply", "daybook apply --prune")
+add_command(
+    app,
+    "activate",
+    lifecycle.activate,
+    "daybook activate close",
+    "daybook activate close --dataset-version 3",
+)
+add_command(app, "deactivate", lifecycle.deactivate, "daybook deactivate close")
 app.add_typer(periods.app, name="periods")
-app.command("schema")(schema.schema)
-app.command("functions")(functions.functions)
-app.command("parse")(parse.parse)
+add_command(app, "functions", functions.functions, "daybook functions", "daybook functions EOMONTH")
+add_command(
+    app,
+    "parse",
+    parse.parse,
+    "daybook parse 'ROUND(amount * 0.1, 2)' --columns 'amount decimal(18,2)'",
+    "daybook parse 'SUM(amount)' --columns 'amount decimal(18,2), region string' --group-by region",
+)
+add_command(app, "schema", schema.schema, "daybook schema", "daybook schema --out .schemas")
+add_command(app, "doctor", doctor.doctor, "daybook doctor", "daybook doctor --fix")
+add_command(app, "gc", collect.gc, "daybook gc --dry-run")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command line; 0 done, 1 the run or a test failed, 2 the input is wrong, 3 an error of ours."""
     # A command lives shortly and keeps most of what it makes, so collecting often only costs time.
     gc.set_threshold(50_000, 20, 20)
-    given = _with_debug_first(sys.argv[1:] if arguments is None else arguments)
+    given = root_options_first(sys.argv[1:] if arguments is None else arguments)
     try:
         app(given, prog_name="daybook")
     except SystemExit as end:
@@ -105,26 +161,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:
-        return _failed(error, is_debug=given[:1] == ["--debug"])
+        return _failed(error, is_debug="--debug" in given, as_json="--json" in given)
     return 0
 
 
-def _with_debug_first(arguments: Sequence[str]) -> list[str]:
-    """`--debug` is a root option, but everybody adds it at the end of the line that just failed."""
-    rest = [argument for argument in arguments if argument != "--debug"]
-    return ["--debug", *rest] if len(rest) < len(arguments) else rest
-
-
-def _failed(error: Exception, *, is_debug: bool) -> int:
-    from daybook.cli.terminal import show_error
-    from daybook.errors import DaybookError
+def _failed(error: Exception, *, is_debug: bool, as_json: bool) -> int:
+    from daybook.cli.terminal import error_as_data, say_json, show_error
+    from daybook.errors import DaybookError, flatten
 
     if is_debug:
         import traceback
 
         typer.echo("".join(traceback.format_exception(error)), err=True)
     if isinstance(error, DaybookError):
-        show_error(error)
+        if as_json:
+            say_json({"errors": [error_as_data(single) for single in flatten(error)]})
+        else:
+            show_error(error)
         return WRONG_INPUT
     first_line = (str(error).splitlines() or [""])[0]
     typer.secho("Daybook itself failed", err=True, fg=typer.colors.RED, bold=True)

@@ -12,7 +12,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="The changes as JSON.")]
 
 
 def apply(context: typer.Context, prune: Prune = False, as_json: AsJson = False) -> None:
-    """Store the workspace's definitions, all or none; set up or migrate a shared store."""
+    """Store the workspace's definitions, all or none.
+
+    A shared store is set up or migrated on the way.
+    """
     from datetime import UTC, datetime
 
     from daybook.cli import apply_report
@@ -37,7 +40,7 @@ def apply(context: typer.Context, prune: Prune = False, as_json: AsJson = False)
 
 
 def plan(context: typer.Context, prune: Prune = False, as_json: AsJson = False) -> None:
-    """Show what `apply` would change and which projects it would break."""
+    """Show what `apply` would change and break."""
     from daybook.cli import apply_report
     from daybook.cli.workspace_store import load, opened_or_empty
     from daybook.store.apply import plan as plan_definitions

@@ -12,9 +12,9 @@ def gc(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="What went, as JSON.")] = False,
 ) -> None:
-    """Remove what `retention` in daybook.yaml no longer keeps; nothing else ever removes data.
+    """Remove what the retention of daybook.yaml no longer keeps.
 
-    What a live version or a run that is kept needs is never touched.
+    Nothing else ever removes data. What a live version or a run that is kept needs is never touched.
     """
     from dataclasses import asdict
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from daybook.cli import completion
 from daybook.cli.terminal import say, say_json, show_notice
 
 if TYPE_CHECKING:
@@ -15,13 +16,20 @@ if TYPE_CHECKING:
 
 def compile_project(
     context: typer.Context,
-    project: Annotated[str, typer.Argument(help="A project's id, or the file that defines it.")],
-    period: Annotated[str | None, typer.Option("--period", "-p", help="The period; this month if left out.")] = None,
+    project: Annotated[
+        str,
+        typer.Argument(
+            metavar="PROJECT", help="A project's id, or the file that defines it.", autocompletion=completion.projects
+        ),
+    ],
+    period: Annotated[
+        str | None, typer.Option("--period", "-p", metavar="PERIOD", help="The period; otherwise this month.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The plan as JSON.")] = False,
 ) -> None:
-    """Show the steps of a project, the schema after each of them and the Spark SQL of every expression.
+    """Show the steps of a project, with schemas and Spark SQL.
 
-    Example: daybook compile process-orders --period 2026-01
+    The project is checked as a whole; Spark is not started.
     """
     from datetime import UTC, datetime
 

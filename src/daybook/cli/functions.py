@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from daybook.cli import completion
 from daybook.cli.terminal import console, say, say_json
 
 if TYPE_CHECKING:
@@ -11,7 +12,10 @@ if TYPE_CHECKING:
 
 
 def functions(
-    name: Annotated[str | None, typer.Argument(help="One function; otherwise all.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="One function; otherwise all.", autocompletion=completion.functions),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The table as JSON.")] = False,
 ) -> None:
     """List the functions of the expression language."""

@@ -12,11 +12,13 @@ from daybook.cli.terminal import remark, say
 
 def init(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(help="Where to write it; made if it is not there.")] = Path(),
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Where to write it; made if it is not there.")
+    ] = Path(),
 ) -> None:
-    """Write a small, commented workspace to start from; nothing is overwritten.
+    """Write a small, commented workspace to start from.
 
-    Example: daybook init sales
+    It has a dataset, a project and a scenario, and runs as it is. Nothing is overwritten.
     """
     from daybook.demo.folders import write_workspace
 

@@ -23,7 +23,10 @@ def invocation(context: typer.Context) -> Invocation:
 
 def workspace_root(context: typer.Context) -> Path:
     """The workspace of this call: the one named, or the nearest one from here upwards."""
+    from daybook.errors import DaybookError
     from daybook.model.loading import find_workspace
 
     named = invocation(context).workspace
+    if named is not None and not named.exists():
+        raise DaybookError("MODEL_064", path=named.as_posix())
     return find_workspace(named if named is not None else Path())

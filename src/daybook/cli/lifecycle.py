@@ -4,10 +4,16 @@ from typing import Annotated
 
 import typer
 
+from daybook.cli import completion
 from daybook.cli.invocation import invocation
 from daybook.cli.terminal import remark, say, say_json, show_notice
 
-ProjectArgument = Annotated[str, typer.Argument(help="A project's id, or its file.", metavar="PROJECT")]
+ProjectArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="PROJECT", help="A project's id, or the file that defines it.", autocompletion=completion.projects
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON.")]
 
 
@@ -15,7 +21,8 @@ def activate(
     context: typer.Context,
     project: ProjectArgument,
     dataset_version: Annotated[
-        int | None, typer.Option("--dataset-version", help="The version of the input to read from now on.", min=1)
+        int | None,
+        typer.Option("--dataset-version", metavar="N", help="The version of the input to read from now on.", min=1),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -70,7 +77,7 @@ def activate(
 
 
 def deactivate(context: typer.Context, project: ProjectArgument, as_json: AsJson = False) -> None:
-    """Keep a project from running."""
+    """Keep a project from running until it is activated again."""
     from datetime import UTC, datetime
 
     from daybook.cli.workspace_store import is_file, load, opened, project_id_of, settings

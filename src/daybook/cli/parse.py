@@ -8,14 +8,21 @@ from daybook.cli.terminal import say, say_json
 
 
 def parse(
-    expression: Annotated[str, typer.Argument(help="An expression.")],
-    columns: Annotated[str, typer.Option(help='Columns with their types: "amount decimal, status string".')] = "",
+    expression: Annotated[
+        str, typer.Argument(metavar="EXPRESSION", help="What stands in a selector or an assignment.")
+    ],
+    columns: Annotated[
+        str, typer.Option(metavar="COLUMNS", help='With their types: "amount decimal, status string".')
+    ] = "",
     group_by: Annotated[
-        str | None, typer.Option(help="Read it as an aggregation grouped by these columns, by comma.")
+        str | None, typer.Option(metavar="COLUMNS", help="Read it as an aggregation by these, separated by commas.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
 ) -> None:
-    """Check an expression and show its type and its Spark SQL, without starting Spark."""
+    """Check an expression and show its type and its Spark SQL.
+
+    Spark is not started.
+    """
     from datetime import UTC, date, datetime
 
     from daybook.expression.columns import parse_columns

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from daybook.cli.command import add_command
 from daybook.cli.invocation import invocation
 from daybook.cli.terminal import console, say, say_json
 
@@ -14,22 +15,32 @@ if TYPE_CHECKING:
     from daybook.model.period import Period, PeriodStatus
     from daybook.resolve.calendars import PeriodCalendar
 
-app = typer.Typer(help="List, close and lock periods.", invoke_without_command=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="List, close and lock periods.",
+    short_help="List, close and lock periods",
+    epilog="""\b
+Examples:
+  daybook periods --year 2026 --level month
+  daybook periods close 2026-01""",
+    invoke_without_command=True,
+    rich_markup_mode=None,
+)
 
 CalendarOption = Annotated[
-    str | None, typer.Option("--calendar", help="A calendar; otherwise the built-in Gregorian one.")
+    str | None, typer.Option("--calendar", metavar="ID", help="A calendar; otherwise the built-in Gregorian one.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON.")]
-Identifier = Annotated[str, typer.Argument(help="A period, such as 2026-01.", metavar="ID")]
+Identifier = Annotated[str, typer.Argument(help="A period, such as 2026-01.", metavar="PERIOD")]
 
 
 @app.callback()
 def periods(
     context: typer.Context,
     calendar: CalendarOption = None,
-    year: Annotated[int | None, typer.Option("--year", help="A year; otherwise this one.")] = None,
+    year: Annotated[int | None, typer.Option("--year", metavar="YEAR", help="A year; otherwise this one.")] = None,
     level: Annotated[
-        str | None, typer.Option("--level", help="One level of the calendar; otherwise all but single days.")
+        str | None,
+        typer.Option("--level", metavar="LEVEL", help="One level of the calendar; otherwise all but single days."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -82,7 +93,6 @@ def _of_level(cut: "PeriodCalendar", year: int, level: str | None) -> "Iterator[
             yield period
 
 
-@app.command()
 def close(
     context: typer.Context, identifier: Identifier, calendar: CalendarOption = None, as_json: AsJson = False
 ) -> None:
@@ -90,12 +100,15 @@ def close(
     _advance(context, identifier, calendar, "closed", as_json=as_json)
 
 
-@app.command()
 def lock(
     context: typer.Context, identifier: Identifier, calendar: CalendarOption = None, as_json: AsJson = False
 ) -> None:
     """Lock a period for good: runs on it and inside it are refused."""
     _advance(context, identifier, calendar, "locked", as_json=as_json)
+
+
+add_command(app, "close", close, "daybook periods close 2026-01")
+add_command(app, "lock", lock, "daybook periods lock 2026-Q1")
 
 
 def _advance(

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from daybook.cli import completion
 from daybook.cli.invocation import invocation
 from daybook.cli.terminal import say, say_json
 
@@ -13,22 +14,36 @@ if TYPE_CHECKING:
 FAILED = 1
 
 AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON.")]
-RunId = Annotated[str, typer.Argument(help="The id of a run, as `daybook runs` lists it.", metavar="RUN")]
+RunId = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN", help="The id of a run, as `daybook runs` lists it.", autocompletion=completion.run_ids
+    ),
+]
 
 
 def run(
     context: typer.Context,
-    project: Annotated[str, typer.Argument(help="A project's id, or the file that defines it.")],
-    period: Annotated[str, typer.Option("--period", "-p", help="A period, or a range: 2026-01..2026-12.")],
-    as_of: Annotated[str | None, typer.Option("--as-of", help="Date for bitemporal data: 2026-01-15.")] = None,
+    project: Annotated[
+        str,
+        typer.Argument(
+            metavar="PROJECT", help="A project's id, or the file that defines it.", autocompletion=completion.projects
+        ),
+    ],
+    period: Annotated[
+        str, typer.Option("--period", "-p", metavar="PERIOD", help="A period, or a range: 2026-01..2026-12.")
+    ],
+    as_of: Annotated[
+        str | None, typer.Option("--as-of", metavar="DATE", help="Date for bitemporal data: 2026-01-15.")
+    ] = None,
     draft: Annotated[bool, typer.Option("--draft", help="Run the file as it is, without activating it.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Resolve, plan and check; write nothing.")] = False,
     allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Let an output replace rows by none.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run a project for a period, or for a range of periods in order.
+    """Run a project for a period, or for a range of periods.
 
-    Example: daybook run process-orders --period 2026-01
+    A range runs in order and ends at the first failure. A project that was never activated runs as a draft.
     """
     from daybook.cli import run_data, run_report
     from daybook.cli.run_progress import watching
@@ -67,7 +82,10 @@ def run(
 
 
 def retry(context: typer.Context, run_id: RunId, as_json: AsJson = False) -> None:
-    """Take a failed or cancelled run up again; what it committed is not written again."""
+    """Take a failed or cancelled run up again.
+
+    It goes on from the run's own snapshot; what the run committed is not written again.
+    """
     from daybook.cli import run_data, run_report
     from daybook.cli.run_progress import watching
     from daybook.cli.spark_session import background_session
@@ -97,7 +115,10 @@ def replay(
     verify: Annotated[bool, typer.Option("--verify", help="Only compare; exit with 1 if anything differs.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compute a run again from its snapshot in a scratch place and compare it with what the run wrote."""
+    """Compute a run again and compare it with what it wrote.
+
+    The run's snapshot is executed in a scratch place, with the definitions, data and timestamp of that time.
+    """
     from daybook.cli import run_data, run_report
     from daybook.cli.spark_session import background_session
     from daybook.cli.workspace_store import load
@@ -117,7 +138,10 @@ def replay(
 
 
 def cancel(context: typer.Context, run_id: RunId) -> None:
-    """Ask a run to stop; it ends within seconds and leaves nothing half-written."""
+    """Ask a run to stop.
+
+    It ends within seconds and leaves nothing half-written; `daybook retry` takes it up again.
+    """
     from daybook.cli.workspace_store import opened, settings
 
     root, found = settings(context)

@@ -4,30 +4,38 @@ from typing import Annotated
 
 import typer
 
+from daybook.cli import completion
 from daybook.cli.terminal import console, remark, say_json
 
 
 def runs(
     context: typer.Context,
-    project: Annotated[str | None, typer.Option("--project", help="Only runs of this project.")] = None,
-    period: Annotated[str | None, typer.Option("--period", "-p", help="Only runs for this period.")] = None,
-    status: Annotated[
-        str | None, typer.Option("--status", help="queued, running, completed, failed, cancelled.")
+    project: Annotated[
+        str | None,
+        typer.Option(
+            "--project", metavar="PROJECT", help="Only runs of this project.", autocompletion=completion.projects
+        ),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", help="How many at the most.", min=1, max=1000)] = 20,
-    after: Annotated[str | None, typer.Option("--after", help="Continue a longer list from here.")] = None,
+    period: Annotated[
+        str | None, typer.Option("--period", "-p", metavar="PERIOD", help="Only runs for this period.")
+    ] = None,
+    status: Annotated[
+        str | None, typer.Option("--status", metavar="STATUS", help="queued, running, completed, failed, cancelled.")
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", help="How many at the most.", min=1, max=1000)] = 20,
+    after: Annotated[
+        str | None, typer.Option("--after", metavar="RUN", help="Continue a longer list from here.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The list as JSON.")] = False,
 ) -> None:
-    """List runs, newest first.
-
-    Example: daybook runs --project process-orders --status failed
-    """
+    """List runs, newest first."""
     from dataclasses import asdict
     from typing import get_args
 
     from rich.table import Table
 
     from daybook.cli.workspace_store import opened_or_empty, settings
+    from daybook.model.suggestion import nearest
     from daybook.store.records import RunFilter, RunStatus
 
     if status is not None and status not in get_args(RunStatus):
@@ -35,11 +43,13 @@ def runs(
     root, found = settings(context)
     with opened_or_empty(found.store, root) as store, store.read() as transaction:
         page = transaction.runs.page(RunFilter(project, period, status), limit=limit, after=after)  # type: ignore[arg-type]
+        known = [state.project_id for state in transaction.projects.all()]
+    meant = nearest(project, known) if project is not None and project not in known else None
     if as_json:
         say_json({"runs": [asdict(run) for run in page.runs], "next": page.next_page})
         return
     if not page.runs:
-        remark("no runs yet: `daybook run PROJECT --period PERIOD` makes one")
+        remark(_nothing(is_filtered=bool(project or period or status or after), meant=meant))
         return
     table = Table("run", "project", "period", "status", "started", "seconds", "by", box=None, pad_edge=False)
     for run in page.runs:
@@ -51,3 +61,9 @@ def runs(
     console().print(table)
     if page.next_page:
         remark(f"more with --after {page.next_page}")
+
+
+def _nothing(*, is_filtered: bool, meant: str | None) -> str:
+    if not is_filtered:
+        return "no runs yet: `daybook run PROJECT --period PERIOD` makes one"
+    return f"no such runs; did you mean {meant}?" if meant else "no such runs"

@@ -15,20 +15,25 @@ if TYPE_CHECKING:
     from daybook.scenarios.running import ScenarioResult
 
 _THREADS = 4
+WRONG_INPUT = 2
 
 
 def run_scenarios(
     context: typer.Context,
-    paths: Annotated[list[Path] | None, typer.Argument(help="Files or folders; tests/scenarios by default.")] = None,
-    keyword: Annotated[str | None, typer.Option("-k", help="Only scenarios whose file or name has this text.")] = None,
+    paths: Annotated[
+        list[Path] | None, typer.Argument(metavar="PATH", help="Files or folders; tests/scenarios by default.")
+    ] = None,
+    keyword: Annotated[
+        str | None, typer.Option("-k", metavar="TEXT", help="Only scenarios whose file or name has this.")
+    ] = None,
     update: Annotated[bool, typer.Option("--update", help="Write actual rows into `expect`, after asking.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="With --update: do not ask.")] = False,
-    junit_xml: Annotated[Path | None, typer.Option("--junit-xml", help="Write the results as JUnit XML.")] = None,
+    junit_xml: Annotated[Path | None, typer.Option("--junit-xml", metavar="FILE", help="Write JUnit XML.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The results as JSON.")] = False,
 ) -> None:
-    """Run scenarios: YAML tests of inputs, a project and the rows expected of it.
+    """Run scenarios: rows in, a project, rows expected.
 
-    Example: daybook test tests/scenarios -k discount
+    All of them run in one Spark session.
     """
     from daybook.cli.spark_session import background_session
     from daybook.scenarios.loading import find_scenarios
@@ -38,8 +43,9 @@ def run_scenarios(
     called = invocation(context)
     files = [path for path in find_scenarios(paths or (), _root(context, paths)) if _is_wanted(path, keyword)]
     if not files:
-        remark("no scenarios found")
-        raise typer.Exit(1)
+        where = ", ".join(path.as_posix() for path in paths or [_root(context, paths) / "tests" / "scenarios"])
+        remark(f"no scenarios in {where}" + (f" have {keyword!r} in their file or name" if keyword else ""))
+        raise typer.Exit(WRONG_INPUT)
     results = []
     with background_session(_engine(context), show_log=called.is_verbose) as session:
         for result in run_files(session(), files, threads=min(_THREADS, len(files))):

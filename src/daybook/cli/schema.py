@@ -11,7 +11,9 @@ from daybook.cli.terminal import remark, say
 
 def schema(
     context: typer.Context,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to.")] = Path("schemas"),
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="The folder to write to.")] = Path(
+        "schemas"
+    ),
 ) -> None:
     """Write JSON Schemas for editors."""
     from daybook.errors import DaybookError

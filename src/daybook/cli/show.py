@@ -22,12 +22,17 @@ class ShownKind(StrEnum):
 
 def show(
     context: typer.Context,
-    kind: Annotated[ShownKind, typer.Argument(help="What it is.")],
+    kind: Annotated[ShownKind, typer.Argument(metavar="KIND", help="What it is.")],
     identifier: Annotated[str, typer.Argument(help="Its id.", metavar="ID")],
-    version: Annotated[int | None, typer.Option("--version", help="A version; otherwise the latest.", min=1)] = None,
+    version: Annotated[
+        int | None, typer.Option("--version", metavar="N", help="A version; otherwise the latest.", min=1)
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Everything known as JSON.")] = False,
 ) -> None:
-    """Show a definition or a run as the store has it."""
+    """Show a definition or a run as the store has it.
+
+    A definition is shown as YAML that loads again.
+    """
     from daybook.cli.workspace_store import opened_or_empty, settings
 
     if kind is ShownKind.run and version is not None:

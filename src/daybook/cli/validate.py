@@ -18,11 +18,15 @@ if TYPE_CHECKING:
 def validate(
     context: typer.Context,
     path: Annotated[
-        Path | None, typer.Argument(help="A file or folder; left out, the whole workspace.", show_default=False)
+        Path | None,
+        typer.Argument(metavar="PATH", help="A file or folder; left out, the whole workspace.", show_default=False),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Findings as JSON.")] = False,
 ) -> None:
-    """Check definitions and what projects compute."""
+    """Check definitions and what projects compute.
+
+    Everything that is wrong is reported at once, with its place. Spark is not started.
+    """
     found = _validated(context, path)
     errors = found.errors
     if as_json:

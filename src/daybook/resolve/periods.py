@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from daybook.errors import DaybookError
 from daybook.model.period import Period
+from daybook.model.suggestion import nearest
 from daybook.resolve.calendars import PeriodCalendar
 from daybook.resolve.cuts import DAY
 
@@ -77,12 +78,10 @@ def is_coarser(level: str, than: str, calendar: PeriodCalendar) -> bool:
 def position(level: str, calendar: PeriodCalendar) -> int:
     """Where a level stands from coarse to fine."""
     if level not in calendar.levels:
-        raise DaybookError(
-            "RESOLVE_004",
-            hint=f"its levels are {', '.join(calendar.levels)}",
-            level=level,
-            calendar=calendar.id,
-        )
+        meant = nearest(level, calendar.levels)
+        levels = f"its levels are {', '.join(calendar.levels)}"
+        hint = f"did you mean {meant}? {levels}" if meant else levels
+        raise DaybookError("RESOLVE_004", hint=hint, level=level, calendar=calendar.id)
     return calendar.levels.index(level)
 
 
@@ -113,8 +112,8 @@ def _walk(first: Period, until: datetime.date, calendar: PeriodCalendar) -> Iter
 def _suggestion(identifier: str, calendar: PeriodCalendar) -> str:
     looks = examples(calendar)
     usual = f"identifiers of {calendar.id} look like {', '.join(looks)}" if looks else ""
-    nearest = _nearest(identifier, calendar)
-    return f"did you mean {nearest}? {usual}".strip() if nearest else usual
+    near = _nearest(identifier, calendar)
+    return f"did you mean {near}? {usual}".strip() if near else usual
 
 
 def _nearest(identifier: str, calendar: PeriodCalendar) -> str | None:

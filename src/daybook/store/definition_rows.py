@@ -7,6 +7,7 @@ from sqlalchemy import Connection, Row, insert, select, update
 
 from daybook.errors import DaybookError
 from daybook.model.definition import Kind
+from daybook.model.suggestion import nearest
 from daybook.store.records import Registration
 from daybook.store.tables import DEFINITION, DEFINITION_VERSION
 from daybook.store.texts import DefinitionModel, DefinitionText
@@ -20,8 +21,14 @@ def find_head(connection: Connection, kind: Kind, definition_id: str) -> Row[Any
 def require_head(connection: Connection, kind: Kind, definition_id: str) -> Row[Any]:
     row = find_head(connection, kind, definition_id)
     if row is None:
-        raise DaybookError("STORE_007", kind=kind, id=definition_id)
+        raise DaybookError("STORE_007", kind=kind, id=definition_id, hint=_meant(connection, kind, definition_id))
     return row
+
+
+def _meant(connection: Connection, kind: Kind, definition_id: str) -> str | None:
+    known = connection.execute(select(DEFINITION.c.id).where(DEFINITION.c.kind == kind)).scalars()
+    found = nearest(definition_id, known)
+    return f"did you mean {found}?" if found else None
 
 
 def find_version(connection: Connection, kind: Kind, definition_id: str, version: int) -> Row[Any] | None:

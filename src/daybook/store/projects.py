@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert, select, update
 
 from daybook.errors import DaybookError
+from daybook.model.suggestion import nearest
 from daybook.store.records import ColumnUsage, ProjectInput, ProjectState, ProjectStatus
 from daybook.store.tables import COLUMN_USE, DEFINITION, PROJECT_INPUT, PROJECT_STATE
 
@@ -23,7 +24,9 @@ class Projects:
     def get(self, project_id: str) -> ProjectState:
         state = self.find(project_id)
         if state is None:
-            raise DaybookError("STORE_007", kind="project", id=project_id)
+            found = nearest(project_id, (known.project_id for known in self.all()))
+            hint = f"did you mean {found}?" if found else None
+            raise DaybookError("STORE_007", kind="project", id=project_id, hint=hint)
         return state
 
     def all(self) -> tuple[ProjectState, ...]:

@@ -1,0 +1,26 @@
+"""The options of every command may stand before or after its name."""
+
+from collections.abc import Iterator, Sequence
+
+_FLAGS = frozenset({"--debug", "--quiet", "-q", "--verbose", "-v"})
+_WITH_VALUE = frozenset({"--workspace", "-w"})
+
+
+def root_options_first(arguments: Sequence[str]) -> list[str]:
+    """The line with its root options in front; what follows `--` is left alone."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    root: list[str] = []
+    others: list[str] = []
+    words = iter(arguments[:end])
+    for word in words:
+        if word in _FLAGS or word.startswith("--workspace="):
+            root.append(word)
+        elif word in _WITH_VALUE:
+            root += [word, *_next(words)]
+        else:
+            others.append(word)
+    return [*root, *others, *arguments[end:]]
+
+
+def _next(words: Iterator[str]) -> list[str]:
+    return [word] if (word := next(words, None)) is not None else []
