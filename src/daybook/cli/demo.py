@@ -17,14 +17,16 @@ FAILED = 1
 
 def demo(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(help="Where to make the workspace.")] = Path("daybook-demo"),
-    period: Annotated[str, typer.Option("--period", "-p", help="The month to close.")] = "2026-01",
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to make it.")] = Path("daybook-demo"),
+    period: Annotated[
+        str, typer.Option("--period", "-p", metavar="PERIOD", help="A month, or a range of months.")
+    ] = "2026-01",
     no_run: Annotated[bool, typer.Option("--no-run", help="Only make the workspace.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Runs and headline numbers as JSON.")] = False,
 ) -> None:
-    """Make a workspace with a year of ledger data and close a month of it.
+    """Make a workspace with a year of ledger data and close a month.
 
-    A second call runs what is in the folder, with your changes. Example: daybook demo my-close
+    A second call runs what is in the folder, with your changes.
     """
     from daybook.cli import demo_report, run_data
     from daybook.demo.headline import headline
@@ -38,14 +40,16 @@ def demo(
         _write_data(made, is_quiet=called.is_quiet or as_json)
         return
     results = _closed(folder, period, made, called, as_json=as_json)
-    lines = headline(folder, period)
+    # A range of months ends with the one that is shown.
+    last = results[-1].period
+    lines = headline(folder, last)
     if as_json:
         runs = [run_data.of_result(result) for result in results]
         say_json({"workspace": str(folder.resolve()), "runs": runs, "headline": demo_report.as_data(lines)})
         return
     if not called.is_quiet:
         demo_report.show_runs(results)
-    demo_report.show_headline(lines, period)
+    demo_report.show_headline(lines, last)
     if not called.is_quiet:
         demo_report.show_files(results)
         demo_report.show_next(folder, results)
@@ -81,4 +85,4 @@ def _write_data(made: "Made", *, is_quiet: bool) -> None:
         return
     lines = made.write_data()
     if not is_quiet:
-        remark(f"Wrote {lines:,} journal lines in four currencies, budgets, exchange rates and master data")
+        remark(f"Wrote {lines:,} journal lines, exchange rates, budgets and master data")
