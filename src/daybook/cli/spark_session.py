@@ -1,5 +1,6 @@
 """The Spark session of a command: started in the background, waited for when it is needed."""
 
+import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,6 +45,7 @@ class BackgroundSession:
         if self._thread is not None:
             self._thread.join()
         if self._session is not None:
+            logging.getLogger().addFilter(_is_no_farewell)
             stop_session(self._session, quick=True)
 
     def _start(self, workload: "Workload") -> None:
@@ -55,6 +57,11 @@ class BackgroundSession:
             )
         except BaseException as failure:
             self._failure = failure
+
+
+def _is_no_farewell(record: logging.LogRecord) -> bool:
+    """Whether to show a record: the bridge's housekeeping thread may be talking to Java when that ends."""
+    return record.module not in ("java_gateway", "clientserver")
 
 
 @contextmanager
