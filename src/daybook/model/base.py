@@ -33,7 +33,7 @@ class Named(Declaration):
 
     id: Id = Field(description="What references name; opaque and immutable. Left out, the slug of the name.")
     name: Text = Field(description="A label for people. Left out, the id.")
-    description: str | None = None
+    description: str | None = Field(default=None, description="A note for people.")
 
     @model_validator(mode="before")
     @classmethod

@@ -29,35 +29,41 @@ class MonthsRule(Declaration):
     """Years of twelve civil months from `first_month` on, named after the civil year they start or end in."""
 
     type: Literal["months"]
-    first_month: Month = 1
-    named_after: NamedAfter = "end"
+    first_month: Month = Field(default=1, description="The month a year begins with.")
+    named_after: NamedAfter = Field(default="end", description="Which civil year gives a year its number.")
 
 
 class YearEnd(Declaration):
     """The day a year of weeks ends on: the last such weekday of a month, or the one nearest to the month's end."""
 
-    weekday: Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
-    month: Month
-    on: Literal["last", "nearest"] = "last"
-    named_after: NamedAfter = "end"
+    weekday: Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] = Field(
+        description="The last day of a week."
+    )
+    month: Month = Field(description="The month a year ends in.")
+    on: Literal["last", "nearest"] = Field(
+        default="last", description="The last such weekday of the month, or the one nearest to its end."
+    )
+    named_after: NamedAfter = Field(default="end", description="Which civil year gives a year its number.")
 
 
 class YearList(Declaration):
     """Years of 52 weeks from `first_day` on, those in `long` of 53; there are no years outside `first` to `last`."""
 
-    first: Year
-    last: Year
-    first_day: Date
-    long: tuple[Year, ...] = ()
+    first: Year = Field(description="The first year there is.")
+    last: Year = Field(description="The last year there is.")
+    first_day: Date = Field(description="The day the first year begins.")
+    long: tuple[Year, ...] = Field(default=(), description="The years of 53 weeks.")
 
 
 class WeeksRule(Declaration):
     """Years of whole weeks, each quarter cut into three months by `pattern`; a 53rd week joins the last month."""
 
     type: Literal["weeks"]
-    pattern: Literal["4-4-5", "4-5-4", "5-4-4"] = "4-4-5"
-    year_ends: YearEnd | None = None
-    years: YearList | None = None
+    pattern: Literal["4-4-5", "4-5-4", "5-4-4"] = Field(
+        default="4-4-5", description="How many weeks the three months of a quarter have."
+    )
+    year_ends: YearEnd | None = Field(default=None, description="The rule that says when a year ends.")
+    years: YearList | None = Field(default=None, description="Instead of the rule: the years one by one.")
 
 
 CalendarRule: TypeAlias = Annotated[MonthsRule | WeeksRule, Field(discriminator="type")]
@@ -66,23 +72,23 @@ CalendarRule: TypeAlias = Annotated[MonthsRule | WeeksRule, Field(discriminator=
 class CalendarLevel(Declaration):
     """Levels go from coarse to fine; with a rule each has a unit and a pattern such as `FY{{year}}-Q{{quarter}}`."""
 
-    name: Text
-    unit: Unit | None = None
-    identifier: Text | None = None
+    name: Text = Field(description="What `period.level` and `data_level` say.")
+    unit: Unit | None = Field(default=None, description="What of the rule it is.")
+    identifier: Text | None = Field(default=None, description="The pattern of its identifiers.")
 
 
 class ListedPeriod(Declaration):
     """`end_date` is the last day of the period."""
 
-    identifier: Text
-    level: Text
-    start_date: Date
-    end_date: Date
+    identifier: Text = Field(description="What `--period` names.")
+    level: Text = Field(description="One of the calendar's levels.")
+    start_date: Date = Field(description="The first day.")
+    end_date: Date = Field(description="The last day.")
 
 
 class Calendar(Named):
     """Either a `rule` or listed `periods`."""
 
-    levels: tuple[CalendarLevel, ...] = Field(min_length=1)
-    rule: CalendarRule | None = None
-    periods: tuple[ListedPeriod, ...] = ()
+    levels: tuple[CalendarLevel, ...] = Field(min_length=1, description="From coarse to fine.")
+    rule: CalendarRule | None = Field(default=None, description="How periods follow from the levels.")
+    periods: tuple[ListedPeriod, ...] = Field(default=(), description="Instead of a rule: the periods one by one.")

@@ -69,10 +69,12 @@ def _is_table_name(name: str) -> Iterator[Finding]:
 
 
 class ColumnDef(Declaration):
+    """A column of a main table."""
+
     name: Annotated[Text, checked_by(_is_column_name)] = Field(description="Case-sensitive name of the column.")
     type: TypeField
     nullable: bool = Field(default=True, description="Whether NULL may be loaded; checked when data is read.")
-    description: str | None = None
+    description: str | None = Field(default=None, description="A note for people.")
 
 
 def _has_distinct_columns(columns: tuple[ColumnDef, ...]) -> Iterator[Finding]:
@@ -126,20 +128,24 @@ Location: TypeAlias = Annotated[
 
 
 class MainTable(Declaration):
+    """The table a dataset is about."""
+
     name: Annotated[Text, checked_by(_is_table_name)] = Field(
         description="The qualifier in expressions: orders.amount."
     )
     temporal_mode: TemporalMode | None = Field(
         default=None, description="How rows are picked by time: by _period, by validity, or not at all."
     )
-    columns: Annotated[tuple[ColumnDef, ...], checked_by(_has_distinct_columns)] = Field(min_length=1)
+    columns: Annotated[tuple[ColumnDef, ...], checked_by(_has_distinct_columns)] = Field(
+        min_length=1, description="The columns, system columns left out."
+    )
     location: Location | None = Field(default=None, description="Where the data is, instead of a resolver.")
 
 
 class Dataset(Named):
     natural_key_columns: tuple[Text, ...] = Field(default=(), description="Columns that together identify a row.")
     resolver_id: Id | None = Field(default=None, description="The resolver that finds the data.")
-    main_table: MainTable
+    main_table: MainTable = Field(description="The table: its name, its columns, where its rows are.")
 
     @model_validator(mode="after")
     def _check(self) -> "Dataset":
@@ -158,6 +164,8 @@ class Dataset(Named):
 
 
 class DatasetRef(Declaration):
+    """A dataset, at its latest version or at one of them."""
+
     dataset_id: Id = Field(description="The id of a dataset.")
     dataset_version: int | None = Field(
         default=None, ge=1, le=MAX_NUMBER, description="Pins a version; left out, the latest active one is read."

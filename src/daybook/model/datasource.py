@@ -25,7 +25,9 @@ CredentialRef = Annotated[
 
 
 class DataSourceBase(Named):
-    credential_ref: CredentialRef | None = None
+    credential_ref: CredentialRef | None = Field(
+        default=None, description="Where the password is: env://NAME or file://PATH; never the password itself."
+    )
 
 
 class FolderOptions(Declaration):
@@ -36,14 +38,18 @@ class FolderOptions(Declaration):
 
 
 class PostgresqlOptions(Declaration):
-    host: Text = "localhost"
-    port: int = Field(default=5432, ge=1, le=65535)
-    database: Text
-    user: str | None = None
-    schema_name: str = Field(default="public", alias="schema")
+    """A PostgreSQL database."""
+
+    host: Text = Field(default="localhost", description="The server.")
+    port: int = Field(default=5432, ge=1, le=65535, description="Its port.")
+    database: Text = Field(description="The database's name.")
+    user: str | None = Field(default=None, description="The user; left out, libpq decides.")
+    schema_name: str = Field(default="public", alias="schema", description="The schema its tables are in.")
 
 
 class SqliteOptions(Declaration):
+    """A SQLite database."""
+
     path: Text = Field(description="The database file, relative to the workspace or absolute.")
 
 
@@ -53,27 +59,39 @@ def _is_jdbc_url(url: str) -> Iterator[Finding]:
 
 
 class JdbcOptions(Declaration):
-    url: Annotated[Text, checked_by(_is_jdbc_url)] = Field(json_schema_extra={"pattern": "^jdbc:"})
+    """Any other database, through its JDBC driver."""
+
+    url: Annotated[Text, checked_by(_is_jdbc_url)] = Field(
+        json_schema_extra={"pattern": "^jdbc:"}, description="The address, beginning with jdbc:."
+    )
     driver: Text = Field(description="The class name of the driver.")
-    user: str | None = None
+    user: str | None = Field(default=None, description="The user.")
 
 
 class FolderSource(DataSourceBase):
+    """A folder of files or of Delta tables."""
+
     type: Literal["delta", "parquet", "csv", "json"]
     options: FolderOptions
 
 
 class PostgresqlSource(DataSourceBase):
+    """A PostgreSQL database."""
+
     type: Literal["postgresql"]
     options: PostgresqlOptions
 
 
 class SqliteSource(DataSourceBase):
+    """A SQLite file."""
+
     type: Literal["sqlite"]
     options: SqliteOptions
 
 
 class JdbcSource(DataSourceBase):
+    """Any other database."""
+
     type: Literal["jdbc"]
     options: JdbcOptions
 

@@ -37,6 +37,8 @@ class RuntimeJoin(Declaration):
 
 
 class Assignment(Declaration):
+    """One column of an update."""
+
     column: str = Field(
         description="The column to set, existing or new.",
         json_schema_extra={"pattern": "^[a-zA-Z_][a-zA-Z0-9_]*$"},
@@ -45,6 +47,8 @@ class Assignment(Declaration):
 
 
 class Aggregation(Declaration):
+    """One result of a grouping."""
+
     column: Text = Field(description="The column that takes the result.")
     expression: Expression = Field(description="An aggregate expression: SUM, COUNT, AVG, MIN_AGG, MAX_AGG.")
 
@@ -61,14 +65,24 @@ class SelectableArguments(Declaration):
 
 
 class UpdateArguments(SelectableArguments):
-    joins: Annotated[tuple[RuntimeJoin, ...], checked_by(check_joins)] = ()
-    assignments: Annotated[tuple[Assignment, ...], checked_by(check_assignments)] = Field(json_schema_extra=_NOT_EMPTY)
+    """What an update changes."""
+
+    joins: Annotated[tuple[RuntimeJoin, ...], checked_by(check_joins)] = Field(
+        default=(), description="Datasets whose columns this update may use."
+    )
+    assignments: Annotated[tuple[Assignment, ...], checked_by(check_assignments)] = Field(
+        json_schema_extra=_NOT_EMPTY, description="The columns to set; all of them see the row as it was before."
+    )
 
 
 class AggregateArguments(SelectableArguments):
-    group_by: Annotated[tuple[Text, ...], checked_by(check_group_by)] = Field(json_schema_extra=_NOT_EMPTY)
+    """What an aggregate groups by and computes; the summary rows join the working dataset."""
+
+    group_by: Annotated[tuple[Text, ...], checked_by(check_group_by)] = Field(
+        json_schema_extra=_NOT_EMPTY, description="Business columns, `_period` or `_labels`; NULL is a group."
+    )
     aggregations: Annotated[tuple[Aggregation, ...], checked_by(check_aggregations)] = Field(
-        json_schema_extra=_NOT_EMPTY
+        json_schema_extra=_NOT_EMPTY, description="What is computed of each group."
     )
 
     @model_validator(mode="after")
@@ -78,9 +92,13 @@ class AggregateArguments(SelectableArguments):
 
 
 class AppendAggregation(Declaration):
-    group_by: Annotated[tuple[Text, ...], checked_by(check_append_group_by)] = Field(json_schema_extra=_NOT_EMPTY)
+    """How the source is summed up before it is appended."""
+
+    group_by: Annotated[tuple[Text, ...], checked_by(check_append_group_by)] = Field(
+        json_schema_extra=_NOT_EMPTY, description="Columns of the source."
+    )
     aggregations: Annotated[tuple[Aggregation, ...], checked_by(check_append_aggregations)] = Field(
-        json_schema_extra=_NOT_EMPTY
+        json_schema_extra=_NOT_EMPTY, description="What is computed of each group: FUNCTION(column), or COUNT(*)."
     )
 
     @model_validator(mode="after")
@@ -90,7 +108,9 @@ class AppendAggregation(Declaration):
 
 
 class AppendArguments(Declaration):
-    source: DatasetRef
+    """What an append brings in."""
+
+    source: DatasetRef = Field(description="The dataset whose rows are appended.")
     source_selector: Expression | None = Field(default=None, description="Picks rows of the source.")
     aggregation: AppendAggregation | None = Field(
         default=None, description="Sums the source up before its rows are appended."
@@ -102,14 +122,18 @@ class DeleteArguments(SelectableArguments):
 
 
 class TableDestination(Declaration):
-    datasource_id: Id
-    table: Text
+    """A table of a data source."""
+
+    datasource_id: Id = Field(description="The id of a data source.")
+    table: Text = Field(description="The table's name, or the folder below the data source.")
 
 
 class LocationDestination(Declaration):
     """An inline location; a bare path string is read as `{path: ...}`."""
 
-    location: Annotated[PathLocation, BeforeValidator(path_of_text, json_schema_input_type=str | PathLocation)]
+    location: Annotated[PathLocation, BeforeValidator(path_of_text, json_schema_input_type=str | PathLocation)] = Field(
+        description="A path, or a path with its format and options."
+    )
 
 
 OutputDestination: TypeAlias = Annotated[
@@ -121,6 +145,8 @@ OutputMode = Literal["replace", "replace_period", "append", "error"]
 
 
 class OutputArguments(SelectableArguments):
+    """What an output writes where."""
+
     destination: OutputDestination = Field(description="A table of a data source, or an inline location.")
     columns: Annotated[tuple[Text, ...], checked_by(check_output_columns)] | None = Field(
         default=None,
@@ -165,27 +191,35 @@ class OperationBase(Declaration):
         ge=1, le=MAX_NUMBER, description="When the operation executes; left out everywhere, the order of the list."
     )
     name: Text = Field(description="A label for people; left out, the type and the seq.")
-    description: str | None = None
+    description: str | None = Field(default=None, description="A note for people.")
 
 
 class UpdateOperation(OperationBase):
+    """Sets columns of the picked rows."""
+
     type: Literal["update"]
     selector: Expression | None = Field(default=None, description=_SELECTOR)
     arguments: UpdateArguments
 
 
 class AggregateOperation(OperationBase):
+    """Adds summary rows of the picked rows."""
+
     type: Literal["aggregate"]
     selector: Expression | None = Field(default=None, description=_SELECTOR)
     arguments: AggregateArguments
 
 
 class AppendOperation(OperationBase):
+    """Brings in rows of another dataset."""
+
     type: Literal["append"]
     arguments: AppendArguments
 
 
 class DeleteOperation(OperationBase):
+    """Marks the picked rows as deleted."""
+
     type: Literal["delete"]
     selector: Expression | None = Field(default=None, description=_SELECTOR)
     arguments: Annotated[
@@ -194,6 +228,8 @@ class DeleteOperation(OperationBase):
 
 
 class OutputOperation(OperationBase):
+    """Writes the picked rows."""
+
     type: Literal["output"]
     selector: Expression | None = Field(default=None, description=_SELECTOR)
     arguments: OutputArguments

@@ -71,7 +71,9 @@ class Project(Named):
     resolver_overrides: dict[Id, Id] = Field(
         default_factory=dict, description="Dataset id to the id of the resolver this project finds it with."
     )
-    operations: Annotated[tuple[Operation, ...], checked_by(_stand_apart)] = Field(json_schema_extra={"minItems": 1})
+    operations: Annotated[tuple[Operation, ...], checked_by(_stand_apart)] = Field(
+        json_schema_extra={"minItems": 1}, description="What is done with the rows, in order."
+    )
 
     @model_validator(mode="after")
     def _check(self) -> "Project":

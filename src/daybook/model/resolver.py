@@ -11,27 +11,31 @@ from daybook.model.tags import by_type
 
 
 class PathStrategy(Declaration):
+    """A file or folder below a data source."""
+
     type: Literal["path"]
-    datasource_id: Id
+    datasource_id: Id = Field(description="The id of a data source.")
     path: Text = Field(description="A path below the data source, with templates such as {{YYYY}}-{{MM}}.")
 
 
 class TableStrategy(Declaration):
+    """A table of a data source."""
+
     type: Literal["table"]
-    datasource_id: Id
+    datasource_id: Id = Field(description="The id of a data source.")
     table: Text = Field(description="A table of the data source, with templates such as {{table_name}}.")
-    schema_name: str | None = Field(default=None, alias="schema")
+    schema_name: str | None = Field(default=None, alias="schema", description="The database schema.")
 
 
 class CatalogStrategy(Declaration):
     """An HTTP endpoint that answers with locations."""
 
     type: Literal["catalog"]
-    endpoint: Text
-    method: Literal["GET", "POST"] = "GET"
+    endpoint: Text = Field(description="Its address; the host must be among `catalogs.allowed_hosts`.")
+    method: Literal["GET", "POST"] = Field(default="GET", description="How it is called.")
     auth: str | None = Field(default=None, description="Where the token is: env:// or file://.")
-    params: dict[str, Any] = Field(default_factory=dict)
-    headers: dict[str, str] = Field(default_factory=dict)
+    params: dict[str, Any] = Field(default_factory=dict, description="What it is asked with; templates are allowed.")
+    headers: dict[str, str] = Field(default_factory=dict, description="Further headers of the call.")
 
 
 Strategy: TypeAlias = Annotated[
@@ -43,12 +47,14 @@ Strategy: TypeAlias = Annotated[
 
 
 class ResolverRule(Declaration):
-    name: Text
+    """One rule of a resolver."""
+
+    name: Text = Field(description="What messages call the rule.")
     when: Expression | None = Field(
         default=None, description="An expression over period.* and table.name; left out, the rule always matches."
     )
     data_level: Text = Field(default="any", description="The calendar level one location holds, or any.")
-    strategy: Strategy
+    strategy: Strategy = Field(description="How the rule finds the data.")
 
 
 def _has_distinct_names(resolver_rules: tuple[ResolverRule, ...]) -> Iterator[Finding]:

@@ -52,9 +52,9 @@ class WorkspaceFile(Declaration):
     sandbox: str | None = Field(
         default=None, description="Draft projects write below this folder instead of to their destinations."
     )
-    engine: EngineSettings = EngineSettings()
+    engine: EngineSettings = Field(default=EngineSettings(), description="Where Spark runs.")
     state: Text = Field(
         default=".daybook", description="Landed inputs, staging and scratch; a shared URI on a cluster."
     )
-    retention: Retention = Retention()
-    catalogs: Catalogs = Catalogs()
+    retention: Retention = Field(default=Retention(), description="What `daybook gc` keeps.")
+    catalogs: Catalogs = Field(default=Catalogs(), description="What resolvers may ask over HTTP.")

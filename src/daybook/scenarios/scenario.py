@@ -26,22 +26,28 @@ def _as_date(value: Any) -> Any:
 class Expectation(Declaration):
     """`rows` are those of the last output; `outputs` those of several, by table, path or operation id."""
 
-    rows: Rows | None = None
-    outputs: dict[str, Rows] | None = None
-    error: Text | None = None
-    match: Literal["exact", "subset"] = "exact"
-    order: bool = False
-    tolerance: Decimal | int = Field(default=0, ge=0)
+    rows: Rows | None = Field(default=None, description="The rows of the last output; only the columns named count.")
+    outputs: dict[str, Rows] | None = Field(
+        default=None, description="The rows of several outputs, by table, path or operation id."
+    )
+    error: Text | None = Field(default=None, description="Instead of rows: the code the project must fail with.")
+    match: Literal["exact", "subset"] = Field(
+        default="exact", description="Whether there may be other rows than those expected."
+    )
+    order: bool = Field(default=False, description="Whether the order of the rows counts.")
+    tolerance: Decimal | int = Field(default=0, ge=0, description="How far numbers may be off.")
 
 
 class Frame(Declaration):
     """What a scenario says besides its datasets and its project."""
 
-    name: Text
-    description: str | None = None
-    period: Text
-    as_of: Annotated[datetime.date | None, BeforeValidator(_as_date)] = None
-    expect: Expectation
+    name: Text = Field(description="What is tested, in a sentence.")
+    description: str | None = Field(default=None, description="A note for people.")
+    period: Text = Field(description="The period of the run.")
+    as_of: Annotated[datetime.date | None, BeforeValidator(_as_date)] = Field(
+        default=None, description="The date for bitemporal data; left out, the period's first day."
+    )
+    expect: Expectation = Field(description="What must come out.")
 
 
 @dataclass(frozen=True, slots=True)
