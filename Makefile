@@ -16,6 +16,7 @@ demo: ## run a month-end close on generated data
 test: ## run all tests, those without a Java virtual machine first
 	@tools/environment dev
 	@$(RUN)/python -m pytest -m "not spark and not faults" -n $(CORES) -q
+	-@$(RUN)/python -m daybook.engine.build_archive
 	@$(RUN)/python -m pytest -m "spark and not faults" -q
 
 test-quick: ## run the tests that need no Java virtual machine

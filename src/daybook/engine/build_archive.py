@@ -1,6 +1,6 @@
 """Makes the class-data archive: run what Daybook runs, note the classes, dump them, publish the file in one step.
 
-Started as `python -m daybook.engine.build_archive TARGET JAVA ORIGIN`.
+Started as `python -m daybook.engine.build_archive TARGET JAVA ORIGIN`, or without arguments to have it now.
 """
 
 import contextlib
@@ -12,10 +12,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from daybook.engine.class_archive import failure_mark
+from daybook.engine.class_archive import archive_path, failure_mark
 from daybook.engine.classic import open_classic
 from daybook.engine.gateway import new_scratch
-from daybook.engine.java import Java, inspect_java
+from daybook.engine.java import Java, find_java, inspect_java
 from daybook.engine.launch import Launch, spark_home, spark_jars, virtual_machine_flags
 from daybook.engine.machine import memory_bytes, usable_cores
 from daybook.engine.session import stop_session
@@ -106,6 +106,8 @@ def _prune(target: Path) -> None:
 
 
 def main(arguments: list[str]) -> int:
+    if not arguments:
+        return _build_here()
     target, executable, origin = Path(arguments[0]), Path(arguments[1]), arguments[2]
     java = inspect_java(executable, "package" if origin == "package" else "machine")
     if java is None:
@@ -118,6 +120,15 @@ def main(arguments: list[str]) -> int:
         with contextlib.suppress(OSError):
             failure_mark(target).touch()
         raise
+    return 0
+
+
+def _build_here() -> int:
+    """Without arguments: the archive for this machine's Java, now, unless it is there."""
+    java = find_java(os.environ)
+    target = archive_path(java, spark_home(), os.environ)
+    if target is not None and not target.exists():
+        build(target, java)
     return 0
 
 
