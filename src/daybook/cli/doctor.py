@@ -20,7 +20,10 @@ def doctor(
     skip_spark: Annotated[bool, typer.Option("--skip-spark", help="Do not start Spark.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The findings as JSON.")] = False,
 ) -> None:
-    """Check Python, Java, Spark, memory, the store and the connections, and find what dead runs left behind."""
+    """Check that everything is there that a run needs.
+
+    Python, Java, Spark, memory, the store, the connections; what dead runs left behind; how to fix what is wrong.
+    """
     from dataclasses import asdict
 
     from daybook.cli.spark_session import background_session
@@ -67,10 +70,12 @@ def _workspace(context: typer.Context) -> "Workspace | None":
 
 
 def _litter(workspace: "Workspace", *, is_fixing: bool) -> "Finding":
-    from daybook.runs.examining import Finding, dead_litter, remove_litter
+    from daybook.runs.examining import Finding, dead_litter, end_abandoned, remove_litter
     from daybook.store import open_store
 
     with open_store(workspace.settings.store, root=workspace.root) as store:
+        if is_fixing:
+            end_abandoned(store)
         litter = dead_litter(workspace, store)
     if not litter:
         return Finding("Left behind", "ok", "nothing")

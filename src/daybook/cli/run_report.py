@@ -106,6 +106,8 @@ def show_replay(result: "ReplayResult") -> None:
         before = "?" if output.rows_before is None else f"{output.rows_before:,}"
         if output.is_same:
             found = f"{output.rows_now:,} rows, the same"
+        elif output.is_same is None:
+            found = f"{output.rows_now:,} rows; what the run wrote has been removed and cannot be compared"
         else:
             found = f"{output.rows_now:,} rows, {before} before: DIFFERENT"
         kept = f", kept in {near(output.place)}" if output.place else ""

@@ -27,7 +27,7 @@ class Location:
     """One place to read or write: a file or folder by `uri`, or a `table` of a database.
 
     A `uri` is a plain absolute path on this machine, or a URI with a scheme elsewhere.
-    That of a SQLite table is its database file; other databases have none.
+    Databases have none: their data source says where they are.
     """
 
     format: Format

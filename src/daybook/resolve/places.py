@@ -40,8 +40,7 @@ def table_location(
             _check_name(table, span)
             if schema is not None:
                 raise DaybookError("RESOLVE_038", span=span, table=table, problem="a SQLite database has no schemas")
-            file = absolute_root(datasource.options.path, root)
-            return Location("sqlite", uri=file, table=table, datasource=datasource)
+            return Location("sqlite", table=table, datasource=datasource)
         case JdbcSource():
             _check_name(table, span)
             return Location("jdbc", table=table, schema=schema, datasource=datasource)

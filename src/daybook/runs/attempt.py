@@ -1,10 +1,12 @@
 """One attempt at a run that exists: held by its lease, ended in the store whatever happens."""
 
+import contextlib
 import datetime
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -13,7 +15,7 @@ from daybook.errors import DaybookError
 from daybook.io.landing.area import LandingArea
 from daybook.runs.execution import Execution, World
 from daybook.runs.interrupting import interrupt, tagged, termination_as_interrupt, wait_until_idle
-from daybook.runs.lease_keeper import LeaseKeeper
+from daybook.runs.lease_keeper import CANCELLED, LeaseKeeper
 from daybook.runs.listener import RunListener
 from daybook.runs.recording import Recorder
 from daybook.runs.result import RunFailedError, RunResult
@@ -50,7 +52,8 @@ def attempt(started: Started, around: Surroundings) -> RunResult:
     around.listener.prepared(snapshot.run_id, snapshot.project.id, snapshot.period.identifier)
     for each in started.notices:
         around.listener.notice(each)
-    staging = f"{around.state}/staging/{snapshot.run_id}"
+    # Of this attempt alone: a process that lost the run must not remove what its successor works with.
+    staging = f"{around.state}/staging/{snapshot.run_id}.{started.lease.token}"
     execution: Execution | None = None
     spark: SparkSession | None = None
 
@@ -62,6 +65,7 @@ def attempt(started: Started, around: Surroundings) -> RunResult:
         try:
             around.listener.stage("starting Spark")
             spark = around.session()
+            keeper.fence()
             with around.store.write() as transaction:
                 transaction.runs.mark_running(keeper.lease, now=transaction.now())
             world = World(spark, around.root, around.landing(snapshot.run_id), staging, around.listener)
@@ -69,40 +73,48 @@ def attempt(started: Started, around: Surroundings) -> RunResult:
             execution.notices.extend(started.notices)
             with tagged(spark, snapshot.run_id), watch_progress(spark, around.listener.progress):
                 execution.execute()
+            if started.is_retry:
+                execution.discard(with_committed=True)
             _finish(around.store, keeper, "completed", None)
         except BaseException as failure:
             if spark is not None:
                 interrupt(spark, snapshot.run_id)
                 wait_until_idle(spark)
-            if execution is not None:
-                execution.discard()
             status, error = _reason(failure, keeper)
-            _finish(around.store, keeper, status, error)
+            if execution is not None and not keeper.is_lost:
+                execution.discard()
+            _finish(around.store, keeper, status, as_data(error) if error else _as_bug(failure))
             if error is None:
                 raise
             outputs = tuple(execution.outputs) if execution else ()
             raise RunFailedError(snapshot.run_id, status, error, outputs) from failure
         finally:
-            remove_folder(staging)
+            with contextlib.suppress(OSError):
+                remove_folder(staging)
     return _result(started, around.store, execution, round((time.monotonic() - began) * 1000))
 
 
 def _reason(failure: BaseException, keeper: LeaseKeeper) -> tuple[FinalStatus, DaybookError | None]:
     """How the run ends; None for a bug of ours, which is not the user's error."""
-    if isinstance(failure, KeyboardInterrupt) or keeper.is_cancelled:
-        return "cancelled", DaybookError("RUN_004", run_id=keeper.lease.run_id)
+    if keeper.stopped_by is not None:
+        return ("failed" if keeper.is_lost else "cancelled"), keeper.stopped_by
+    if isinstance(failure, KeyboardInterrupt):
+        return "cancelled", DaybookError(CANCELLED, run_id=keeper.lease.run_id)
     return "failed", failure if isinstance(failure, DaybookError) else None
 
 
-def _finish(store: Store, keeper: LeaseKeeper, status: FinalStatus, error: DaybookError | None) -> None:
+def _as_bug(failure: BaseException) -> dict[str, Any]:
+    return {"code": type(failure).__name__, "message": str(failure)}
+
+
+def _finish(store: Store, keeper: LeaseKeeper, status: FinalStatus, error: Mapping[str, Any] | None) -> None:
     """A run whose lease was lost has been ended by whoever took it over."""
     try:
         with store.write() as transaction:
-            transaction.runs.finish(
-                keeper.lease, status, now=transaction.now(), error=as_data(error) if error else None
-            )
-    except DaybookError as refusal:
-        if status == "completed" or refusal.code != "STORE_013":
+            transaction.runs.finish(keeper.lease, status, now=transaction.now(), error=error)
+    except DaybookError:
+        # A store that is out of reach must not hide why the run failed; the lease will run out by itself.
+        if status == "completed":
             raise
 
 

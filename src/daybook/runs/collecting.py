@@ -1,7 +1,7 @@
 """`daybook gc`: what the retention no longer keeps; a live version or run never loses anything."""
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +12,9 @@ from daybook.io.place import FileStat, child, store_of
 from daybook.io.vacuum import vacuum_delta
 from daybook.model.workspace_file import Retention
 from daybook.runs.attempt import Surroundings
+from daybook.runs.living import live_runs
 from daybook.runs.scratch import remove_folder
-from daybook.store.records import RunFilter, RunRecord
 from daybook.store.retention import ExpiredVersion
-from daybook.store.store import Store
 
 # Younger files may be the staging of a run that is just writing.
 _GRACE = datetime.timedelta(days=1)
@@ -42,12 +41,13 @@ def collect(around: Surroundings, retention: Retention, *, is_dry_run: bool = Fa
         pins = transaction.retention.kept_pins(versions)
         read = transaction.retention.inputs_read()
         tables = transaction.retention.delta_tables()
+        known = transaction.retention.run_ids()
         if not is_dry_run:
             transaction.retention.mark_expired(versions, now=now)
             transaction.retention.forget_runs(run.id for run in runs)
     forgotten = {run.id for run in runs}
     kept = [pin for run_id, details in read.items() if run_id not in forgotten for pin in _pins(details)]
-    landings = _unused_landings(around, kept, forgotten)
+    landings = _unused_landings(around, kept, known - forgotten)
     files: list[FileStat] = []
     for table in tables:
         versions_kept = {pin.delta_version for pin in pins if pin.uri == table}
@@ -56,7 +56,8 @@ def collect(around: Surroundings, retention: Retention, *, is_dry_run: bool = Fa
         files += vacuum_delta(table, versions_kept, retention.versions, before, is_dry_run=is_dry_run)
     if not is_dry_run:
         for folder in landings:
-            remove_folder(folder)
+            if not live_runs(around.store):
+                remove_folder(folder)
     size = sum(file.size for file in files)
     return Collected(tuple(forgotten), versions, landings, tuple(file.path for file in files), size)
 
@@ -66,29 +67,22 @@ def duration(text: str) -> datetime.timedelta:
     return datetime.timedelta(**{_UNITS[text[-1]]: int(text[:-1])})
 
 
-def live_runs(store: Store) -> tuple[RunRecord, ...]:
-    """Runs that are queued or running right now."""
-    with store.read() as transaction:
-        queued = transaction.runs.page(RunFilter(status="queued"), limit=1000).runs
-        return (*queued, *transaction.runs.page(RunFilter(status="running"), limit=1000).runs)
-
-
 def _pins(details: Mapping[str, Any]) -> Iterable[Pin]:
     for pins in details.get("pins", {}).values():
         yield from (pin_from_json(pin) for pin in pins)
 
 
-def _unused_landings(around: Surroundings, kept: Iterable[Pin], forgotten: set[str]) -> tuple[str, ...]:
-    """Landings that no run that is kept has read; one that is in use right now is left alone."""
+def _unused_landings(around: Surroundings, kept: Iterable[Pin], known: Collection[str]) -> tuple[str, ...]:
+    """Landings and replays that no run that is kept has read; while anything runs, all are left alone."""
     if live_runs(around.store):
         return ()
-    landing = child(around.state, "landing")
+    landing, replays = child(around.state, "landing"), child(around.state, "replays")
     needed = {pin.folder for pin in kept if isinstance(pin, LandedPin)}
-    shared = [f"files/{name}" for name in _folders(child(landing, "files"))]
-    own = [f"runs/{name}" for name in _folders(child(landing, "runs")) if name in forgotten]
-    unused = [child(landing, folder) for folder in (*shared, *own) if folder not in needed]
-    replays = [child(around.state, "replays", name) for name in _folders(child(around.state, "replays"))]
-    return (*unused, *(folder for folder in replays if folder.rpartition("/")[2] in forgotten))
+    shared = [
+        child(landing, f"files/{name}") for name in _folders(child(landing, "files")) if f"files/{name}" not in needed
+    ]
+    own = [child(landing, f"runs/{name}") for name in _folders(child(landing, "runs")) if name not in known]
+    return (*shared, *own, *(child(replays, name) for name in _folders(replays) if name not in known))
 
 
 def _folders(uri: str) -> list[str]:

@@ -2,30 +2,31 @@
 
 import threading
 from collections.abc import Callable
-from datetime import datetime
 from types import TracebackType
 
 from daybook.errors import DaybookError
 from daybook.store.records import Lease
-from daybook.store.store import Store
+from daybook.store.store import Store, Transaction
 
-HEARTBEAT_SECONDS = 8.0
+HEARTBEAT_SECONDS = 5.0
 
-Clock = Callable[[], datetime]
+# Somebody asked for the run to be cancelled; the lease was lost.
+CANCELLED = "RUN_004"
+LOST = "STORE_013"
 
 
 class LeaseKeeper:
     """Renews a lease until it is closed; `on_stop` is called once, from the background, when the run should end.
 
-    That is when somebody asked for it to be cancelled or when the lease was lost. A store that cannot be reached
-    for a while only matters at the next commit: the fence asks again.
+    That is when somebody asked for it to be cancelled or when the lease was lost; `stopped_by` then says which. A
+    store that cannot be reached for a while only matters at the next commit: the fence asks again.
     """
 
     def __init__(
         self, store: Store, lease: Lease, on_stop: Callable[[], None], *, interval: float = HEARTBEAT_SECONDS
     ) -> None:
         self.lease = lease
-        self.is_cancelled = False
+        self.stopped_by: DaybookError | None = None
         self._store = store
         self._on_stop = on_stop
         self._interval = interval
@@ -42,20 +43,36 @@ class LeaseKeeper:
         self._closed.set()
         self._thread.join(timeout=self._interval)
 
-    def fence(self) -> None:
-        """Refuse to go on when the lease is lost or the run was asked to stop."""
-        with self._store.write() as transaction:
-            beat = transaction.runs.heartbeat(self.lease, now=transaction.now())
+    @property
+    def is_lost(self) -> bool:
+        return self.stopped_by is not None and self.stopped_by.code == LOST
+
+    def check(self) -> None:
+        """Stop here if the last heartbeat said so; costs nothing."""
+        if self.stopped_by is not None:
+            raise self.stopped_by
+
+    def fence(self, also: Callable[[Transaction], None] | None = None) -> None:
+        """Refuse to go on when the lease is lost or the run was asked to stop; `also` sees the same transaction."""
+        try:
+            with self._store.write() as transaction:
+                beat = transaction.runs.heartbeat(self.lease, now=transaction.now())
+                if also is not None:
+                    also(transaction)
+        except DaybookError as error:
+            if error.code == LOST:
+                self.stopped_by = error
+            raise
         self.lease = beat.lease
         if beat.is_cancel_requested:
-            self.is_cancelled = True
-            raise DaybookError("RUN_004", run_id=self.lease.run_id)
+            self.stopped_by = DaybookError(CANCELLED, run_id=self.lease.run_id)
+            raise self.stopped_by
 
     def _beat(self) -> None:
         while not self._closed.wait(self._interval):
             try:
                 self.fence()
-            except DaybookError as error:
-                if error.code in ("RUN_004", "STORE_013"):
+            except Exception:
+                if self.stopped_by is not None:
                     self._on_stop()
                     return

@@ -1,35 +1,26 @@
 """Writing down what a run did, in the transactions that its lease guards."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from daybook.engine.counters import Counts
 from daybook.errors import DaybookError, Notice, notice
 from daybook.io.pins import Pin, pin_from_json, pin_to_json
 from daybook.io.writing import Commit, Staged
-from daybook.plan.steps import OutputStep
 from daybook.runs.lease_keeper import LeaseKeeper
+from daybook.runs.ownership import claim_slice, require_slice
+from daybook.runs.period_status import require_unlocked
 from daybook.runs.preparing import Prepared
 from daybook.runs.registration import data_pin, registered_dataset
-from daybook.runs.result import OutputResult
+from daybook.runs.result import OutputResult, Recorded
 from daybook.runs.targets import PlannedOutput
 from daybook.store.lifecycle import Registered, register_output
-from daybook.store.records import OperationResult, OutputCommit, Registration
+from daybook.store.records import OperationResult, OutputCommit, RecordedCommit, Registration
 from daybook.store.store import Store, Transaction
 from daybook.store.validation import Validate
 
 # The load of all sources stands before the first operation.
 LOAD_SEQ = 0
-
-# Appends share a slice: nobody owns it, so nobody may replace it.
-SHARED_PROJECT = "*"
-SHARED_OPERATION = "append"
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    output: OutputResult
-    notices: tuple[Notice, ...]
 
 
 class Recorder:
@@ -41,11 +32,11 @@ class Recorder:
         self._prepared = prepared
         self._validate = validate
 
-    def committed_sequences(self) -> frozenset[int]:
-        """Outputs that an earlier attempt committed and wrote down."""
+    def committed_outputs(self) -> tuple[OutputResult, ...]:
+        """What an earlier attempt committed and wrote down."""
         with self._store.read() as transaction:
             commits = transaction.outcomes.commits(self._keeper.lease.run_id)
-        return frozenset(item.commit.operation_seq for item in commits)
+        return tuple(_known_output(self._prepared.output(each.commit.operation_seq), each) for each in commits)
 
     def pins(self) -> dict[str, tuple[Pin, ...]]:
         """What the first attempt read, by load; empty before anything was read."""
@@ -58,95 +49,59 @@ class Recorder:
             result = OperationResult(LOAD_SEQ, "load", "load", details=details)
             transaction.outcomes.record_operation(self._keeper.lease, result)
 
-    def check_slice(self, planned: PlannedOutput) -> None:
+    def require_slice(self, planned: PlannedOutput) -> None:
         """Refuse another owner's slice before anything is written."""
-        target = planned.target
-        if target.run_period is None or target.mode not in ("replace_period", "append"):
-            return
-        with self._store.write() as transaction:
-            owner = transaction.slices.owner(target.place, target.run_period)
-            if owner is None or (owner.project_id == target.owner.project_id and target.mode == "append"):
-                return
-            if (owner.project_id, target.mode) == (SHARED_PROJECT, "append"):
-                return
-            transaction.slices.require_free(
-                target.place,
-                target.run_period,
-                project_id=target.owner.project_id,
-                operation_id=target.owner.operation_id,
-            )
+        with self._store.read() as transaction:
+            require_slice(transaction.slices, planned.target)
+
+    def permit(self, planned: PlannedOutput) -> None:
+        """The last look before a commit: the lease holds, the period is not locked, the slice is ours."""
+
+        def look(transaction: Transaction) -> None:
+            require_unlocked(transaction, self._prepared.snapshot.period)
+            claim_slice(transaction.slices, planned.target, transaction.now())
+
+        self._keeper.fence(look)
 
     def record(
-        self,
-        planned: PlannedOutput,
-        commit: Commit,
-        staged: Staged,
-        counts: Counts,
-        duration_ms: int,
+        self, planned: PlannedOutput, commit: Commit, staged: Staged, counts: Counts, duration_ms: int
     ) -> Recorded:
-        """A commit, the counts up to it and its registration."""
-        target, step = planned.target, planned.step
-        output = OutputResult(
-            operation_seq=step.seq,
-            operation_id=step.operation_id,
-            name=step.name,
-            destination=planned.label,
-            place=target.place,
-            format=target.format,
-            rows_written=commit.rows,
-            columns_written=tuple(step.columns),
-            write_duration_ms=duration_ms,
-            delta_version=commit.delta_version,
-            is_repeat=commit.is_repeat,
-        )
+        """A commit with its registration and the counts up to it: all of it is known, or nothing."""
         with self._store.write() as transaction:
-            self._record_commit(transaction, planned, commit, staged)
-            self._record_counts(transaction, step, counts, output)
-        return self._registered(planned, commit, output)
+            registered, notices = self._registered(transaction, planned, commit)
+            output = _output(planned, commit, registered, duration_ms)
+            self._record_commit(transaction, planned, output, staged.fingerprint)
+            self._record_counts(transaction, counts)
+            self._record_output(transaction, output)
+        return Recorded(output, notices)
 
-    def _record_commit(self, transaction: Transaction, planned: PlannedOutput, commit: Commit, staged: Staged) -> None:
-        target, lease = planned.target, self._keeper.lease
-        now = transaction.now()
+    def _record_commit(
+        self, transaction: Transaction, planned: PlannedOutput, output: OutputResult, fingerprint: str | None
+    ) -> None:
+        target = planned.target
         if target.mode == "replace":
             transaction.slices.forget(target.place)
         is_owned = target.run_period is not None and target.mode != "append"
-        transaction.outcomes.record_commit(
-            lease,
-            OutputCommit(
-                operation_seq=target.operation_seq,
-                operation_id=target.owner.operation_id,
-                destination=target.place,
-                mode=target.mode,
-                delta_version=commit.delta_version,
-                rows=commit.rows,
-                fingerprint=staged.fingerprint,
-                details={"format": target.format, "label": planned.label},
-            ),
-            now=now,
-            period=target.run_period if is_owned else None,
+        commit = OutputCommit(
+            operation_seq=output.operation_seq,
+            operation_id=output.operation_id,
+            destination=output.place,
+            mode=target.mode,
+            delta_version=output.delta_version,
+            rows=output.rows_written,
+            fingerprint=fingerprint,
+            details={
+                "format": output.format,
+                "label": output.destination,
+                "duration_ms": output.write_duration_ms,
+                "dataset_id": output.dataset_id,
+                "dataset_version": output.dataset_version,
+            },
         )
-        if (
-            target.mode == "append"
-            and target.run_period is not None
-            and transaction.slices.owner(target.place, target.run_period) is None
-        ):
-            transaction.slices.take(
-                target.place,
-                target.run_period,
-                project_id=SHARED_PROJECT,
-                operation_id=SHARED_OPERATION,
-                run_id=lease.run_id,
-                rows=None,
-                now=now,
-            )
+        period = target.run_period if is_owned else None
+        transaction.outcomes.record_commit(self._keeper.lease, commit, now=transaction.now(), period=period)
 
-    def _record_counts(
-        self,
-        transaction: Transaction,
-        output_step: OutputStep,
-        counts: Counts,
-        output: OutputResult,
-    ) -> None:
+    def _record_counts(self, transaction: Transaction, counts: Counts) -> None:
         """The counts of the operations before an output are known once it is written."""
         lease = self._keeper.lease
         operations = {operation.seq: operation for operation in self._prepared.snapshot.project.operations}
@@ -162,10 +117,15 @@ class Recorder:
             )
             transaction.outcomes.record_operation(lease, result)
         if counts.input_rows is not None:
-            self._record_input_rows(transaction, counts.input_rows)
+            known = transaction.outcomes.operations(lease.run_id)
+            load = next(item for item in known if item.seq == LOAD_SEQ)
+            transaction.outcomes.record_operation(lease, replace(load, rows_added=counts.input_rows))
+
+    def _record_output(self, transaction: Transaction, output: OutputResult) -> None:
+        lease = self._keeper.lease
         written = OperationResult(
-            output_step.seq,
-            output_step.operation_id,
+            output.operation_seq,
+            output.operation_id,
             "output",
             rows_picked=output.rows_written,
             rows_written=output.rows_written,
@@ -173,33 +133,32 @@ class Recorder:
             details={"columns": list(output.columns_written), "place": output.place},
         )
         transaction.outcomes.record_operation(lease, written)
-        transaction.outcomes.complete_operation(lease, output_step.seq)
+        transaction.outcomes.complete_operation(lease, output.operation_seq)
 
-    def _record_input_rows(self, transaction: Transaction, rows: int) -> None:
-        load = next(item for item in transaction.outcomes.operations(self._keeper.lease.run_id) if item.seq == LOAD_SEQ)
-        transaction.outcomes.record_operation(self._keeper.lease, replace(load, rows_added=rows))
-
-    def _registered(self, planned: PlannedOutput, commit: Commit, output: OutputResult) -> Recorded:
+    def _registered(
+        self, transaction: Transaction, planned: PlannedOutput, commit: Commit
+    ) -> tuple[Registered | None, tuple[Notice, ...]]:
         """A failing registration is a warning: the data stays."""
-        name = planned.step.arguments.register_as_dataset
+        name, seq = planned.step.arguments.register_as_dataset, planned.step.seq
         if name is None:
-            return Recorded(output, ())
+            return None, ()
         try:
-            registered = self._register(planned, commit)
+            with transaction.savepoint():
+                registered = self._register(transaction, planned, commit)
         except DaybookError as error:
-            failed = notice(
-                "RUN_007", operation_seq=planned.step.seq, dataset=name, reason=error.message, hint=error.hint
-            )
-            return Recorded(output, (failed,))
-        notices: list[Notice] = []
+            if error.code == "OUTPUT_007":
+                return None, (notice("OUTPUT_007", operation_seq=seq, name=name),)
+            return None, (notice("RUN_007", operation_seq=seq, dataset=name, reason=error.message, hint=error.hint),)
+        notices = [
+            notice("RUN_020", operation_seq=seq, project=effect.project_id, dataset=registered.dataset_id)
+            for effect in registered.effects
+            if effect.after == "conflict" != effect.before
+        ]
         if commit.delta_version is None:
-            notices.append(
-                notice("RUN_008", operation_seq=planned.step.seq, dataset=registered.dataset_id, place=planned.label)
-            )
-        known = replace(output, dataset_id=registered.dataset_id, dataset_version=registered.version)
-        return Recorded(known, tuple(notices))
+            notices.append(notice("RUN_008", operation_seq=seq, dataset=registered.dataset_id, place=planned.label))
+        return registered, tuple(notices)
 
-    def _register(self, planned: PlannedOutput, commit: Commit) -> Registered:
+    def _register(self, transaction: Transaction, planned: PlannedOutput, commit: Commit) -> Registered:
         lease = self._keeper.lease
         dataset = registered_dataset(
             planned,
@@ -207,9 +166,7 @@ class Recorder:
             is_sandboxed=self._prepared.snapshot.settings.sandbox is not None,
         )
         registration = Registration(lease.project_id, lease.run_id, planned.step.seq, data_pin(planned, commit))
-        with self._store.write() as transaction:
-            transaction.runs.require(lease)
-            return register_output(transaction, dataset, registration, validate=self._validate, now=transaction.now())
+        return register_output(transaction, dataset, registration, validate=self._validate, now=transaction.now())
 
 
 def recorded_pins(transaction: Transaction, run_id: str) -> dict[str, tuple[Pin, ...]]:
@@ -218,3 +175,30 @@ def recorded_pins(transaction: Transaction, run_id: str) -> dict[str, tuple[Pin,
     if load is None:
         return {}
     return {key: tuple(pin_from_json(pin) for pin in pins) for key, pins in load.details["pins"].items()}
+
+
+def _output(planned: PlannedOutput, commit: Commit, registered: Registered | None, duration_ms: int) -> OutputResult:
+    target, step = planned.target, planned.step
+    return OutputResult(
+        operation_seq=step.seq,
+        operation_id=step.operation_id,
+        name=step.name,
+        destination=planned.label,
+        place=target.place,
+        format=target.format,
+        rows_written=commit.rows,
+        columns_written=tuple(step.columns),
+        write_duration_ms=duration_ms,
+        dataset_id=registered.dataset_id if registered else None,
+        dataset_version=registered.version if registered else None,
+        delta_version=commit.delta_version,
+        is_repeat=commit.is_repeat,
+    )
+
+
+def _known_output(planned: PlannedOutput, recorded: RecordedCommit) -> OutputResult:
+    """The output of an earlier attempt, as it was recorded."""
+    known, details = recorded.commit, recorded.commit.details
+    commit = Commit(known.rows or 0, known.delta_version, is_repeat=True)
+    output = _output(planned, commit, None, details.get("duration_ms", 0))
+    return replace(output, dataset_id=details.get("dataset_id"), dataset_version=details.get("dataset_version"))

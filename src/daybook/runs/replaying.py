@@ -1,32 +1,41 @@
 """Replaying: a run computed again from its snapshot, in a scratch place, and compared with what it committed."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from pyspark.sql import SparkSession
+
 from daybook.engine.pipeline import Output, Pipeline
-from daybook.errors import DaybookError
-from daybook.io.pins import Pin
-from daybook.io.reading import ReadSource, read
-from daybook.io.registry import writer_for
+from daybook.errors import DaybookError, flatten
+from daybook.io.fingerprint import Watch
+from daybook.io.reading import ReadSource
+from daybook.io.registry import writer_for, written_fingerprint
+from daybook.io.writing import Commit, Staged
 from daybook.runs.attempt import Surroundings
 from daybook.runs.preparing import Prepared, restore
 from daybook.runs.recording import recorded_pins
 from daybook.runs.scratch import remove_folder
 from daybook.runs.snapshot import snapshot_from_json
-from daybook.runs.targets import in_scratch
-from daybook.store.records import RecordedCommit
+from daybook.runs.sources import read_sources
+from daybook.runs.targets import PlannedOutput, in_scratch
+from daybook.store.records import OutputCommit
+
+# Data of an earlier version that has been removed since.
+_EXPIRED = "IO_009"
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayedOutput:
-    """One output computed again; `place` holds its rows as a Delta table unless they were only verified."""
+    """One output computed again; `place` holds its rows as a Delta table unless they were only verified.
+
+    `is_same` is None when what the run wrote has been removed since, so that nothing is left to compare with.
+    """
 
     operation_seq: int
     name: str
     destination: str
     rows_before: int | None
     rows_now: int
-    is_same: bool
+    is_same: bool | None
     place: str | None
 
 
@@ -47,71 +56,81 @@ def replay(around: Surroundings, run_id: str, *, keep: bool) -> ReplayResult:
         run = transaction.runs.get(run_id)
         snapshot = snapshot_from_json(transaction.runs.snapshot(run_id))
         pins = recorded_pins(transaction, run_id)
-        commits = {item.commit.operation_seq: item for item in transaction.outcomes.commits(run_id)}
+        commits = {item.commit.operation_seq: item.commit for item in transaction.outcomes.commits(run_id)}
     if not commits:
         raise DaybookError("RUN_017", run_id=run_id, status=run.status)
     prepared = restore(snapshot, around.root)
-    sources = _read(prepared, around, pins)
-    frames = {key: source.frame for key, source in sources.items()}
+    spark = around.session()
+    try:
+        sources = read_sources(spark, prepared, around.landing(run_id), around.root, pinned=pins)
+    except DaybookError as error:
+        raise DaybookError("RUN_012", run_id=run_id, causes=flatten(error)) from error
     scratch = f"{around.state}/replays/{run_id}"
+    remove_folder(scratch)
+    try:
+        outputs = _compute(spark, prepared, sources, commits, scratch, keep=keep)
+    finally:
+        remove_folder(f"{scratch}/staging" if keep else scratch)
+    return ReplayResult(run_id, snapshot.period.identifier, outputs)
+
+
+def _compute(
+    spark: SparkSession,
+    prepared: Prepared,
+    sources: dict[str, ReadSource],
+    commits: dict[int, OutputCommit],
+    scratch: str,
+    *,
+    keep: bool,
+) -> tuple[ReplayedOutput, ...]:
     outputs: list[ReplayedOutput] = []
-    skip = frozenset(output.step.seq for output in prepared.outputs if output.step.seq not in commits)
-    staging = f"{scratch}/staging"
     with Pipeline(
-        around.session(), prepared.plan, frames, staging=staging, as_of=snapshot.as_of, skip=skip
+        spark,
+        prepared.plan,
+        {key: source.frame for key, source in sources.items()},
+        staging=f"{scratch}/staging",
+        as_of=prepared.snapshot.as_of,
+        skip=frozenset(output.step.seq for output in prepared.outputs if output.step.seq not in commits),
     ) as pipeline:
         try:
             for group in pipeline.groups():
-                outputs += [
-                    _compare(output, prepared, commits[output.step.seq], scratch, keep=keep) for output in group.outputs
-                ]
+                outputs += [_replayed(output, prepared, commits, scratch, keep=keep) for output in group.outputs]
                 group.verify()
         except Exception as failure:
             raise pipeline.failure(failure) from failure
-        finally:
-            remove_folder(staging if keep else scratch)
-    outputs.sort(key=lambda output: output.operation_seq)
-    return ReplayResult(run_id, snapshot.period.identifier, tuple(outputs))
+    return tuple(sorted(outputs, key=lambda output: output.operation_seq))
 
 
-def _read(prepared: Prepared, around: Surroundings, pins: Mapping[str, tuple[Pin, ...]]) -> dict[str, ReadSource]:
-    """The very data of the run, or the news that it is gone."""
-    sources: dict[str, ReadSource] = {}
-    for load in prepared.plan.loads:
-        resolution = prepared.snapshot.source(load.key).resolution
-        landing = around.landing(prepared.snapshot.run_id)
-        pinned = pins.get(load.key, ())
-        try:
-            sources[load.key] = read(
-                around.session(),
-                resolution,
-                load.version,
-                landing,
-                workspace=around.root,
-                pinned=pinned,
-            )
-        except DaybookError as error:
-            raise DaybookError("RUN_012", run_id=prepared.snapshot.run_id, causes=[error]) from error
-    return sources
-
-
-def _compare(
-    output: Output, prepared: Prepared, recorded: RecordedCommit, scratch: str, *, keep: bool
+def _replayed(
+    output: Output, prepared: Prepared, commits: dict[int, OutputCommit], scratch: str, *, keep: bool
 ) -> ReplayedOutput:
-    planned = in_scratch(prepared.output(output.step.seq), scratch)
-    target = replace(planned.target, run_id=f"replay-{planned.target.run_id}")
+    planned, before = prepared.output(output.step.seq), commits[output.step.seq]
+    target = in_scratch(planned, scratch).target
+    target = replace(target, run_id=f"replay-{target.run_id}")
     writer = writer_for(target.format)
-    staged = writer.stage(output.df, target)
+    watch = Watch(target.columns)
+    staged = writer.stage(watch.on(output.df), target)
     if keep:
         writer.commit(staged, target)
-    else:
-        writer.discard(target)
+    then = _fingerprint(output.df.sparkSession, planned, before)
     return ReplayedOutput(
         operation_seq=output.step.seq,
         name=output.step.name,
         destination=planned.label,
-        rows_before=recorded.commit.rows,
+        rows_before=before.rows,
         rows_now=staged.rows,
-        is_same=recorded.commit.fingerprint in (None, staged.fingerprint) and recorded.commit.rows == staged.rows,
+        is_same=None if then is None else then == watch.fingerprint,
         place=target.uri if keep else None,
     )
+
+
+def _fingerprint(spark: SparkSession, planned: PlannedOutput, commit: OutputCommit) -> str | None:
+    """Of what the run wrote; None when it is gone."""
+    rows = commit.rows or 0
+    staged = Staged("", rows, commit.fingerprint)
+    try:
+        return written_fingerprint(spark, planned.target, staged, Commit(rows, commit.delta_version))
+    except DaybookError as error:
+        if error.code == _EXPIRED:
+            return None
+        raise

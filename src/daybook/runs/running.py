@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from daybook.errors import Notice
 from daybook.model.loading import Workspace
 from daybook.runs.attempt import Surroundings, attempt
+from daybook.runs.period_status import check_period, require_unlocked
 from daybook.runs.preparing import Prepared, restore
 from daybook.runs.result import RunResult
 from daybook.runs.snapshot import snapshot_from_json
@@ -13,7 +14,6 @@ from daybook.runs.starting import (
     RunWish,
     Started,
     apply_reached,
-    check_period,
     find_project,
     periods_of,
     prepare_run,
@@ -47,6 +47,8 @@ def dry_run(workspace: Workspace, around: Surroundings, wanted: RunWish) -> Iter
         apply_reached(workspace, definition, around.store, around.validate, around.clock())
     with around.store.read() as transaction:
         periods = periods_of(definition, wanted.period, transaction.catalog())
+        for period in periods:
+            require_unlocked(transaction, period)
     for period in periods:
         with around.store.read() as transaction:
             chosen = runnable(transaction, definition, as_draft=wanted.is_draft)
@@ -64,4 +66,4 @@ def retry(around: Surroundings, run_id: str) -> RunResult:
     prepared = restore(snapshot, around.root)
     with around.store.write() as transaction:
         lease = transaction.runs.resume(run_id, process=current_process(), now=transaction.now())
-    return attempt(Started(prepared, lease, notices), around)
+    return attempt(Started(prepared, lease, notices, is_retry=True), around)

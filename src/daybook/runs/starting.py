@@ -1,7 +1,6 @@
 """Starting a run: which version of a project may run, on which period, and the lease that goes with it."""
 
 import datetime
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,11 @@ from daybook.model.source_map import SourceMap
 from daybook.model.suggestion import did_you_mean
 from daybook.resolve.known_calendars import calendar_for
 from daybook.resolve.periods import period_range
+from daybook.runs.period_status import check_period
 from daybook.runs.preparing import Prepared, Request, prepare
 from daybook.runs.provenance import provenance
 from daybook.runs.run_id import new_run_id
-from daybook.runs.snapshot import RunSettings
+from daybook.runs.snapshot import RunSettings, shown_conf
 from daybook.store.activated_catalog import ActivatedCatalog
 from daybook.store.apply import apply
 from daybook.store.lifecycle import require_runnable
@@ -48,6 +48,7 @@ class Started:
     prepared: Prepared
     lease: Lease
     notices: tuple[Notice, ...]
+    is_retry: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ class Runnable:
     version: int
     is_draft: bool
     catalog: Catalog
+    has_active_version: bool = True
 
 
 def find_project(workspace: Workspace, name: str) -> Definition[Project]:
@@ -66,9 +68,13 @@ def find_project(workspace: Workspace, name: str) -> Definition[Project]:
     if name in projects:
         return projects[name]
     path = Path(name)
-    for definition in projects.values():
-        if definition.file and path.exists() and Path(definition.file).resolve() == path.resolve():
-            return definition
+    if path.is_file():
+        there = [each for each in projects.values() if each.file and Path(each.file).resolve() == path.resolve()]
+        if len(there) == 1:
+            return there[0]
+        if there:
+            ids = ", ".join(each.id for each in there)
+            raise DaybookError("RUN_001", project=name, hint=f"the file defines several: {ids}")
     raise DaybookError("RUN_001", project=name, hint=did_you_mean(name, tuple(projects)))
 
 
@@ -94,25 +100,17 @@ def runnable(transaction: Transaction, definition: Definition[Project], *, as_dr
     if state is None:
         raise DaybookError("RUN_015", project=project.id)
     if as_draft or (state.active_version is None and state.status == "draft"):
-        return Runnable(definition, state.latest_version, True, transaction.catalog(with_sandbox=True))
+        catalog = transaction.catalog(with_sandbox=True)
+        return Runnable(definition, state.latest_version, True, catalog, state.active_version is not None)
     active = require_runnable(transaction, project.id, project)
     source = definition.source if active.project == project else SourceMap.empty()
-    catalog = ActivatedCatalog(transaction.catalog(), active.inputs)
-    return Runnable(Definition("project", active.project, source), active.version, False, catalog)
+    activated = ActivatedCatalog(transaction.catalog(), active.inputs)
+    return Runnable(Definition("project", active.project, source), active.version, False, activated)
 
 
 def periods_of(definition: Definition[Project], text: str, catalog: Catalog) -> tuple[Period, ...]:
     """One period, or `2026-01..2026-12` in order."""
     return period_range(text, calendar_for(definition.model.calendar_id, catalog))
-
-
-def check_period(transaction: Transaction, period: Period) -> Iterator[Notice]:
-    """A locked period refuses runs, a closed one warns."""
-    effective = transaction.periods.status(period)
-    if effective.status == "locked":
-        raise DaybookError("RUN_002", period=period.identifier, because_of=effective.because_of)
-    if effective.status == "closed":
-        yield notice("RUN_003", period=period.identifier)
 
 
 def prepare_run(
@@ -132,7 +130,9 @@ def prepare_run(
     if sandbox is not None:
         hint = f"`daybook activate {project_id}` makes it write to its destinations."
         notices.append(notice("RUN_009", project=project_id, sandbox=sandbox, hint=hint))
-    settings = RunSettings(chosen.is_draft, sandbox, wanted.allow_empty, dict(workspace.settings.engine.conf))
+    elif chosen.is_draft and chosen.has_active_version:
+        notices.append(notice("RUN_014", project=project_id))
+    settings = RunSettings(chosen.is_draft, sandbox, wanted.allow_empty, shown_conf(workspace.settings.engine.conf))
     request = Request(
         run_id=new_run_id(now),
         definition=chosen.definition,

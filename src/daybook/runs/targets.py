@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import assert_never
 
 from daybook.errors import DaybookError, raise_all
+from daybook.io.overlap import overlaps
 from daybook.io.writing import OutputColumn, Owner, Target
 from daybook.model.catalog import Catalog
 from daybook.model.operation import LocationDestination, OutputMode, TableDestination
@@ -113,18 +114,23 @@ def _sandboxed(
 
 
 def _collisions(planned: tuple[PlannedOutput, ...]) -> list[DaybookError]:
-    first: dict[str, PlannedOutput] = {}
+    """Outputs that would replace one another: into one place, or one inside of the other."""
     errors: list[DaybookError] = []
-    for output in planned:
-        earlier = first.setdefault(output.target.place, output)
-        if earlier is not output and (earlier.target.mode, output.target.mode) != ("append", "append"):
-            errors.append(
-                DaybookError(
-                    "RUN_006",
-                    operation_seq=output.step.seq,
-                    place=output.label,
-                    first=earlier.step.seq,
-                    second=output.step.seq,
+    for index, output in enumerate(planned):
+        for earlier in planned[:index]:
+            if overlaps(output.target, _as_location(earlier.target)) and not _share(earlier.target, output.target):
+                first, second = earlier.step.seq, output.step.seq
+                errors.append(
+                    DaybookError("RUN_006", operation_seq=second, place=output.label, first=first, second=second)
                 )
-            )
     return errors
+
+
+def _share(one: Target, other: Target) -> bool:
+    return one.place == other.place and one.mode == other.mode == "append"
+
+
+def _as_location(target: Target) -> Location:
+    return Location(
+        target.format, uri=target.uri, table=target.table, schema=target.schema, datasource=target.datasource
+    )

@@ -48,6 +48,10 @@ class Retention:
         )
         return tuple(to_record(row) for row in self._connection.execute(query))
 
+    def run_ids(self) -> frozenset[str]:
+        """Every run that is known."""
+        return frozenset(self._connection.execute(select(RUN.c.id)).scalars())
+
     def forget_runs(self, run_ids: Iterable[str]) -> None:
         """Remove runs with their snapshots, results and commits."""
         for run_id in run_ids:

@@ -34,6 +34,12 @@ class Transaction:
     def catalog(self, *, with_sandbox: bool = False) -> StoreCatalog:
         return StoreCatalog(self.definitions, with_sandbox=with_sandbox)
 
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """What fails inside takes nothing else of the transaction with it."""
+        with self._connection.begin_nested():
+            yield
+
     def now(self) -> datetime.datetime:
         """The database's clock: leases of one shared store are best measured by one clock."""
         if self._connection.dialect.name == "postgresql":

@@ -37,8 +37,10 @@ CODES: dict[str, Code] = family(
     ),
     Code(
         "OUTPUT_007",
-        "{name} cannot be registered: the output has no columns",
-        "V-007, InvalidSchema. A registered dataset has at least one column.",
+        "{name} cannot be registered: the output has no columns of its own",
+        "V-007, InvalidSchema. A registered dataset has at least one column besides the system columns. The data was "
+        "written; only its registration is missing.",
+        hint="name a column that is not a system column, or leave register_as_dataset out",
     ),
     Code(
         "OUTPUT_010",

@@ -24,7 +24,7 @@ CODES: dict[str, Code] = family(
         "RUN_004",
         "Run {run_id} was cancelled",
         "Somebody asked the run to stop, with `daybook cancel`, Ctrl-C or a signal. What was committed before stays.",
-        hint="`daybook retry {run_id}` takes it up again.",
+        hint="`daybook retry` takes it up again.",
     ),
     Code(
         "RUN_005",
@@ -53,19 +53,13 @@ CODES: dict[str, Code] = family(
         "RUN_009",
         "{project} is a draft: its outputs go to the sandbox {sandbox}",
         "Drafts write below the sandbox folder of daybook.yaml instead of to their destinations.",
-        hint="`daybook activate {project}` makes it write to its destinations.",
+        hint="`daybook activate` makes it write to its destinations.",
     ),
     Code(
         "RUN_010",
         "The snapshot of run {run_id} has format {found}; this version reads {needed}",
         "Snapshots are read by the version of Daybook that wrote them and by later ones.",
         hint="Use the version of Daybook that made the run.",
-    ),
-    Code(
-        "RUN_011",
-        "Operation {seq} gave other rows than in run {run_id}",
-        "A replay computes a run again from its snapshot; its outputs must have the fingerprints of the run.",
-        hint="Compare both with `daybook show run {run_id}`; changed inputs are reported apart.",
     ),
     Code(
         "RUN_012",
@@ -80,9 +74,9 @@ CODES: dict[str, Code] = family(
     ),
     Code(
         "RUN_014",
-        "{project} is a draft and writes to its destinations",
-        "The workspace has no sandbox, so a draft replaces what is at its destinations.",
-        hint="Write `sandbox: sandbox` into daybook.yaml, or `daybook activate {project}`.",
+        "{project} runs as a draft on the destinations of its active version",
+        "The workspace has no sandbox, so the draft replaces what the active version wrote.",
+        hint="Write `sandbox: sandbox` into daybook.yaml, or activate the project.",
     ),
     Code(
         "RUN_015",
@@ -102,14 +96,14 @@ CODES: dict[str, Code] = family(
         "A replay compares what is computed again with what the run committed.",
     ),
     Code(
-        "RUN_018",
-        "{because}; this output would be empty",
-        "Replacing a slice that has rows by nothing is most often a mistake in the input.",
-        hint="`--allow-empty` does it all the same.",
-    ),
-    Code(
         "RUN_019",
         "The run has no output {wanted}; it has {names}",
         "An output is named by its destination, its operation's id or name, or the dataset it was registered as.",
+    ),
+    Code(
+        "RUN_020",
+        "Project {project} is in conflict with the new version of {dataset}",
+        "The output registered a dataset version that lacks or changes a column the project uses.",
+        hint="Adapt the project, or pin it with dataset_version; `daybook show project` has the report.",
     ),
 )

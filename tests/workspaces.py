@@ -1,0 +1,175 @@
+"""Small workspaces that tests run projects in."""
+
+import csv
+import datetime
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from deltalake import DeltaTable
+
+from daybook.model.loading import Workspace, load_workspace
+from daybook.runs.attempt import SessionProvider, Surroundings
+from daybook.runs.opening import surroundings
+from daybook.runs.replaying import ReplayResult, replay
+from daybook.runs.result import RunResult
+from daybook.runs.running import retry, run
+from daybook.runs.snapshot import RunSnapshot, snapshot_from_json
+from daybook.runs.starting import RunWish
+from daybook.store.lifecycle import activate
+from daybook.store.records import RunRecord
+from daybook.store.slices import Slices
+
+ORDERS = [
+    {"order_id": "O-1", "region": "EMEA", "amount": "100.00", "_period": "2026-01"},
+    {"order_id": "O-2", "region": "EMEA", "amount": "50.00", "_period": "2026-01"},
+    {"order_id": "O-3", "region": "APAC", "amount": "0.00", "_period": "2026-01"},
+    {"order_id": "O-4", "region": "APAC", "amount": "70.00", "_period": "2026-02"},
+]
+
+COLUMNS: list[dict[str, Any]] = [
+    {"name": "order_id", "type": "string", "nullable": False},
+    {"name": "region", "type": "string"},
+    {"name": "amount", "type": "decimal(18,2)"},
+]
+
+
+def to_table(table: str = "result", datasource: str = "lake", **more: Any) -> dict[str, Any]:
+    """An output into a table."""
+    return {"type": "output", "arguments": {"destination": {"datasource_id": datasource, "table": table}, **more}}
+
+
+def to_path(path: str, **more: Any) -> dict[str, Any]:
+    """An output to an inline location."""
+    return {"type": "output", "arguments": {"destination": {"location": path}, **more}}
+
+
+def assign(column: str, expression: str, **more: Any) -> dict[str, Any]:
+    return {"type": "update", "arguments": {"assignments": [{"column": column, "expression": expression}]}, **more}
+
+
+@dataclass
+class Folder:
+    """A workspace on disk with orders of two months and a Delta lake; `session` gives the Spark session."""
+
+    root: Path
+    session: SessionProvider
+
+    @classmethod
+    def new(cls, root: Path, session: SessionProvider, **settings: Any) -> "Folder":
+        folder = cls(root, session)
+        root.mkdir(parents=True, exist_ok=True)
+        (root / "daybook.yaml").write_text(yaml.safe_dump({"name": "tests", **settings}))
+        folder.write_csv("data/orders.csv", ORDERS)
+        folder.datasource("lake", "delta", path="lake")
+        folder.dataset("orders", COLUMNS, {"path": "data/orders.csv"}, temporal_mode="period")
+        return folder
+
+    def write_csv(self, path: str, rows: list[dict[str, str]], columns: list[str] | None = None) -> None:
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("w", newline="", encoding="utf-8") as stream:
+            writer = csv.DictWriter(stream, columns or list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+
+    def define(self, kind: str, body: dict[str, Any]) -> None:
+        path = self.root / "definitions" / f"{kind}-{body['id']}.yaml"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(yaml.safe_dump({kind: {"name": body["id"], **body}}, sort_keys=False))
+
+    def datasource(self, id_: str, type_: str, **options: Any) -> None:
+        self.define("datasource", {"id": id_, "type": type_, "options": options})
+
+    def dataset(self, id_: str, columns: list[dict[str, Any]], location: dict[str, Any] | None, **table: Any) -> None:
+        where = {"location": location} if location else {}
+        self.define("dataset", {"id": id_, "main_table": {"name": id_, "columns": columns, **where, **table}})
+
+    def project(self, *operations: dict[str, Any], id_: str = "p", input_: str = "orders", **more: Any) -> None:
+        self.define("project", {"id": id_, "input": {"dataset_id": input_}, "operations": list(operations), **more})
+
+    def load(self) -> Workspace:
+        return load_workspace(self.root)
+
+    @contextmanager
+    def around(self, workspace: Workspace | None = None) -> Iterator[Surroundings]:
+        with surroundings(workspace or self.load(), self.session) as found:
+            yield found
+
+    def runs(self, period: str, project: str = "p", **wish: Any) -> list[RunResult]:
+        workspace = self.load()
+        with self.around(workspace) as around:
+            return list(run(workspace, around, RunWish(project, period, **wish)))
+
+    def run(self, period: str = "2026-01", project: str = "p", **wish: Any) -> RunResult:
+        (result,) = self.runs(period, project, **wish)
+        return result
+
+    def retry(self, run_id: str) -> RunResult:
+        with self.around() as around:
+            return retry(around, run_id)
+
+    def replay(self, run_id: str, *, keep: bool = False) -> ReplayResult:
+        with self.around() as around:
+            return replay(around, run_id, keep=keep)
+
+    def activate(self, project: str = "p") -> None:
+        with self.around() as around:
+            activate(around.store, project, validate=around.validate, now=datetime.datetime.now(datetime.UTC))
+
+    def all_runs(self) -> tuple[RunRecord, ...]:
+        with self.around() as around, around.store.read() as transaction:
+            return transaction.runs.page(limit=1000).runs
+
+    def last_run(self) -> RunRecord:
+        return self.all_runs()[0]
+
+    def snapshot(self, run_id: str) -> RunSnapshot:
+        with self.around() as around, around.store.read() as transaction:
+            return snapshot_from_json(transaction.runs.snapshot(run_id))
+
+    def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
+        with self.around() as around, around.store.read() as transaction:
+            return transaction.definitions.versions("dataset", dataset_id)
+
+    @contextmanager
+    def slices(self) -> Iterator[Slices]:
+        with self.around() as around, around.store.read() as transaction:
+            yield transaction.slices
+
+    def table(self, name: str = "result", version: int | None = None) -> list[dict[str, Any]]:
+        """The rows of a Delta table in the lake, by an independent reader."""
+        rows: list[dict[str, Any]] = (
+            DeltaTable(self.root / "lake" / name, version=version).to_pyarrow_table().to_pylist()
+        )
+        return rows
+
+    def ids(self, name: str = "result") -> list[tuple[str, str]]:
+        """(period of the slice, order) of a Delta table in the lake."""
+        return sorted((row["_run_period"], row["order_id"]) for row in self.table(name))
+
+    def csv_rows(self, path: str) -> list[dict[str, str]]:
+        with (self.root / path).open(newline="", encoding="utf-8") as stream:
+            return list(csv.DictReader(stream))
+
+    def staged(self) -> list[str]:
+        """Whatever of staging, and unpublished landings, is on disk, but for what Delta versions refer to."""
+        found = [path.name for path in self.root.rglob(".daybook-*") if path.is_dir()]
+        found += [path.name for path in self.root.glob(".daybook/staging/*")]
+        for log in self.root.rglob("_delta_log"):
+            known = {
+                json.loads(line)["commitInfo"]["daybook"]
+                for path in log.glob("*.json")
+                for line in path.read_text().splitlines()
+                if "daybook" in json.loads(line).get("commitInfo", {})
+            }
+            places = {json.loads(text)["place"] for text in known}
+            found += [path.name for path in log.parent.glob("daybook-*") if path.name not in places]
+        for table in (self.root / "lake").glob("*"):
+            if not (table / "_delta_log").exists():
+                found += [path.name for path in table.glob("daybook-*")]
+        return found
