@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-quick test-connect faults check lint format types layers docs docs-serve bench bench-full lock clean
+.PHONY: help demo test test-quick test-connect faults check lint format types layers reference docs docs-serve bench bench-full lock clean
 
 VENV ?= .venv
 export DAYBOOK_VENV := $(VENV)
@@ -50,6 +50,11 @@ types: ## mypy, strict
 layers: ## import-linter: who may import whom
 	@tools/environment dev
 	@$(RUN)/lint-imports
+
+reference: ## write the generated pages of the documentation and the JSON Schemas again
+	@tools/environment dev
+	@$(RUN)/python -m tools.reference
+	@$(RUN)/daybook schema --out schemas --quiet
 
 docs: ## build the documentation; a broken link fails
 	@tools/environment docs

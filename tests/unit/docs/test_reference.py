@@ -1,0 +1,47 @@
+"""The generated pages say what the code says today."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from daybook.cli.app import main
+from daybook.errors import CODES
+from tools.reference.files import files_page
+from tools.reference.pages import FOLDER, PAGES
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_page_is_current(name: str) -> None:
+    assert (FOLDER / name).read_text(encoding="utf-8") == PAGES[name](), "write it again: make reference"
+
+
+def test_every_code_has_its_entry() -> None:
+    entries = re.findall(r"^### (\w+)$", PAGES["errors.md"](), re.MULTILINE)
+    assert sorted(entries) == sorted(CODES)
+
+
+def test_every_command_has_its_section(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    listed = re.search(r"Commands:\n(.*?)\n\n", capsys.readouterr().out, re.DOTALL)
+    assert listed is not None
+    names = re.findall(r"^  (\w+)  ", listed.group(1), re.MULTILINE)
+    assert len(names) > 20
+    page = PAGES["commands.md"]()
+    for name in names:
+        assert f"\n## daybook {name}\n" in page
+
+
+def test_links_within_the_files_page_lead_somewhere() -> None:
+    page = files_page()
+    targets = {title.lower() for title in re.findall(r"^#+ (\w+)$", page, re.MULTILINE)}
+    links = set(re.findall(r"\]\(#([\w-]+)\)", page))
+    assert links
+    assert links <= targets
+
+
+def test_no_page_forgets_an_image_or_a_file() -> None:
+    root = Path(__file__).parents[3]
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#:]+)\)", readme):
+        assert (root / target).exists(), target

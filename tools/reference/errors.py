@@ -1,0 +1,73 @@
+"""The page of all codes, from their declarations."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from daybook.errors import FAMILIES
+from daybook.errors.codes import Code
+from tools.reference.markdown import page
+
+_HEAD = """# Errors
+
+Every message begins with a code. Codes are stable: scripts and tests may rely on them, the wording around them may
+change. Words in braces stand for what a message names. Below the message stand the place (file, line, column and a
+caret under it) and a hint, which names the likely cause where it can be guessed.
+
+Findings of one check are reported together. Warnings have codes of the same kind and stop nothing. With `--json` each
+finding is an object with `code`, `message`, `file`, `line`, `column`, `hint` and `causes`; in Python it is a
+[`DaybookError`](api.md#errors)."""
+
+_TITLES = {
+    "MODEL": "Files and definitions",
+    "EXPR": "Expressions",
+    "RESOLVE": "Calendars, periods and places",
+    "PROJECT": "Projects",
+    "UPDATE": "Update",
+    "AGGREGATE": "Aggregate",
+    "APPEND": "Append",
+    "DELETE": "Delete",
+    "OUTPUT": "Output",
+    "IO": "Reading and writing",
+    "STORE": "Versions and the store",
+    "RUN": "Runs and Spark",
+}
+
+
+def errors_page() -> str:
+    return page(_lines())
+
+
+def _lines() -> Iterator[str]:
+    yield _HEAD
+    for prefix, codes in _by_prefix().items():
+        yield f"\n## {_TITLES[prefix]}\n"
+        for code in sorted(codes, key=lambda code: code.code):
+            yield from _entry(code)
+
+
+def _entry(code: Code) -> Iterator[str]:
+    yield f"### {code.code}\n"
+    yield f"**{_literal(_placeholders(code.message))}**\n"
+    yield f"{_literal(code.explanation)}\n"
+    if code.hint:
+        hint = code.hint[:1].upper() + code.hint[1:]
+        yield f"*Way out:* {_literal(hint)}{'' if hint.endswith(('.', '?')) else '.'}\n"
+
+
+def _by_prefix() -> Mapping[str, list[Code]]:
+    found: dict[str, list[Code]] = {prefix: [] for prefix in _TITLES}
+    for family in FAMILIES:
+        for code in family.values():
+            found[code.code.rpartition("_")[0]].append(code)
+    return found
+
+
+def _placeholders(message: str) -> str:
+    """`{name!r}` and `{count:,}` as people read them."""
+    return re.sub(r"\{(\w+)[^{}]*\}", r"{\1}", message).replace("{{", "{").replace("}}", "}")
+
+
+def _literal(text: str) -> str:
+    """Signs that Markdown would take for itself, outside of code spans."""
+    parts = text.split("`")
+    return "`".join(re.sub(r"([*_<|])", r"\\\1", part) if index % 2 == 0 else part for index, part in enumerate(parts))

@@ -1,0 +1,177 @@
+"""The page of all files users write, from their schemas."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from daybook.model.definition import KINDS
+from daybook.model.schema import schemas
+from daybook.scenarios.scenario import Frame
+from tools.reference.markdown import page, table
+
+Schema = Mapping[str, Any]
+
+_HEAD = """# Files
+
+A workspace is a folder with a `daybook.yaml`. Definitions are YAML 1.2 or JSON files below it, each document with one
+top-level key: `dataset`, `datasource`, `resolver`, `calendar` or `project`. Hidden folders, folders whose name begins
+with `_`, `tests/`, `schemas/`, the sandbox and the folders of data sources are skipped.
+
+A key that nobody knows, a key written twice, an alias or a custom tag is an error that names file, line and column.
+Ids match `[A-Za-z0-9][A-Za-z0-9._-]{0,127}`. `daybook schema` writes JSON Schemas, with which editors complete and
+check while you type.
+
+| type of column | holds |
+|---|---|
+| `string` | text |
+| `integer` | whole numbers of 64 bits |
+| `decimal(p,s)` | exact numbers of p digits, s of them after the point; `decimal` alone is `decimal(38,10)` |
+| `float` | binary floating point, not for money |
+| `boolean` | true and false |
+| `date` | days |
+| `timestamp` | moments in UTC, to the microsecond |
+
+Text in paths may hold `{{YYYY}}`, `{{MM}}`, `{{DD}}`, `{{QQ}}`, `{{identifier}}` and `{{table_name}}`.
+
+**Bold** keys are required."""
+
+_SCENARIO = """## Scenario
+
+A test: rows that go in, a project, rows that must come out. `daybook test` runs the files below `tests/scenarios`.
+Numbers are read as decimals from their text. `datasets` is a list of `{dataset: …, rows: […]}`, with the definition of
+a dataset as above and its rows written out, or `file: rows.csv` instead of the rows; the first one is the input.
+`project` is a project as above, without `input`, or `{file: ../../projects/close.yaml}`.
+"""
+
+_TITLES = {"workspace": "daybook.yaml", "datasource": "Data source"}
+
+
+def files_page() -> str:
+    return page(_lines())
+
+
+def _lines() -> Iterator[str]:
+    yield f"{_HEAD}\n"
+    found = schemas()
+    workspace = found["workspace.schema.json"]
+    yield "## daybook.yaml\n"
+    yield from _keys(workspace, workspace["$defs"])
+    shown: set[str] = set()
+    yield from _reached(workspace, workspace["$defs"], shown)
+    for kind in KINDS:
+        schema = found[f"{kind}.schema.json"]
+        yield f"## {_TITLES.get(kind, kind.capitalize())}\n"
+        yield f"{schema['description']}\n"
+        body = schema["properties"][kind]
+        if "$ref" in body:
+            model = schema["$defs"][_name(body)]
+            yield from _keys(model, schema["$defs"])
+            shown.add(_name(body))
+            yield from _reached(model, schema["$defs"], shown)
+        else:
+            yield from _reached(body, schema["$defs"], shown)
+    scenario = TypeAdapter(Frame).json_schema()
+    yield _SCENARIO
+    yield from _keys(scenario, scenario["$defs"])
+    yield from _reached(scenario, scenario["$defs"], shown)
+
+
+def _reached(schema: Schema, definitions: Schema, shown: set[str]) -> Iterator[str]:
+    """Everything a schema refers to, each once, what is nearer first."""
+    waiting = list(_references(schema))
+    while waiting:
+        name = waiting.pop(0)
+        if name in shown:
+            continue
+        shown.add(name)
+        model = definitions[name]
+        yield f"### {name}\n"
+        yield f"{model['description']}\n"
+        yield from _keys(model, definitions)
+        waiting = [*_references(model), *waiting]
+
+
+def _references(schema: Any) -> Iterator[str]:
+    match schema:
+        case {"$ref": str()}:
+            yield _name(schema)
+        case dict():
+            for key, value in schema.items():
+                if key not in ("$defs", "discriminator", "parameters", "order"):
+                    yield from _references(value)
+        case list():
+            for value in schema:
+                yield from _references(value)
+
+
+def _keys(model: Schema, definitions: Schema) -> Iterator[str]:
+    required = set(model.get("required", ()))
+    rows = []
+    for key, value in model["properties"].items():
+        if key in ("order", "parameters"):
+            # Second names of seq and arguments.
+            continue
+        name = f"**`{key}`**" if key in required else f"`{key}`"
+        rows.append((name, _type(value), _meaning(key, value, definitions)))
+    yield from table(("key", "type", "meaning"), rows)
+
+
+def _meaning(key: str, value: Schema, definitions: Schema) -> str:
+    text = _said(value, definitions)
+    if "const" in value or (key == "type" and "enum" in value):
+        text = "Says which of the forms this is."
+    if key == "seq":
+        text += " May be written `order`."
+    if key == "arguments":
+        text += " May be written `parameters`."
+    if not text:
+        raise LookupError(f"nobody says what {key} means")
+    default = value.get("default")
+    return (
+        text if default in (None, [], {}, "") or isinstance(default, dict) else f"{text} Default: `{_text(default)}`."
+    )
+
+
+def _said(value: Schema, definitions: Schema) -> str:
+    """What is said of a key, or of what it holds."""
+    if "description" in value:
+        return str(value["description"])
+    for option in (value, *value.get("anyOf", ()), *value.get("oneOf", ())):
+        if "$ref" in option:
+            return str(definitions[_name(option)].get("description", ""))
+    return ""
+
+
+def _type(value: Schema) -> str:
+    match value:
+        case {"$ref": str()}:
+            return f"[{_name(value)}](#{_name(value).lower()})"
+        case {"const": constant}:
+            return f"`{constant}`"
+        case {"enum": list(options)}:
+            return " or ".join(f"`{option}`" for option in options)
+        case {"anyOf": list(options)} | {"oneOf": list(options)}:
+            return " or ".join(dict.fromkeys(_type(option) for option in options if option.get("type") != "null"))
+        case {"type": "array", "items": dict(items)}:
+            return f"list of {_type(items)}"
+        case {"type": "object", "additionalProperties": dict(items)}:
+            return f"mapping to {_type(items)}"
+        case {"type": "object"}:
+            return "mapping"
+        case {"format": "daybook-expression"}:
+            return "[expression](functions.md)"
+        case {"format": "date"}:
+            return "date"
+        case {"type": str(name)}:
+            return {"string": "text", "boolean": "true or false", "integer": "whole number"}.get(name, name)
+        case _:
+            return "any value"
+
+
+def _name(reference: Schema) -> str:
+    return str(reference["$ref"]).rpartition("/")[2]
+
+
+def _text(default: object) -> str:
+    return str(default).lower() if isinstance(default, bool) else str(default)
