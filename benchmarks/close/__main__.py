@@ -1,0 +1,135 @@
+"""Daybook beside PySpark by hand, the literal way, DuckDB and Polars: `python -m benchmarks.close --help`."""
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+from pyspark.sql import SparkSession
+
+from benchmarks.close import by_duckdb, by_hand, by_polars, literally
+from benchmarks.close.comparing import differences
+from benchmarks.close.data import make_ledger
+from benchmarks.close.workspace import write_workspace
+from daybook.engine.session import start_session, stop_session
+from daybook.model.loading import load_workspace
+from daybook.model.workspace_file import EngineSettings
+from daybook.runs.opening import surroundings
+from daybook.runs.running import run
+from daybook.runs.starting import RunWish
+
+Contender = Callable[[Path], None]
+
+HAND_AIM = 1.05
+LITERAL_AIM = 3.0
+
+
+def contenders(spark: SparkSession, ledger: Path, names: list[str]) -> dict[str, Contender]:
+    def daybook(out: Path) -> None:
+        workspace = load_workspace(out.parent / f"{out.name}-workspace")
+        with surroundings(workspace, lambda: spark) as around:
+            list(run(workspace, around, RunWish("close", "2026")))
+
+    every: dict[str, Contender] = {
+        "daybook": daybook,
+        "by hand": lambda out: by_hand.close(spark, ledger, out),
+        "literally": lambda out: literally.close(spark, ledger, out),
+        "duckdb": lambda out: by_duckdb.close(ledger, out, os.cpu_count() or 2),
+        "polars": lambda out: by_polars.close(ledger, out),
+    }
+    return {name: every[name] for name in names}
+
+
+def warm_up(spark: SparkSession, options: argparse.Namespace, scratch: Path) -> None:
+    """Spark compiles its code in the first seconds; whoever comes first must not pay for all."""
+    ledger = options.data / "ledger-48000"
+    make_ledger(ledger, 48_000)
+    for name, contender in contenders(spark, ledger, options.only).items():
+        for round_ in range(2):
+            measure(name, contender, scratch, ledger, -1 - round_)
+
+
+def measure(name: str, contender: Contender, scratch: Path, ledger: Path, round_: int) -> tuple[float, Path]:
+    out = scratch / f"{name.replace(' ', '-')}-{round_}"
+    if name == "daybook":
+        write_workspace(scratch / f"{out.name}-workspace", ledger)
+    else:
+        out.mkdir()
+    began = time.perf_counter()
+    contender(out)
+    taken = time.perf_counter() - began
+    return taken, scratch / f"{out.name}-workspace" / "out" if name == "daybook" else out
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lines", type=float, default=1, help="millions of journal lines")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", nargs="*", default=["daybook", "by hand", "literally", "duckdb", "polars"])
+    parser.add_argument("--memory", default="4g", help="Spark's driver memory")
+    parser.add_argument("--remote", help="a Spark Connect server, or local[2] for one of our own")
+    parser.add_argument("--data", type=Path, default=Path(tempfile.gettempdir()) / "daybook-close")
+    options = parser.parse_args(arguments)
+    lines = round(options.lines * 1_000_000)
+    ledger = options.data / f"ledger-{lines}"
+    make_ledger(ledger, lines)
+    settings = EngineSettings(remote=options.remote, conf={"spark.driver.memory": options.memory})
+    spark = start_session(settings, app_name="close", workload="long")
+    times: dict[str, list[float]] = {name: [] for name in options.only}
+    with tempfile.TemporaryDirectory(prefix="daybook-close-", dir=options.data) as folder:
+        scratch = Path(folder)
+        found = contenders(spark, ledger, options.only)
+        first: dict[str, Path] = {}
+        warm_up(spark, options, scratch)
+        for round_ in range(options.rounds):
+            for name, contender in found.items():
+                taken, out = measure(name, contender, scratch, ledger, round_)
+                times[name].append(taken)
+                print(f"  {lines / 1e6:g} million lines, round {round_ + 1}: {name} {taken:.1f} s", flush=True)
+                if round_ == 0:
+                    first[name] = out
+                else:
+                    shutil.rmtree(out)
+        reference = first.pop(options.only[0])
+        disagreements = [line for out in first.values() for line in differences(reference, out)]
+    stop_session(spark)
+    for line in disagreements:
+        print(f"DIFFERENT {line}")
+    if disagreements:
+        return 1
+    return report(lines, times)
+
+
+def report(lines: int, times: dict[str, list[float]]) -> int:
+    """Best, spread and ratio to the program written by hand; the same kept as JSON."""
+    base = min(times.get("by hand") or next(iter(times.values())))
+    print(f"\n{lines / 1e6:g} million lines; every contender gave the same rows")
+    print(f"{'':12}{'best s':>9}{'median s':>10}{'worst s':>9}{'by hand =1':>12}")
+    for name, taken in times.items():
+        best, median, worst = min(taken), statistics.median(taken), max(taken)
+        print(f"{name:12}{best:9.2f}{median:10.2f}{worst:9.2f}{best / base:12.2f}")
+    results = Path("benchmarks/results")
+    results.mkdir(exist_ok=True)
+    record = {"lines": lines, "seconds": times, "driver_memory_rss": psutil.Process().memory_info().rss}
+    with (results / "close.jsonl").open("a") as file:
+        file.write(json.dumps(record) + "\n")
+    missed = []
+    if {"daybook", "by hand"} <= times.keys() and min(times["daybook"]) > HAND_AIM * min(times["by hand"]):
+        missed.append(f"daybook against by hand: aim {HAND_AIM}")
+    is_large = {"daybook", "literally"} <= times.keys() and lines >= 5_000_000
+    if is_large and min(times["literally"]) < LITERAL_AIM * min(times["daybook"]):
+        missed.append(f"literally against daybook: aim {LITERAL_AIM}")
+    for aim in missed:
+        print(f"missed: {aim}")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
