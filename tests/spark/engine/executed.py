@@ -28,7 +28,14 @@ OUTPUT = "- {type: output, arguments: {destination: {location: out.csv}}}\n"
 
 def order(order_id: str, **values: Any) -> dict[str, Any]:
     """An order of January; amounts are written as text, to be decimals."""
-    given = {"customer_id": None, "region": None, "status": None, "amount": None, "quantity": None, "day": None}
+    given: dict[str, Any] = {
+        "customer_id": None,
+        "region": None,
+        "status": None,
+        "amount": None,
+        "quantity": None,
+        "day": None,
+    }
     given |= {"order_id": order_id, "_period": JANUARY_ID} | values
     if isinstance(given["amount"], str):
         given["amount"] = Decimal(given["amount"])

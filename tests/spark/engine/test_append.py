@@ -97,8 +97,10 @@ def test_a_null_in_the_source_stops_the_run_whether_it_is_picked_or_not(world: W
     budgets = [budget("a", "10"), budget(None, "20")]
     for more in (
         ", source_selector: 'amount = 10'",
-        ", source_selector: 'amount = 10', aggregation: {group_by: [region], "
-        "aggregations: [{column: amount, expression: SUM(amount)}]}",
+        (
+            ", source_selector: 'amount = 10', aggregation: {group_by: [region], "
+            "aggregations: [{column: amount, expression: SUM(amount)}]}"
+        ),
     ):
         with pytest.raises(DaybookError) as caught:
             world.run(APPEND % more + OUTPUT, [], budgets=budgets, catalog=catalog)

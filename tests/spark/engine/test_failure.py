@@ -13,7 +13,8 @@ def fails(world: World, operations: str, *rows: dict[str, object]) -> DaybookErr
 
 
 def update(column: str, expression: str, more: str = "") -> str:
-    return f"- {{type: update, name: Step, {more}arguments: {{assignments: [{{column: {column}, expression: '{expression}'}}]}}}}\n"
+    value = f"{{column: {column}, expression: '{expression}'}}"
+    return f"- {{type: update, name: Step, {more}arguments: {{assignments: [{value}]}}}}\n"
 
 
 FINE = update("status", '"fine"', "selector: 'quantity = 99', ")
@@ -70,8 +71,8 @@ def test_a_sum_that_overflows(world: World) -> None:
 
 def test_a_join_condition_that_fails(world: World) -> None:
     operations = (
-        "- {type: update, arguments: {joins: [{alias: c, dataset_id: customers, on: 'TO_NUMBER(status) = c.discount'}], "
-        "assignments: [{column: tier, expression: c.tier}]}}\n"
+        "- {type: update, arguments: {joins: [{alias: c, dataset_id: customers, "
+        "on: 'TO_NUMBER(status) = c.discount'}], assignments: [{column: tier, expression: c.tier}]}}\n"
     )
     error = fails(world, operations, order("O-1", status="text"))
     assert (error.code, error.parameters["column"]) == ("PROJECT_033", "the join c")

@@ -72,6 +72,9 @@ def test_outputs_with_nothing_between_them_are_one_group(world: World) -> None:
 
 
 def test_a_selector_over_the_time_of_the_last_update(world: World) -> None:
-    update = "- {type: update, selector: 'quantity = 9', arguments: {assignments: [{column: status, expression: '\"x\"'}]}}\n"
+    update = (
+        "- {type: update, selector: 'quantity = 9', "
+        "arguments: {assignments: [{column: status, expression: '\"x\"'}]}}\n"
+    )
     executed = world.run(update + output("o", selector="_updated_at = NOW() AND quantity = 9"), ROWS)
     assert [row["order_id"] for row in executed.rows] == ["O-2"]
