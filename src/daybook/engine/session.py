@@ -48,9 +48,7 @@ def start_session(
     cores = usable_cores()
     is_local = local_threads(master, cores) is not None
     conf = session_conf(settings, master=master, app_name=app_name, ui=ui, cores=cores, memory=memory_bytes())
-    if is_local:
-        # Workers must run what the driver runs; PySpark would take the first python3 of PATH.
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    _name_python(conf.application.get("spark.pyspark.python"))
     if not settings.remote and any(os.environ.get(name) for name in _OWN_LAUNCHER):
         return _checked(build_classic(conf.everything))
     java = find_java(os.environ)
@@ -98,6 +96,16 @@ def adopt_session(spark: "SparkSession") -> "SparkSession":
     if remaining := differences(_current(sibling)):
         raise _unfit(remaining)
     return sibling
+
+
+def _name_python(chosen: str | None) -> None:
+    """Workers run the Python that the settings name, or what the driver runs.
+
+    PySpark looks at the variable alone, and without it takes the first python3 of PATH.
+    """
+    if chosen is not None:
+        os.environ["PYSPARK_PYTHON"] = chosen
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 
 def _checked(session: "SparkSession") -> "SparkSession":

@@ -74,9 +74,10 @@ def session_conf(
         "spark.ui.enabled": _text(ui),
     }
     session = dict(_PREFERRED)
+    if is_on_this_machine(master):
+        application |= _LOOPBACK
     threads = local_threads(master, cores)
     if threads is not None:
-        application |= _LOOPBACK
         application["spark.driver.memory"] = f"{driver_memory_megabytes(memory)}m"
         # More than the threads, so that a large shuffle spills less; adaptive execution joins the small ones.
         session["spark.sql.shuffle.partitions"] = str(max(4, min(200, 4 * threads)))
@@ -129,6 +130,11 @@ def local_threads(master: str, cores: int) -> int | None:
     if given is None:
         return None
     return cores if given.group(1) == "*" else int(given.group(1))
+
+
+def is_on_this_machine(master: str) -> bool:
+    """Whether nobody but this machine takes part, so that the driver need not be reachable from elsewhere."""
+    return re.match(r"local\b|spark://(127\.|localhost\b)", master) is not None
 
 
 def differences(actual: Mapping[str, str | None]) -> dict[str, str]:
