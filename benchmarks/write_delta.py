@@ -95,9 +95,8 @@ def main() -> None:
             ours = [getattr(reading, kind) for reading in deltas]
             theirs = [getattr(reading, kind) for reading in plains]
             print(f"{kind} seconds, median: write.parquet {median(theirs):.2f}, daybook delta {median(ours):.2f}")
-            print(
-                f"  ratio: median {median(ours) / median(theirs):.3f}, best {min(ours) / min(theirs):.3f} (wanted: 1.10)"
-            )
+            ratio, best = median(ours) / median(theirs), min(ours) / min(theirs)
+            print(f"  ratio: median {ratio:.3f}, best {best:.3f} (wanted: at most 1.10)")
     finally:
         spark.stop()
         shutil.rmtree(place, ignore_errors=True)

@@ -4,12 +4,15 @@ import os
 import re
 import shutil
 import uuid
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
+from daybook.errors import DaybookError
 from daybook.io.place import FileStat, list_files, relative_to, store_of
 from daybook.io.writing import StagedFile, Target
 
@@ -26,6 +29,20 @@ def run_of(name: str) -> tuple[str, int] | None:
     """The run and operation a staged thing belongs to, by its name."""
     match = _NAME.fullmatch(name)
     return (match["run"], int(match["seq"])) if match else None
+
+
+@contextmanager
+def spark_writes(target: Target) -> Iterator[None]:
+    """Failures that Spark hands on as they are, such as a full disk, become IO_026; its own errors pass."""
+    try:
+        yield
+    except Exception as failure:
+        java = getattr(failure, "java_exception", None)
+        if java is None:
+            raise
+        while (cause := java.getCause()) is not None:
+            java = cause
+        raise DaybookError("IO_026", location=target.place, reason=str(java.getMessage())) from failure
 
 
 def write_parquet(df: DataFrame, place: str) -> None:

@@ -23,7 +23,7 @@ from daybook.io.options import options_of
 from daybook.io.place import child, list_files, local_path, store_of
 from daybook.io.scanning import DataFile, scan
 from daybook.io.schema_change import check_columns, type_text
-from daybook.io.staging import attempt_name, parquet_files, remove_tree, write_parquet
+from daybook.io.staging import attempt_name, parquet_files, remove_tree, spark_writes, write_parquet
 from daybook.io.tables import Binding
 from daybook.io.writing import Commit, Fence, Staged, StagedFile, Target, no_fence
 from daybook.model.system_columns import RUN_PERIOD
@@ -53,7 +53,8 @@ class DeltaWriter:
         place = child(table_uri(target.uri or ""), attempt_name(target))
         # The log holds the partition value; some readers take it from the path all the same.
         folder = partition_folder({RUN_PERIOD: target.run_period}) if target.run_period is not None else ""
-        write_parquet(df, child(place, folder) if folder else place)
+        with spark_writes(target):
+            write_parquet(df, child(place, folder) if folder else place)
         files = parquet_files(place)
         return Staged(place, sum(file.rows for file in files), files=files, seen=seen)
 

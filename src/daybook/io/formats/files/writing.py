@@ -1,6 +1,7 @@
 """Writing Parquet, CSV and JSON at a path: staged beside the target, then one rename."""
 
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame
 
@@ -10,7 +11,7 @@ from daybook.io.formats.files.folder import check_folder, commit_folder, committ
 from daybook.io.formats.files.one_file import check_file, commit_file, committed_file
 from daybook.io.formats.files.spark_files import header_line, join_parts, spark_write, write_options
 from daybook.io.place import local_path
-from daybook.io.staging import attempt_name, remove_tree
+from daybook.io.staging import attempt_name, remove_tree, spark_writes
 from daybook.io.writing import Commit, Fence, Staged, Target, no_fence
 
 _PARTS = "parts"
@@ -34,13 +35,12 @@ class FileWriter:
         seen = None if target.is_one_file else slice_state(path, target)
         watch = Watch(target.columns)
         parts = work / _PARTS
-        spark_write(watch.on(df), parts, target, options)
-        found = sorted(part for part in parts.iterdir() if not part.name.startswith(("_", ".")))
-        if target.is_one_file:
-            join_parts(found, work / path.name, target, options)
-            remove_tree(parts)
-        elif not found and target.format == "csv":
-            (parts / "part-00000.csv").write_bytes(header_line(target.columns, options))
+        with spark_writes(target):
+            spark_write(watch.on(df), parts, target, options)
+        try:
+            _complete(parts, work / path.name, target, options)
+        except OSError as failure:
+            raise DaybookError("IO_026", location=target.place, reason=str(failure)) from failure
         return Staged(str(work), watch.rows, watch.fingerprint, seen=seen)
 
     def commit(self, staged: Staged, target: Target, fence: Fence = no_fence) -> Commit:
@@ -63,6 +63,16 @@ class FileWriter:
         parent = _path(target).parent
         for work in parent.glob(f".{target.key}.*") if parent.is_dir() else ():
             remove_tree(work)
+
+
+def _complete(parts: Path, file: Path, target: Target, options: dict[str, Any]) -> None:
+    """What Spark's part files lack: being one file, or a header where there are no rows."""
+    found = sorted(part for part in parts.iterdir() if not part.name.startswith(("_", ".")))
+    if target.is_one_file:
+        join_parts(found, file, target, options)
+        remove_tree(parts)
+    elif not found and target.format == "csv":
+        (parts / "part-00000.csv").write_bytes(header_line(target.columns, options))
 
 
 def _path(target: Target) -> Path:

@@ -18,7 +18,7 @@ from daybook.io.formats.sqlite.connecting import columns_of, database_path, open
 from daybook.io.formats.sqlite.values import column_type, declared_type, to_sqlite
 from daybook.io.options import options_of
 from daybook.io.schema_change import check_columns
-from daybook.io.staging import attempt_name, parquet_files, remove_tree, write_parquet
+from daybook.io.staging import attempt_name, parquet_files, remove_tree, spark_writes, write_parquet
 from daybook.io.writing import Commit, Fence, OutputColumn, Staged, Target, no_fence
 from daybook.model.system_columns import RUN_PERIOD
 from daybook.model.types import STRING
@@ -45,7 +45,8 @@ class SqliteWriter:
                 seen = _slice_version(connection, target)
         work = path.parent / f".{attempt_name(target)}"
         watch = Watch(target.columns)
-        write_parquet(watch.on(df), str(work))
+        with spark_writes(target):
+            write_parquet(watch.on(df), str(work))
         files = parquet_files(str(work))
         return Staged(str(work), sum(file.rows for file in files), watch.fingerprint, files, seen)
 
