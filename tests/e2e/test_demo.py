@@ -49,9 +49,9 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
     terminal.expect(pexpect.EOF)
     terminal.close()
     raw = terminal.before or ""
-    assert terminal.exitstatus == 0, raw
     plain = ESCAPES.sub("", raw).replace("\r\n", "\n")
     text = "\n".join(line.rsplit("\r", 1)[-1] for line in plain.split("\n"))
+    assert terminal.exitstatus == 0, text
     return Shown(here / "daybook-demo", text, raw)
 
 
