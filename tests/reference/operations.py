@@ -263,7 +263,7 @@ class WorkingDataset:
             system = self._new_system_columns(operation.seq, source)
             kept = {column: row[column] for column in APPEND_KEEPS if row.get(column) is not None}
             values = {column: self._fit(column, row[column]) for column in source.columns}
-            self._add_row(system | kept | values)
+            self._add_row(system | kept | {"_origin_seq": row.get("_operation_seq")} | values)
 
     def _add_row(self, row: Record) -> None:
         self.rows.append(dict.fromkeys(self.columns) | row)
@@ -277,7 +277,7 @@ class WorkingDataset:
 
 
 # What a raw appended row brings along of the system columns its source carries.
-APPEND_KEEPS = ("_period", "_valid_from", "_valid_to", "_labels")
+APPEND_KEEPS = ("_period", "_valid_from", "_valid_to", "_created_at", "_updated_at", "_labels")
 
 
 def joined(row: Row, joins: Sequence[Join], loaded: Mapping[str, Sequence[Row]]) -> Iterator[Row]:

@@ -7,6 +7,7 @@ from decimal import Decimal
 from functools import cached_property
 from random import Random
 
+from daybook.model.system_columns import RUN_PERIOD
 from daybook.model.types import BOOLEAN, DATE, INTEGER, STRING, TIMESTAMP, ColumnType, DecimalType
 from tests.reference import literals
 from tests.reference.functions import Call
@@ -164,21 +165,23 @@ class ProjectGenerator:
         mode = self.random.choice(("period", "bitemporal", "snapshot", None))
         required = frozenset(column for column in columns if self.chance(0.15))
         system = ["_deleted"] if self.chance(0.15) else []
-        if name == "orders":
+        if not name.startswith(("other", "limits")):
             system += [column for column in CARRIED if self.chance(0.15)]
+        is_slice = mode == "period" and self.chance(0.2)
         rows: list[Record] = []
         for _ in range(count):
             if rows and self.chance(0.15):
                 rows.append(dict(self.random.choice(rows)))
                 continue
             row = {column: self.value(type_, column in required) for column, type_ in columns.items()}
-            rows.append(row | self._time(mode) | {column: self._system(column) for column in system})
+            rows.append(row | self._time(mode, is_slice) | {column: self._system(column) for column in system})
         if name == "orders" and self.chance(0.1):
             system.append("_row_id")
             rows = [row | {"_row_id": f"019b76da-a800-7000-8000-{number:012}"} for number, row in enumerate(rows)]
         if required and rows and self.chance(0.02):
             self._violate(rows, mode, sorted(required)[0])
-        return Table(name, f"{name}_table", columns, rows, mode, required, (*TIME_COLUMNS.get(mode, ()), *system))
+        time = (*TIME_COLUMNS.get(mode, ()), *((RUN_PERIOD,) if is_slice else ()))
+        return Table(name, f"{name}_table", columns, rows, mode, required, (*time, *system))
 
     def _violate(self, rows: list[Record], mode: str | None, column: str) -> None:
         """Put NULL where none may be, into a live row that the run sees."""
@@ -187,10 +190,13 @@ class ProjectGenerator:
         if visible:
             visible[0][column] = None
 
-    def _time(self, mode: str | None) -> Record:
+    def _time(self, mode: str | None, is_slice: bool) -> Record:
         match mode:
             case "period":
-                return {"_period": self.random.choice((*PERIODS, "2026-01", "2026-01", "2026-01"))}
+                period = self.random.choice((*PERIODS, "2026-01", "2026-01", "2026-01"))
+                if is_slice:
+                    return {RUN_PERIOD: period, "_period": self.random.choice((None, period))}
+                return {"_period": period}
             case "bitemporal":
                 start = datetime.date(2025, 12, 30) + datetime.timedelta(days=self.random.randint(0, 3))
                 end = start + datetime.timedelta(days=self.random.randint(1, 3))

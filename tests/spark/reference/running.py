@@ -19,7 +19,7 @@ from tests.spark.reference.frames import frame
 
 def source_frame(spark: SparkSession, table: Table) -> SourceFrame:
     identity: dict[str, ColumnType] = {PLACE: STRING, ORDINAL: INTEGER}
-    types = {**table.columns, **{name: SYSTEM_COLUMNS[name] for name in table.carried}, **identity}
+    types = {**table.columns, **{name: SYSTEM_COLUMNS.get(name, STRING) for name in table.carried}, **identity}
     rows = [{**row, PLACE: "part-0", ORDINAL: number} for number, row in enumerate(table.rows)]
     return SourceFrame(frame(spark, rows, types), frozenset(table.carried))
 

@@ -23,6 +23,7 @@ TYPES: dict[str, ColumnType] = {
     },
 }
 ORDERS = Table("orders", "orders_table", {"k": INTEGER}, [{"k": 1}, {"k": 2}, {"k": None}])
+EMPTY = Table("orders", "orders_table", {"k": INTEGER}, [])
 HALF_DELETED = Table(
     "orders",
     "orders_table",
@@ -90,28 +91,28 @@ FANNING_OUT = {
 
 
 @pytest.mark.parametrize("operations", AGREEING.values(), ids=list(AGREEING))
-def test_rows(quick: SparkSession, tmp_path: Path, operations: list[Operation]) -> None:
+def test_rows(spark: SparkSession, tmp_path: Path, operations: list[Operation]) -> None:
     each = project(ORDERS, operations)
     shown = [
         Counter((row["k"], row["x"]) for row in rows)
-        for rows in (each.expected()[6], run(quick, each, str(tmp_path)).rows[6])
+        for rows in (each.expected()[6], run(spark, each, str(tmp_path)).rows[6])
     ]
     assert shown[0] == shown[1]
 
 
 @pytest.mark.parametrize("operations", FANNING_OUT.values(), ids=list(FANNING_OUT))
-def test_fan_out(quick: SparkSession, tmp_path: Path, operations: list[Operation]) -> None:
+def test_fan_out(spark: SparkSession, tmp_path: Path, operations: list[Operation]) -> None:
     each = project(ORDERS, operations)
     with pytest.raises(FanOutError):
         each.expected()
     with pytest.raises(DaybookError) as failure:
-        run(quick, each, str(tmp_path))
+        run(spark, each, str(tmp_path))
     assert failure.value.code.startswith("UPDATE_")
     assert failure.value.operation_seq == 5
 
 
-def test_deleted_input_rows_do_not_join(quick: SparkSession, tmp_path: Path) -> None:
-    rows = run(quick, project(HALF_DELETED, [update(None, EQUAL), Output(6)]), str(tmp_path)).rows[6]
+def test_deleted_input_rows_do_not_join(spark: SparkSession, tmp_path: Path) -> None:
+    rows = run(spark, project(HALF_DELETED, [update(None, EQUAL), Output(6)]), str(tmp_path)).rows[6]
     assert [(row["k"], row["x"]) for row in rows] == [(2, "gold")]
 
 
@@ -133,6 +134,8 @@ COUNT = [("n", parse("COUNT(*)", TYPES))]
 NULLS = {
     "joined and read": (ORDERS, [update(None, on("other", NULL_SIDE, "k = other.key")), Output(6)]),
     "joined, not picked": (ORDERS, [update("k = 2", on("other", NULL_SIDE, "k = other.key")), Output(6)]),
+    "joined, nothing picked": (ORDERS, [update("FALSE", on("other", NULL_SIDE, "k = other.key")), Output(6)]),
+    "joined to nothing": (EMPTY, [update(None, on("other", NULL_SIDE, "k = other.key")), Output(6)]),
     "joined, no match": (ORDERS, [update(None, on("other", UNMATCHED, "k = other.key")), Output(6)]),
     "joined, not read": (ORDERS, [update(None, on("other", NULL_SIDE, "k = other.key"), value="'c'"), Output(6)]),
     "appended": (NOTES, [Append(1, SOURCE), Output(6)]),
@@ -151,9 +154,9 @@ NULLS = {
 
 @pytest.mark.parametrize(("input_", "operations"), NULLS.values(), ids=list(NULLS))
 def test_null_where_none_may_be(
-    quick: SparkSession, tmp_path: Path, input_: Table, operations: list[Operation]
+    spark: SparkSession, tmp_path: Path, input_: Table, operations: list[Operation]
 ) -> None:
     """The check holds for every row that is loaded, whatever becomes of it."""
     with pytest.raises(DaybookError) as failure:
-        run(quick, project(input_, operations), str(tmp_path))
+        run(spark, project(input_, operations), str(tmp_path))
     assert failure.value.code == "PROJECT_030"
