@@ -3,14 +3,14 @@
 from daybook.expression import quote_identifier
 
 # One bit for every update and delete that picked the row.
-PICKED = "__picked"
+PICKED = "__daybook_picked"
 BITS = 62
 
 # How many rows a summary row stands for.
-WEIGHT = "__weight"
+WEIGHT = "__daybook_weight"
 
 # The first check that the row failed.
-FAULT = "__fault"
+FAULT = "__daybook_fault"
 
 
 def picked_words(operations: int) -> tuple[str, ...]:

@@ -32,9 +32,9 @@ _MATCHES = "__matches"
 _COPY = "__copy"
 _ROW = "__row"
 
-_PICKED = "__picked_here"
-_COPIES = "__copies"
-_NUMBER = "__number"
+_PICKED = "__daybook_picked_here"
+_COPIES = "__daybook_copies"
+_NUMBER = "__daybook_number"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
 """A project and the definitions it reaches become a checked plan."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import assert_never
 
-from daybook.errors import DaybookError, raise_all
+from daybook.errors import DaybookError, flatten, raise_all
 from daybook.expression import Constants, Selectors
 from daybook.model.catalog import Catalog
 from daybook.model.operation import (
@@ -52,7 +53,8 @@ def plan_project(
     spans = {name: source.scalar("selectors", name) for name in project.selectors}
     selectors = Selectors(project.selectors, spans)
     walk, steps = _typed(project, source, catalog, selectors, load)
-    findings = [*walk.errors, *find_self_reading(project, source, walk.loads)]
+    findings = [*walk.errors, *_unused_selectors(project, source, selectors)]
+    findings += find_self_reading(project, source, walk.loads)
     if with_places:
         findings += check_places(project, source, catalog, walk.loads)
     raise_all(findings)
@@ -60,6 +62,20 @@ def plan_project(
     walk.notices += find_no_effect(steps, source)
     types = {name: walk.assumed.get(name, column_type) for name, column_type in walk.columns.items()}
     return Plan(project, tuple(walk.loads), steps, types, tuple(walk.notices), walk.usage.frozen(), constants)
+
+
+def _unused_selectors(project: Project, source: SourceMap, selectors: Selectors) -> Iterator[DaybookError]:
+    """Findings about selectors that no operation names; the others are checked where they are used."""
+    texts = [operation.selector or "" for operation in project.operations if not isinstance(operation, AppendOperation)]
+    texts += [each.arguments.source_selector or "" for each in project.operations if isinstance(each, AppendOperation)]
+    used = " ".join([*texts, *project.selectors.values()])
+    for name in project.selectors:
+        if not re.search(r"\{\{\s*" + re.escape(name) + r"\s*\}\}", used):
+            try:
+                selectors.tree(name)
+            except DaybookError as cause:
+                span = cause.span or source.span("selectors", name)
+                yield DaybookError("PROJECT_028", span=span, causes=flatten(cause), name=name)
 
 
 def _input(project: Project, source: SourceMap, catalog: Catalog) -> LoadStep:

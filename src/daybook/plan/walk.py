@@ -1,5 +1,6 @@
 """One walk over a project's operations: what is known and what was found on the way."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -16,6 +17,9 @@ from daybook.plan.steps import LoadStep, Schema
 from daybook.plan.usage import UsageLog
 
 Path = tuple[str | int, ...]
+
+# Columns that the engine carries beside the user's.
+_ENGINE_NAMES = re.compile(r"__place|__ordinal|__daybook_.*")
 
 
 @dataclass
@@ -102,6 +106,16 @@ class Walk:
         if column in self.growing and not isinstance(merged, NullType):
             return merged, present
         return self.assumed.get(column, merged), present
+
+    def refuses(self, column: str, *path: str | int, seq: int) -> bool:
+        """Whether an operation may not make a column of this name; reported, if so."""
+        if _ENGINE_NAMES.fullmatch(column):
+            self.report("PROJECT_027", *path, seq=seq, column=column)
+            return True
+        if existing := self.lookalike(column):
+            self.report("PROJECT_023", *path, seq=seq, column=column, existing=existing)
+            return True
+        return False
 
     def lookalike(self, column: str) -> str | None:
         """A column whose name differs from this one only in case."""

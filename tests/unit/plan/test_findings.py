@@ -208,3 +208,9 @@ def test_a_project_may_not_read_what_it_writes() -> None:
     located = ORDERS + "    location: {path: data/orders.csv}\n"
     target = "- {type: output, arguments: {destination: {location: data/orders.csv}}}\n"
     assert codes(target, catalog=Datasets(located)) == ["PROJECT_009"]
+
+
+def test_a_selector_that_nobody_uses_is_checked_too() -> None:
+    (found,) = findings(OUTPUT, head="selectors: {fine: 'amount > 1', broken: 'amount >'}\n")
+    assert (found.code, found.parameters["name"]) == ("PROJECT_028", "broken")
+    assert [cause.code for cause in found.causes] == ["EXPR_002"]

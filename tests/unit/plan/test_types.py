@@ -113,3 +113,8 @@ def test_one_mistake_is_one_finding() -> None:
 def test_names_that_differ_only_in_case_are_mistaken_for_each_other() -> None:
     (found,) = findings(assign(("Amount", "1")) + OUTPUT)
     assert (found.code, found.parameters["existing"]) == ("PROJECT_023", "amount")
+
+
+@pytest.mark.parametrize("name", ["__place", "__daybook_fault"])
+def test_names_of_the_engine_cannot_be_taken(name: str) -> None:
+    assert codes(assign((name, "1")) + OUTPUT) == ["PROJECT_027"]

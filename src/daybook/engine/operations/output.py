@@ -9,6 +9,7 @@ from daybook.engine.folding import both, settled_update_time
 from daybook.engine.staging import Staging
 from daybook.engine.working import Working
 from daybook.expression import fit, quote_identifier
+from daybook.model.system_columns import SYSTEM_COLUMNS
 from daybook.model.types import ColumnType
 from daybook.plan.steps import OutputStep
 from daybook.plan.usage import working_columns
@@ -36,7 +37,8 @@ class Writing:
         if picked := self._picked(step):
             df = df.where(F.expr(picked))
         columns = (self._column(name, target, step) for name, target in step.columns.items())
-        df = df.selectExpr(*columns, *map(quote_identifier, ordering))
+        types = {**step.schema, **SYSTEM_COLUMNS}
+        df = df.selectExpr(*columns, *(self._column(name, types[name], step) for name in ordering))
         if not step.order_by:
             return df
         if counters:

@@ -103,6 +103,17 @@ CODES: dict[str, Code] = family(
         hint="give the dataset a location or a resolver_id",
     ),
     Code(
+        "PROJECT_027",
+        "{column} is a name that the engine uses itself",
+        "__place, __ordinal and names beginning with __daybook_ are columns that the engine carries beside the user's.",
+        hint="choose another name",
+    ),
+    Code(
+        "PROJECT_028",
+        "Invalid selector {name}",
+        "Named selectors are checked whether an operation uses them or not.",
+    ),
+    Code(
         "PROJECT_030",
         "{column} of {dataset_id} may not be NULL, but it is in {place}, row {ordinal}",
         "Columns declared nullable: false are checked when data is loaded.",

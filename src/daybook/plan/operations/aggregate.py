@@ -31,8 +31,7 @@ def plan_aggregate(walk: Walk, operation: AggregateOperation, index: int) -> Agg
     values = []
     for number, aggregation in enumerate(operation.arguments.aggregations):
         column, place = aggregation.column, (*path, "arguments", "aggregations", number)
-        if existing := walk.lookalike(column):
-            walk.report("PROJECT_023", *place, "column", seq=operation.seq, column=column, existing=existing)
+        if walk.refuses(column, *place, "column", seq=operation.seq):
             continue
         compiled = walk.compile(
             aggregation.expression,

@@ -87,8 +87,7 @@ def _assignments(
     values = []
     for number, assignment in enumerate(operation.arguments.assignments):
         column, place = assignment.column, (*path, number)
-        if existing := walk.lookalike(column):
-            walk.report("PROJECT_023", *place, "column", seq=operation.seq, column=column, existing=existing)
+        if walk.refuses(column, *place, "column", seq=operation.seq):
             continue
         translate = translator("UPDATE_005", unknown="UPDATE_006", ignore=missing, column=column)
         compiled = walk.compile(assignment.expression, scope, (*place, "expression"), translate, seq=operation.seq)
