@@ -1,0 +1,178 @@
+"""Which version runs, where drafts write, and what periods allow."""
+
+import datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+import yaml
+
+from daybook.errors import DaybookError
+from daybook.model.period import PeriodStatus
+from daybook.resolve.calendars import GREGORIAN
+from daybook.resolve.periods import period_of
+from daybook.runs.result import RunFailedError
+from daybook.store.lifecycle import deactivate
+from tests.workspaces import COLUMNS, Folder, assign, to_path, to_table
+
+NOW = datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC)
+
+
+def refused(folder: Folder, period: str = "2026-01", **wish: Any) -> DaybookError:
+    with pytest.raises(DaybookError) as found:
+        folder.run(period, **wish)
+    return found.value
+
+
+def set_status(folder: Folder, identifier: str, status: PeriodStatus) -> None:
+    with folder.around() as around, around.store.write() as transaction:
+        transaction.periods.advance(period_of(identifier, GREGORIAN), status, now=NOW)
+
+
+def with_sandbox(folder: Folder) -> None:
+    (folder.root / "daybook.yaml").write_text(yaml.safe_dump({"name": "tests", "sandbox": "sandbox"}))
+
+
+def test_a_file_that_differs_from_the_active_version_is_refused(folder: Folder) -> None:
+    folder.project(to_table())
+    folder.run()
+    folder.activate()
+    assert folder.run().is_draft is False
+    folder.project(assign("tax", "amount"), to_table())
+    error = refused(folder)
+    assert error.code == "STORE_021"
+    assert "activate" in str(error.hint)
+    assert "--draft" in str(error.hint)
+    assert len(folder.all_runs()) == 2
+
+
+def test_a_draft_on_the_destinations_of_an_active_version_warns(folder: Folder) -> None:
+    folder.project(to_table(columns=["order_id"]))
+    folder.run()
+    folder.activate()
+    folder.project(to_table(columns=["order_id"], selector="amount > 0"))
+    result = folder.run(is_draft=True)
+    assert [notice.code for notice in result.notices] == ["RUN_014"]
+    assert len(folder.table()) == 2
+
+
+def test_drafts_write_to_the_sandbox(folder: Folder) -> None:
+    with_sandbox(folder)
+    folder.datasource("db", "sqlite", path="data/out.db")
+    folder.project(
+        to_table(register_as_dataset="booked"),
+        to_table("t", "db"),
+        to_path("out/{{identifier}}.csv", order_by=["order_id"]),
+    )
+    result = folder.run()
+    assert (result.is_draft, result.sandbox) == (True, "sandbox")
+    assert {notice.code for notice in result.notices} == {"RUN_009"}
+    assert [output.format for output in result.outputs] == ["delta"] * 3
+    assert not (folder.root / "lake").exists()
+    assert not (folder.root / "data/out.db").exists()
+    assert not (folder.root / "out").exists()
+    below = {str(path.parent.relative_to(folder.root)) for path in folder.root.glob("sandbox/**/_delta_log")}
+    assert below == {"sandbox/lake/result", "sandbox/db/t", "sandbox/out/2026-01"}
+    assert result.outputs[0].dataset_id == "sandbox.booked"
+
+
+def test_what_drafts_register_is_seen_by_drafts_only(folder: Folder) -> None:
+    with_sandbox(folder)
+    folder.project(to_table(register_as_dataset="booked"))
+    folder.run()
+    folder.project(to_table("copy"), id_="reads", input_="sandbox.booked")
+    assert folder.run("2026-01", "reads").outputs[0].rows_written == 3
+    with pytest.raises(DaybookError):
+        folder.activate("reads")
+
+
+def test_projects_in_conflict_and_inactive_ones_do_not_run(folder: Folder) -> None:
+    folder.project(assign("tax", "amount * 2"), to_table())
+    folder.run()
+    folder.activate()
+    folder.dataset("orders", [{**COLUMNS[0]}, COLUMNS[1]], {"path": "data/orders.csv"}, temporal_mode="period")
+    error = refused(folder)
+    assert error.code == "STORE_019"
+    assert "amount" in error.message
+    folder.dataset("orders", COLUMNS, {"path": "data/orders.csv"}, temporal_mode="period")
+    folder.run()
+    with folder.around() as around:
+        deactivate(around.store, "p", now=NOW)
+    assert refused(folder).code == "STORE_020"
+
+
+def test_a_locked_period_is_refused_and_a_closed_one_warns(folder: Folder) -> None:
+    folder.project(to_table())
+    done = folder.run("2026-01")
+    set_status(folder, "2026-02", "closed")
+    result = folder.run("2026-02")
+    assert [notice.code for notice in result.notices] == ["RUN_003"]
+    set_status(folder, "2026-Q1", "locked")
+    error = refused(folder, "2026-02")
+    assert (error.code, error.parameters["because_of"]) == ("RUN_002", "2026-Q1")
+    # Nothing of a range runs when one of its periods is locked.
+    assert refused(folder, "2026-03..2026-04").code == "RUN_002"
+    assert len(folder.all_runs()) == 2
+    assert folder.replay(done.run_id).is_same
+
+
+def test_a_period_that_is_locked_meanwhile_is_not_written(folder: Folder) -> None:
+    folder.project(to_table())
+    session = folder.session
+
+    def locking() -> Any:
+        set_status(Folder(folder.root, session), "2026-01", "locked")
+        return session()
+
+    folder.session = locking
+    with pytest.raises(RunFailedError) as failed:
+        folder.run("2026-01")
+    assert failed.value.error.code == "RUN_002"
+    assert folder.staged() == []
+    with pytest.raises(DaybookError) as error:
+        folder.retry(failed.value.run_id)
+    assert error.value.code == "RUN_002"
+
+
+def test_a_range_runs_in_order(folder: Folder) -> None:
+    folder.project(to_table())
+    results = folder.runs("2026-01..2026-02")
+    assert [(run.period, run.outputs[0].rows_written) for run in results] == [("2026-01", 3), ("2026-02", 1)]
+
+
+def test_as_of_chooses_the_valid_rows(folder: Folder) -> None:
+    rows = [
+        {"id": "a", "rate": "1.0", "valid_from": "2025-01-01", "valid_to": "2026-01-15"},
+        {"id": "a", "rate": "2.0", "valid_from": "2026-01-15", "valid_to": ""},
+    ]
+    folder.write_csv("data/rates.csv", rows)
+    columns = [{"name": "id", "type": "string"}, {"name": "rate", "type": "decimal(4,1)"}]
+    folder.dataset("rates", columns, {"path": "data/rates.csv"}, temporal_mode="bitemporal")
+    folder.project(to_table(columns=["rate"]), input_="rates")
+    assert folder.run().as_of == datetime.date(2026, 1, 1)
+    assert [row["rate"] for row in folder.table()] == [Decimal("1.0")]
+    assert folder.run(as_of=datetime.date(2026, 1, 15)).as_of == datetime.date(2026, 1, 15)
+    assert [row["rate"] for row in folder.table()] == [Decimal("2.0")]
+
+
+def test_an_input_without_rows_is_noticed(folder: Folder) -> None:
+    folder.project(to_table())
+    result = folder.run("2026-07")
+    assert [notice.code for notice in result.notices] == ["RUN_005"]
+    assert result.operations[0].rows_added == 0
+
+
+def test_an_append_source_that_cannot_be_read(folder: Folder) -> None:
+    folder.dataset("gone", COLUMNS, {"path": "data/gone.csv"})
+    folder.project({"type": "append", "arguments": {"source": {"dataset_id": "gone"}}}, to_table())
+    with pytest.raises(RunFailedError) as failed:
+        folder.run()
+    assert failed.value.error.code == "APPEND_008"
+    assert [cause.code for cause in failed.value.error.causes] == ["IO_001"]
+    assert folder.last_run().status == "failed"
+
+
+def test_an_output_into_an_input_is_refused(folder: Folder) -> None:
+    folder.project(to_path(f"{folder.root}/data/orders.csv"))
+    assert refused(folder).code == "IO_027"
+    assert folder.all_runs() == ()

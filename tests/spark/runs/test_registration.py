@@ -1,0 +1,151 @@
+"""Outputs that become datasets: versions, schema, time, readers, and what is only a warning."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from daybook.model.types import STRING, DecimalType
+from daybook.runs.result import RunResult
+from tests.workspaces import ORDERS, Folder, assign, to_path, to_table
+
+
+def codes(result: RunResult) -> list[str]:
+    return [notice.code for notice in result.notices]
+
+
+def registered(folder: Folder, dataset_id: str, version: int | None = None) -> Any:
+    with folder.around() as around, around.store.read() as transaction:
+        return transaction.catalog(with_sandbox=True).dataset(dataset_id, version)
+
+
+def test_new_and_next_version_with_the_exact_schema(folder: Folder) -> None:
+    folder.project(assign("tax", "amount * 0.19"), to_table(register_as_dataset="booked"))
+    first = folder.run("2026-01")
+    second = folder.run("2026-02")
+    assert [(run.outputs[0].dataset_id, run.outputs[0].dataset_version) for run in (first, second)] == [
+        ("booked", 1),
+        ("booked", 2),
+    ]
+    table = registered(folder, "booked").dataset.main_table
+    assert [(column.name, column.type) for column in table.columns] == [
+        ("order_id", STRING),
+        ("region", STRING),
+        ("amount", DecimalType(18, 2)),
+        ("tax", DecimalType(21, 4)),
+    ]
+    assert table.temporal_mode == "period"
+    assert codes(first) == []
+
+
+def test_readable_at_once_as_input_join_and_append_source(folder: Folder) -> None:
+    folder.project(assign("tax", "amount * 2"), to_table(register_as_dataset="booked"))
+    folder.run("2026-01")
+    folder.project(assign("net", "amount + tax"), to_table("as_input"), id_="reads", input_="booked")
+    folder.project(
+        {
+            "type": "update",
+            "arguments": {
+                "joins": [{"alias": "b", "dataset_id": "booked", "on": "orders.order_id = b.order_id"}],
+                "assignments": [{"column": "tax", "expression": "b.tax"}],
+            },
+        },
+        {"type": "append", "arguments": {"source": {"dataset_id": "booked"}, "source_selector": "amount = 0"}},
+        to_table("as_join"),
+        id_="joins",
+    )
+    folder.run("2026-01", "reads")
+    folder.run("2026-01", "joins")
+    assert sorted((row["order_id"], row["net"]) for row in folder.table("as_input")) == [
+        ("O-1", Decimal(300)),
+        ("O-2", Decimal(150)),
+        ("O-3", Decimal(0)),
+    ]
+    assert sorted((row["order_id"], row["tax"], row["_source_dataset_id"]) for row in folder.table("as_join")) == [
+        ("O-1", Decimal(200), "orders"),
+        ("O-2", Decimal(100), "orders"),
+        ("O-3", Decimal(0), "booked"),
+        ("O-3", Decimal(0), "orders"),
+    ]
+
+
+def test_an_old_version_stays_readable_as_it_was(folder: Folder) -> None:
+    folder.project(to_table(register_as_dataset="booked"))
+    folder.run("2026-01")
+    folder.write_csv("data/orders.csv", [{**row, "amount": "1.00"} for row in ORDERS])
+    folder.run("2026-01")
+    folder.project(to_table("then"), id_="then", input={"dataset_id": "booked", "dataset_version": 1})
+    folder.project(to_table("now"), id_="now", input_="booked")
+    folder.run("2026-01", "then")
+    folder.run("2026-01", "now")
+    assert {row["order_id"]: row["amount"] for row in folder.table("then")}["O-1"] == Decimal("100.00")
+    assert {row["order_id"]: row["amount"] for row in folder.table("now")}["O-1"] == Decimal("1.00")
+
+
+def test_summary_rows_come_along_by_their_slice(folder: Folder) -> None:
+    total = {"group_by": ["region"], "aggregations": [{"column": "total", "expression": "SUM(amount)"}]}
+    folder.project({"type": "aggregate", "arguments": total}, to_table(register_as_dataset="booked"))
+    folder.runs("2026-01..2026-02")
+    folder.project(to_table("copy"), id_="reads", input_="booked")
+    result = folder.run("2026-01", "reads")
+    totals = sorted((row["region"], row["total"], row["_origin_seq"]) for row in folder.table("copy") if row["total"])
+    assert totals == [("APAC", Decimal("0.00"), 1), ("EMEA", Decimal("150.00"), 1)] or totals == [
+        ("EMEA", Decimal("150.00"), 1)
+    ]
+    assert result.outputs[0].rows_written == 5
+
+
+def test_without_delta_it_follows_the_live_data_and_says_so(folder: Folder) -> None:
+    folder.project(to_path("out/{{identifier}}.csv", register_as_dataset="listed"))
+    result = folder.run("2026-01")
+    assert codes(result) == ["RUN_008"]
+    assert result.outputs[0].dataset_id == "listed"
+    folder.project(to_table("copy"), id_="reads", input_="listed")
+    assert folder.run("2026-01", "reads").outputs[0].rows_written == 3
+
+
+@pytest.mark.parametrize(
+    ("output", "mode"),
+    [
+        (to_table(register_as_dataset="d"), "period"),
+        (to_table(register_as_dataset="d", columns=["order_id"]), "period"),
+        (to_path("out/d.parquet", register_as_dataset="d"), "period"),
+        (to_path("out/d.parquet", register_as_dataset="d", columns=["order_id"]), None),
+    ],
+)
+def test_the_temporal_mode_survives_with_its_columns(folder: Folder, output: dict[str, Any], mode: str | None) -> None:
+    folder.project(output)
+    folder.run("2026-01")
+    assert registered(folder, "d").dataset.main_table.temporal_mode == mode
+
+
+def test_a_failing_registration_is_a_warning_and_the_data_stays(folder: Folder) -> None:
+    folder.dataset("mine", [{"name": "x", "type": "string"}], {"path": "data/mine.csv"})
+    folder.project(to_table("other"), id_="keeps-mine", input_="mine")
+    folder.write_csv("data/mine.csv", [{"x": "1"}])
+    folder.run("2026-01", "keeps-mine")
+    folder.project(to_table(register_as_dataset="mine"))
+    result = folder.run("2026-01")
+    assert codes(result) == ["RUN_007"]
+    assert result.outputs[0].dataset_id is None
+    assert len(folder.table()) == 3
+    assert folder.dataset_versions("mine") == (1,)
+
+
+def test_an_output_of_system_columns_alone_is_no_dataset(folder: Folder) -> None:
+    """V-007: OUTPUT_007 is a warning, as every failing registration."""
+    folder.project(to_table(columns=["_row_id"], register_as_dataset="bare"))
+    result = folder.run("2026-01")
+    assert codes(result) == ["OUTPUT_007"]
+    assert len(folder.table()) == 3
+    assert folder.dataset_versions("bare") == ()
+
+
+def test_a_version_that_breaks_a_project_is_told(folder: Folder) -> None:
+    folder.project(assign("tax", "amount * 2"), to_table(register_as_dataset="booked"))
+    folder.run("2026-01")
+    folder.project(assign("net", "amount + tax"), to_table("net"), id_="reads", input_="booked")
+    folder.run("2026-01", "reads")
+    folder.activate("reads")
+    folder.project(to_table(mode="replace", register_as_dataset="booked"))
+    assert codes(folder.run("2026-01")) == ["RUN_020"]

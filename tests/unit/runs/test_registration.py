@@ -1,0 +1,80 @@
+"""What an output is registered as."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daybook.errors import DaybookError
+from daybook.io.writing import Commit
+from daybook.model.catalog import DataPin
+from daybook.model.dataset import Dataset, PathLocation, TableLocation
+from daybook.runs.registration import data_pin, registered_dataset
+from daybook.runs.snapshot import RunSettings
+from tests.unit.runs.prepared import new_folder, prepared
+from tests.workspaces import COLUMNS, to_path, to_table
+
+
+def registered(tmp_path: Path, output: dict[str, Any], mode: str | None = "period", **settings: Any) -> Dataset:
+    folder = new_folder(tmp_path)
+    temporal = {"temporal_mode": mode} if mode else {}
+    folder.dataset("orders", COLUMNS, {"path": "data/orders.csv"}, **temporal)
+    output["arguments"]["register_as_dataset"] = "booked"
+    folder.project(output)
+    run = prepared(folder, settings=RunSettings(**settings))
+    is_sandboxed = run.snapshot.settings.sandbox is not None
+    return registered_dataset(run.outputs[0], run.plan.input.temporal_mode, is_sandboxed=is_sandboxed)
+
+
+@pytest.mark.parametrize(
+    ("mode", "output", "expected"),
+    [
+        ("period", to_table(), "period"),
+        ("period", to_table(columns=["amount"]), "period"),
+        ("period", to_table(mode="replace", columns=["amount"]), "period"),
+        ("period", to_path("out/x.csv"), "period"),
+        ("period", to_path("out/x.csv", columns=["amount", "_period"]), "period"),
+        ("period", to_path("out/x.csv", columns=["amount"]), None),
+        ("period", to_path("out/x.csv", system_columns=False), None),
+        ("period", to_path("out/{{identifier}}.csv", columns=["amount"]), "period"),
+        ("bitemporal", to_table(), "bitemporal"),
+        ("bitemporal", to_table(columns=["amount", "_valid_from", "_valid_to"]), "bitemporal"),
+        ("bitemporal", to_table(columns=["amount", "_valid_from"]), None),
+        (None, to_table(), None),
+    ],
+)
+def test_the_way_with_time(tmp_path: Path, mode: str | None, output: dict[str, Any], expected: str | None) -> None:
+    assert registered(tmp_path, output, mode).main_table.temporal_mode == expected
+
+
+def test_business_columns_alone_are_declared(tmp_path: Path) -> None:
+    dataset = registered(tmp_path, to_table())
+    assert [column.name for column in dataset.main_table.columns] == ["order_id", "region", "amount"]
+    assert (dataset.id, dataset.main_table.name) == ("booked", "result")
+    assert dataset.main_table.location == TableLocation(datasource_id="lake", table="result")
+
+
+def test_a_location_keeps_its_template_and_names_its_format(tmp_path: Path) -> None:
+    dataset = registered(tmp_path, to_path("out/{{identifier}}.csv"))
+    assert dataset.main_table.location == PathLocation(path="out/{{identifier}}.csv", format="csv")
+
+
+def test_in_the_sandbox_it_has_another_name_and_place(tmp_path: Path) -> None:
+    dataset = registered(tmp_path, to_table(), is_draft=True, sandbox="sandbox")
+    assert dataset.id == "sandbox.booked"
+    assert isinstance(dataset.main_table.location, PathLocation)
+    assert dataset.main_table.location.path.endswith("/sandbox/lake/result")
+
+
+def test_without_columns_of_its_own_it_cannot_be_registered(tmp_path: Path) -> None:
+    with pytest.raises(DaybookError) as refused:
+        registered(tmp_path, to_table(columns=["_row_id", "_period"]))
+    assert refused.value.code == "OUTPUT_007"
+
+
+def test_only_delta_is_pinned(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path)
+    folder.project(to_table(), to_path("out/x.csv"))
+    delta, csv = prepared(folder).outputs
+    assert data_pin(delta, Commit(1, 7)) == DataPin(str(delta.target.uri), 7)
+    assert data_pin(csv, Commit(1)) is None
