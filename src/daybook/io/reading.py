@@ -69,7 +69,7 @@ def read(
 
         landed_pin = _matching(pins, LandedPin, landed[0])
         parts.append(read_landed(spark, landed, dataset_version, landing, slices, workspace, landed_pin))
-    return _union(parts)
+    return _union(parts, resolution.periods)
 
 
 def _matching(pins: list[Pin] | None, kind: type[_Pin], location: Location) -> _Pin | None:
@@ -91,7 +91,7 @@ def _with_period(part: ReadPart, location: Location) -> ReadPart:
     return ReadPart(df, part.carried | {"_period"}, part.pin, part.notices)
 
 
-def _union(parts: Sequence[ReadPart]) -> ReadSource:
+def _union(parts: Sequence[ReadPart], periods: tuple[str, ...]) -> ReadSource:
     carried = frozenset[str]().union(*(part.carried for part in parts))
     types = carried_types()
     frames = []
@@ -101,4 +101,4 @@ def _union(parts: Sequence[ReadPart]) -> ReadSource:
         frames.append(df)
     df = reduce(DataFrame.unionByName, frames)
     notices = tuple(dict.fromkeys(notice for part in parts for notice in part.notices))
-    return ReadSource(SourceFrame(df, carried), tuple(part.pin for part in parts), notices)
+    return ReadSource(SourceFrame(df, carried, periods), tuple(part.pin for part in parts), notices)
