@@ -24,7 +24,7 @@ from typing import Any
 import psutil
 
 from daybook.engine.java import Java, find_java
-from daybook.engine.launch import module_flags, spark_home, spark_jars
+from daybook.engine.launch import launcher_variables, module_flags, spark_home, spark_jars
 
 MASTER_VARIABLE = "DAYBOOK_TEST_MASTER"
 HOST = "127.0.0.1"
@@ -90,7 +90,7 @@ def _daemon(java: Java, folder: Path, name: str, main_class: str, arguments: Seq
     command = [str(java.executable), *flags, "-cp", class_path, main_class, *arguments]
     environment = {
         **os.environ,
-        "SPARK_HOME": str(spark_home()),
+        **launcher_variables(spark_home()),
         "SPARK_LOCAL_IP": HOST,
         "SPARK_LOCAL_DIRS": str(folder / "scratch"),
         "JAVA_HOME": str(java.executable.parent.parent),

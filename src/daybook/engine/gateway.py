@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from daybook.engine.launch import Launch
+from daybook.engine.launch import Launch, launcher_variables
 from daybook.errors import DaybookError
 
 _START_SECONDS = 180
@@ -115,7 +115,7 @@ def _spawn(launch: Launch, environment: Mapping[str, str], show_log: bool) -> su
     (launch.scratch / "log4j2.properties").write_text(_LOG_SETTINGS, encoding="utf-8")
     variables = {
         **environment,
-        "SPARK_HOME": str(launch.spark_home),
+        **launcher_variables(launch.spark_home),
         "SPARK_CONNECT_MODE": "0",
         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(_connection_file(launch)),
     }

@@ -146,6 +146,12 @@ def spark_jars(home: Path) -> list[Path]:
     return sorted((home / "jars").glob("*.jar"))
 
 
+def launcher_variables(home: Path) -> dict[str, str]:
+    """What Spark's own scripts set before Java starts: its workers need it to start executors."""
+    scala = [match[1] for jar in spark_jars(home) if (match := re.match(r"scala-library-(\d+\.\d+)", jar.name))]
+    return {"SPARK_HOME": str(home), **({"SPARK_SCALA_VERSION": scala[0]} if scala else {})}
+
+
 def workload_of(input_bytes: int | None) -> Workload:
     """Short when the input is known to be small."""
     return "short" if input_bytes is not None and input_bytes < SHORT_WORKLOAD_BYTES else "long"
