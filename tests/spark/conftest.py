@@ -16,14 +16,10 @@ def is_connect(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture(scope="session")
-def master(request: pytest.FixtureRequest) -> str:
-    return str(request.config.getoption("--master") or os.environ.get("DAYBOOK_TEST_MASTER") or "local[2]")
-
-
-@pytest.fixture(scope="session")
-def spark(is_connect: bool, master: str) -> Iterator[SparkSession]:
+def spark(request: pytest.FixtureRequest, is_connect: bool) -> Iterator[SparkSession]:
     """A session with the product's own settings and few shuffle partitions; two threads unless told otherwise."""
     conf = {"spark.sql.shuffle.partitions": 3, "spark.driver.memory": "1g"}
+    master = request.config.getoption("--master") or os.environ.get("DAYBOOK_TEST_MASTER") or "local[2]"
     settings = EngineSettings(remote=master, conf=conf) if is_connect else EngineSettings(master=master, conf=conf)
     session = start_session(settings, app_name="daybook-tests", workload="short")
     yield session
