@@ -1,19 +1,24 @@
 """A classic session in a Java process of our own."""
 
 import os
+import socket
 import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from daybook.engine.gateway import Gateway, attach, start_gateway, variables
 from daybook.engine.launch import Launch
+from daybook.errors import DaybookError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_KNOCK_SECONDS = 20
+
 
 def open_classic(launch: Launch, session_settings: Mapping[str, str], *, show_log: bool = False) -> "SparkSession":
     """Start Java as `launch` says and open a session in it; the application's settings are the launch's."""
+    knock_at(launch.conf.get("spark.master", ""))
     connected = start_gateway(launch, os.environ, show_log=show_log)
     # Java needs a moment to come up; importing fills it, pandas behind the last one included.
     import pyspark.sql
@@ -24,7 +29,7 @@ def open_classic(launch: Launch, session_settings: Mapping[str, str], *, show_lo
     try:
         bridge = bridge_to(gateway)
         SparkContext._ensure_initialized(gateway=bridge)
-        session = build_classic(session_settings)
+        session = _built(session_settings, launch.conf.get("spark.master", ""))
     except BaseException:
         gateway.close()
         forget_classic()
@@ -40,6 +45,32 @@ def build_classic(settings: Mapping[str, str]) -> "SparkSession":
     for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def _built(settings: Mapping[str, str], master: str) -> "SparkSession":
+    from py4j.protocol import Py4JJavaError
+
+    try:
+        return build_classic(settings)
+    except Py4JJavaError as failure:
+        # Java is asked for its reason while it can still answer.
+        reason = str(failure.java_exception.toString())
+        raise DaybookError("RUN_910", master=master, reason=reason) from None
+
+
+def knock_at(master: str) -> None:
+    """Fail at once where no standalone master listens; Spark would try for a minute."""
+    if not master.startswith("spark://"):
+        return
+    reason = ""
+    for place in master.removeprefix("spark://").split(","):
+        host, _, port = place.rpartition(":")
+        try:
+            with socket.create_connection((host.strip("[]"), int(port)), timeout=_KNOCK_SECONDS):
+                return
+        except (OSError, ValueError) as failure:
+            reason = str(failure)
+    raise DaybookError("RUN_910", master=master, reason=reason)
 
 
 def bridge_to(gateway: Gateway) -> "object":

@@ -134,7 +134,7 @@ def local_threads(master: str, cores: int) -> int | None:
 
 def is_on_this_machine(master: str) -> bool:
     """Whether nobody but this machine takes part, so that the driver need not be reachable from elsewhere."""
-    return re.match(r"local\b|spark://(127\.|localhost\b)", master) is not None
+    return re.match(r"local\b|spark://(127\.[\d.]+|localhost):\d+$", master) is not None
 
 
 def differences(actual: Mapping[str, str | None]) -> dict[str, str]:

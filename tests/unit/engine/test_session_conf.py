@@ -64,8 +64,30 @@ def test_a_cluster_keeps_its_own_memory_address_and_partitions() -> None:
 
 
 @pytest.mark.parametrize(
+    "master", ["local[2]", "local-cluster[2,1,1024]", "spark://127.0.0.1:7077", "spark://localhost:1"]
+)
+def test_on_this_machine_alone_the_driver_listens_to_nobody_else(master: str) -> None:
+    assert everything(master=master)["spark.driver.bindAddress"] == "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    "master", ["spark://localhost.example.com:7077", "spark://10.0.0.1:7077", "yarn", "k8s://host"]
+)
+def test_elsewhere_executors_must_reach_the_driver(master: str) -> None:
+    assert "spark.driver.bindAddress" not in everything(master=master)
+
+
+@pytest.mark.parametrize(
     ("master", "threads"),
-    [("local", 1), ("local[*]", 6), ("local[3]", 3), ("local[4,2]", 4), ("yarn", None), ("spark://h:7077", None)],
+    [
+        ("local", 1),
+        ("local[*]", 6),
+        ("local[3]", 3),
+        ("local[4,2]", 4),
+        ("local-cluster[2,1,1024]", None),
+        ("yarn", None),
+        ("spark://h:7077", None),
+    ],
 )
 def test_threads_of_a_master(master: str, threads: int | None) -> None:
     assert local_threads(master, cores=6) == threads

@@ -57,4 +57,10 @@ CODES: dict[str, Code] = family(
         "With engine.sail and no engine.remote, Daybook starts Sail, a Connect server without Java, in its process.",
         hint="install it with the extra: pip install 'daybook[sail]'",
     ),
+    Code(
+        "RUN_910",
+        "The Spark master {master} could not be used: {reason}",
+        "engine.master names where Spark runs; for a cluster, the address of its master.",
+        hint="Check that the master runs and that its workers can start executors; their logs say why one did not.",
+    ),
 )
