@@ -11,6 +11,10 @@ from daybook.cli.terminal import say, say_json
 if TYPE_CHECKING:
     import datetime
 
+    from daybook.model.loading import Workspace
+    from daybook.runs.result import RunResult
+    from daybook.runs.starting import RunWish
+
 FAILED = 1
 
 AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON.")]
@@ -49,6 +53,7 @@ def run(
     from daybook.cli.run_progress import watching
     from daybook.cli.spark_session import background_session
     from daybook.cli.workspace_store import load
+    from daybook.errors import DaybookError
     from daybook.runs.opening import surroundings
     from daybook.runs.result import RunFailedError
     from daybook.runs.running import dry_run as prepare_only
@@ -58,6 +63,8 @@ def run(
     called = invocation(context)
     workspace = load(context)
     wanted = RunWish(project, period, _date(as_of), draft, allow_empty)
+    _check_names(workspace, wanted)
+    results: list[RunResult] = []
     with background_session(workspace.settings.engine, show_log=called.is_verbose) as session:
         if dry_run:
             with surroundings(workspace, session) as around:
@@ -70,15 +77,15 @@ def run(
                 watching(is_quiet=called.is_quiet or as_json) as listener,
                 surroundings(workspace, session, listener) as around,
             ):
-                results = list(execute(workspace, around, wanted))
-        except RunFailedError as failed:
-            run_report.show_failure(failed, as_json=as_json)
+                for result in execute(workspace, around, wanted):
+                    results.append(result)
+        except (RunFailedError, DaybookError) as failure:
+            # The periods before it are done, whatever became of this one.
+            run_report.show_all(results, is_quiet=called.is_quiet, as_json=as_json, failed=failure)
+            if isinstance(failure, DaybookError):
+                raise
             raise typer.Exit(FAILED) from None
-    if as_json:
-        say_json([run_data.of_result(result) for result in results])
-        return
-    for result in results:
-        run_report.show(result, is_quiet=called.is_quiet)
+    run_report.show_all(results, is_quiet=called.is_quiet, as_json=as_json)
 
 
 def retry(context: typer.Context, run_id: RunId, as_json: AsJson = False) -> None:
@@ -148,6 +155,17 @@ def cancel(context: typer.Context, run_id: RunId) -> None:
     with opened(found.store, root) as store, store.write() as transaction:
         run = transaction.runs.request_cancel(run_id, now=transaction.now())
     say(f"run {run_id} is {run.status}" if not run.is_active else f"run {run_id} was asked to stop")
+
+
+def _check_names(workspace: "Workspace", wanted: "RunWish") -> None:
+    """A typo in the project or the period is answered before Spark begins to start."""
+    from daybook.model.workspace_catalog import WorkspaceCatalog
+    from daybook.runs.starting import find_project, periods_of
+
+    definition = find_project(workspace, wanted.project)
+    calendar_id = definition.model.calendar_id
+    if calendar_id is None or workspace.get("calendar", calendar_id) is not None:
+        periods_of(definition, wanted.period, WorkspaceCatalog(workspace))
 
 
 def _date(text: str | None) -> "datetime.date | None":

@@ -10,7 +10,7 @@ CODES: dict[str, Code] = family(
     ),
     Code(
         "RUN_002",
-        "Period {period} is locked, because {because_of} is",
+        "Period {period} cannot change: {because_of} is locked",
         "A locked period is final: no run and no retry may change what was written for it. Replaying is allowed.",
         hint="`daybook replay` shows again what a run of a locked period computed.",
     ),

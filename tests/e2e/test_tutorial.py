@@ -1,0 +1,55 @@
+"""The tutorial does what it says."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.tutorial import Change, Command, File, Ids, apply, steps
+
+PAGE = Path(__file__).parents[2] / "docs" / "tutorial.md"
+MINUTES = 60
+
+
+@pytest.mark.slow
+def test_the_tutorial(tmp_path: Path) -> None:
+    program = Path(sys.executable).parent
+    environment = {**os.environ, "PATH": f"{program}{os.pathsep}{os.environ['PATH']}"}
+    ids = Ids()
+    executed = 0
+    for step in steps(PAGE.read_text(encoding="utf-8")):
+        match step:
+            case File() | Change():
+                apply(step, tmp_path)
+            case Command():
+                done = subprocess.run(
+                    ids.in_command(step.words),
+                    shell=True,
+                    cwd=tmp_path,
+                    env=environment,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    text=True,
+                    check=False,
+                    timeout=10 * MINUTES,
+                )
+                shown = f"$ {step.words}\n{done.stdout}"
+                assert done.returncode == step.exit_code, shown
+                assert ids.differences(step.expected, done.stdout) is None, shown
+                assert "Traceback" not in done.stdout
+                executed += 1
+    assert executed > 10
+
+
+def test_a_page_that_lies_is_found_out() -> None:
+    ids = Ids()
+    assert ids.differences(("a 1", "b 2"), "a  1\nb   2\n") is None
+    assert ids.differences(("a 1", "b 3"), "a 1\nb 2\n") is not None
+    assert ids.differences(("a 1", "c"), "a 1\nb 2\nc\n") is not None
+    assert ids.differences(("a 1", "...", "c"), "a 1\nb 2\nc\n") is None
+    assert ids.differences(("run 20260202-090000-a1b2c3",), "run 20270303-101010-ffffff") is None
+    assert ids.in_command("retry 20260202-090000-a1b2c3") == "retry 20270303-101010-ffffff"
+    assert ids.differences(("run 20260202-090000-a1b2c3",), "run 20270303-101010-eeeeee") is not None
+    assert ids.differences(("in 1.0 s",), "in 27.3 s") is None
