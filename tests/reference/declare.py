@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from tests.reference.generated import GeneratedProject
 from tests.reference.operations import Append, Delete, Operation, Output, Summarise, Table, Update
-from tests.reference.projects import GeneratedProject
 from tests.reference.tree import Expression
 
 Declared = dict[str, Any]

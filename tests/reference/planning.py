@@ -15,8 +15,8 @@ from daybook.plan.plan import Plan
 from daybook.plan.planning import plan_project
 from tests.reference import declare
 from tests.reference.functions import RUN_TIMESTAMP
+from tests.reference.generated import GeneratedProject
 from tests.reference.operations import Table
-from tests.reference.projects import GeneratedProject
 
 CONSTANTS = Constants(
     timestamp=RUN_TIMESTAMP,

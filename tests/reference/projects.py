@@ -2,16 +2,16 @@
 
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
-from functools import cached_property
 from random import Random
 
 from daybook.model.system_columns import RUN_PERIOD
 from daybook.model.types import BOOLEAN, DATE, INTEGER, STRING, TIMESTAMP, ColumnType, DecimalType
 from tests.reference import literals
 from tests.reference.functions import Call
-from tests.reference.generate import ExpressionGenerator, is_exact
+from tests.reference.generate import ExpressionGenerator
+from tests.reference.generated import RUN, GeneratedProject, Named
 from tests.reference.grouping import Aggregate
 from tests.reference.numbers import EXACT, is_numeric
 from tests.reference.operations import (
@@ -21,18 +21,15 @@ from tests.reference.operations import (
     Operation,
     Output,
     Record,
-    Run,
     Summarise,
     Table,
     Update,
-    WorkingDataset,
     in_time,
 )
-from tests.reference.retype import created_types, retyped, targets
+from tests.reference.retype import targets
 from tests.reference.tree import Arithmetic, Between, Column, Comparison, Expression, Logic, Row, Value
 
 PERIODS = ("2025-12", "2026-01", "2026-02")
-RUN = Run("2026-01", datetime.date(2026, 1, 1), datetime.datetime(2026, 2, 3, 4, 5, 6, 789, tzinfo=datetime.UTC))
 KINDS: Mapping[str, ColumnType] = {
     "code": STRING,
     "region": STRING,
@@ -58,82 +55,6 @@ NEW_COLUMNS: Mapping[str, ColumnType] = {
     "is_late": BOOLEAN,
     "due": DATE,
 }
-
-
-@dataclass(frozen=True)
-class Named(Expression):
-    """A reference to a named selector."""
-
-    name: str
-    selector: Expression
-
-    @property
-    def children(self) -> tuple[Expression, ...]:
-        return (self.selector,)
-
-    @property
-    def type(self) -> ColumnType:
-        return BOOLEAN
-
-    def __str__(self) -> str:
-        return f"{{{{{self.name}}}}}"
-
-    def value(self, row: Row) -> Value:
-        return self.selector.value(row)
-
-
-@dataclass(frozen=True)
-class GeneratedProject:
-    seed: int
-    input: Table
-    others: Sequence[Table]
-    selectors: Mapping[str, Expression]
-    operations: Sequence[Operation]
-    run: Run = RUN
-
-    @cached_property
-    def types(self) -> dict[str, ColumnType]:
-        return created_types(self.operations, self.input.columns)
-
-    def expected(self) -> dict[int, list[Record]]:
-        """The rows of every output, by seq."""
-        working = WorkingDataset(self.input, self.types, self.run)
-        working.load()
-        outputs = {operation.seq: working.apply(operation) for operation in self.settled()}
-        return {seq: rows for seq, rows in outputs.items() if rows is not None}
-
-    def settled(self) -> list[Operation]:
-        """The operations with every working column at its final type."""
-        return [with_types(operation, self.types) for operation in self.operations]
-
-    def is_well_typed(self) -> bool:
-        try:
-            settled = self.settled()
-        except (TypeError, ValueError):
-            return False
-        return all(is_exact(node) for operation in settled for root in expressions(operation) for node in root.walk())
-
-
-def with_types(operation: Operation, types: Mapping[str, ColumnType]) -> Operation:
-    match operation:
-        case Update():
-            joins = [replace(join, on=retyped(join.on, types)) for join in operation.joins]
-            changed = retyped(operation.assignments, types)
-            return replace(operation, selector=retyped(operation.selector, types), assignments=changed, joins=joins)
-        case Summarise():
-            changed = retyped(operation.aggregations, types)
-            return replace(operation, selector=retyped(operation.selector, types), aggregations=changed)
-        case Append():
-            return operation
-        case _:
-            return replace(operation, selector=retyped(operation.selector, types))
-
-
-def expressions(operation: Operation) -> list[Expression]:
-    selector = operation.source_selector if isinstance(operation, Append) else operation.selector
-    joins = operation.joins if isinstance(operation, Update) else ()
-    values = operation.aggregations if isinstance(operation, Append) else targets(operation)
-    return [*([selector] if selector else []), *(join.on for join in joins), *(value for _, value in values)]
 
 
 class ProjectGenerator:

@@ -11,9 +11,9 @@ from daybook.engine.pipeline import Pipeline
 from daybook.engine.source import ORDINAL, PLACE, SourceFrame
 from daybook.model.system_columns import SYSTEM_COLUMNS
 from daybook.model.types import INTEGER, STRING, ColumnType
+from tests.reference.generated import GeneratedProject
 from tests.reference.operations import Table
 from tests.reference.planning import planned
-from tests.reference.projects import GeneratedProject
 from tests.spark.reference.frames import frame
 
 

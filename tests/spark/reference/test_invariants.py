@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.reference.generated import GeneratedProject
 from tests.reference.numbers import ValueFailureError
 from tests.reference.operations import Append, Delete, FanOutError, NullValueError, Operation, Output, Summarise, Update
-from tests.reference.projects import GeneratedProject, generate_project
+from tests.reference.projects import generate_project
 from tests.spark.reference.running import run
 
 Rows = dict[str, dict[str, Any]]

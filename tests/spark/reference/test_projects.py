@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from daybook.errors import DaybookError
 from daybook.model.system_columns import SYSTEM_COLUMNS
+from tests.reference.generated import GeneratedProject
 from tests.reference.numbers import ValueFailureError
 from tests.reference.operations import (
     FanOutError,
@@ -20,7 +21,7 @@ from tests.reference.operations import (
     Output,
     Record,
 )
-from tests.reference.projects import GeneratedProject, generate_project
+from tests.reference.projects import generate_project
 from tests.spark.reference.running import Written, run
 
 PROJECTS, PER_TEST, THREADS = 320, 20, 3
