@@ -80,7 +80,9 @@ class Folder:
     def define(self, kind: str, body: dict[str, Any]) -> None:
         path = self.root / "definitions" / f"{kind}-{body['id']}.yaml"
         path.parent.mkdir(exist_ok=True)
-        path.write_text(yaml.safe_dump({kind: {"name": body["id"], **body}}, sort_keys=False))
+        # Through JSON, since what is used twice would become an alias.
+        definition = json.loads(json.dumps({kind: {"name": body["id"], **body}}))
+        path.write_text(yaml.safe_dump(definition, sort_keys=False))
 
     def datasource(self, id_: str, type_: str, **options: Any) -> None:
         self.define("datasource", {"id": id_, "type": type_, "options": options})

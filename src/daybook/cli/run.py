@@ -77,8 +77,7 @@ def run(
                 watching(is_quiet=called.is_quiet or as_json) as listener,
                 surroundings(workspace, session, listener) as around,
             ):
-                for result in execute(workspace, around, wanted):
-                    results.append(result)
+                results.extend(execute(workspace, around, wanted))
         except (RunFailedError, DaybookError) as failure:
             # The periods before it are done, whatever became of this one.
             run_report.show_all(results, is_quiet=called.is_quiet, as_json=as_json, failed=failure)

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from daybook.cli import run_data
 from daybook.cli.places import near
-from daybook.cli.terminal import console, error_as_data, remark, say, say_json, show_error, show_notice
+from daybook.cli.terminal import console, remark, say, say_json, show_error, show_notice
 
 if TYPE_CHECKING:
     from daybook.runs.replaying import ReplayResult
@@ -37,6 +38,22 @@ def show(result: "RunResult", *, is_quiet: bool) -> None:
         show_effects(result)
         say("")
     show_outputs(result.outputs)
+
+
+def show_all(results: "Iterable[RunResult]", *, is_quiet: bool, as_json: bool, failed: Exception | None = None) -> None:
+    """The runs of a range that completed, then the one that did not."""
+    from daybook.runs.result import RunFailedError
+
+    failure = failed if isinstance(failed, RunFailedError) else None
+    if as_json:
+        if failed is None or failure is not None:
+            ended = [run_data.of_failure(failure)] if failure else []
+            say_json([*(run_data.of_result(result) for result in results), *ended])
+        return
+    for result in results:
+        show(result, is_quiet=is_quiet)
+    if failure is not None:
+        show_failure(failure, as_json=False)
 
 
 def show_effects(result: "RunResult") -> None:
@@ -117,11 +134,8 @@ def show_replay(result: "ReplayResult") -> None:
 
 def show_failure(failed: "RunFailedError", *, as_json: bool) -> None:
     """Why the run failed, what it had committed, and how to go on."""
-    from daybook.errors import flatten
-
     if as_json:
-        errors = [error_as_data(single) for single in flatten(failed.error)]
-        say_json({"run_id": failed.run_id, "status": failed.status, "errors": errors})
+        say_json(run_data.of_failure(failed))
         return
     show_error(failed.error)
     for output in failed.outputs:

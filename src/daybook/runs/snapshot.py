@@ -2,7 +2,6 @@
 
 import datetime
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -20,9 +19,6 @@ from daybook.resolve.location import Resolution
 from daybook.runs.provenance import Provenance
 
 FORMAT = 1
-
-_SECRET = re.compile(r"secret|password|token|access[.]?key|credential", re.IGNORECASE)
-_HIDDEN = "(hidden)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +39,6 @@ class RunSettings:
     sandbox: str | None = None
     allow_empty: bool = False
     engine: Mapping[str, Any] = field(default_factory=dict)
-
-
-def shown_conf(conf: Mapping[str, Any]) -> dict[str, Any]:
-    """Spark's settings without the secrets that some of them hold; nothing is computed from them again."""
-    return {key: _HIDDEN if _SECRET.search(key) else value for key, value in conf.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from daybook.runs.period_status import check_period
 from daybook.runs.preparing import Prepared, Request, prepare
 from daybook.runs.provenance import provenance
 from daybook.runs.run_id import new_run_id
-from daybook.runs.snapshot import RunSettings, shown_conf
+from daybook.runs.snapshot import RunSettings
 from daybook.store.activated_catalog import ActivatedCatalog
 from daybook.store.apply import apply
 from daybook.store.lifecycle import require_runnable
@@ -132,7 +132,7 @@ def prepare_run(
         notices.append(notice("RUN_009", project=project_id, sandbox=sandbox, hint=hint))
     elif chosen.is_draft and chosen.has_active_version:
         notices.append(notice("RUN_014", project=project_id))
-    settings = RunSettings(chosen.is_draft, sandbox, wanted.allow_empty, shown_conf(workspace.settings.engine.conf))
+    settings = RunSettings(chosen.is_draft, sandbox, wanted.allow_empty, dict(workspace.settings.engine.conf))
     request = Request(
         run_id=new_run_id(now),
         definition=chosen.definition,

@@ -8,7 +8,7 @@ import pytest
 
 from daybook.errors import DaybookError
 from daybook.runs.preparing import restore
-from daybook.runs.snapshot import RunSettings, SnapshotCatalog, shown_conf, snapshot_from_json
+from daybook.runs.snapshot import RunSettings, SnapshotCatalog, snapshot_from_json
 from tests.unit.runs.prepared import TIMESTAMP, new_folder, prepared
 from tests.workspaces import COLUMNS, Folder, assign, to_path, to_table
 
@@ -94,13 +94,3 @@ def test_resolvers_are_kept_with_their_version(tmp_path: Path) -> None:
         "2026-02.csv",
         "2026-03.csv",
     ]
-
-
-def test_secrets_of_spark_are_not_kept() -> None:
-    conf = {"spark.hadoop.fs.s3a.secret.key": "a", "spark.hadoop.fs.s3a.access.key": "b", "spark.executor.cores": 2}
-    assert shown_conf({**conf, "spark.ssl.keyPassword": "c"}) == {
-        "spark.hadoop.fs.s3a.secret.key": "(hidden)",
-        "spark.hadoop.fs.s3a.access.key": "(hidden)",
-        "spark.executor.cores": 2,
-        "spark.ssl.keyPassword": "(hidden)",
-    }
