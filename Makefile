@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-quick test-connect faults check lint format types layers reference docs docs-serve bench bench-full lock clean
+.PHONY: help demo test test-quick test-connect test-cluster faults check lint format types layers reference docs docs-serve bench bench-full lock clean
 
 VENV ?= .venv
 export DAYBOOK_VENV := $(VENV)
@@ -17,7 +17,7 @@ test: ## run all tests, those without a Java virtual machine first
 	@tools/environment dev
 	@$(RUN)/python -m pytest -m "not spark and not faults" -n $(CORES) -q
 	-@$(RUN)/python -m daybook.engine.build_archive
-	@$(RUN)/python -m pytest -m "spark and not faults" -q
+	@$(RUN)/python -m pytest -m "spark and not faults and not cluster" -q
 
 test-quick: ## run the tests that need no Java virtual machine
 	@tools/environment dev
@@ -26,6 +26,11 @@ test-quick: ## run the tests that need no Java virtual machine
 test-connect: ## run the Spark tests through Spark Connect
 	@tools/environment dev
 	@$(RUN)/python -m pytest tests/spark --connect -q
+
+test-cluster: ## run the engine's tests and a small close on a real Spark cluster, and kill its executors
+	@tools/environment dev
+	@$(RUN)/python -m pytest tests/cluster -q
+	@$(RUN)/python -m benchmarks.cluster -- $(RUN)/python -m pytest tests/spark/engine -q
 
 faults: ## kill processes at the worst moments and check that nothing is lost
 	@tools/environment dev

@@ -9,7 +9,13 @@ from hypothesis import HealthCheck, settings
 
 from tests.postgres import PostgresServer, running_server
 
-_MARKERS_BY_FOLDER = {"spark": ("spark",), "scenarios": ("spark",), "e2e": ("spark",), "faults": ("faults", "spark")}
+_MARKERS_BY_FOLDER = {
+    "spark": ("spark",),
+    "scenarios": ("spark",),
+    "e2e": ("spark",),
+    "faults": ("faults", "spark"),
+    "cluster": ("cluster", "spark"),
+}
 _TESTS = Path(__file__).parent
 
 # An archive that exists is used; no test leaves a process behind that makes one.
