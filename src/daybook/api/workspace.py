@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from daybook.api.run_page import run_page
 from daybook.errors import DaybookError, Notice
 from daybook.model.loading import Workspace as Definitions
-from daybook.model.loading import load_workspace
+from daybook.model.loading import find_workspace, load_workspace
 from daybook.model.project import Project
 
 if TYPE_CHECKING:
@@ -19,15 +19,22 @@ if TYPE_CHECKING:
     from daybook.runs.result import OutputResult, RunResult
 
 
-class Workspace:
-    """A folder with a `daybook.yaml`, opened for a program or a notebook.
+_RANGE = ".."
 
+
+class Workspace:
+    """A folder with a `daybook.yaml`, this one or the nearest above it, opened for a program or a notebook.
+
+    Definitions that cannot be read raise at once, all of them together; `validate` finds what else is wrong.
     Without `spark` a session is started when the first run needs one, and stopped by `close`. A session that is
     brought along is used as it is, where its settings allow that, and never stopped.
     """
 
     def __init__(self, path: str | Path = ".", *, spark: "SparkSession | None" = None) -> None:
-        self._definitions = load_workspace(Path(path))
+        place = Path(path)
+        if not place.exists():
+            raise DaybookError("MODEL_064", path=place.as_posix())
+        self._definitions = load_workspace(find_workspace(place))
         self._given = spark
         self._started: SparkSession | None = None
 
@@ -47,13 +54,10 @@ class Workspace:
         return find_project(self._definitions, project_id).model
 
     def validate(self) -> tuple[DaybookError, ...]:
-        """Everything that is wrong with the definitions; empty when all is well."""
-        from daybook.model.workspace_catalog import WorkspaceCatalog
-        from daybook.store.checking import check_project
+        """Everything that is wrong with the definitions and with what projects compute; empty when all is well."""
+        from daybook.store.project_checks import check_workspace
 
-        catalog = WorkspaceCatalog(self._definitions)
-        projects = self._definitions.definitions["project"].values()
-        return tuple(error for project in projects for error in check_project(project, catalog).errors)
+        return tuple(check_workspace(self._definitions).errors)
 
     def run(
         self,
@@ -64,14 +68,34 @@ class Workspace:
         draft: bool = False,
         allow_empty: bool = False,
     ) -> "Run":
-        """Run a project for one period; raises RunFailedError when it does not complete."""
+        """Run a project, by its id or file, for one period.
+
+        Raises DaybookError when it may not run, RunFailedError when it does not complete.
+        """
+        if _RANGE in period:
+            raise DaybookError("RUN_021", period=period)
+        (done,) = self.run_range(project, period, as_of=as_of, draft=draft, allow_empty=allow_empty)
+        return done
+
+    def run_range(
+        self,
+        project: str,
+        periods: str,
+        *,
+        as_of: datetime.date | None = None,
+        draft: bool = False,
+        allow_empty: bool = False,
+    ) -> "tuple[Run, ...]":
+        """Run a project for the periods of a range such as `2026-01..2026-12`, one after the other.
+
+        The first failure ends the range and is raised; what ran before it stays.
+        """
         from daybook.runs.running import run
         from daybook.runs.starting import RunWish
 
-        wanted = RunWish(project, period, as_of, draft, allow_empty)
+        wanted = RunWish(project, periods, as_of, draft, allow_empty)
         with self._surroundings() as around:
-            results = tuple(run(self._definitions, around, wanted))
-        return Run(self, results[-1])
+            return tuple(Run(self, result) for result in run(self._definitions, around, wanted))
 
     @property
     def spark(self) -> "SparkSession":

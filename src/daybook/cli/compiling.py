@@ -33,11 +33,11 @@ def compile_project(
     """
     from datetime import UTC, datetime
 
-    from daybook.cli.registered_catalog import RegisteredCatalog
     from daybook.cli.workspace_store import load, opened_or_empty
     from daybook.expression import Constants
     from daybook.plan.explain import describe_plan, explain_plan
     from daybook.plan.planning import plan_project
+    from daybook.plan.registered_catalog import RegisteredCatalog
     from daybook.resolve.known_calendars import calendar_for
     from daybook.resolve.periods import period_of
     from daybook.runs.starting import find_project

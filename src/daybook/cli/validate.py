@@ -11,8 +11,6 @@ from daybook.cli.terminal import error_as_data, notice_as_data, remark, say_json
 
 if TYPE_CHECKING:
     from daybook.errors import DaybookError, Notice
-    from daybook.model.definition import Definition
-    from daybook.model.project import Project
 
 
 def validate(
@@ -59,10 +57,9 @@ class _Validated:
 
 
 def _validated(context: typer.Context, path: Path | None) -> _Validated:
-    from daybook.cli.checks import problems
-    from daybook.cli.project_checks import check_projects
     from daybook.errors import DaybookError
     from daybook.model.loading.workspace import read_workspace
+    from daybook.store.project_checks import check_workspace
 
     if path is not None and not path.exists():
         raise DaybookError("MODEL_064", path=path.as_posix())
@@ -70,11 +67,8 @@ def _validated(context: typer.Context, path: Path | None) -> _Validated:
     if root is None:
         return _validated_alone(path or Path())
     workspace, errors = read_workspace(root)
-    together = list(problems(workspace))
-    projects = workspace.definitions["project"].values()
-    wrong = frozenset(one.id for one in projects if any(_is_about(error, one) for error in together))
-    findings = check_projects(workspace, but=wrong)
-    errors += [*together, *findings.errors]
+    findings = check_workspace(workspace)
+    errors += findings.errors
     definitions = [one for one in workspace.all() if path is None or _is_within(one.file, path)]
     concerned = [error for error in errors if path is None or error.span is None or _is_within(error.span.file, path)]
     if path is not None and path.is_file() and not definitions and not concerned:
@@ -116,14 +110,6 @@ def _validated_alone(path: Path) -> _Validated:
 
 def _is_within(file: str | None, path: Path) -> bool:
     return file is not None and Path(file).resolve().is_relative_to(path.resolve())
-
-
-def _is_about(error: "DaybookError", definition: "Definition[Project]") -> bool:
-    """Whether a finding stands inside a definition."""
-    place = definition.source.span()
-    if error.span is None or place is None or error.span.file != definition.file:
-        return False
-    return place.line <= error.span.line <= place.line + place.text.count("\n", place.start, place.end)
 
 
 def _summary(checked: int, findings: int) -> str:

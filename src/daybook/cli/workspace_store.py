@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 def load(context: typer.Context) -> "Workspace":
     """The workspace, with every definition in it right on its own."""
-    from daybook.cli.checks import STRUCTURAL
     from daybook.errors import raise_all
     from daybook.model.loading.workspace import read_workspace
+    from daybook.resolve.workspace_checks import STRUCTURAL
 
     workspace, errors = read_workspace(workspace_root(context))
     raise_all([*errors, *(error for check in STRUCTURAL for error in check(workspace))])

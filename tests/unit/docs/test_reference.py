@@ -1,7 +1,6 @@
 """The generated pages say what the code says today."""
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -38,10 +37,3 @@ def test_links_within_the_files_page_lead_somewhere() -> None:
     links = set(re.findall(r"\]\(#([\w-]+)\)", page))
     assert links
     assert links <= targets
-
-
-def test_no_page_forgets_an_image_or_a_file() -> None:
-    root = Path(__file__).parents[3]
-    readme = (root / "README.md").read_text(encoding="utf-8")
-    for target in re.findall(r"\]\(([^)#:]+)\)", readme):
-        assert (root / target).exists(), target

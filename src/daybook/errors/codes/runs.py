@@ -101,6 +101,12 @@ CODES: dict[str, Code] = family(
         "An output is named by its destination, its operation's id or name, or the dataset it was registered as.",
     ),
     Code(
+        "RUN_021",
+        "{period} is a range; one run is for one period",
+        "In Python, `run` gives the run of one period and `run_range` those of several.",
+        hint="call run_range",
+    ),
+    Code(
         "RUN_020",
         "Project {project} is in conflict with the new version of {dataset}",
         "The output registered a dataset version that lacks or changes a column the project uses.",

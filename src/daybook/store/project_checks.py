@@ -1,16 +1,17 @@
-"""Everything projects compute, checked against the files and what the store knows."""
+"""Everything a workspace declares and its projects compute, checked against the files and what the store knows."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from daybook.cli.registered_catalog import RegisteredCatalog
-from daybook.cli.workspace_store import opened
 from daybook.errors import DaybookError, Notice, flatten
 from daybook.model.catalog import Catalog
 from daybook.model.definition import Definition
 from daybook.model.loading import Workspace
 from daybook.model.project import Project
 from daybook.model.workspace_catalog import WorkspaceCatalog
+from daybook.plan.registered_catalog import RegisteredCatalog
+from daybook.resolve.workspace_checks import problems
+from daybook.store import open_store
 from daybook.store.address import is_present
 from daybook.store.checking import check_project
 from daybook.store.validation import Validation
@@ -20,6 +21,15 @@ from daybook.store.validation import Validation
 class Findings:
     errors: list[DaybookError] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
+
+
+def check_workspace(workspace: Workspace) -> Findings:
+    """Everything that is wrong with well-formed definitions; a project is found fault with once."""
+    structure = list(problems(workspace))
+    projects = workspace.definitions["project"].values()
+    wrong = frozenset(one.id for one in projects if any(_is_about(error, one) for error in structure))
+    findings = check_projects(workspace, but=wrong)
+    return Findings([*structure, *findings.errors], findings.notices)
 
 
 def check_projects(workspace: Workspace, *, but: frozenset[str]) -> Findings:
@@ -36,7 +46,7 @@ def check_projects(workspace: Workspace, *, but: frozenset[str]) -> Findings:
         from daybook.store.apply import plan
 
         try:
-            with opened(workspace.settings.store, workspace.root) as store:
+            with open_store(workspace.settings.store, root=workspace.root) as store:
                 planned = plan(store, workspace.all(), workspace=workspace.settings.name, validate=validate)
         except DaybookError as error:
             # Without the store the files are still worth checking.
@@ -61,3 +71,11 @@ def _against_files(workspace: Workspace, but: frozenset[str]) -> Iterator[Valida
 
 def _as_notice(error: DaybookError) -> Notice:
     return Notice(error.code, error.message, error.hint, error.span, error.operation_seq)
+
+
+def _is_about(error: "DaybookError", definition: "Definition[Project]") -> bool:
+    """Whether a finding stands inside a definition."""
+    place = definition.source.span()
+    if error.span is None or place is None or error.span.file != definition.file:
+        return False
+    return place.line <= error.span.line <= place.line + place.text.count("\n", place.start, place.end)
