@@ -1,0 +1,102 @@
+"""`daybook run` and its companions as a user calls them: exit codes, JSON, progress on a terminal, Ctrl-C."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import pexpect
+import pytest
+
+from tests.workspaces import ORDERS, Folder, assign, to_path, to_table
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "DAYBOOK_CLASS_ARCHIVE": "use"}
+MANY = 300_000
+
+
+def no_session() -> NoReturn:
+    raise AssertionError("the command has its own")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
+    conf = {"spark.sql.shuffle.partitions": 2, "spark.driver.memory": "1g"}
+    root = tmp_path_factory.mktemp("command") / "w"
+    folder = Folder.new(root, no_session, engine={"master": "local[2]", "conf": conf})
+    # February has an amount that the assignment cannot take.
+    folder.project(
+        assign("code", "TO_NUMBER(IF(amount = 70, order_id, '1'))"),
+        to_table(),
+        to_path("out/{{identifier}}.csv", columns=["order_id"], order_by=["order_id"]),
+    )
+    return folder
+
+
+def daybook(folder: Folder, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "daybook", "--workspace", str(folder.root), *arguments]
+    return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=300)
+
+
+def test_a_range_ends_at_the_first_failure_and_shows_both(folder: Folder) -> None:
+    done = daybook(folder, "run", "p", "--period", "2026-01..2026-03", "--json")
+    assert done.returncode == 1
+    january, february = json.loads(done.stdout)
+    assert (january["period"], january["status"]) == ("2026-01", "completed")
+    assert [output["rows_written"] for output in january["outputs"]] == [3, 3]
+    assert (february["status"], february["outputs"]) == ("failed", [])
+    assert [error["code"] for error in february["errors"]] == ["PROJECT_033"]
+    assert "Traceback" not in done.stderr
+    assert folder.csv_rows("out/2026-01.csv") == [{"order_id": row["order_id"]} for row in ORDERS[:3]]
+
+
+def test_a_retry_that_fails_again_says_how_to_go_on(folder: Folder) -> None:
+    failed = next(run for run in folder.all_runs() if run.status == "failed")
+    again = daybook(folder, "retry", failed.id)
+    assert again.returncode == 1
+    assert again.stdout == ""
+    assert again.stderr.startswith("[PROJECT_033]")
+    assert f"daybook retry {failed.id}" in again.stderr
+
+
+def test_a_replay_is_verified_without_a_word_on_the_error_stream(folder: Folder) -> None:
+    completed = next(run for run in folder.all_runs() if run.status == "completed")
+    done = daybook(folder, "replay", completed.id, "--verify")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "every output is the same" in done.stdout
+
+
+def test_wrong_input_ends_with_2(folder: Folder) -> None:
+    completed = next(run for run in folder.all_runs() if run.status == "completed")
+    for arguments, code in (
+        (("run", "nobody", "--period", "2026-01"), "RUN_001"),
+        (("run", "p", "--period", "2026-01", "--as-of", "soon"), "RUN_013"),
+        (("retry", "nothing"), "STORE_014"),
+        (("cancel", completed.id), "STORE_015"),
+    ):
+        done = daybook(folder, *arguments)
+        assert (done.returncode, done.stdout) == (2, ""), arguments
+        assert done.stderr.startswith(f"[{code}]")
+
+
+def test_ctrl_c_on_a_terminal(folder: Folder, tmp_path: Path) -> None:
+    """Progress is shown, the run ends in order, and nothing is left."""
+    rows = [{"order_id": f"O-{n}", "region": "x", "amount": "1.00", "_period": "2026-05"} for n in range(MANY)]
+    folder.write_csv("data/orders.csv", rows)
+    command = ["-m", "daybook", "--workspace", str(folder.root), "run", "p", "--period", "2026-05"]
+    process = pexpect.spawn(sys.executable, command, env=ENVIRONMENT, encoding="utf-8", timeout=180)
+    process.expect(r"p 2026-05: (reading|writing)")
+    process.sendintr()
+    process.expect(pexpect.EOF)
+    process.close()
+    assert process.exitstatus == 1
+    shown = str(process.before)
+    assert "[RUN_004]" in shown
+    assert "Traceback" not in shown
+    (run_id,) = set(re.findall(r"daybook retry (\S+)`", shown))
+    run = folder.last_run()
+    assert (run.id, run.status) == (run_id, "cancelled")
+    assert folder.staged() == []
+    assert not (folder.root / "out/2026-05.csv").exists()

@@ -1,0 +1,81 @@
+"""A process that runs projects of a workspace, and may be told to die or be interrupted while it does.
+
+Each line of standard input is a command, answered by lines on standard output:
+`run` executes the project, `die POINT FORMAT` kills the process when an output of the format gets there, `pause FORMAT`
+lets the next runs stand still after they staged an output of the format until somebody cancels them.
+"""
+
+import os
+import signal
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from daybook.engine.session import start_session, stop_session
+from daybook.model.loading import load_workspace
+from daybook.runs.listener import SilentListener
+from daybook.runs.opening import surroundings
+from daybook.runs.result import RunFailedError
+from daybook.runs.running import run
+from daybook.runs.starting import RunWish
+from daybook.store import open_store
+from tests.faults.runs.dying import dying_at
+
+
+def say(*words: str) -> None:
+    print(*words, flush=True)  # noqa: T201
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(60)
+
+
+def stand_still(root: Path) -> None:
+    with open_store(load_workspace(root).settings.store, root=root) as store:
+        for _ in range(1200):
+            with store.read() as transaction:
+                if transaction.runs.page(limit=1).runs[0].cancel_requested_at is not None:
+                    return
+            time.sleep(0.1)
+
+
+class Telling(SilentListener):
+    def prepared(self, run_id: str, project_id: str, period: str) -> None:
+        say("begun", run_id)
+
+    def stage(self, text: str) -> None:
+        say("stage", text)
+
+
+def execute(root: Path, session: object) -> None:
+    workspace = load_workspace(root)
+    try:
+        with surroundings(workspace, lambda: session, Telling()) as around:  # type: ignore[arg-type, return-value]
+            list(run(workspace, around, RunWish("p", "2026-01")))
+        say("ended", "completed")
+    except RunFailedError as failed:
+        say("ended", failed.status, failed.error.code)
+
+
+def main() -> None:
+    root = Path(sys.argv[1])
+    session = start_session(load_workspace(root).settings.engine, app_name="child", workload="short")
+    say("ready")
+    with ExitStack() as patches:
+        for line in sys.stdin:
+            match line.split():
+                case ["die", *point, format_]:
+                    patches.enter_context(dying_at(" ".join(point), format_, die))  # type: ignore[arg-type]
+                case ["pause", format_]:
+                    patches.enter_context(dying_at("after write", format_, lambda: stand_still(root)))
+                case ["run"]:
+                    execute(root, session)
+                case _:
+                    break
+    stop_session(session, quick=True)
+
+
+if __name__ == "__main__":
+    main()
