@@ -47,7 +47,7 @@ def slice_state(path: Path, target: Target) -> str:
     """Who wrote what a commit would replace, to notice another writer."""
     manifest = read_manifest(str(path))
     if manifest is None or target.mode == "append":
-        return ""
+        return "[]"
     kept = _kept(manifest, target)
     return json.dumps([(entry.run_id, entry.operation_seq) for entry in manifest.entries if entry not in kept])
 
@@ -67,7 +67,7 @@ def commit_folder(parts: Path, work: Path, path: Path, staged: Staged, target: T
         if (done := committed_folder(path, target)) is not None:
             return done
         check_folder(path, target)
-        if slice_state(path, target) != (staged.seen or ""):
+        if slice_state(path, target) != staged.seen:
             raise DaybookError("IO_024", location=target.place, slice=target.slice_note)
         current = _current(path, target) or Manifest({}, ())
         kept = _kept(current, target)

@@ -45,12 +45,23 @@ class FileWriter:
 
     def commit(self, staged: Staged, target: Target, fence: Fence = no_fence) -> Commit:
         path, work = _path(target), Path(staged.place)
+        refusals: list[Exception] = []
+
+        def guard() -> None:
+            try:
+                fence()
+            except Exception as refusal:
+                refusals.append(refusal)
+                raise
+
         try:
             if target.is_one_file:
-                commit = commit_file(work / path.name, path, staged, target, fence)
+                commit = commit_file(work / path.name, path, staged, target, guard)
             else:
-                commit = commit_folder(work / _PARTS, work, path, staged, target, fence)
+                commit = commit_folder(work / _PARTS, work, path, staged, target, guard)
         except OSError as failure:
+            if failure in refusals:
+                raise
             raise DaybookError("IO_026", location=target.place, reason=str(failure)) from failure
         remove_tree(work)
         return commit
