@@ -54,7 +54,7 @@ def run(
     from daybook.cli.spark_session import background_session
     from daybook.cli.workspace_store import load
     from daybook.errors import DaybookError
-    from daybook.runs.opening import surroundings
+    from daybook.runs.opening import rehearsing, surroundings
     from daybook.runs.result import RunFailedError
     from daybook.runs.running import dry_run as prepare_only
     from daybook.runs.running import run as execute
@@ -67,8 +67,8 @@ def run(
     results: list[RunResult] = []
     with background_session(workspace.settings.engine, show_log=called.is_verbose) as session:
         if dry_run:
-            with surroundings(workspace, session) as around:
-                planned = tuple(prepare_only(workspace, around, wanted))
+            with rehearsing(workspace) as copied, surroundings(copied, session) as around:
+                planned = tuple(prepare_only(copied, around, wanted))
             say_json([run_data.of_dry_run(each) for each in planned]) if as_json else run_report.show_dry_runs(planned)
             return
         session.begin()

@@ -1,8 +1,11 @@
 """Everything runs of a workspace need, opened together and closed together."""
 
 import datetime
+import sqlite3
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -11,6 +14,7 @@ from daybook.model.loading import Workspace
 from daybook.runs.attempt import SessionProvider, Surroundings
 from daybook.runs.listener import RunListener, SilentListener
 from daybook.store import open_store
+from daybook.store.address import EmbeddedStore, parse_address
 from daybook.store.checking import check_project
 
 
@@ -30,6 +34,23 @@ def surroundings(
             clock=_now,
             version=version("daybook"),
         )
+
+
+@contextmanager
+def rehearsing(workspace: Workspace) -> Iterator[Workspace]:
+    """The workspace with a copy of its embedded store, so that what is only tried leaves no trace there."""
+    address = parse_address(workspace.settings.store, workspace.root)
+    if not isinstance(address, EmbeddedStore):
+        # On a shared store nothing is applied implicitly.
+        yield workspace
+        return
+    with tempfile.TemporaryDirectory(prefix="daybook-") as folder:
+        copy = Path(folder) / "store.db"
+        if address.path.exists():
+            with closing(sqlite3.connect(address.path)) as store, closing(sqlite3.connect(copy)) as other:
+                store.backup(other)
+        settings = workspace.settings.model_copy(update={"store": f"sqlite:///{copy}"})
+        yield replace(workspace, settings=settings)
 
 
 def state_folder(workspace: Workspace) -> str:

@@ -7,6 +7,7 @@ from daybook.engine.counters import Counts
 from daybook.errors import DaybookError, Notice, notice
 from daybook.io.pins import Pin, pin_from_json, pin_to_json
 from daybook.io.writing import Commit, Staged
+from daybook.runs.conflicts import new_conflicts
 from daybook.runs.lease_keeper import LeaseKeeper
 from daybook.runs.ownership import claim_slice, require_slice
 from daybook.runs.period_status import require_unlocked
@@ -149,11 +150,7 @@ class Recorder:
             if error.code == "OUTPUT_007":
                 return None, (notice("OUTPUT_007", operation_seq=seq, name=name),)
             return None, (notice("RUN_007", operation_seq=seq, dataset=name, reason=error.message, hint=error.hint),)
-        notices = [
-            notice("RUN_020", operation_seq=seq, project=effect.project_id, dataset=registered.dataset_id)
-            for effect in registered.effects
-            if effect.after == "conflict" != effect.before
-        ]
+        notices = list(new_conflicts(registered.effects))
         if commit.delta_version is None:
             notices.append(notice("RUN_008", operation_seq=seq, dataset=registered.dataset_id, place=planned.label))
         return registered, tuple(notices)

@@ -43,8 +43,9 @@ def dry_run(workspace: Workspace, around: Surroundings, wanted: RunWish) -> Iter
     Each period is prepared when its turn comes, since a run may read what the one before it wrote.
     """
     definition = find_project(workspace, wanted.project)
+    applied: tuple[Notice, ...] = ()
     if not around.store.is_shared:
-        apply_reached(workspace, definition, around.store, around.validate, around.clock())
+        applied = apply_reached(workspace, definition, around.store, around.validate, around.clock())
     with around.store.read() as transaction:
         periods = periods_of(definition, wanted.period, transaction.catalog())
         for period in periods:
@@ -55,7 +56,8 @@ def dry_run(workspace: Workspace, around: Surroundings, wanted: RunWish) -> Iter
             prepared, notices = prepare_run(
                 workspace, transaction, chosen, period, wanted, now=around.clock(), version=around.version
             )
-        yield DryRun(prepared, notices)
+        yield DryRun(prepared, (*applied, *notices))
+        applied = ()
 
 
 def retry(around: Surroundings, run_id: str) -> RunResult:

@@ -15,6 +15,7 @@ from daybook.model.source_map import SourceMap
 from daybook.model.suggestion import did_you_mean
 from daybook.resolve.known_calendars import calendar_for
 from daybook.resolve.periods import period_range
+from daybook.runs.conflicts import new_conflicts
 from daybook.runs.period_status import check_period
 from daybook.runs.preparing import Prepared, Request, prepare
 from daybook.runs.provenance import provenance
@@ -80,8 +81,8 @@ def find_project(workspace: Workspace, name: str) -> Definition[Project]:
 
 def apply_reached(
     workspace: Workspace, definition: Definition[Project], store: Store, validate: Validate, now: datetime.datetime
-) -> None:
-    """On an embedded store a run brings the project's file, and what it reaches, with it."""
+) -> tuple[Notice, ...]:
+    """On an embedded store a run brings the project's file, and what it reaches, with it; what that broke is told."""
     wanted = {reference.dataset_id for reference in references(definition.model)}
     reached: list[Definition[Any]] = [
         *(dataset for dataset in workspace.definitions["dataset"].values() if dataset.id in wanted),
@@ -90,7 +91,8 @@ def apply_reached(
         *workspace.definitions["calendar"].values(),
         definition,
     ]
-    apply(store, reached, workspace=workspace.settings.name, validate=validate, now=now)
+    applied = apply(store, reached, workspace=workspace.settings.name, validate=validate, now=now)
+    return (*applied.notices, *new_conflicts(applied.effects, but=definition.id))
 
 
 def runnable(transaction: Transaction, definition: Definition[Project], *, as_draft: bool) -> Runnable:

@@ -101,6 +101,18 @@ def test_projects_in_conflict_and_inactive_ones_do_not_run(folder: Folder) -> No
     assert refused(folder).code == "STORE_020"
 
 
+def test_what_a_run_applies_may_break_another_project_and_that_is_told(folder: Folder) -> None:
+    folder.project(assign("tax", "amount * 2"), to_table("other"), id_="other")
+    folder.run("2026-01", "other")
+    folder.activate("other")
+    folder.dataset("orders", COLUMNS[:2], {"path": "data/orders.csv"}, temporal_mode="period")
+    folder.project(to_table(columns=["order_id"]))
+    result = folder.run()
+    assert [(notice.code, "amount" in notice.message) for notice in result.notices if notice.code == "RUN_020"] == [
+        ("RUN_020", True)
+    ]
+
+
 def test_a_locked_period_is_refused_and_a_closed_one_warns(folder: Folder) -> None:
     folder.project(to_table())
     done = folder.run("2026-01")

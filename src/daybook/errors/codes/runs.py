@@ -108,8 +108,8 @@ CODES: dict[str, Code] = family(
     ),
     Code(
         "RUN_020",
-        "Project {project} is in conflict with the new version of {dataset}",
-        "The output registered a dataset version that lacks or changes a column the project uses.",
+        "Project {project} is in conflict now: {summary}",
+        "A dataset version that was applied or registered lacks or changes a column the project uses.",
         hint="Adapt the project, or pin it with dataset_version; `daybook show project` has the report.",
     ),
 )

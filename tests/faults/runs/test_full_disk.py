@@ -1,0 +1,98 @@
+"""A full disk, played by a limit on the size of files, ends a run with a coded error and leaves the old rows."""
+
+import hashlib
+import resource
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
+
+import pytest
+from pyspark.sql import SparkSession
+
+from daybook.engine.gateway import Gateway, attached
+from daybook.runs.result import RunFailedError
+from tests.faults.runs.conftest import NewWorkspace
+from tests.faults.runs.dying import dying_at
+from tests.faults.runs.every_format import FORMATS, NEW, OLD, held, staged_in_databases, write_orders
+from tests.workspaces import Folder
+
+# The store of the workspace must go on working below it.
+ENOUGH_FOR_THE_STORE = 2 << 20
+
+
+@contextmanager
+def files_at_most(size: int, process: int = 0) -> Iterator[None]:
+    """Files of a process cannot grow beyond a size; 0 is this process."""
+    before = resource.prlimit(process, resource.RLIMIT_FSIZE)
+    resource.prlimit(process, resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.prlimit(process, resource.RLIMIT_FSIZE, before)
+
+
+def write_many(folder: Folder, count: int = 60_000) -> None:
+    """More than the limit even when it is compressed."""
+    rows = [
+        {"order_id": hashlib.sha256(str(n).encode()).hexdigest(), "region": "new", "amount": "1", "_period": "2026-01"}
+        for n in range(count)
+    ]
+    folder.write_csv("data/orders.csv", rows)
+
+
+def failed(folder: Folder) -> RunFailedError:
+    with pytest.raises(RunFailedError) as found:
+        folder.run()
+    return found.value
+
+
+def is_untouched(folder: Folder, formats: tuple[str, ...] = FORMATS) -> bool:
+    is_old = held(folder, formats) == {format_: Counter(old=OLD) for format_ in formats}
+    return is_old and folder.staged() == [] and staged_in_databases(folder) == []
+
+
+def test_while_landing(workspace: NewWorkspace) -> None:
+    folder = workspace()
+    write_many(folder)
+    with files_at_most(ENOUGH_FOR_THE_STORE):
+        failure = failed(folder)
+    assert failure.error.code == "IO_026"
+    assert is_untouched(folder)
+    assert len(list(folder.root.glob(".daybook/landing/files/*/manifest.json"))) == 1
+    folder.retry(failure.run_id)
+    assert held(folder) == {format_: Counter(new=60_000) for format_ in FORMATS}
+
+
+def test_while_writing(workspace: NewWorkspace, spark: SparkSession) -> None:
+    gateway = attached(spark)
+    if not isinstance(gateway, Gateway):
+        pytest.skip("the limit is set on our own Java process")
+    folder = workspace(("delta", "csv"))
+    write_many(folder)
+    with files_at_most(100_000, gateway.process.pid):
+        failure = failed(folder)
+    assert failure.error.code == "OUTPUT_006"
+    assert [cause.code for cause in failure.error.causes] == ["PROJECT_034"]
+    assert is_untouched(folder, ("delta", "csv"))
+    folder.retry(failure.run_id)
+    assert held(folder, ("delta", "csv")) == {"delta": Counter(new=60_000), "csv": Counter(new=60_000)}
+
+
+@pytest.mark.parametrize("format_", ["delta", "sqlite"])
+def test_while_committing(workspace: NewWorkspace, format_: str) -> None:
+    """From the last look before the atomic step on, nothing can be written any more, the store included."""
+    folder = workspace((format_,))
+    write_orders(folder, "new", NEW)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        with dying_at("before commit", format_, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))):
+            failure = failed(folder)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert failure.error.code == "OUTPUT_006"
+    assert [cause.code for cause in failure.error.causes] == ["IO_026"]
+    assert held(folder, (format_,)) == {format_: Counter(old=OLD)}
+    with patch("daybook.store.runs._is_abandoned", lambda *_: True):
+        folder.retry(failure.run_id)
+    assert held(folder, (format_,)) == {format_: Counter(new=NEW)}

@@ -1,0 +1,35 @@
+"""A run costs what its outputs cost: one job of Spark per output, counts and checks included."""
+
+import pytest
+
+from daybook.engine.connect import is_connect
+from tests.workspaces import Folder, assign, to_path, to_table
+
+
+def jobs(folder: Folder) -> int:
+    """How many jobs one run takes."""
+    spark = folder.session()
+    if is_connect(spark):
+        pytest.skip("a Connect server does not tell its jobs")
+    tracker = spark.sparkContext.statusTracker()
+    before = set(tracker.getJobIdsForGroup(None))
+    folder.run()
+    return len(set(tracker.getJobIdsForGroup(None)) - before)
+
+
+def test_one_job_per_output(folder: Folder) -> None:
+    folder.project(
+        assign("tax", "amount * 2", selector='region = "EMEA"'),
+        {"type": "delete", "selector": "amount = 0"},
+        to_table(register_as_dataset="booked"),
+        to_path("out/x.csv"),
+    )
+    assert jobs(folder) == 2
+    assert jobs(folder) == 2
+
+
+def test_one_job_where_the_input_is_delta(folder: Folder) -> None:
+    folder.project(to_table(register_as_dataset="booked"))
+    folder.run()
+    folder.project(assign("tax", "amount * 2"), to_table("copy"), input_="booked")
+    assert jobs(folder) == 1
