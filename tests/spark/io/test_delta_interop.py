@@ -27,28 +27,35 @@ def rows(spark: SparkSession, *keys: str) -> list[dict[str, object]]:
     return [{"key": key, "amount": Decimal("1.25"), "day": None} for key in keys]
 
 
-def test_other_readers_see_the_same_rows(spark: SparkSession, place: Place) -> None:
+EXPECTED = [("c", Decimal("1.25"), "2026-02"), ("d", Decimal("1.25"), "2026-01")]
+
+
+@pytest.fixture
+def uri(spark: SparkSession, place: Place) -> str:
+    """A table of two slices, one of them written twice."""
     for period, keys in (("2026-01", "ab"), ("2026-02", "c"), ("2026-01", "d")):
         target = place.target(COLUMNS, mode="replace_period", run_period=period)
         write(frame(spark, COLUMNS, rows(spark, *keys)), target)
-    uri = target.uri or ""
-    expected = [("c", Decimal("1.25"), "2026-02"), ("d", Decimal("1.25"), "2026-01")]
+    return target.uri or ""
 
-    plain = DeltaTable(uri).to_pyarrow_table().to_pylist()
-    assert sorted((row["key"], row["amount"], row["_run_period"]) for row in plain) == expected
-    with_polars = polars.read_delta(uri).select("key", "amount", "_run_period").rows()
-    assert sorted(with_polars) == expected
+
+def test_deltalake_sees_the_same_rows(uri: str) -> None:
+    found = DeltaTable(uri).to_pyarrow_table().to_pylist()
+    assert sorted((row["key"], row["amount"], row["_run_period"]) for row in found) == EXPECTED
+
+
+def test_polars_sees_the_same_rows(uri: str) -> None:
+    assert sorted(polars.read_delta(uri).select("key", "amount", "_run_period").rows()) == EXPECTED
+
+
+def test_duckdb_sees_the_same_rows(uri: str) -> None:
     connection = duckdb.connect()
     try:
         connection.execute("load delta")
     except duckdb.Error:
-        # The extension is downloaded at first use, which may not be possible here.
-        connection.register("written", DeltaTable(uri).to_pyarrow_table())
-        scanned = "written"
-    else:
-        scanned = f"delta_scan('{uri}')"
-    found = connection.execute(f"select key, amount, _run_period from {scanned} order by key").fetchall()
-    assert found == expected
+        pytest.skip("DuckDB's delta extension is downloaded at first use, which is not possible here")
+    query = f"select key, amount, _run_period from delta_scan('{uri}') order by key"
+    assert connection.execute(query).fetchall() == EXPECTED
 
 
 def test_statistics_skip_files_and_hide_nothing(spark: SparkSession, place: Place) -> None:
