@@ -38,10 +38,10 @@ WRONG_INPUT = 2
 _EPILOG = """\b
 Exit codes:
   0    done
-  1    a run, a test or a check failed
+  1    a run failed or was cancelled, a test or a check failed
   2    the input is wrong: an argument, a definition, a period
   3    an error of Daybook itself
-  130  stopped by Ctrl-C
+  130  stopped by Ctrl-C, with no run to cancel
 
 \b
 The options above may stand anywhere on the line. `daybook COMMAND --help`
@@ -165,6 +165,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _first_line(error: Exception) -> str:
+    try:
+        return (str(error).splitlines() or [""])[0]
+    except Exception:
+        # An error of Java is asked for its text there, and Java may have ended.
+        return ""
+
+
 def _failed(error: Exception, *, is_debug: bool, as_json: bool) -> int:
     from daybook.cli.terminal import error_as_data, say_json, show_error
     from daybook.errors import DaybookError, flatten
@@ -179,7 +187,7 @@ def _failed(error: Exception, *, is_debug: bool, as_json: bool) -> int:
         else:
             show_error(error)
         return WRONG_INPUT
-    first_line = (str(error).splitlines() or [""])[0]
+    first_line = _first_line(error)
     typer.secho("Daybook itself failed", err=True, fg=typer.colors.RED, bold=True)
     typer.echo(f"  {type(error).__name__}: {first_line}", err=True)
     if not is_debug:

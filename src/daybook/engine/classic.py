@@ -84,6 +84,14 @@ def bridge_to(gateway: Gateway) -> "object":
     return bridge
 
 
+def make_active(session: "SparkSession") -> None:
+    """Let this thread find the session, also where another one started it: looking up data sources asks for that."""
+    from pyspark.sql import SparkSession
+
+    if type(session) is SparkSession and session._jvm is not None:
+        SparkSession._get_j_spark_session_class(session._jvm).setActiveSession(session._jsparkSession)
+
+
 def forget_classic() -> None:
     """Clear what PySpark remembers of a session whose Java process is about to end."""
     from pyspark.core.context import SparkContext

@@ -9,6 +9,7 @@ from psycopg import sql
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
+from daybook.engine.classic import make_active
 from daybook.errors import DaybookError
 from daybook.io.fingerprint import Watch
 from daybook.io.formats.postgresql import ingest
@@ -26,7 +27,7 @@ from daybook.io.formats.postgresql.tables import (
 )
 from daybook.io.options import options_of
 from daybook.io.schema_change import check_columns
-from daybook.io.staging import attempt_name
+from daybook.io.staging import attempt_name, spark_writes
 from daybook.io.writing import Commit, Fence, OutputColumn, Staged, Target, no_fence
 from daybook.model.system_columns import RUN_PERIOD
 from daybook.model.types import STRING
@@ -61,7 +62,7 @@ class PostgresqlWriter:
             )
         register(df.sparkSession)
         watch = Watch(target.columns)
-        (
+        writer = (
             watch.on(df)
             .write.format(ingest.FORMAT)
             .option(ingest.ADDRESS, address(source, target.workspace))
@@ -69,8 +70,9 @@ class PostgresqlWriter:
             .option(ingest.TABLE, name)
             .option(ingest.ACKNOWLEDGED, name + _ACKNOWLEDGED)
             .mode("append")
-            .save()
         )
+        with spark_writes(target):
+            writer.save()
         with _connection(target) as connection:
             query = sql.SQL("select coalesce(sum(rows), 0)::bigint from {}").format(named(target, name + _ACKNOWLEDGED))
             row = connection.execute(query).fetchone()
@@ -109,6 +111,7 @@ class PostgresqlWriter:
 
 def register(spark: SparkSession) -> None:
     """Make the data source known to the session, carried by value."""
+    make_active(spark)
     module = sys.modules[ingest.__name__]
     cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     try:
