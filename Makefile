@@ -18,6 +18,7 @@ test: ## run all tests, those without a Java virtual machine first
 	@$(RUN)/python -m pytest -m "not spark and not faults" -n $(CORES) -q
 	-@$(RUN)/python -m daybook.engine.build_archive
 	@$(RUN)/python -m pytest -m "spark and not faults and not cluster" -q
+	@$(RUN)/python -m pytest -m faults -q
 
 test-quick: ## run the tests that need no Java virtual machine
 	@tools/environment dev
@@ -32,9 +33,9 @@ test-cluster: ## run the engine's tests and a small close on a real Spark cluste
 	@$(RUN)/python -m pytest tests/cluster -q
 	@$(RUN)/python -m benchmarks.cluster -- $(RUN)/python -m pytest tests/spark/engine -q
 
-faults: ## kill processes at the worst moments and check that nothing is lost
+faults: ## the long campaign: kill processes at the worst moments and check that nothing is lost
 	@tools/environment dev
-	@$(RUN)/python -m pytest -m faults -q
+	@DAYBOOK_FAULTS=long $(RUN)/python -m pytest -m faults -q
 
 check: lint types layers ## lint, formatting, types and import rules
 

@@ -52,11 +52,21 @@ class BackgroundSession:
         from daybook.engine.session import start_session
 
         try:
+            if not self._show_log:
+                _silence_queries()
             self._session = start_session(
                 self._settings, app_name="daybook", workload=workload, show_log=self._show_log
             )
         except BaseException as failure:
             self._failure = failure
+
+
+def _silence_queries() -> None:
+    """PySpark logs every failing query by itself; the command says what failed in its own words."""
+    from pyspark.logger import PySparkLogger
+
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def _is_no_farewell(record: logging.LogRecord) -> bool:
