@@ -19,8 +19,8 @@ _TAIL = """## What all commands share
 
 - **Results** go to standard output, everything else (progress, warnings, errors, advice) to standard error. Colours and
   the line of progress are for terminals only; into a pipe or a file goes plain text whose lines are never wrapped.
-- **`--json`** prints the result as one JSON document. A command that fails prints `{"errors": [...]}` instead, with the
-  same exit code.
+- **`--json`** prints the result as one JSON document. Wrong input gives `{"errors": [...]}` instead, with the same exit
+  code. `run` prints a list of runs, in order; one that failed is the last and has its `errors`.
 - **`--quiet`** leaves results and errors, **`--verbose`** adds Spark's own log, **`--debug`** the traceback
   of an error.
 - **The workspace** is the nearest folder with a `daybook.yaml` from here upwards, or `--workspace FOLDER`.
@@ -32,10 +32,10 @@ _TAIL = """## What all commands share
 | code | meaning |
 |---|---|
 | 0 | done |
-| 1 | a run, a test or a check failed |
+| 1 | a run failed or was cancelled, a test or a check failed |
 | 2 | the input is wrong: an argument, a definition, a period, a project that may not run |
 | 3 | an error of Daybook itself; `--debug` shows more |
-| 130 | stopped by Ctrl-C |
+| 130 | stopped by Ctrl-C, with no run to cancel |
 
 ## Shell completion
 
