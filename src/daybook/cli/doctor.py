@@ -24,11 +24,14 @@ def doctor(
 
     Python, Java, Spark, memory, the store, the connections; what dead runs left behind; how to fix what is wrong.
     """
+    from contextlib import suppress
     from dataclasses import asdict
 
     from daybook.cli.spark_session import background_session
+    from daybook.errors import DaybookError
     from daybook.model.workspace_file import EngineSettings
     from daybook.runs.examining import examine_machine, examine_spark, examine_workspace
+    from daybook.runs.leftovers import examine_runs
 
     workspace = _workspace(context)
     engine = workspace.settings.engine if workspace else EngineSettings()
@@ -47,7 +50,10 @@ def doctor(
         if workspace is not None:
             for finding in examine_workspace(workspace):
                 report(finding)
-            report(_litter(workspace, is_fixing=fix))
+            # A store that cannot be opened has been reported by now.
+            with suppress(DaybookError):
+                for finding in examine_runs(workspace, is_fixing=fix):
+                    report(finding)
         if not skip_spark:
             report(examine_spark(session))
     if as_json:
@@ -67,23 +73,6 @@ def _workspace(context: typer.Context) -> "Workspace | None":
         if error.code == "MODEL_063" and invocation(context).workspace is None:
             return None
         raise
-
-
-def _litter(workspace: "Workspace", *, is_fixing: bool) -> "Finding":
-    from daybook.runs.examining import Finding, dead_litter, end_abandoned, remove_litter
-    from daybook.store import open_store
-
-    with open_store(workspace.settings.store, root=workspace.root) as store:
-        if is_fixing:
-            end_abandoned(store)
-        litter = dead_litter(workspace, store)
-    if not litter:
-        return Finding("Left behind", "ok", "nothing")
-    if is_fixing:
-        remove_litter(workspace, litter)
-        return Finding("Left behind", "ok", f"removed {len(litter)} staged things of dead runs")
-    runs = ", ".join(sorted({each.run_id for each in litter}))
-    return Finding("Left behind", "warning", f"{len(litter)} staged things of {runs}", "`daybook doctor --fix`")
 
 
 def _show(finding: "Finding") -> None:

@@ -3,8 +3,7 @@
 import importlib.metadata
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,18 +12,11 @@ from typing import Literal
 from daybook.engine.java import OLDEST_JAVA, find_java
 from daybook.engine.machine import GIGABYTE, memory_bytes, usable_cores
 from daybook.errors import DaybookError
-from daybook.io.litter import Litter, find_landing_litter, find_litter, remove
-from daybook.io.writing import Target
 from daybook.model.datasource import DataSource, FolderSource, JdbcSource, PostgresqlSource, SqliteSource
 from daybook.model.loading import Workspace
 from daybook.resolve.paths import absolute_root, is_remote
 from daybook.runs.attempt import SessionProvider
-from daybook.runs.living import dead_runs, live_runs
-from daybook.runs.opening import state_folder
-from daybook.runs.preparing import restore
-from daybook.runs.snapshot import snapshot_from_json
 from daybook.store import open_store
-from daybook.store.store import Store
 
 _LITTLE_MEMORY = 4 * GIGABYTE
 
@@ -72,67 +64,6 @@ def examine_workspace(workspace: Workspace) -> Iterator[Finding]:
     yield _examine("Store", partial(_store, workspace))
     for definition in workspace.definitions["datasource"].values():
         yield _examine(f"Data source {definition.id}", partial(_connect, definition.model, workspace.root))
-
-
-def end_abandoned(store: Store) -> tuple[str, ...]:
-    """Runs whose process is gone become failed, so that they can be retried; their ids."""
-    with store.write() as transaction:
-        now = transaction.now()
-        return tuple(run.id for run in transaction.runs.abandoned(now=now) if transaction.runs.give_up(run.id, now=now))
-
-
-def dead_litter(workspace: Workspace, store: Store) -> tuple[Litter, ...]:
-    """What dead runs left behind, wherever this workspace writes."""
-    live = {run.id for run in live_runs(store)}
-    state = state_folder(workspace)
-    folders = {_searched(place) for place in _places(workspace, store)}
-    datasources = [definition.model for definition in workspace.definitions["datasource"].values()]
-    return (
-        *find_litter(_outermost(folders), datasources, live, workspace.root),
-        *find_landing_litter(f"{state}/landing", live),
-        *_dead_staging(state, live),
-    )
-
-
-def remove_litter(workspace: Workspace, litter: tuple[Litter, ...]) -> None:
-    for each in litter:
-        remove(each, workspace.root)
-
-
-def _places(workspace: Workspace, store: Store) -> Iterator[Target]:
-    """Where runs that ended badly were to write; those that ended well cleaned up after themselves."""
-    for run in dead_runs(store):
-        with store.read() as transaction:
-            text = transaction.runs.snapshot(run.id)
-        # A snapshot that this version cannot read or plan any more says nothing about places.
-        with suppress(DaybookError):
-            yield from (output.target for output in restore(snapshot_from_json(text), workspace.root).outputs)
-
-
-def _searched(target: Target) -> str | None:
-    """The folder that holds what is staged for a target: the Delta table itself, otherwise the one around it."""
-    if target.uri is None:
-        return None
-    return target.uri if target.format == "delta" else target.uri.rstrip("/").rpartition("/")[0]
-
-
-def _outermost(folders: Collection[str | None]) -> list[str]:
-    """Without those inside of another, which the search reaches anyway."""
-    found: list[str] = []
-    for folder in sorted(filter(None, folders)):
-        if not any(folder == each or folder.startswith(f"{each}/") for each in found):
-            found.append(folder)
-    return found
-
-
-def _dead_staging(state: str, live: set[str]) -> Iterator[Litter]:
-    folder = Path(state) / "staging"
-    if is_remote(state) or not folder.is_dir():
-        return
-    for each in sorted(folder.iterdir()):
-        run_id = each.name.rpartition(".")[0]
-        if run_id not in live:
-            yield Litter(run_id, str(each))
 
 
 def _examine(subject: str, look: Callable[[], str]) -> Finding:

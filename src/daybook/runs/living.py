@@ -13,6 +13,12 @@ def live_runs(store: Store) -> tuple[RunRecord, ...]:
         return tuple(run for status in _ACTIVE for run in _all(transaction, status) if run.id not in dead)
 
 
+def abandoned_runs(store: Store) -> tuple[RunRecord, ...]:
+    """Runs that claim to be queued or running and have no living process."""
+    with store.read() as transaction:
+        return transaction.runs.abandoned(now=transaction.now())
+
+
 def dead_runs(store: Store) -> tuple[RunRecord, ...]:
     """Runs that may have left something behind: they failed, were cancelled, or lost their process."""
     with store.read() as transaction:

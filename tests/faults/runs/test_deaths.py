@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import pytest
 
-from daybook.runs.examining import dead_litter, remove_litter
+from daybook.runs.leftovers import dead_litter, remove_litter
 from daybook.runs.result import RunResult
 from tests.faults.runs.conftest import NewWorkspace
 from tests.faults.runs.dying import POINTS, Died, Point, as_if_dead, dying_at

@@ -10,7 +10,7 @@ import pytest
 from daybook.io.formats.files.writing import FileWriter
 from daybook.model.workspace_file import Retention
 from daybook.runs.collecting import Collected, collect
-from daybook.runs.examining import dead_litter, end_abandoned, remove_litter
+from daybook.runs.leftovers import dead_litter, end_abandoned, examine_runs, remove_litter
 from daybook.runs.starting import RunWish, apply_reached, find_project, prepare_run, runnable, start
 from daybook.store.process import ProcessIdentity, current_process
 from tests.workspaces import ORDERS, Folder, to_path, to_table
@@ -135,6 +135,18 @@ def test_litter_of_a_dead_run_is_found_and_removed(folder: Folder, monkeypatch: 
     assert litter(folder) == set()
     assert folder.last_run().status == "failed"
     assert folder.retry(dead).status == "completed"
+
+
+def test_the_doctor_reports_and_then_fixes(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.project(to_path("elsewhere/x.csv", columns=["order_id", "region", "amount"]))
+    folder.datasource("away", "postgresql", host="/nowhere", database="d", user="u")
+    dead = begun(folder, monkeypatch, replace(current_process(), started="before"))
+    found = {each.subject: each for each in examine_runs(folder.load(), is_fixing=False)}
+    assert [found[subject].state for subject in ("Runs", "Left behind")] == ["warning", "warning"]
+    assert dead in found["Runs"].detail
+    tuple(examine_runs(folder.load(), is_fixing=True))
+    assert [each.state for each in examine_runs(folder.load(), is_fixing=False)] == ["ok"]
+    assert folder.staged() == []
 
 
 def test_what_a_living_run_stages_is_no_litter(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
