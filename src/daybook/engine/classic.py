@@ -84,12 +84,13 @@ def bridge_to(gateway: Gateway) -> "object":
     return bridge
 
 
-def make_active(session: "SparkSession") -> None:
-    """Let this thread find the session, also where another one started it: looking up data sources asks for that."""
+def active(session: "SparkSession") -> "SparkSession":
+    """The session, found by this thread also where another one started it: Spark looks data sources up that way."""
     from pyspark.sql import SparkSession
 
     if type(session) is SparkSession and session._jvm is not None:
         SparkSession._get_j_spark_session_class(session._jvm).setActiveSession(session._jsparkSession)
+    return session
 
 
 def forget_classic() -> None:

@@ -45,20 +45,14 @@ def verify_pin(pin: Pin) -> None:
 
             if table_id_at(uri, version) != table_id:
                 raise DaybookError("IO_008", file=uri)
-        case FilesPin(_, files):
-            raise_all(_changed(file) for file in files if not _is_same(file))
+        case FilesPin(uri, files):
+            # One listing: asking file by file takes a round trip each on an object store.
+            found = frozenset(list_files(uri))
+            raise_all(DaybookError("IO_008", file=file.path) for file in files if file not in found)
         case LandedPin():
             pass
         case _:
             assert_never(pin)
-
-
-def _is_same(file: FileStat) -> bool:
-    return list_files(file.path) == (file,)
-
-
-def _changed(file: FileStat) -> DaybookError:
-    return DaybookError("IO_008", file=file.path)
 
 
 def pin_to_json(pin: Pin) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
+from daybook.engine.classic import active
 from daybook.io.place import is_uri
 from daybook.model.loading import Workspace
 from daybook.runs.attempt import SessionProvider, Surroundings
@@ -28,7 +29,7 @@ def surroundings(
             root=workspace.root.resolve(),
             state=state_folder(workspace),
             store=store,
-            session=session,
+            session=lambda: active(session()),
             validate=check_project,
             listener=listener or SilentListener(),
             clock=_now,

@@ -1,10 +1,12 @@
 """What each mode does to rows that are there already, for every format."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from daybook.engine.classic import active
 from daybook.errors import DaybookError
 from daybook.io.registry import writer_for
 from daybook.io.writing import OutputColumn, Target
@@ -38,6 +40,14 @@ def test_replace_takes_everything_away(spark: SparkSession, place: Place) -> Non
     write(rows(spark, "a", "b"), place.target(COLUMNS))
     write(rows(spark, "c"), place.target(COLUMNS))
     assert keys(spark, place.target(COLUMNS)) == [("c", None)]
+
+
+def test_another_thread_than_the_one_that_started_the_session_writes_as_well(spark: SparkSession, place: Place) -> None:
+    df, target = rows(spark, "a"), place.target(COLUMNS)
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(active, spark).result()
+        pool.submit(write, df, target).result()
+    assert keys(spark, target) == [("a", None)]
 
 
 def test_replace_period_leaves_other_slices_alone(spark: SparkSession, place: Place) -> None:

@@ -1,5 +1,6 @@
 """Reading Delta: the log gives files and partition values at a version, Spark reads the files."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import unquote
 
@@ -17,6 +18,8 @@ from daybook.io.scanning import DataFile, scan
 from daybook.io.tables import bind, extra_columns, is_needed, missing_columns
 from daybook.model.catalog import DatasetVersion
 from daybook.resolve.location import Location
+
+_READERS = 16
 
 
 def read_delta(
@@ -44,7 +47,7 @@ def read_delta(
     df = scan(spark, files, bindings.all, frozenset(table.metadata().partition_columns), location.root or uri)
     carried = frozenset(binding.name for binding in bindings.carried)
     found = DeltaPin(uri, table.version(), str(table.metadata().id))
-    return ReadPart(df, carried, found, extra_columns(bindings.extra, uri))
+    return ReadPart(df, carried, (found,), extra_columns(bindings.extra, uri))
 
 
 def data_files(table: DeltaTable, uri: str) -> list[DataFile]:
@@ -76,8 +79,8 @@ def _refuse_vacuumed(files: list[DataFile], uri: str, version: int | None) -> No
     """Time travel may name files that a vacuum removed; say so before Spark does."""
     if version is None:
         return
-    for file in files:
-        if not list_files(file.path):
+    with ThreadPoolExecutor(_READERS) as pool:
+        if not all(pool.map(lambda file: list_files(file.path), files)):
             raise DaybookError("IO_009", location=uri, reason=f"version {version} has been vacuumed")
 
 

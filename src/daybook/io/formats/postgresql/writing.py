@@ -9,7 +9,6 @@ from psycopg import sql
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
-from daybook.engine.classic import make_active
 from daybook.errors import DaybookError
 from daybook.io.fingerprint import Watch
 from daybook.io.formats.postgresql import ingest
@@ -111,7 +110,6 @@ class PostgresqlWriter:
 
 def register(spark: SparkSession) -> None:
     """Make the data source known to the session, carried by value."""
-    make_active(spark)
     module = sys.modules[ingest.__name__]
     cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     try:
