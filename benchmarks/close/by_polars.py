@@ -55,11 +55,11 @@ def _summary(ledger: Path, lines: pl.LazyFrame) -> pl.DataFrame:
 
 
 def _whole(column: str, scale: int) -> pl.Expr:
-    return (pl.col(column) * 10**scale).cast(pl.Int64)
+    return pl.col(column).mul(10**scale).cast(pl.Int64)
 
 
 def _half_away(value: pl.Expr, divisor: pl.Expr) -> pl.Expr:
-    return value.sign() * ((value.abs() * 2 + divisor) // (divisor * 2))
+    return (value.abs() * 2 + divisor).floordiv(divisor * 2) * value.sign()
 
 
 def _decimal(column: str, scale: int) -> pl.Expr:

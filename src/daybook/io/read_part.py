@@ -12,5 +12,5 @@ from daybook.io.pins import Pin
 class ReadPart:
     df: DataFrame
     carried: frozenset[str]
-    pin: Pin
+    pins: tuple[Pin, ...]
     notices: tuple[Notice, ...] = ()

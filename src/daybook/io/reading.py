@@ -12,6 +12,7 @@ from pyspark.sql import functions as sf
 from daybook.engine.source import SourceFrame
 from daybook.errors import DaybookError, Notice
 from daybook.io.column_types import spark_type
+from daybook.io.formats.files.parquet import ParquetFiles, find_parquet, read_parquet
 from daybook.io.landing.area import LandingArea
 from daybook.io.pins import DeltaPin, FilesPin, LandedPin, Pin, verify_pin
 from daybook.io.read_part import ReadPart
@@ -49,6 +50,7 @@ def read(
     slices = needed_slices(dataset_version, resolution.periods)
     pins = list(pinned) if pinned is not None else None
     parts: list[ReadPart] = []
+    parquet: list[ParquetFiles] = []
     landed: list[Location] = []
     for location in resolution.locations:
         match location.format:
@@ -58,12 +60,11 @@ def read(
                 pin = _matching(pins, DeltaPin, location)
                 parts.append(_with_period(read_delta(spark, location, dataset_version, slices, pin), location))
             case "parquet":
-                from daybook.io.formats.files.parquet import read_parquet
-
                 pin_ = _matching(pins, FilesPin, location)
-                parts.append(_with_period(read_parquet(spark, location, dataset_version, slices, pin_), location))
+                parquet.append(find_parquet(location, dataset_version, slices, pin_))
             case _:
                 landed.append(location)
+    parts += read_parquet(spark, parquet)
     if landed:
         from daybook.io.landing.landing import read_landed
 
@@ -73,11 +74,12 @@ def read(
 
 
 def _matching(pins: list[Pin] | None, kind: type[_Pin], location: Location) -> _Pin | None:
-    """The next pin of a replay for this location."""
+    """The pin of a replay for this location."""
     if pins is None:
         return None
     for index, pin in enumerate(pins):
-        if isinstance(pin, kind):
+        # A landing is one for all of its locations.
+        if isinstance(pin, kind) and getattr(pin, "uri", location.uri) == location.uri:
             del pins[index]
             return pin
     raise DaybookError("IO_009", location=location.uri or location.table, reason="the snapshot has no pin for it")
@@ -88,7 +90,7 @@ def _with_period(part: ReadPart, location: Location) -> ReadPart:
     if location.period is None or "_period" in part.carried:
         return part
     df = part.df.withColumn("_period", sf.lit(location.period.identifier))
-    return ReadPart(df, part.carried | {"_period"}, part.pin, part.notices)
+    return ReadPart(df, part.carried | {"_period"}, part.pins, part.notices)
 
 
 def _union(parts: Sequence[ReadPart], periods: tuple[str, ...]) -> ReadSource:
@@ -101,4 +103,4 @@ def _union(parts: Sequence[ReadPart], periods: tuple[str, ...]) -> ReadSource:
         frames.append(df)
     df = reduce(DataFrame.unionByName, frames)
     notices = tuple(dict.fromkeys(notice for part in parts for notice in part.notices))
-    return ReadSource(SourceFrame(df, carried, periods), tuple(part.pin for part in parts), notices)
+    return ReadSource(SourceFrame(df, carried, periods), tuple(pin for part in parts for pin in part.pins), notices)

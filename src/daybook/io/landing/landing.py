@@ -254,4 +254,4 @@ def _read(
     df = df.withColumn(PLACE, place_of(identity_columns(columns, version.dataset.natural_key_columns)))
     location = ", ".join(names)
     pin = LandedPin(names, landed.folder, landed.rows)
-    return ReadPart(df, frozenset(landed.carried), pin, extra_columns(landed.extra, location))
+    return ReadPart(df, frozenset(landed.carried), (pin,), extra_columns(landed.extra, location))

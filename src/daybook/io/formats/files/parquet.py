@@ -1,13 +1,14 @@
 """Reading Parquet: every footer is checked against the declaration, the files are pinned."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from daybook.errors import DaybookError, raise_all
+from daybook.errors import DaybookError, Notice, raise_all
 from daybook.io.column_types import stored_type_fits
 from daybook.io.formats.files.manifest import read_manifest
 from daybook.io.hive import partition_values
@@ -15,22 +16,39 @@ from daybook.io.pins import FilesPin
 from daybook.io.place import FileStat, list_files, relative_to, store_of
 from daybook.io.read_part import ReadPart
 from daybook.io.scanning import DataFile, scan
-from daybook.io.tables import Binding, Bindings, bind, extra_columns, is_needed, missing_columns
+from daybook.io.tables import Binding, Bindings, bind, carried_types, extra_columns, is_needed, missing_columns
 from daybook.io.text_values import check_partition_values
 from daybook.model.catalog import DatasetVersion
-from daybook.model.types import TIMESTAMP
+from daybook.model.types import STRING, TIMESTAMP
 from daybook.resolve.location import Location
 
 _READERS = 16
 
 
-def read_parquet(
-    spark: SparkSession,
-    location: Location,
-    version: DatasetVersion,
-    slices: frozenset[str] | None,
-    pin: FilesPin | None,
-) -> ReadPart:
+@dataclass(frozen=True, slots=True)
+class ParquetFiles:
+    """The files of a location, found and checked; those of several locations may be read by one scan."""
+
+    files: tuple[DataFile, ...]
+    bindings: tuple[Binding, ...]
+    partitions: frozenset[str]
+    root: str
+    pin: FilesPin
+    notices: tuple[Notice, ...]
+
+    @property
+    def shape(self) -> tuple[object, ...]:
+        """What one scan has once."""
+        return self.bindings, self.partitions, self.root
+
+    @property
+    def carried(self) -> frozenset[str]:
+        return frozenset(binding.name for binding in self.bindings).intersection(carried_types())
+
+
+def find_parquet(
+    location: Location, version: DatasetVersion, slices: frozenset[str] | None, pin: FilesPin | None
+) -> ParquetFiles:
     uri = location.uri or ""
     found = list_files(uri)
     if not found and read_manifest(uri) is None:
@@ -45,10 +63,36 @@ def read_parquet(
     stored = [*partitions, *(name for schema in schemas.values() for name in schema.names), *promised]
     bindings = bind(stored, version, location)
     raise_all(_findings(bindings, schemas, partitions | promised, files, uri))
-    data = [DataFile(file.path, values) for file, values in files.items()]
-    df = scan(spark, data, bindings.all, partitions, location.root or uri)
-    carried = frozenset(binding.name for binding in bindings.carried)
-    return ReadPart(df, carried, FilesPin(uri, tuple(files)), extra_columns(bindings.extra, uri))
+    data = tuple(DataFile(file.path, values) for file, values in files.items())
+    notices = extra_columns(bindings.extra, uri)
+    found_files = ParquetFiles(
+        data, bindings.all, partitions, location.root or uri, FilesPin(uri, tuple(files)), notices
+    )
+    return _with_period(found_files, location)
+
+
+def read_parquet(spark: SparkSession, found: Sequence[ParquetFiles]) -> Iterator[ReadPart]:
+    """One scan for all locations that are alike: a year of monthly folders is one scan, not a union of twelve."""
+    alike: dict[tuple[object, ...], list[ParquetFiles]] = {}
+    for each in found:
+        alike.setdefault(each.shape, []).append(each)
+    for group in alike.values():
+        first = group[0]
+        files = [file for each in group for file in each.files]
+        df = scan(spark, files, first.bindings, first.partitions, first.root)
+        notices = tuple(notice for each in group for notice in each.notices)
+        yield ReadPart(df, first.carried, tuple(each.pin for each in group), notices)
+
+
+def _with_period(found: ParquetFiles, location: Location) -> ParquetFiles:
+    """Rows of a location that belongs to one period may lack `_period`: it is then like a partition's value."""
+    if location.period is None or "_period" in found.carried:
+        return found
+    files = tuple(
+        DataFile(file.path, {**file.partitions, "_period": location.period.identifier}) for file in found.files
+    )
+    bindings = (*found.bindings, Binding("_period", "_period", STRING))
+    return replace(found, files=files, bindings=bindings, partitions=found.partitions | {"_period"})
 
 
 def _needed(
