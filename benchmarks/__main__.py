@@ -6,6 +6,8 @@ import sys
 # Module, its arguments for a quick look, its arguments at full size.
 BENCHMARKS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("cold_start", ("3",), ("9",)),
+    ("engine_growth", ("chain", "aggregates", "outputs", "--rows", "50000"), ()),
+    ("engine_pipeline", ("--rows", "1000000"), ()),
     ("expression", (), ()),
     ("load_workspace", (), ()),
     ("store", ("1000", "10000"), ()),

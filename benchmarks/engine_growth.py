@@ -156,7 +156,7 @@ def measure_forks(spark: SparkSession, source: SourceFrame, folder: Path) -> boo
 
     def summary(df: DataFrame, number: int) -> DataFrame:
         key = COLUMNS[number % 7]
-        totals = df.where("seq = 0").groupBy(key).agg(sf.sum("c10").alias("total"))
+        totals = df.groupBy(key).agg(sf.sum("c10").alias("total"))
         columns = [f"{name}" if name == key else f"CAST(NULL AS DECIMAL(18,2)) AS {name}" for name in COLUMNS]
         columns[10] = "CAST(total AS DECIMAL(18,2)) AS c10"
         return totals.selectExpr(*columns, f"{number + 1} AS seq")

@@ -1,4 +1,4 @@
-"""When to compute again and when to write down, where a plan forks; measured in docs/adr/0007-forks.md."""
+"""When to compute again and when to write down, where a plan forks; measured in docs/adr/forks.md."""
 
 from collections.abc import Sequence
 
