@@ -8,6 +8,8 @@ import typer
 from daybook.cli.terminal import remark, say, say_json
 
 if TYPE_CHECKING:
+    import datetime
+
     from daybook.store.store import Store
 
 
@@ -118,20 +120,26 @@ def _show_run(data: dict[str, Any]) -> None:
     say(f"run {data['id']}: {data['status']}{draft}")
     say(f"  project   {data['project_id']} version {data['project_version']}")
     say(f"  period    {data['period']}" + (f", as of {data['as_of']}" if data["as_of"] else ""))
-    say(f"  created   {data['created_at']} by {data['user'] or 'somebody'} on {data['process']['host']}")
+    say(f"  created   {_moment(data['created_at'])} by {data['user'] or 'somebody'} on {data['process']['host']}")
     if data["finished_at"]:
-        say(f"  finished  {data['finished_at']}")
+        say(f"  finished  {_moment(data['finished_at'])}")
     if data["attempt"] > 1:
         say(f"  attempts  {data['attempt']}")
+    names = {each["seq"]: each["name"] for each in data["snapshot"]["project"]["operations"]}
     for result in data["operations"]:
         counts = [
             f"{result[f'rows_{word}']} {word}"
             for word in ("picked", "added", "deleted", "written")
-            if result[f"rows_{word}"] is not None
+            if result[f"rows_{word}"]
         ]
-        say(f"  {result['seq']:>4} {result['type']:<10} {result['operation_id']}: {', '.join(counts) or 'done'}")
+        name = names.get(result["seq"], result["operation_id"])
+        say(f"  {result['seq']:>4} {result['type']:<10} {name}: {', '.join(counts) or 'no rows'}")
     for commit in data["commits"]:
         rows = "" if commit["rows"] is None else f", {commit['rows']} rows"
         say(f"  wrote {commit['destination']} ({commit['mode']}{rows})")
     if data["error"]:
         remark(f"  failed: [{data['error'].get('code')}] {data['error'].get('message')}")
+
+
+def _moment(moment: "datetime.datetime") -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
