@@ -38,7 +38,8 @@ def picture(text: str) -> str:
     second = re.search(r"^\S+ for .*$", plain[close.end() :], re.MULTILINE) if close else None
     if close is None or second is None:
         raise LookupError("the demonstration looks different now")
-    run = plain[close.start() : close.end() + second.start()].rstrip()
+    # How long it took says more about the machine than about the demonstration.
+    run = plain[close.end() : close.end() + second.start()].strip("\n")
     numbers = plain[plain.index(BEGIN) : plain.index(END)].rstrip()
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
     console.print(Text.from_ansi(f"$ daybook demo\n\n{run}\n\n{numbers}"))
