@@ -73,7 +73,7 @@ def test_while_writing(workspace: NewWorkspace, spark: SparkSession) -> None:
     with files_at_most(100_000, gateway.process.pid):
         failure = failed(folder)
     assert failure.error.code == "OUTPUT_006"
-    assert [cause.code for cause in failure.error.causes] == ["PROJECT_034"]
+    assert [cause.code for cause in failure.error.causes] == ["IO_026"]
     assert is_untouched(folder, ("delta", "csv"))
     folder.retry(failure.run_id)
     assert held(folder, ("delta", "csv")) == {"delta": Counter(new=60_000), "csv": Counter(new=60_000)}

@@ -163,7 +163,7 @@ def folder_at(path: str) -> dict[str, Any]:
     return {"type": "output", "arguments": {"destination": {"location": {"path": path, "format": "csv"}}}}
 
 
-@pytest.mark.parametrize("second", [to_path("out/all/part.csv"), folder_at("out"), folder_at("./out//all")])
+@pytest.mark.parametrize("second", [to_path("out/all/part.csv"), folder_at("out"), folder_at("out/ALL")])
 def test_outputs_do_not_overlap_each_other(folder: Folder, second: dict[str, Any]) -> None:
     folder.project(to_table(), folder_at("out/all"), second)
     with pytest.raises(DaybookError) as refused:
