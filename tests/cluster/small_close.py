@@ -134,7 +134,11 @@ class SmallClose:
             pq.write_table(pa.table(columns), path)
         rates = [{"code": code, "rate": str(rate)} for code, rate in RATES.items()]
         self.folder.write_csv("data/rates.csv", rates)
-        bands = [{"band": name, "low": str(low), "high": str(high)} for name, low, high in BANDS]
+        bands = [
+            {"code": code, "band": name, "low": str(low), "high": str(high)}
+            for code in RATES
+            for name, low, high in BANDS
+        ]
         self.folder.write_csv("data/bands.csv", bands)
         budgets = [{"account": f"A-{n % ACCOUNTS}", "amount": "10.00", "_period": PERIOD} for n in range(100)]
         self.folder.write_csv("data/budgets.csv", budgets)
@@ -145,9 +149,8 @@ class SmallClose:
         money: dict[str, Any] = {"type": "decimal(18,2)"}
         folder.dataset("ledger", _COLUMNS, {"path": "ledger", "format": "parquet"}, temporal_mode="period")
         folder.dataset("rates", [{"name": "code", **text}, {"name": "rate", "type": "decimal(9,4)"}], _at("rates"))
-        folder.dataset(
-            "bands", [{"name": "band", **text}, {"name": "low", **money}, {"name": "high", **money}], _at("bands")
-        )
+        texts = [{"name": name, **text} for name in ("code", "band")]
+        folder.dataset("bands", [*texts, {"name": "low", **money}, {"name": "high", **money}], _at("bands"))
         budget = [{"name": "account", **text}, {"name": "amount", **money}]
         folder.dataset("budgets", budget, _at("budgets"), temporal_mode="period")
         folder.datasource("books", "sqlite", path="books.db")
@@ -158,7 +161,8 @@ class SmallClose:
         budget = {"group_by": ["account"], "aggregations": [{"column": "amount", "expression": "SUM(amount)"}]}
         operations = [
             _joined("converted", "ROUND(amount * r.rate, 2)", "r", "rates", "currency = r.code"),
-            _joined("size", "b.band", "b", "bands", "amount >= b.low AND amount < b.high"),
+            # Its rows are counted below and above a shuffle, and below once more where an executor is lost.
+            _joined("size", "b.band", "b", "bands", "currency = b.code AND amount >= b.low AND amount < b.high"),
             {"type": "delete", "selector": "amount = 0"},
             {"type": "aggregate", "arguments": {"group_by": ["account"], "aggregations": [total]}},
             {"type": "append", "arguments": {"source": {"dataset_id": "budgets"}, "aggregation": budget}},
