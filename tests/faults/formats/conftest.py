@@ -1,16 +1,5 @@
-"""The same session, server and places as the tests of reading and writing."""
+"""The same places as the tests of reading and writing."""
 
-import os
+from tests.spark.io.conftest import place
 
-import pytest
-
-from tests.spark.conftest import is_connect, spark
-from tests.spark.io.conftest import place, postgresql
-
-__all__ = ["is_connect", "place", "postgresql", "spark"]
-
-
-@pytest.fixture(scope="session")
-def is_long() -> bool:
-    """The long campaign: DAYBOOK_FAULTS=long."""
-    return os.environ.get("DAYBOOK_FAULTS") == "long"
+__all__ = ["place"]

@@ -1,6 +1,5 @@
-"""The shared session, a PostgreSQL server, and workspaces that write every format."""
+"""Workspaces that write every format."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,19 +8,9 @@ from pyspark.sql import SparkSession
 
 from daybook.model.datasource import PostgresqlSource
 from tests.faults.runs.every_format import FORMATS, OLD, prepare, write_orders
-from tests.spark.conftest import is_connect, spark
-from tests.spark.io.conftest import postgresql
 from tests.workspaces import Folder
 
-__all__ = ["is_connect", "postgresql", "spark"]
-
 NewWorkspace = Callable[..., Folder]
-
-
-@pytest.fixture(scope="session")
-def is_long() -> bool:
-    """The long campaign: DAYBOOK_FAULTS=long."""
-    return os.environ.get("DAYBOOK_FAULTS") == "long"
 
 
 @pytest.fixture
