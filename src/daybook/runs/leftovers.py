@@ -51,16 +51,17 @@ def dead_litter(workspace: Workspace, store: Store) -> tuple[Litter, ...]:
     live = {run.id for run in live_runs(store)}
     state = state_folder(workspace)
     folders = {_searched(place) for place in _places(workspace, store)}
-    found = [
-        *find_litter(_outermost(folders), (), live, workspace.root),
-        *find_landing_litter(f"{state}/landing", live),
-        *_dead_staging(state, live),
-    ]
+    staged = [*find_litter(_outermost(folders), (), live, workspace.root)]
     for definition in workspace.definitions["datasource"].values():
         # One that is out of reach is reported as such.
         with suppress(DaybookError):
-            found += find_litter((), [definition.model], live, workspace.root)
-    return tuple({(litter.place, litter.schema): litter for litter in found}.values())
+            staged += find_litter((), [definition.model], live, workspace.root)
+    # Others may write to the same places, and their runs are not known here.
+    with store.read() as transaction:
+        known = transaction.retention.run_ids()
+    ours = [litter for litter in staged if litter.run_id in known]
+    own_state = [*find_landing_litter(f"{state}/landing", live), *_dead_staging(state, live)]
+    return tuple({(litter.place, litter.schema): litter for litter in (*ours, *own_state)}.values())
 
 
 def remove_litter(workspace: Workspace, litter: tuple[Litter, ...]) -> None:

@@ -149,6 +149,14 @@ def test_the_doctor_reports_and_then_fixes(folder: Folder, monkeypatch: pytest.M
     assert folder.staged() == []
 
 
+def test_what_runs_of_others_stage_is_left_alone(folder: Folder) -> None:
+    folder.project(to_table())
+    folder.run()
+    other = folder.root / "lake/.daybook-20260101-000000-abcdef.1.01234567"
+    other.mkdir()
+    assert litter(folder) == set()
+
+
 def test_what_a_living_run_stages_is_no_litter(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.project(to_path("elsewhere/x.csv", columns=["order_id", "region", "amount"]))
     begun(folder, monkeypatch, current_process())
