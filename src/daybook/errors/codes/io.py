@@ -90,7 +90,7 @@ CODES: dict[str, Code] = family(
     ),
     Code(
         "IO_015",
-        "{file} has different values for partition column {column} in its path and the declared type {declared}: {value}",
+        "{file} has {value} for partition column {column} in its path, which is not of the declared type {declared}",
         "Values in folder names such as `region=EU` are read as the declared type of the column.",
     ),
     Code(
@@ -143,7 +143,7 @@ CODES: dict[str, Code] = family(
     Code(
         "IO_028",
         "{location} exists and is {found}, not {expected}",
-        "An output replaces only what looks like an earlier output: a file by a file, a folder of that format by a folder.",
+        "An output replaces only what looks like an earlier output: a file by a file, a folder by one of its format.",
         hint="Choose another place, or move away what is there.",
     ),
     Code(

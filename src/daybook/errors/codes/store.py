@@ -119,8 +119,7 @@ CODES: dict[str, Code] = family(
     Code(
         "STORE_019",
         "Project {project_id} is in conflict: {summary}",
-        "A dataset the project reads changed in a way that breaks it. The report names column, change and "
-        "operations.",
+        "A dataset the project reads changed in a way that breaks it. The report names column, change and operations.",
         hint="adapt the project, or pin the version it was validated against with `dataset_version`, "
         "then `daybook activate` it",
     ),
