@@ -71,13 +71,12 @@ def run(
                 planned = tuple(prepare_only(copied, around, wanted))
             say_json([run_data.of_dry_run(each) for each in planned]) if as_json else run_report.show_dry_runs(planned)
             return
-        session.begin()
         try:
             with (
                 watching(is_quiet=called.is_quiet or as_json) as listener,
                 surroundings(workspace, session, listener) as around,
             ):
-                results.extend(execute(workspace, around, wanted))
+                results.extend(execute(workspace, around, wanted, on_planned=session.begin_for))
         except (RunFailedError, DaybookError) as failure:
             # The periods before it are done, whatever became of this one.
             run_report.show_all(results, is_quiet=called.is_quiet, as_json=as_json, failed=failure)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from daybook.engine.launch import Workload
     from daybook.model.workspace_file import EngineSettings
+    from daybook.runs.preparing import Prepared
 
 
 class BackgroundSession:
@@ -27,6 +28,14 @@ class BackgroundSession:
         if self._thread is None:
             self._thread = threading.Thread(target=self._start, args=(workload,), name="daybook-spark", daemon=True)
             self._thread.start()
+
+    def begin_for(self, prepared: "Prepared") -> None:
+        """Start for a run that is about to begin: quickly for a small one, with all optimisations for a large one."""
+        from daybook.engine.launch import workload_of
+        from daybook.runs.input_size import input_bytes
+
+        if self._thread is None:
+            self.begin(workload_of(input_bytes(prepared)))
 
     def __call__(self) -> "SparkSession":
         self.begin()

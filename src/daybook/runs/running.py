@@ -1,6 +1,6 @@
 """Running and retrying: from what a user asks for to what came of it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from daybook.errors import Notice
@@ -31,9 +31,19 @@ class DryRun:
     notices: tuple[Notice, ...]
 
 
-def run(workspace: Workspace, around: Surroundings, wanted: RunWish) -> Iterator[RunResult]:
-    """One result per period, in order; the first failure ends the range."""
+def run(
+    workspace: Workspace,
+    around: Surroundings,
+    wanted: RunWish,
+    *,
+    on_planned: Callable[[Prepared], None] = lambda _: None,
+) -> Iterator[RunResult]:
+    """One result per period, in order; the first failure ends the range.
+
+    `on_planned` learns of each run before it begins, when all that can be checked without data has been checked.
+    """
     for planned in dry_run(workspace, around, wanted):
+        on_planned(planned.prepared)
         yield attempt(start(around.store, planned.prepared, planned.notices), around)
 
 
