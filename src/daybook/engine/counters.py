@@ -1,10 +1,10 @@
 """What is counted and checked while an output is written, at no extra pass over the data."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from daybook.engine.context import RunContext
@@ -39,7 +39,7 @@ class Counters:
         self._context = context
         self._steps = tuple(steps)
         self._with_input = with_input
-        self._observation = Observation()
+        self._observed: Observed | None = None
 
     @property
     def needs(self) -> frozenset[str]:
@@ -47,10 +47,11 @@ class Counters:
         return frozenset({"_operation_seq", *self._context.hidden})
 
     def observe(self, df: DataFrame) -> DataFrame:
-        return df.observe(self._observation, *(F.expr(sql).alias(name) for name, sql in self._metrics().items()))
+        self._observed = Observed(df, [F.expr(sql).alias(name) for name, sql in self._metrics().items()])
+        return self._observed.frame
 
     def counts(self) -> Counts:
-        found = observed(self._observation)
+        found = self._found()
         operations = tuple(
             OperationCount(step.seq, found.get(f"picked_{step.seq}") or 0, found.get(f"added_{step.seq}") or 0)
             for step in self._steps
@@ -60,7 +61,10 @@ class Counters:
 
     def fault(self) -> str | None:
         """The text of a failed check, if any row failed one."""
-        return observed(self._observation).get(_FAULT)
+        return self._found().get(_FAULT)
+
+    def _found(self) -> Mapping[str, Any]:
+        return self._observed.metrics() if self._observed else {}
 
     def _metrics(self) -> dict[str, str]:
         metrics = {_FAULT: f"MIN({FAULT})"}
@@ -80,8 +84,26 @@ class Counters:
         return metrics
 
 
+class Observed:
+    """A frame whose rows are aggregated while something else is done with them."""
+
+    def __init__(self, df: DataFrame, aggregates: Sequence[Column]) -> None:
+        self._df = df
+        self._aggregates = aggregates
+        self._observation = Observation()
+        self.frame = df.observe(self._observation, *aggregates)
+
+    def metrics(self) -> Mapping[str, Any]:
+        """Of the finished action; where Spark found that it could do without these rows, of a look at them alone."""
+        found = observed(self._observation)
+        if not found:
+            row = self._df.agg(*self._aggregates).first()
+            found = row.asDict() if row is not None else {}
+        return found
+
+
 def observed(observation: Observation) -> Mapping[str, Any]:
-    """The metrics of a finished action; none when Spark found that the observed part has no rows and left it out."""
+    """The metrics of a finished action; none when Spark left out the part that was observed."""
     try:
         return observation.get
     except Exception:

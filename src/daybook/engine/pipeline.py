@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import assert_never
 
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from daybook.engine.context import RunContext
-from daybook.engine.counters import Counters, Counts, observed
+from daybook.engine.counters import Counters, Counts, Observed, observed
 from daybook.engine.failure import failure_of
 from daybook.engine.faults import Checks
 from daybook.engine.forks import is_too_deep, pays_to_stage, uses_from
@@ -47,12 +47,12 @@ class OutputGroup:
     is_last: bool
     _counters: Counters
     _row_counts: tuple[RowCount, ...]
-    _join_faults: tuple[Observation, ...]
+    _join_faults: tuple[Observed, ...]
     _checks: Checks
 
     def verify(self) -> None:
         """Raise what the rows failed: a NULL where none may be, a malformed row id, a row that matched twice."""
-        for text in (self._counters.fault(), *(observed(each).get("fault") for each in self._join_faults)):
+        for text in (self._counters.fault(), *(each.metrics().get("fault") for each in self._join_faults)):
             if text:
                 raise self._checks.error(text)
         for count in self._row_counts:
@@ -91,7 +91,7 @@ class Pipeline:
         self._checks = Checks(plan)
         self._uncounted: list[Step] = []
         self._row_counts: list[RowCount] = []
-        self._join_faults: list[Observation] = []
+        self._join_faults: list[Observed] = []
         self._joins = 0
 
     @property
@@ -190,9 +190,9 @@ class Pipeline:
         load, frame = self._plan.load(join.load_key), self._sources[join.load_key]
         rows = load_source(frame, load, self._context, join.columns)
         if may_fail(frame, load):
-            observation = Observation()
-            self._join_faults.append(observation)
-            rows = rows.observe(observation, F.expr(f"MIN({FAULT})").alias("fault"))
+            checked = Observed(rows, [F.expr(f"MIN({FAULT})").alias("fault")])
+            self._join_faults.append(checked)
+            return checked.frame
         return rows
 
     def _add_rows(self, working: Working, step: AggregateStep | AppendStep, rows: DataFrame, *, is_kept: bool) -> None:
