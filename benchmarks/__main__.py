@@ -12,6 +12,8 @@ BENCHMARKS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("load_workspace", (), ()),
     ("store", ("1000", "10000"), ()),
     ("write_delta", (), ()),
+    ("append_latency", ("--rounds", "3"), ()),
+    ("driver_limits", ("--files", "100", "1000"), ()),
 )
 
 

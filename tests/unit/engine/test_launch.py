@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from daybook.engine.java import Java
-from daybook.engine.launch import SHORT_WORKLOAD_BYTES, Launch, Workload, workload_of
+from daybook.engine.launch import SHORT_WORKLOAD_BYTES, Launch, Workload, launcher_variables, workload_of
 
 JAVA = Java(Path("/java/bin/java"), 17, "build", "machine")
 
@@ -63,3 +63,9 @@ def test_flags_of_newer_runtimes_are_kept_from_older_ones() -> None:
     newer = Java(JAVA.executable, 25, "build", "package")
     assert "--sun-misc-unsafe-memory-access=allow" in launch(java=newer)
     assert "--sun-misc-unsafe-memory-access=allow" not in launch()
+
+
+def test_workers_in_our_process_learn_what_sparks_scripts_would_tell_them(tmp_path: Path) -> None:
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars" / "scala-library-2.13.17.jar").touch()
+    assert launcher_variables(tmp_path) == {"SPARK_HOME": str(tmp_path), "SPARK_SCALA_VERSION": "2.13"}
