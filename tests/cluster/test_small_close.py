@@ -1,5 +1,6 @@
 """A workspace runs on a cluster as it does on one machine, also when executors die."""
 
+import shutil
 import subprocess
 import time
 from collections.abc import Callable
@@ -10,6 +11,7 @@ import psycopg
 import pytest
 
 from benchmarks.cluster import Cluster
+from daybook.engine.launch import spark_home
 from tests.cluster.conftest import LINES, Expected
 from tests.cluster.small_close import SmallClose, result_of
 from tests.postgres import PostgresServer
@@ -28,7 +30,11 @@ def test_on_a_standalone_cluster(
 
 def test_on_a_cluster_inside_one_process(expected: Expected, tmp_path: Path, postgres_server: PostgresServer) -> None:
     close = SmallClose(tmp_path, "local-cluster[2,1,1024]", LINES, postgres=postgres_server.create_database())
-    expected.check(close, close.run())
+    try:
+        expected.check(close, close.run())
+    finally:
+        # Workers inside the driver keep their executors' logs beside Spark itself, and cannot be told otherwise.
+        shutil.rmtree(spark_home() / "work", ignore_errors=True)
 
 
 def test_an_executor_killed_while_it_writes_files(
