@@ -182,7 +182,7 @@ def main(arguments: list[str]) -> int:
 
 
 def show(timings: dict[tuple[str, int], list[Timing]]) -> None:
-    print("milliseconds of the best round, phase by phase; median and worst of the totals; processor time of the best")
+    print("milliseconds of the best round, phase by phase; median and worst of the totals; least processor time")
     heads = ("planning", "building", "optimiser", "execution", "total", "median", "worst", "processor", "expected")
     print(f"{'append':<12}{'rows':>8}" + "".join(f"{head:>11}" for head in heads))
     for (name, rows), rounds in timings.items():
