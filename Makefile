@@ -13,9 +13,9 @@ demo: ## run a month-end close on generated data
 	@tools/environment run
 	@$(RUN)/daybook demo build/daybook-demo
 
-test: ## run all tests, those without a Java virtual machine first
+test: ## run the tests, those without a Java virtual machine first; faults and races bounded
 	@tools/environment dev
-	@$(RUN)/python -m pytest -m "not spark and not faults" -n $(CORES) -q
+	@$(RUN)/python -m pytest -m "not spark and not faults and not slow" -n $(CORES) -q
 	-@$(RUN)/python -m daybook.engine.build_archive
 	@$(RUN)/python -m pytest -m "spark and not faults and not cluster" -q
 	@$(RUN)/python -m pytest -m faults -q
@@ -35,6 +35,7 @@ test-cluster: ## run the engine's tests and a small close on a real Spark cluste
 
 faults: ## the long campaign: kill processes at the worst moments and check that nothing is lost
 	@tools/environment dev
+	@$(RUN)/python -m pytest -m "slow and not spark and not faults" -q
 	@DAYBOOK_FAULTS=long $(RUN)/python -m pytest -m faults -q
 
 check: lint types layers ## lint, formatting, types and import rules
