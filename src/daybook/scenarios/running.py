@@ -11,15 +11,14 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from daybook.engine.pipeline import Output, Pipeline
+from daybook.engine.pipeline import Pipeline
 from daybook.engine.source import SourceFrame
-from daybook.errors import DaybookError, DaybookErrors, flatten
+from daybook.errors import DaybookError, DaybookErrors, flatten, raise_all
 from daybook.expression import Constants
 from daybook.io.landing.area import LandingArea
 from daybook.io.reading import read
-from daybook.model.operation import LocationDestination, TableDestination
 from daybook.plan.planning import plan_project
-from daybook.plan.steps import LoadStep
+from daybook.plan.steps import LoadStep, OutputStep
 from daybook.resolve.calendars import GREGORIAN
 from daybook.resolve.location import Resolution
 from daybook.resolve.periods import period_of
@@ -28,6 +27,7 @@ from daybook.scenarios.catalog import ScenarioCatalog
 from daybook.scenarios.comparing import Difference, compare
 from daybook.scenarios.given_rows import given_frame
 from daybook.scenarios.loading import load_scenario
+from daybook.scenarios.output_names import expected_outputs, place_of, unknown_outputs
 from daybook.scenarios.scenario import GivenDataset, Scenario
 
 Row = Mapping[str, Any]
@@ -43,7 +43,7 @@ class ScenarioResult:
     differences: tuple[Difference, ...] = ()
     error: DaybookError | None = None
     expected_error: str | None = None
-    # The rows of every output, by destination; for writing expectations.
+    # The rows of every output, by operation id and by table or path; for writing expectations.
     actual: Mapping[str, tuple[Row, ...]] | None = None
 
     @property
@@ -88,8 +88,7 @@ def _outputs(spark: SparkSession, scenario: Scenario) -> dict[str, tuple[Row, ..
     midnight = datetime.datetime.combine(period.start_date, datetime.time(), datetime.UTC)
     catalog = ScenarioCatalog(given.version for given in scenario.datasets)
     definition = scenario.project
-    if not any(operation.type == "output" for operation in definition.model.operations):
-        raise DaybookError("MODEL_070", span=scenario.source.span("project"), problem="its project has no output")
+    raise_all(unknown_outputs(scenario, definition.model))
     plan = plan_project(definition.model, definition.source, catalog, Constants(midnight, period), with_places=False)
     with tempfile.TemporaryDirectory(prefix="daybook-scenario-") as scratch:
         frames = {load.key: _frame(spark, scenario, load, scratch) for load in plan.loads}
@@ -102,21 +101,15 @@ def _outputs(spark: SparkSession, scenario: Scenario) -> dict[str, tuple[Row, ..
 
 
 def _collected(pipeline: Pipeline) -> dict[str, tuple[Row, ...]]:
-    found: dict[int, tuple[str, tuple[Row, ...]]] = {}
+    found: dict[int, tuple[Row, ...]] = {}
+    steps: dict[int, OutputStep] = {}
     for group in pipeline.groups():
         for output in group.outputs:
-            rows = tuple(row.asDict() for row in output.df.collect())
-            found[output.step.seq] = (_key(output), rows)
+            found[output.step.seq] = tuple(row.asDict() for row in output.df.collect())
+            steps[output.step.seq] = output.step
         group.verify()
-    return {key: rows for _, (key, rows) in sorted(found.items())}
-
-
-def _key(output: Output) -> str:
-    match output.step.arguments.destination:
-        case TableDestination(table=table):
-            return table
-        case LocationDestination(location=location):
-            return location.path
+    by_id = {steps[seq].operation_id: found[seq] for seq in sorted(found)}
+    return {**by_id, **{place_of(steps[seq].arguments): found[seq] for seq in sorted(found)}}
 
 
 def _frame(spark: SparkSession, scenario: Scenario, load: LoadStep, scratch: str) -> SourceFrame:
@@ -135,8 +128,7 @@ def _given(scenario: Scenario, load: LoadStep) -> GivenDataset:
 
 def _differences(scenario: Scenario, actual: Mapping[str, tuple[Row, ...]]) -> Iterator[Difference]:
     expect = scenario.frame.expect
-    wanted = dict(expect.outputs or {}) if expect.rows is None else {tuple(actual)[-1]: expect.rows}
-    for output, rows in wanted.items():
+    for output, rows in expected_outputs(scenario).items():
         found = compare(output, rows, actual.get(output, ()), expect)
         if found is not None:
             yield found

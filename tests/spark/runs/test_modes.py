@@ -13,6 +13,7 @@ FEBRUARY = [("2026-02", "O-4")]
 
 
 def causes(failed: pytest.ExceptionInfo[RunFailedError]) -> list[str]:
+    """V-006: OUTPUT_006 says that writing failed, its causes why."""
     error = failed.value.error
     assert error.code == "OUTPUT_006"
     return [cause.code for cause in error.causes]

@@ -8,11 +8,9 @@ import pytest
 from daybook.errors import CODES
 
 ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs/reference/rules.md").read_text(encoding="utf-8")
 ROW = re.compile(r"\| (?P<rule>[^|]*) ?\| (?P<text>[^|]+) \| `(?P<code>[A-Z]+_\d{3})` \| (?P<test>[^|]+) \|")
-ROWS = [
-    (match["rule"].strip(), match["code"], match["test"])
-    for match in ROW.finditer((ROOT / "docs/reference/rules.md").read_text(encoding="utf-8"))
-]
+ROWS = [(match["rule"].strip(), match["code"], match["test"]) for match in ROW.finditer(PAGE)]
 
 
 @pytest.mark.parametrize(("rule", "code", "test"), ROWS)
@@ -21,6 +19,11 @@ def test_a_row_is_true(rule: str, code: str, test: str) -> None:
     if not test.startswith("by construction: "):
         path = ROOT / test.strip("`")
         assert code in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("test", sorted(set(re.findall(r"`(tests/[^`]+)`", PAGE))))
+def test_a_named_test_exists(test: str) -> None:
+    assert (ROOT / test).exists()
 
 
 @pytest.mark.parametrize(

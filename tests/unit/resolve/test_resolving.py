@@ -80,6 +80,7 @@ def test_coarser_data_is_that_of_the_period_around(tmp_path: Path) -> None:
 
 
 def test_an_override_comes_before_the_dataset_and_the_dataset_before_the_default(tmp_path: Path) -> None:
+    """BR-008a."""
     catalog = MemoryCatalog(
         [LAKE],
         [

@@ -18,6 +18,10 @@ NARROWER = dataset_text({**ORDERS, "amount": "decimal(9,2)"})
 WIDER = dataset_text({**ORDERS, "region": "string"})
 PINNED = PROJECT.replace("{dataset_id: orders}", "{dataset_id: orders, dataset_version: 1}")
 CHANGED = PROJECT.replace("amount * 0.9", "amount * 0.8")
+NUMBERED = PROJECT.replace("- type: update", "- seq: 10\n      id: a\n      type: update").replace(
+    "- type: output", "- seq: 20\n      id: b\n      type: output"
+)
+REORDERED = NUMBERED.replace("seq: 10", "seq: 30")
 
 
 def put(store: Store, *texts: str) -> ApplyPlan:
@@ -90,6 +94,24 @@ def test_a_change_makes_a_draft_and_keeps_the_active_version_known(active: Store
     assert (error.code, error.parameters["version"]) == ("STORE_021", 2)
     assert turn_on(active).version == 4
     assert runnable(active, CHANGED).operations[0].arguments.assignments[0].expression == "amount * 0.8"  # type: ignore[union-attr]
+
+
+def test_a_draft_is_reordered_freely(store: Store) -> None:
+    """BR-002."""
+    put(store, ORDERS_TEXT, NUMBERED)
+    put(store, ORDERS_TEXT, REORDERED)
+    assert (state(store).status, state(store).active_version) == ("draft", None)
+    turn_on(store)
+    assert [operation.id for operation in runnable(store, REORDERED).operations] == ["b", "a"]
+
+
+def test_reordering_an_active_project_makes_a_new_version(store: Store) -> None:
+    """BR-003."""
+    put(store, ORDERS_TEXT, NUMBERED)
+    turn_on(store)
+    put(store, ORDERS_TEXT, REORDERED)
+    assert (state(store).status, state(store).active_version, state(store).latest_version) == ("draft", 2, 3)
+    assert refusal(store, REORDERED).code == "STORE_021"
 
 
 def test_undoing_the_change_makes_it_active_again(active: Store) -> None:
