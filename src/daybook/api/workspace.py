@@ -155,7 +155,9 @@ class Run:
         return self.result.notices
 
     def output(self, destination: str | None = None) -> "DataFrame":
-        """The rows an output of this run wrote, by its destination or operation id; the last one by default."""
+        """The rows an output of this run wrote, by its destination as the project has it, its operation's id or name,
+        or the dataset it was registered as; the last one by default.
+        """
         from daybook.runs.showing import output_frame
 
         with self._workspace._surroundings() as around:

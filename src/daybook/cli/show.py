@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from daybook.cli.places import near
 from daybook.cli.terminal import remark, say, say_json
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def _show_run(data: dict[str, Any]) -> None:
         say(f"  {result['seq']:>4} {result['type']:<10} {name}: {', '.join(counts) or 'no rows'}")
     for commit in data["commits"]:
         rows = "" if commit["rows"] is None else f", {commit['rows']} rows"
-        say(f"  wrote {commit['destination']} ({commit['mode']}{rows})")
+        say(f"  wrote {near(commit['destination'])} ({commit['mode']}{rows})")
     if data["error"]:
         remark(f"  failed: [{data['error'].get('code')}] {data['error'].get('message')}")
 

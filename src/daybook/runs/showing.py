@@ -3,14 +3,13 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from daybook.errors import DaybookError
 from daybook.io.reading import read
 from daybook.model.catalog import DatasetVersion
 from daybook.model.dataset import ColumnDef, Dataset, MainTable
-from daybook.model.suggestion import did_you_mean
 from daybook.model.system_columns import RUN_PERIOD, SYSTEM_COLUMNS
 from daybook.resolve.location import Location, Resolution
 from daybook.runs.attempt import Surroundings
+from daybook.runs.output_choice import choose_output
 from daybook.runs.preparing import restore
 from daybook.runs.result import OutputResult, RunResult
 from daybook.runs.snapshot import snapshot_from_json
@@ -19,10 +18,11 @@ from daybook.runs.targets import PlannedOutput
 
 def output_frame(around: Surroundings, result: RunResult, wanted: str | None = None) -> DataFrame:
     """What the run wrote there for its period; on Delta as it was then, elsewhere as it is now."""
-    output = _chosen(result, wanted)
     with around.store.read() as transaction:
         snapshot = snapshot_from_json(transaction.runs.snapshot(result.run_id))
-    planned = restore(snapshot, around.root).output(output.operation_seq)
+    prepared = restore(snapshot, around.root)
+    output = choose_output(result, prepared, wanted)
+    planned = prepared.output(output.operation_seq)
     resolution = Resolution((_location(planned, output),), (result.period,))
     landing = around.landing(result.run_id)
     found = read(around.session(), resolution, _as_dataset(planned), landing, workspace=around.root)
@@ -30,16 +30,6 @@ def output_frame(around: Surroundings, result: RunResult, wanted: str | None = N
     if RUN_PERIOD in found.frame.carried:
         df = df.where(F.col(RUN_PERIOD) == result.period)
     return df.select(*(F.col(f"`{name}`") for name in planned.step.columns))
-
-
-def _chosen(result: RunResult, wanted: str | None) -> OutputResult:
-    if wanted is None:
-        return result.outputs[-1]
-    for output in result.outputs:
-        if wanted in (output.destination, output.operation_id, output.name, output.dataset_id):
-            return output
-    names = tuple(output.destination for output in result.outputs)
-    raise DaybookError("RUN_019", wanted=wanted, names=", ".join(names), hint=did_you_mean(wanted, names))
 
 
 def _location(planned: PlannedOutput, output: OutputResult) -> Location:

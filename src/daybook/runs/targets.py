@@ -17,12 +17,14 @@ from daybook.resolve.places import inline_location, table_location
 from daybook.resolve.template import render_template
 from daybook.runs.snapshot import RunSnapshot
 
+IN_SANDBOX = " (sandbox)"
+
 _EXTENSION = re.compile(r"\.[A-Za-z0-9]+$")
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedOutput:
-    """An output step and the target it writes to; `label` is how messages name the destination."""
+    """An output step and the target it writes to; `label` is the destination as it was written, for this period."""
 
     step: OutputStep
     target: Target
@@ -59,10 +61,10 @@ def _planned(step: OutputStep, snapshot: RunSnapshot, catalog: Catalog, root: Pa
     is_table = isinstance(destination, TableDestination)
     mode: OutputMode = step.arguments.mode or ("replace_period" if is_table else "replace")
     location = _location(step, snapshot, catalog, root)
-    label = _label(destination, location)
+    label = _label(step, snapshot)
     if snapshot.settings.sandbox is not None:
         location = _sandboxed(destination, location, root, snapshot.settings.sandbox)
-        label = f"{label} (sandbox)"
+        label = f"{label}{IN_SANDBOX}"
     target = Target(
         format=location.format,
         mode=mode,
@@ -88,16 +90,23 @@ def _location(step: OutputStep, snapshot: RunSnapshot, catalog: Catalog, root: P
         case TableDestination(datasource_id=datasource_id, table=table):
             return table_location(usable_datasource(datasource_id, catalog), table, None, root)
         case LocationDestination(location=location):
-            path = render_template(location.path, snapshot.period, snapshot.input_table)
-            return inline_location(path, location.format, location.options, root)
+            return inline_location(_rendered(location.path, snapshot), location.format, location.options, root)
         case destination:
             assert_never(destination)
 
 
-def _label(destination: TableDestination | LocationDestination, location: Location) -> str:
-    if isinstance(destination, TableDestination):
-        return f"{destination.datasource_id}.{destination.table}"
-    return destination.location.path if "{{" not in destination.location.path else str(location.uri)
+def _label(step: OutputStep, snapshot: RunSnapshot) -> str:
+    match step.arguments.destination:
+        case TableDestination(datasource_id=datasource_id, table=table):
+            return f"{datasource_id}.{table}"
+        case LocationDestination(location=location):
+            return _rendered(location.path, snapshot)
+        case destination:
+            assert_never(destination)
+
+
+def _rendered(path: str, snapshot: RunSnapshot) -> str:
+    return render_template(path, snapshot.period, snapshot.input_table)
 
 
 def _sandboxed(

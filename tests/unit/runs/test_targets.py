@@ -53,6 +53,23 @@ def test_templates(tmp_path: Path, path: str, period: str, place: str) -> None:
     assert found.uri.removeprefix(f"{tmp_path.resolve()}/w/") in (place, place.replace("Q2", "02"))
 
 
+@pytest.mark.parametrize(
+    ("output", "label"),
+    [
+        (to_path("out/x.csv"), "out/x.csv"),
+        (to_path("out/{{identifier}}.csv"), "out/2026-01.csv"),
+        (to_path("/elsewhere/x.csv"), "/elsewhere/x.csv"),
+        (to_table("t", "db"), "db.t"),
+    ],
+)
+def test_an_output_is_called_what_the_project_calls_it(tmp_path: Path, output: dict[str, Any], label: str) -> None:
+    folder = new_folder(tmp_path)
+    folder.datasource("db", "sqlite", path="data/out.db")
+    folder.project(output)
+    assert prepared(folder).outputs[0].label == label
+    assert prepared(folder, settings=SANDBOX).outputs[0].label == f"{label} (sandbox)"
+
+
 @pytest.mark.parametrize("mode", ["replace", "append", "error", "replace_period"])
 def test_a_mode_that_is_written_counts(tmp_path: Path, mode: str) -> None:
     found = target(tmp_path, to_table(mode=mode))

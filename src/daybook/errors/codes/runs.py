@@ -98,7 +98,8 @@ CODES: dict[str, Code] = family(
     Code(
         "RUN_019",
         "The run has no output {wanted}; it has {names}",
-        "An output is named by its destination, its operation's id or name, or the dataset it was registered as.",
+        "An output is named by its destination as the project has it, by its operation's id or name, or by the dataset "
+        "it was registered as.",
     ),
     Code(
         "RUN_021",
