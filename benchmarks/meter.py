@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 import psutil
 
+# A server's process that ends counts for its parent only once it has been waited for.
+_SETTLING = 0.3
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -29,6 +32,10 @@ def _processor_seconds(roots: Iterable[psutil.Process]) -> float:
 def measure(action: Callable[[], object], *others: int) -> Reading:
     """`others` are processes that work for the action without being children, such as a database server."""
     roots = [psutil.Process(), *(psutil.Process(process) for process in others)]
-    processor, wall = _processor_seconds(roots), time.perf_counter()
+    processor = _processor_seconds(roots)
+    wall = time.perf_counter()
     action()
-    return Reading(time.perf_counter() - wall, _processor_seconds(roots) - processor)
+    wall = time.perf_counter() - wall
+    if others:
+        time.sleep(_SETTLING)
+    return Reading(wall, _processor_seconds(roots) - processor)

@@ -19,7 +19,7 @@ from daybook.io.formats.postgresql.tables import LEDGER, column_list, create_led
 from daybook.io.formats.postgresql.writing import PostgresqlWriter
 from daybook.io.writing import OutputColumn, Staged, Target
 from daybook.model.datasource import PostgresqlSource
-from daybook.model.types import STRING
+from daybook.model.types import INTEGER
 from tests.faults.formats.checks import COLUMNS, PERIOD, found, rows, sweep
 from tests.spark.io.cases import Case, Place, write
 
@@ -107,7 +107,7 @@ def test_only_acknowledged_attempts_move(spark: SparkSession, place: Place, conn
     target = place.target(COLUMNS)
     writer = PostgresqlWriter()
     staged = writer.stage(rows(spark, "new"), target)
-    stray = sql.SQL("insert into {} values ('stray', 1, '0.99')").format(sql.Identifier(staged.place))
+    stray = sql.SQL("insert into {} values ('stray', 1, -1)").format(sql.Identifier(staged.place))
     connection.execute(stray)
     writer.commit(staged, target)
     assert found(spark, target) == {"new": 90}
@@ -117,18 +117,18 @@ def stage_by_hand(connection: psycopg.Connection, place: Place, generation: int,
     """A staging table as Spark's tasks would leave it, without the time Spark takes."""
     target = place.target(COLUMNS, mode="replace_period", run_period=PERIOD, run_id=str(uuid.uuid4()))
     name = f"{target.key}.{generation:08x}"
-    tag = OutputColumn(ingest.ATTEMPT, STRING)
+    tag = OutputColumn(ingest.ATTEMPT, INTEGER)
     connection.execute(
         sql.SQL("create unlogged table {} ({})").format(sql.Identifier(name), column_list((*COLUMNS, tag)))
     )
     connection.execute(
-        sql.SQL("insert into {} select {}, g, '0.0' from generate_series(1, {}) g").format(
+        sql.SQL("insert into {} select {}, g, 0 from generate_series(1, {}) g").format(
             sql.Identifier(name), sql.Literal(str(generation)), sql.Literal(count)
         )
     )
     acknowledged = sql.Identifier(f"{name}.ack")
-    connection.execute(sql.SQL("create table {} (attempt text, rows bigint)").format(acknowledged))
-    connection.execute(sql.SQL("insert into {} values ('0.0', {})").format(acknowledged, sql.Literal(count)))
+    connection.execute(sql.SQL("create table {} (attempt bigint, rows bigint)").format(acknowledged))
+    connection.execute(sql.SQL("insert into {} values (0, {})").format(acknowledged, sql.Literal(count)))
     query = sql.SQL("select coalesce(max(id), 0) from {} where target = {}").format(
         sql.Identifier(LEDGER), sql.Literal(target.table)
     )

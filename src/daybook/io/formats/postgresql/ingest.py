@@ -21,7 +21,7 @@ ACKNOWLEDGED = "acknowledged_table"
 
 @dataclass
 class Copied(WriterCommitMessage):
-    attempt: str
+    attempt: int
     rows: int
 
 
@@ -35,7 +35,9 @@ class CopyWriter(DataSourceArrowWriter):
         from pyspark import TaskContext
 
         context = TaskContext.get()
-        attempt = f"{context.partitionId()}.{context.taskAttemptId()}" if context else "0.0"
+        # Unique among all attempts of all tasks of the session; a number is cheaper to copy and to compare than text.
+        attempt = context.taskAttemptId() if context else 0
+        tag = pyarrow.field(ATTEMPT, pyarrow.int64())
         rows = 0
 
         def tagged(first: Any) -> Iterator[Any]:
@@ -43,16 +45,13 @@ class CopyWriter(DataSourceArrowWriter):
             batch = first
             while batch is not None:
                 rows += batch.num_rows
-                tags = pyarrow.repeat(pyarrow.scalar(attempt), batch.num_rows)
-                yield pyarrow.RecordBatch.from_arrays(
-                    [*batch.columns, tags], schema=batch.schema.append(pyarrow.field(ATTEMPT, pyarrow.string()))
-                )
+                tags = pyarrow.repeat(pyarrow.scalar(attempt, tag.type), batch.num_rows)
+                yield pyarrow.RecordBatch.from_arrays([*batch.columns, tags], schema=batch.schema.append(tag))
                 batch = next(iterator, None)
 
         first = next(iterator, None)
         if first is not None:
-            schema = first.schema.append(pyarrow.field(ATTEMPT, pyarrow.string()))
-            reader = pyarrow.RecordBatchReader.from_batches(schema, tagged(first))
+            reader = pyarrow.RecordBatchReader.from_batches(first.schema.append(tag), tagged(first))
             with adbc.connect(self.options[ADDRESS]) as connection, connection.cursor() as cursor:
                 cursor.adbc_ingest(self.options[TABLE], reader, mode="append", db_schema_name=self.options[SCHEMA])
                 connection.commit()
@@ -66,7 +65,7 @@ class CopyWriter(DataSourceArrowWriter):
         copied = [message for message in messages if isinstance(message, Copied)]
         table = pyarrow.table(
             {
-                "attempt": pyarrow.array([message.attempt for message in copied], pyarrow.string()),
+                "attempt": pyarrow.array([message.attempt for message in copied], pyarrow.int64()),
                 "rows": pyarrow.array([message.rows for message in copied], pyarrow.int64()),
             }
         )

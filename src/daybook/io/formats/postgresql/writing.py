@@ -29,7 +29,7 @@ from daybook.io.schema_change import check_columns
 from daybook.io.staging import attempt_name, spark_writes
 from daybook.io.writing import Commit, Fence, OutputColumn, Staged, Target, no_fence
 from daybook.model.system_columns import RUN_PERIOD
-from daybook.model.types import STRING
+from daybook.model.types import INTEGER, STRING
 
 _MAX_NAME = 63
 _ACKNOWLEDGED = ".ack"
@@ -50,13 +50,13 @@ class PostgresqlWriter:
         with _connection(target) as connection:
             create_ledger(connection, target)
             seen = _slice_version(connection, target)
-            tag = OutputColumn(ingest.ATTEMPT, STRING)
+            tag = OutputColumn(ingest.ATTEMPT, INTEGER)
             _execute(
                 connection, "create unlogged table {} ({})", named(target, name), column_list((*target.columns, tag))
             )
             _execute(
                 connection,
-                "create unlogged table {} (attempt text primary key, rows bigint not null)",
+                "create unlogged table {} (attempt bigint primary key, rows bigint not null)",
                 named(target, name + _ACKNOWLEDGED),
             )
         register(df.sparkSession)
