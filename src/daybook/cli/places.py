@@ -1,5 +1,6 @@
 """Places as people read them: short where they are near."""
 
+import re
 from pathlib import Path
 
 
@@ -10,3 +11,11 @@ def near(place: str) -> str:
         return place
     here = Path.cwd()
     return path.relative_to(here).as_posix() if path.is_relative_to(here) else path.as_posix()
+
+
+def near_in(text: str) -> str:
+    """A message whose paths below the current folder are written relative to it."""
+    here = Path.cwd()
+    if here == Path(here.anchor):
+        return text
+    return re.sub(rf"(?<![\w./-])(?:file://)?{re.escape(here.as_posix())}/(?=\S)", "", text)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
+from daybook.cli.places import near_in
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -49,7 +51,7 @@ def show_error(error: "DaybookError") -> None:
     from daybook.errors import flatten, render
 
     for single in flatten(error):
-        first, _, rest = render(single).partition("\n")
+        first, _, rest = near_in(render(single)).partition("\n")
         typer.secho(first, err=True, fg=typer.colors.RED, bold=True)
         typer.echo(f"{rest}\n" if rest else "", err=True)
 
@@ -57,7 +59,7 @@ def show_error(error: "DaybookError") -> None:
 def show_notice(notice: "Notice") -> None:
     from daybook.errors import render_notice
 
-    first, _, rest = render_notice(notice).partition("\n")
+    first, _, rest = near_in(render_notice(notice)).partition("\n")
     typer.secho(f"warning: {first}", err=True, fg=typer.colors.YELLOW)
     if rest:
         typer.echo(rest, err=True)

@@ -11,7 +11,7 @@ class DaybookError(Exception):
     """One finding: what is wrong, where, and the way out.
 
     `message` comes from the code's template and `parameters`; tests assert on `code`
-    and `parameters`, never on prose.
+    and `parameters`, never on prose. Without a hint of its own, that of its only cause is the way out.
     """
 
     def __init__(
@@ -28,10 +28,11 @@ class DaybookError(Exception):
         self.code = code
         self.parameters: Mapping[str, object] = parameters
         self.message = entry.message.format(**parameters)
-        self.hint = hint if hint is not None else entry.hint
         self.span = span
         self.operation_seq = operation_seq
         self.causes: tuple[DaybookError, ...] = tuple(causes)
+        own = hint if hint is not None else entry.hint
+        self.hint: str | None = self.causes[0].hint if own is None and len(self.causes) == 1 else own
         super().__init__(f"[{code}] {self.message}")
 
 

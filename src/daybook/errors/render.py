@@ -8,9 +8,7 @@ _EXCERPT_WIDTH = 110
 
 def render(error: DaybookError) -> str:
     """One block per finding, a blank line between blocks."""
-    return "\n\n".join(
-        _block(single.code, single.message, single.span, single.hint, single) for single in flatten(error)
-    )
+    return "\n\n".join("\n".join(_block(single, shown_hint=None, with_place=True)) for single in flatten(error))
 
 
 def render_all(errors: tuple[DaybookError, ...]) -> str:
@@ -18,21 +16,34 @@ def render_all(errors: tuple[DaybookError, ...]) -> str:
 
 
 def render_notice(notice: Notice) -> str:
-    return _block(notice.code, notice.message, notice.span, notice.hint, None)
+    return "\n".join([f"[{notice.code}] {notice.message}", *_place(notice.span), *_hint(notice.hint)])
 
 
-def _block(code: str, message: str, span: Span | None, hint: str | None, error: DaybookError | None) -> str:
-    lines = [f"[{code}] {message}"]
-    if span is not None:
-        lines += _excerpt(span)
-    for cause in error.causes if error else ():
-        cause_lines = _block(cause.code, cause.message, cause.span if span is None else None, cause.hint, cause)
-        lines += [
-            f"  because {line}" if index == 0 else f"  {line}" for index, line in enumerate(cause_lines.split("\n"))
-        ]
-    if hint:
-        lines.append(f"  hint: {hint}")
-    return "\n".join(lines)
+def _block(error: DaybookError, *, shown_hint: str | None, with_place: bool) -> list[str]:
+    """A cause that says the same in the same words is not said again, nor is a hint that both have."""
+    causes = _further_causes(error)
+    span = error.span or next((cause.span for cause in error.causes if cause not in causes), None)
+    lines = [f"[{error.code}] {error.message}", *(_place(span) if with_place else ())]
+    for cause in causes:
+        first, *rest = _block(cause, shown_hint=error.hint, with_place=with_place and span is None)
+        lines += [f"  because {first}", *(f"  {line}" for line in rest)]
+    return lines + (_hint(error.hint) if error.hint != shown_hint else [])
+
+
+def _further_causes(error: DaybookError) -> list[DaybookError]:
+    """The causes, those that only repeat the error's sentence replaced by their own."""
+    found: list[DaybookError] = []
+    for cause in error.causes:
+        found += [cause] if cause.message != error.message else _further_causes(cause)
+    return found
+
+
+def _hint(hint: str | None) -> list[str]:
+    return [f"  hint: {hint}"] if hint else []
+
+
+def _place(span: Span | None) -> list[str]:
+    return _excerpt(span) if span is not None else []
 
 
 def _excerpt(span: Span) -> list[str]:

@@ -32,7 +32,10 @@ def check_column(node: Column, checking: Checking, *, may_be_text: bool = False)
         if found := _found(node, columns, alias, checking):
             return found
         return checking.report(
-            "EXPR_012", node.place, hint=_meant(node.name, columns), name=f"{node.qualifier}.{node.name}"
+            "EXPR_012",
+            node.place,
+            hint=_meant(node.name, columns, of=f"{node.qualifier}."),
+            name=f"{node.qualifier}.{node.name}",
         )
     if node.qualifier == PERIOD and scope.has_period:
         if variable := PERIOD_VARIABLES.get(node.name):
@@ -41,7 +44,8 @@ def check_column(node: Column, checking: Checking, *, may_be_text: bool = False)
         return checking.report("EXPR_012", node.place, hint=hint, name=f"{PERIOD}.{node.name}")
     known = sorted({*scope.qualifiers, *((PERIOD,) if scope.has_period else ())})
     qualifier_hint = _meant(node.qualifier, known) or (f"known here: {', '.join(known)}" if known else None)
-    return checking.report("EXPR_013", node.place, hint=qualifier_hint, name=node.qualifier)
+    column = f"{node.qualifier}.{node.name}"
+    return checking.report("EXPR_013", node.place, hint=qualifier_hint, name=node.qualifier, column=column)
 
 
 def _found(node: Column, columns: Mapping[str, ColumnType], alias: str | None, checking: Checking) -> Typed | None:
@@ -70,9 +74,9 @@ def _unknown(node: Column, checking: Checking, may_be_text: bool) -> Typed:
     return checking.report("EXPR_012", node.place, hint="; or ".join(hints) or None, name=node.name)
 
 
-def _meant(name: str, candidates: Mapping[str, ColumnType] | list[str]) -> str | None:
+def _meant(name: str, candidates: Mapping[str, ColumnType] | list[str], *, of: str = "") -> str | None:
     found = nearest(name, candidates)
-    return f"did you mean {found}?" if found else None
+    return f"did you mean {of}{found}?" if found else None
 
 
 def check_selector(

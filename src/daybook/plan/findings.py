@@ -30,7 +30,7 @@ def translator(
         if found.code in UNKNOWN_NAMES and str(name).partition(".")[0] in ignore:
             return None
         if unknown and found.code in UNKNOWN_NAMES:
-            return unknown, {"name": name}
+            return unknown, {"name": found.parameters.get("column", name)}
         if selector and found.code == UNKNOWN_SELECTOR:
             return selector, {"name": name}
         return code, parameters

@@ -1,6 +1,5 @@
 """Everything a workspace declares and its projects compute, checked against the files and what the store knows."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from daybook.errors import DaybookError, Notice, flatten
@@ -24,21 +23,18 @@ class Findings:
 
 
 def check_workspace(workspace: Workspace) -> Findings:
-    """Everything that is wrong with well-formed definitions; a project is found fault with once."""
-    structure = list(problems(workspace))
-    projects = workspace.definitions["project"].values()
-    wrong = frozenset(one.id for one in projects if any(_is_about(error, one) for error in structure))
-    findings = check_projects(workspace, but=wrong)
-    return Findings([*structure, *findings.errors], findings.notices)
+    """Everything that is wrong with well-formed definitions; of two findings at one place a project's own counts."""
+    findings = check_projects(workspace)
+    taken = {_place(error) for error in findings.errors if error.span is not None}
+    structure = [error for error in problems(workspace) if _place(error) not in taken]
+    return Findings(sorted([*structure, *findings.errors], key=_place), findings.notices)
 
 
-def check_projects(workspace: Workspace, *, but: frozenset[str]) -> Findings:
-    """What is wrong with the projects; those in `but` are in the wrong already and are left alone."""
+def check_projects(workspace: Workspace) -> Findings:
+    """What is wrong with the projects."""
     findings = Findings()
 
     def validate(definition: Definition[Project], catalog: Catalog) -> Validation:
-        if definition.id in but:
-            return Validation()
         return check_project(definition, RegisteredCatalog(catalog, workspace))
 
     if is_present(workspace.settings.store, workspace.root):
@@ -56,26 +52,18 @@ def check_projects(workspace: Workspace, *, but: frozenset[str]) -> Findings:
                 findings.errors += effect.findings
                 findings.notices += (*effect.notices, *effect.validation.notices)
             return findings
-    for validation in _against_files(workspace, but):
+    catalog = RegisteredCatalog(WorkspaceCatalog(workspace), workspace)
+    for definition in workspace.definitions["project"].values():
+        validation = check_project(definition, catalog)
         findings.errors += validation.errors
         findings.notices += validation.notices
     return findings
-
-
-def _against_files(workspace: Workspace, but: frozenset[str]) -> Iterator[Validation]:
-    catalog = RegisteredCatalog(WorkspaceCatalog(workspace), workspace)
-    for definition in workspace.definitions["project"].values():
-        if definition.id not in but:
-            yield check_project(definition, catalog)
 
 
 def _as_notice(error: DaybookError) -> Notice:
     return Notice(error.code, error.message, error.hint, error.span, error.operation_seq)
 
 
-def _is_about(error: "DaybookError", definition: "Definition[Project]") -> bool:
-    """Whether a finding stands inside a definition."""
-    place = definition.source.span()
-    if error.span is None or place is None or error.span.file != definition.file:
-        return False
-    return place.line <= error.span.line <= place.line + place.text.count("\n", place.start, place.end)
+def _place(error: DaybookError) -> tuple[str, int, int]:
+    span = error.span
+    return (span.file or "", span.line, span.column) if span else ("", 0, 0)

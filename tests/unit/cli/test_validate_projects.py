@@ -63,6 +63,12 @@ def test_expressions_are_checked(root: Path, capsys: pytest.CaptureFixture[str])
     assert findings(capsys) == [("UPDATE_006", "maker.yaml", 5), ("OUTPUT_002", "maker.yaml", 9)]
 
 
+def test_a_wrong_reference_hides_nothing_else(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = MAKER.replace("amount * 2", "amout * 2").replace("datasource_id: lake", "datasource_id: laek")
+    (root / "maker.yaml").write_text(wrong)
+    assert findings(capsys) == [("UPDATE_006", "maker.yaml", 5), ("OUTPUT_020", "maker.yaml", 8)]
+
+
 def test_what_another_project_registers_can_be_read(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (root / "maker.yaml").write_text(MAKER)
     (root / "reader.yaml").write_text(READER)
@@ -74,7 +80,7 @@ def test_what_another_project_registers_can_be_read(root: Path, capsys: pytest.C
 
 def test_a_project_that_refers_to_nothing_is_reported_once(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (root / "maker.yaml").write_text(MAKER.replace("dataset_id: orders", "dataset_id: ordres"))
-    assert findings(capsys) == [("MODEL_061", "maker.yaml", 3)]
+    assert findings(capsys) == [("PROJECT_020", "maker.yaml", 3)]
 
 
 def test_a_broken_neighbour_in_the_file_hides_nothing(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

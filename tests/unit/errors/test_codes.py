@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from daybook.errors import CODES, FAMILIES
+from daybook.errors import CODES, FAMILIES, Code
 
 SOURCES = Path(__file__).parents[3] / "src" / "daybook"
 RAISING = {"DaybookError", "notice", "finding"}
@@ -72,3 +72,12 @@ def test_codes_are_told_apart_and_explained() -> None:
         assert name == code.code
         assert code.explanation.endswith("."), name
         assert not code.message.endswith("."), name
+
+
+@pytest.mark.parametrize("code", [code for code in CODES.values() if code.hint], ids=lambda code: code.code)
+def test_a_hint_goes_on_after_the_colon(code: Code) -> None:
+    """`hint: write it so`: no capital unless it is a name, no full stop."""
+    assert code.hint is not None
+    first = code.hint.split()[0]
+    assert first[0].islower() or first.isupper() or not first[0].isalpha()
+    assert not code.hint.endswith(".") or code.hint.endswith("...")

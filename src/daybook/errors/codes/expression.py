@@ -153,7 +153,7 @@ CODES: dict[str, Code] = family(
     Code("EXPR_045", "* stands for all rows and belongs to COUNT(*) only", "No other function takes a star."),
     Code(
         "EXPR_050",
-        "Selector {name} is not defined",
+        "Selector {name!r} not defined in Project",
         "A selector in double braces must be one of the project's named selectors.",
     ),
     Code(
