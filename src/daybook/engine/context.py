@@ -4,7 +4,7 @@ import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from daybook.engine.hidden import BITS, FAULT, WEIGHT, picked_words
+from daybook.engine.hidden import BITS, FAULT, picked_words
 from daybook.engine.marking import SELECTOR, mark
 from daybook.expression import Compiled, Constants, fit, quote_literal, spark_type
 from daybook.model.period import Period
@@ -62,7 +62,7 @@ class RunContext:
 
     @property
     def hidden(self) -> dict[str, ColumnType]:
-        return {**dict.fromkeys(self.words, INTEGER), WEIGHT: INTEGER, FAULT: STRING}
+        return {**dict.fromkeys(self.words, INTEGER), FAULT: STRING}
 
     def place_of_bit(self, seq: int) -> tuple[str, int]:
         """The column and the bit that say whether an operation picked the row."""
@@ -86,4 +86,4 @@ def new_row_columns(context: RunContext, dataset_id: str, table: str, seq: int) 
         "_labels": "''",
     }
     empty = {name: null(column_type) for name, column_type in SYSTEM_COLUMNS.items()}
-    return {**empty, **made, **dict.fromkeys(context.words, "0L"), WEIGHT: null(INTEGER), FAULT: null(STRING)}
+    return {**empty, **made, **dict.fromkeys(context.words, "0L"), FAULT: null(STRING)}

@@ -1,18 +1,25 @@
-"""What is counted and checked while an output is written, at no extra pass over the data."""
+"""What is counted and checked on the way to the outputs, at no extra pass over the data.
 
-from collections.abc import Iterable, Mapping, Sequence
+Counting makes Spark hand over every row between two pieces of compiled code, which costs the more the wider the row
+is. So the rows are counted where they are narrowest: in the branch that an aggregate reads, if there is one, and
+what an operation adds by itself, before it is put beside the other rows.
+"""
+
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
-from pyspark.sql import Column, DataFrame, Observation
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 
 from daybook.engine.context import RunContext
-from daybook.engine.hidden import FAULT, WEIGHT
-from daybook.plan.steps import AggregateStep, AppendStep, DeleteStep, OutputStep, Step, UpdateStep
+from daybook.engine.hidden import FAULT
+from daybook.engine.observed import Observed
+from daybook.engine.operations.summaries import WEIGHT
+from daybook.plan.steps import DeleteStep, UpdateStep
 
 _INPUT = "input"
 _FAULT = "fault"
+_PICKED = "picked_"
+_ADDED = "added_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,78 +40,75 @@ class Counts:
 
 
 class Counters:
-    """The counters and checks of some steps, to be observed once and read after the action."""
+    """Gathers what is observed on the way; rows that pass by are counted once for all steps that wait for it."""
 
-    def __init__(self, context: RunContext, steps: Iterable[Step], *, with_input: bool) -> None:
+    def __init__(self, context: RunContext) -> None:
         self._context = context
-        self._steps = tuple(steps)
-        self._with_input = with_input
-        self._observed: Observed | None = None
+        self._observed: list[Observed] = []
+        self._waiting: list[UpdateStep | DeleteStep] = []
+        self._is_input_counted = False
 
     @property
-    def needs(self) -> frozenset[str]:
-        """The columns that counting and checking look at."""
-        return frozenset({"_operation_seq", *self._context.hidden})
+    def waiting(self) -> tuple[UpdateStep | DeleteStep, ...]:
+        """Steps whose picked rows are still to be counted."""
+        return tuple(self._waiting)
 
-    def observe(self, df: DataFrame) -> DataFrame:
-        self._observed = Observed(df, [F.expr(sql).alias(name) for name, sql in self._metrics().items()])
-        return self._observed.frame
+    @property
+    def is_waiting(self) -> bool:
+        return bool(self._waiting) or not self._is_input_counted
+
+    def wait(self, step: UpdateStep | DeleteStep) -> None:
+        self._waiting.append(step)
+
+    def passing(self, df: DataFrame) -> DataFrame:
+        """The working dataset, counted for the steps that wait."""
+        metrics = {_FAULT: f"MIN({FAULT})"}
+        if not self._is_input_counted:
+            metrics[_INPUT] = "SUM(IF(`_operation_seq` = 0, 1L, 0L))"
+        for step in self._waiting:
+            word, bit = self._context.place_of_bit(step.seq)
+            metrics[f"{_PICKED}{step.seq}"] = f"SUM(SHIFTRIGHT({word}, {bit}) & 1L)"
+        self._waiting.clear()
+        self._is_input_counted = True
+        return self._observe(lambda: df, metrics).frame
+
+    def added(self, rows: Callable[[], DataFrame], seq: int, *, is_summary: bool, may_fail: bool) -> Observed:
+        """Rows that an operation adds."""
+        picked = f"SUM({WEIGHT})" if is_summary else "COUNT(1)"
+        metrics = {f"{_PICKED}{seq}": picked, f"{_ADDED}{seq}": "COUNT(1)"}
+        return self._observe(rows, metrics | ({_FAULT: f"MIN({FAULT})"} if may_fail else {}))
+
+    def checked(self, df: DataFrame) -> DataFrame:
+        """Rows that are checked but not counted."""
+        return self._observe(lambda: df, {_FAULT: f"MIN({FAULT})"}).frame
+
+    def take(self, *, is_last: bool) -> "Counted":
+        """What the outputs of a group tell; rows that nobody has used yet wait, but no longer than the last group."""
+        due = [each for each in self._observed if is_last or each.is_used]
+        self._observed = [each for each in self._observed if each not in due]
+        return Counted(tuple(due))
+
+    def forget(self) -> None:
+        self._observed.clear()
+
+    def _observe(self, rows: Callable[[], DataFrame], metrics: dict[str, str]) -> Observed:
+        self._observed.append(Observed(rows, metrics))
+        return self._observed[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What was observed for a group of outputs, to be read when all of them are written."""
+
+    observed: tuple[Observed, ...]
+
+    def faults(self) -> Iterable[str]:
+        """The texts of failed checks."""
+        found = (each.metrics()[_FAULT] for each in self.observed if _FAULT in each.names)
+        return (text for text in found if text)
 
     def counts(self) -> Counts:
-        found = self._found()
-        operations = tuple(
-            OperationCount(step.seq, found.get(f"picked_{step.seq}") or 0, found.get(f"added_{step.seq}") or 0)
-            for step in self._steps
-            if not isinstance(step, OutputStep)
-        )
-        return Counts(found.get(_INPUT) or 0 if self._with_input else None, operations)
-
-    def fault(self) -> str | None:
-        """The text of a failed check, if any row failed one."""
-        return self._found().get(_FAULT)
-
-    def _found(self) -> Mapping[str, Any]:
-        return self._observed.metrics() if self._observed else {}
-
-    def _metrics(self) -> dict[str, str]:
-        metrics = {_FAULT: f"MIN({FAULT})"}
-        if self._with_input:
-            metrics[_INPUT] = "SUM(IF(`_operation_seq` = 0, 1L, 0L))"
-        for step in self._steps:
-            match step:
-                case UpdateStep() | DeleteStep():
-                    word, bit = self._context.place_of_bit(step.seq)
-                    metrics[f"picked_{step.seq}"] = f"SUM(SHIFTRIGHT({word}, {bit}) & 1L)"
-                case AggregateStep() | AppendStep():
-                    made = f"`_operation_seq` = {step.seq}"
-                    metrics[f"picked_{step.seq}"] = f"SUM(IF({made}, COALESCE({WEIGHT}, 1L), 0L))"
-                    metrics[f"added_{step.seq}"] = f"SUM(IF({made}, 1L, 0L))"
-                case OutputStep():
-                    pass
-        return metrics
-
-
-class Observed:
-    """A frame whose rows are aggregated while something else is done with them."""
-
-    def __init__(self, df: DataFrame, aggregates: Sequence[Column]) -> None:
-        self._df = df
-        self._aggregates = aggregates
-        self._observation = Observation()
-        self.frame = df.observe(self._observation, *aggregates)
-
-    def metrics(self) -> Mapping[str, Any]:
-        """Of the finished action; where Spark found that it could do without these rows, of a look at them alone."""
-        found = observed(self._observation)
-        if not found:
-            row = self._df.agg(*self._aggregates).first()
-            found = row.asDict() if row is not None else {}
-        return found
-
-
-def observed(observation: Observation) -> Mapping[str, Any]:
-    """The metrics of a finished action; none when Spark left out the part that was observed."""
-    try:
-        return observation.get
-    except Exception:
-        return {}
+        found = {name: value or 0 for each in self.observed for name, value in each.metrics().items() if name != _FAULT}
+        seqs = sorted(int(name.removeprefix(_PICKED)) for name in found if name.startswith(_PICKED))
+        operations = (OperationCount(seq, found[f"{_PICKED}{seq}"], found.get(f"{_ADDED}{seq}", 0)) for seq in seqs)
+        return Counts(found.get(_INPUT), tuple(operations))

@@ -6,9 +6,6 @@ from daybook.expression import quote_identifier
 PICKED = "__daybook_picked"
 BITS = 62
 
-# How many rows a summary row stands for.
-WEIGHT = "__daybook_weight"
-
 # The first check that the row failed.
 FAULT = "__daybook_fault"
 

@@ -73,6 +73,7 @@ class Joining:
             condition = self._condition(join, shape, known)
             if shape.is_by_key:
                 df = df.join(rows, F.expr(condition), "left")
+                df = df if self._is_picked_late else self._taken(df, join)
                 faults.append(self._fault(f"{_of(join, _MATCHES)} > 1", join.alias, _key_text(self._own_keys(shape))))
             elif self._is_picked_late:
                 df = df.join(rows, F.expr(condition), "left")
@@ -119,12 +120,20 @@ class Joining:
             )
         # One row a key is enough to see that there are more, and keeps a wrong join from exploding. Spark knows then
         # that the join adds no rows, and leaves it out of branches that read none of its columns.
-        grouped = rows.groupBy(*(F.expr(f"{sql} AS {key}") for key, sql in keys.items())).agg(
+        return rows.groupBy(*(F.expr(f"{sql} AS {key}") for key, sql in keys.items())).agg(
             F.expr(f"COUNT(1) AS {_of(join, _MATCHES)}"),
             F.expr(f"ANY_VALUE(STRUCT({', '.join(columns)})) AS {_of(join, _ROW)}"),
         )
-        taken = [f"{_of(join, _ROW)}.{column} AS {column}" for column in columns]
-        return grouped.selectExpr(*keys, _of(join, _MATCHES), *taken)
+
+    def _taken(self, df: DataFrame, join: JoinStep) -> DataFrame:
+        """The joined columns out of the one row a key has.
+
+        Every value depends on the number of matches, so that all branches of a plan ask the joined side for the same
+        columns and Spark prepares it once.
+        """
+        matched, row = f"{_of(join, _MATCHES)} = 1", _of(join, _ROW)
+        columns = [_of(join, name) for name in join.columns]
+        return df.selectExpr("*", *(f"IF({matched}, {row}.{column}, NULL) AS {column}" for column in columns))
 
     def _condition(self, join: JoinStep, shape: JoinShape, known: set[str]) -> str:
         """The join's condition and as much of the selector as can be told before it: other rows match nothing."""

@@ -7,20 +7,20 @@ from pyspark.sql import functions as F
 
 from daybook.engine.context import RunContext, null
 from daybook.engine.faults import NULL_VALUE, ROW_ID, fault
-from daybook.engine.hidden import FAULT, WEIGHT, quoted
+from daybook.engine.hidden import FAULT, quoted
 from daybook.engine.identity import PATTERN, row_id
 from daybook.engine.source import ORDINAL, PLACE, SourceFrame
 from daybook.engine.time_filter import filter_by_time
 from daybook.expression import quote_identifier, quote_literal, spark_type
 from daybook.model.system_columns import SYSTEM_COLUMNS
-from daybook.model.types import INTEGER, STRING
+from daybook.model.types import STRING
 from daybook.plan.steps import LoadStep
 
 
 def load_input(frame: SourceFrame, load: LoadStep, context: RunContext) -> DataFrame:
     """The working dataset before the first operation."""
     system = _system_columns(frame, load, context)
-    hidden = {**dict.fromkeys(context.words, "0L"), WEIGHT: null(INTEGER), FAULT: _fault(frame, load)}
+    hidden = {**dict.fromkeys(context.words, "0L"), FAULT: _fault(frame, load)}
     return filter_by_time(frame, load, context).selectExpr(
         *quoted(*load.types), *(f"{sql} AS {quote_identifier(name)}" for name, sql in {**system, **hidden}.items())
     )

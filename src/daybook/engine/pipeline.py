@@ -7,22 +7,31 @@ from types import TracebackType
 from typing import assert_never
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
+from daybook.engine.added import Added
 from daybook.engine.context import RunContext
-from daybook.engine.counters import Counters, Counts, Observed, observed
+from daybook.engine.counters import Counted, Counters, Counts
 from daybook.engine.failure import failure_of
 from daybook.engine.faults import Checks
-from daybook.engine.forks import is_too_deep, pays_to_stage, uses_from
-from daybook.engine.hidden import FAULT
+from daybook.engine.forks import (
+    is_read_by_next_outputs,
+    is_too_deep,
+    pays_to_stage,
+    reads_every_join,
+    uses_from,
+    uses_of,
+)
 from daybook.engine.joins import Joining, RowCount
 from daybook.engine.loading import load_input, load_source, may_fail
+from daybook.engine.observed import measured
 from daybook.engine.operations.aggregate import summary_rows
 from daybook.engine.operations.append import appended_rows
+from daybook.engine.operations.new_rows import NewRows
 from daybook.engine.operations.output import Writing
 from daybook.engine.source import SourceFrame
 from daybook.engine.staging import Staging
 from daybook.engine.working import Working
+from daybook.expression import quote_identifier
 from daybook.model.system_columns import SYSTEM_COLUMNS
 from daybook.plan.plan import Plan
 from daybook.plan.steps import INPUT, AggregateStep, AppendStep, DeleteStep, JoinStep, OutputStep, Step, UpdateStep
@@ -38,32 +47,27 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class OutputGroup:
-    """Outputs with no other operation between them: write all, then verify, then commit.
-
-    The first of `outputs` carries the counters and the checks, so it must be written before they are read.
-    """
+    """Outputs with no other operation between them: write all, in order, then verify, then commit."""
 
     outputs: tuple[Output, ...]
     is_last: bool
-    _counters: Counters
+    _counted: Counted
     _row_counts: tuple[RowCount, ...]
-    _join_faults: tuple[Observed, ...]
     _checks: Checks
 
     def verify(self) -> None:
         """Raise what the rows failed: a NULL where none may be, a malformed row id, a row that matched twice."""
-        for text in (self._counters.fault(), *(each.metrics().get("fault") for each in self._join_faults)):
-            if text:
-                raise self._checks.error(text)
+        for text in self._counted.faults():
+            raise self._checks.error(text)
         for count in self._row_counts:
-            below, above = (observed(each).get("rows", 0) for each in (count.below, count.above))
+            below, above = (measured(each).get("rows") for each in (count.below, count.above))
             # Spark counts a task that it executed twice two times, so only a look at the rows can tell.
-            if below != above and (found := count.doubles().first()):
+            if (below is None or below != above) and (found := count.doubles().first()):
                 raise self._checks.fan_out(count.seq, count.alias, found[0])
 
     def counts(self) -> Counts:
         """Rows picked and added by the operations since the group before."""
-        return self._counters.counts()
+        return self._counted.counts()
 
 
 class Pipeline:
@@ -89,9 +93,8 @@ class Pipeline:
         self._staging = Staging(spark, staging)
         self._skip = skip
         self._checks = Checks(plan)
-        self._uncounted: list[Step] = []
+        self._counters = Counters(self._context)
         self._row_counts: list[RowCount] = []
-        self._join_faults: list[Observed] = []
         self._joins = 0
 
     @property
@@ -109,8 +112,7 @@ class Pipeline:
     def close(self) -> None:
         """Let go of what was kept for the groups."""
         self._row_counts.clear()
-        self._join_faults.clear()
-        self._uncounted.clear()
+        self._counters.forget()
 
     def failure(self, error: Exception) -> Exception:
         """A Spark failure while an output was written, as an error that names operation, column and value."""
@@ -120,28 +122,24 @@ class Pipeline:
         """The groups in order; each must be committed before the next is asked for."""
         steps = self._effective()
         working = self._load()
-        is_first = True
         index = 0
         while index < len(steps):
             step = steps[index]
             self._relieve(working, steps, index)
-            if not isinstance(step, OutputStep):
-                self._apply(working, step, uses_from(steps, index + 1))
-                self._uncounted.append(step)
+            if isinstance(step, OutputStep):
+                outputs = _outputs_from(steps, index)
+                index += len(outputs)
+                yield self._group(working, outputs, is_last=index == len(steps))
+                self._row_counts = []
+            else:
                 index += 1
-                continue
-            outputs = _outputs_from(steps, index)
-            index += len(outputs)
-            wanted = [output for output in outputs if output.seq not in self._skip]
-            if wanted:
-                yield self._group(working, wanted, with_input=is_first, is_last=index == len(steps))
-                self._uncounted, self._row_counts, self._join_faults = [], [], []
-                is_first = False
+                self._apply(working, step, steps[index:])
 
     def _effective(self) -> Sequence[Step]:
-        """The steps up to the last output; what follows is never seen."""
-        last = max((index for index, step in enumerate(self._plan.steps) if isinstance(step, OutputStep)), default=-1)
-        return self._plan.steps[: last + 1]
+        """The steps up to the last output that is wanted; what follows is never seen."""
+        steps = [step for step in self._plan.steps if step.seq not in self._skip or not isinstance(step, OutputStep)]
+        last = max((index for index, step in enumerate(steps) if isinstance(step, OutputStep)), default=-1)
+        return steps[: last + 1]
 
     def _load(self) -> Working:
         load, frame = self._plan.input, self._sources[INPUT]
@@ -163,22 +161,42 @@ class Pipeline:
         working.depth = 0
         self._joins = 0
 
-    def _apply(self, working: Working, step: UpdateStep | AggregateStep | AppendStep | DeleteStep, uses: int) -> None:
+    def _apply(
+        self,
+        working: Working,
+        step: UpdateStep | AggregateStep | AppendStep | DeleteStep,
+        following: Sequence[Step],
+    ) -> None:
         match step:
             case UpdateStep(joins=()) | DeleteStep():
                 working.add(step)
+                self._counters.wait(step)
             case UpdateStep():
                 self._join(working, step)
+                self._counters.wait(step)
             case AggregateStep():
-                self._add_rows(working, step, summary_rows(working, step, self._context), is_kept=uses > 1)
+                is_kept = uses_of(step.seq, following) > 1
+                counters = self._counters if self._is_counted_by(step, following, is_kept=is_kept) else None
+                rows = summary_rows(working, step, self._context, counters)
+                self._add_rows(working, step, rows, is_summary=True, may_fail=False, is_kept=is_kept)
             case AppendStep():
-                load = self._plan.load(step.load_key)
-                columns = {*load.types, *SYSTEM_COLUMNS}
-                source = load_source(self._sources[load.key], load, self._context, columns)
+                load, frame = self._plan.load(step.load_key), self._sources[step.load_key]
+                source = load_source(frame, load, self._context, {*load.types, *SYSTEM_COLUMNS})
                 rows = appended_rows(source, load, step, self._context)
-                self._add_rows(working, step, rows, is_kept=uses > 1 and bool(step.aggregations))
+                is_summary = bool(step.aggregations)
+                is_kept = is_summary and uses_of(step.seq, following) > 1
+                may = may_fail(frame, load)
+                self._add_rows(working, step, rows, is_summary=is_summary, may_fail=may, is_kept=is_kept)
             case _:
                 assert_never(step)
+
+    def _is_counted_by(self, step: AggregateStep, following: Sequence[Step], *, is_kept: bool) -> bool:
+        """Whether the rows that wait to be counted are best counted in the branch that an aggregate reads."""
+        return (
+            self._counters.is_waiting
+            and (is_kept or is_read_by_next_outputs(step.seq, following))
+            and reads_every_join(step, self._counters.waiting)
+        )
 
     def _join(self, working: Working, step: UpdateStep) -> None:
         joined = {join.alias: self._joined(join) for join in step.joins}
@@ -189,33 +207,43 @@ class Pipeline:
         """The rows of a join; those that match nothing are checked all the same."""
         load, frame = self._plan.load(join.load_key), self._sources[join.load_key]
         rows = load_source(frame, load, self._context, join.columns)
-        if may_fail(frame, load):
-            checked = Observed(rows, [F.expr(f"MIN({FAULT})").alias("fault")])
-            self._join_faults.append(checked)
-            return checked.frame
-        return rows
+        return self._counters.checked(rows) if may_fail(frame, load) else rows
 
-    def _add_rows(self, working: Working, step: AggregateStep | AppendStep, rows: DataFrame, *, is_kept: bool) -> None:
+    def _add_rows(
+        self,
+        working: Working,
+        step: AggregateStep | AppendStep,
+        new: NewRows,
+        *,
+        is_summary: bool,
+        may_fail: bool,
+        is_kept: bool,
+    ) -> None:
         """Summaries are small, so where they are used again they are written down rather than computed again."""
+        observed = self._counters.added(new.rows, step.seq, is_summary=is_summary, may_fail=may_fail)
+        columns = [f"{sql} AS {quote_identifier(name)}" for name, sql in new.columns.items()]
+
+        def rows() -> DataFrame:
+            return observed.frame.selectExpr(*columns)
+
         if is_kept:
             try:
-                rows = self._staging.keep(rows, f"added-by-{step.seq}")
+                kept = self._staging.keep(rows(), f"added-by-{step.seq}")
             except Exception as error:
                 raise self.failure(error) from error
-        working.extend(step.schema)
-        working.continue_from(working.df.union(rows))
+            working.put_beside(Added(step.seq, step.schema, lambda: kept))
+        else:
+            working.put_beside(Added(step.seq, step.schema, rows))
 
-    def _group(
-        self, working: Working, outputs: Sequence[OutputStep], *, with_input: bool, is_last: bool
-    ) -> OutputGroup:
-        counters = Counters(self._context, self._uncounted, with_input=with_input)
+    def _group(self, working: Working, outputs: Sequence[OutputStep], *, is_last: bool) -> OutputGroup:
         writing = Writing(self._context, working, self._staging)
-        carrier, *others = sorted(outputs, key=lambda output: bool(output.order_by))
-        written = [Output(carrier, writing.frame(carrier, counters))]
-        written += [Output(output, writing.frame(output, None)) for output in others]
-        return OutputGroup(
-            tuple(written), is_last, counters, tuple(self._row_counts), tuple(self._join_faults), self._checks
-        )
+        # Whoever needs no sorting counts, since sorting writes the rows down first.
+        written = []
+        for output in sorted(outputs, key=lambda output: bool(output.order_by)):
+            counters = self._counters if self._counters.is_waiting else None
+            written.append(Output(output, writing.frame(output, counters)))
+        counted = self._counters.take(is_last=is_last)
+        return OutputGroup(tuple(written), is_last, counted, tuple(self._row_counts), self._checks)
 
 
 def _outputs_from(steps: Sequence[Step], index: int) -> list[OutputStep]:

@@ -1,20 +1,24 @@
 """The working dataset while steps are applied to it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import reduce
 
 from pyspark.sql import DataFrame
 
+from daybook.engine.added import Added
 from daybook.engine.context import RunContext
+from daybook.engine.counters import Counters
 from daybook.engine.folding import Layer, settled_update_time
 from daybook.expression import Compiled, quote_identifier
 from daybook.model.system_columns import SYSTEM_COLUMNS
 from daybook.model.types import ColumnType
+from daybook.plan.exclusion import excludes
 from daybook.plan.steps import DeleteStep, UpdateStep
 from daybook.plan.usage import working_columns
 
 
 class Working:
-    """All rows, live and deleted: a frame and the projection on it that is still being folded."""
+    """All rows, live and deleted: a frame, the projection on it that is still being folded, and rows added since."""
 
     def __init__(
         self, context: RunContext, df: DataFrame, schema: Mapping[str, ColumnType], *, may_be_deleted: bool
@@ -22,6 +26,9 @@ class Working:
         self._context = context
         self._df = df
         self._layer = Layer(context, dict(schema), may_be_deleted)
+        # The operations that the rows of the frame come from; 0 is the input.
+        self._seqs = {0}
+        self._added: list[Added] = []
         # Projections since the data was last read, which Spark analyses anew with every one that is added.
         self.depth = 0
 
@@ -40,11 +47,31 @@ class Working:
 
     @property
     def df(self) -> DataFrame:
-        """The frame with everything folded so far."""
+        """One frame with everything folded and added so far."""
         self._flush()
+        if self._added:
+            self._df = reduce(DataFrame.union, (self._df, *(each.aligned(self.schema) for each in self._added)))
+            self._seqs |= {each.seq for each in self._added}
+            self._added.clear()
         return self._df
 
+    def rows_for(self, selector: Compiled | None, counters: Counters | None) -> Callable[[], DataFrame]:
+        """The rows that a selector can pick at all; all that are to be counted take part whether it can or not."""
+        self._flush()
+        schema = dict(self.schema)
+        beside = [each for each in self._added if not excludes(selector, each.seq)]
+        is_read = counters or not beside or not all(excludes(selector, seq) for seq in self._seqs)
+        own = [counters.passing(self._df) if counters else self._df] if is_read else []
+        return lambda: reduce(DataFrame.union, (*own, *(each.aligned(schema) for each in beside)))
+
+    def put_beside(self, added: Added) -> None:
+        """Rows that an operation added; they become one frame with the others when an operation changes rows."""
+        self._layer.extend(added.schema)
+        self._added.append(added)
+
     def add(self, step: UpdateStep | DeleteStep) -> None:
+        if self._added:
+            self.continue_from(self.df)
         if not self._layer.accepts(step):
             self._flush()
         self.settle_for(*step.expressions)
@@ -55,10 +82,6 @@ class Working:
         if self._context.words and "_updated_at" in working_columns(*expressions):
             self._flush()
             self._project({"_updated_at": settled_update_time(self._context)})
-
-    def extend(self, schema: Mapping[str, ColumnType]) -> None:
-        """Give columns that the next step adds or widens their place and type."""
-        self._layer.extend(schema)
 
     def continue_from(self, df: DataFrame) -> None:
         """The same dataset from another frame; columns it has beyond ours go with the next projection."""

@@ -12,7 +12,6 @@ from daybook.expression import fit, quote_identifier
 from daybook.model.system_columns import SYSTEM_COLUMNS
 from daybook.model.types import ColumnType
 from daybook.plan.steps import OutputStep
-from daybook.plan.usage import working_columns
 
 
 class Writing:
@@ -24,16 +23,10 @@ class Writing:
         self._staging = staging
 
     def frame(self, step: OutputStep, counters: Counters | None) -> DataFrame:
-        """What the output writes; with counters, they are taken when it is written."""
+        """What the output writes; with counters, all rows are counted when it is written."""
         self._working.settle_for(step.selector)
         ordering = [name for name in step.order_by if name not in step.columns]
-        df = self._working.df
-        if counters:
-            # An observed frame keeps all its columns, so those that nobody needs go before.
-            needed = {*step.columns, *ordering, *working_columns(step.selector), *counters.needs, "_deleted"}
-            df = counters.observe(
-                df.select(*(quote_identifier(name) for name in self._working.columns if name in needed))
-            )
+        df = self._working.rows_for(step.selector, counters)()
         if picked := self._picked(step):
             df = df.where(F.expr(picked))
         columns = (self._column(name, target, step) for name, target in step.columns.items())
@@ -41,9 +34,8 @@ class Writing:
         df = df.selectExpr(*columns, *(self._column(name, types[name], step) for name in ordering))
         if not step.order_by:
             return df
-        if counters:
-            # Sorting looks at the data twice, to cut it into ranges, and would count it twice.
-            df = self._staging.keep(df, f"unsorted-{step.seq}")
+        # Sorting looks at the data twice, to cut it into ranges, and would compute and count it twice.
+        df = self._staging.keep(df, f"unsorted-{step.seq}")
         return df.orderBy(*map(quote_identifier, step.order_by)).drop(*ordering)
 
     def _picked(self, step: OutputStep) -> str | None:

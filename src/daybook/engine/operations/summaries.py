@@ -6,16 +6,19 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from daybook.engine.context import RunContext
-from daybook.engine.hidden import FAULT, WEIGHT
+from daybook.engine.hidden import FAULT
 from daybook.engine.marking import VALUE, mark
 from daybook.expression import quote_identifier
 from daybook.plan.steps import Value
+
+# How many rows a summary row stands for.
+WEIGHT = "__weight"
 
 
 def summarise(
     rows: DataFrame, group_by: Sequence[str], values: Sequence[Value], context: RunContext, seq: int, *, faults: bool
 ) -> DataFrame:
-    """Group columns, values, the number of rows in `__weight`, and the first failed check where rows bring any."""
+    """Group columns, values, the number of rows in WEIGHT, and the first failed check where rows bring any."""
     results = [
         F.expr(mark(context.fitted(value), seq, VALUE, number)).alias(_result(number))
         for number, value in enumerate(values)
