@@ -23,7 +23,14 @@ def compile_project(
         ),
     ],
     period: Annotated[
-        str | None, typer.Option("--period", "-p", metavar="PERIOD", help="The period; otherwise this month.")
+        str | None,
+        typer.Option(
+            "--period",
+            "-p",
+            metavar="PERIOD",
+            help="The period; otherwise this month.",
+            autocompletion=completion.periods,
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The plan as JSON.")] = False,
 ) -> None:

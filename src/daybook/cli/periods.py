@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from daybook.cli import completion
 from daybook.cli.command import add_command
 from daybook.cli.invocation import invocation
 from daybook.cli.terminal import console, say, say_json
@@ -27,10 +28,18 @@ Examples:
 )
 
 CalendarOption = Annotated[
-    str | None, typer.Option("--calendar", metavar="ID", help="A calendar; otherwise the built-in Gregorian one.")
+    str | None,
+    typer.Option(
+        "--calendar",
+        metavar="ID",
+        help="A calendar; otherwise the built-in Gregorian one.",
+        autocompletion=completion.calendars,
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON.")]
-Identifier = Annotated[str, typer.Argument(help="A period, such as 2026-01.", metavar="PERIOD")]
+Identifier = Annotated[
+    str, typer.Argument(help="A period, such as 2026-01.", metavar="PERIOD", autocompletion=completion.periods)
+]
 
 
 @app.callback()
@@ -40,7 +49,12 @@ def periods(
     year: Annotated[int | None, typer.Option("--year", metavar="YEAR", help="A year; otherwise this one.")] = None,
     level: Annotated[
         str | None,
-        typer.Option("--level", metavar="LEVEL", help="One level of the calendar; otherwise all but single days."),
+        typer.Option(
+            "--level",
+            metavar="LEVEL",
+            help="One level of the calendar; otherwise all but single days.",
+            autocompletion=completion.levels,
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

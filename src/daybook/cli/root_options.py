@@ -22,5 +22,15 @@ def root_options_first(arguments: Sequence[str]) -> list[str]:
     return [*root, *others, *arguments[end:]]
 
 
+def named_workspace(arguments: Sequence[str]) -> str | None:
+    """The folder that `--workspace` names on a line, wherever it stands."""
+    for index, word in enumerate(arguments):
+        if word.startswith("--workspace="):
+            return word.partition("=")[2]
+        if word in _WITH_VALUE and index + 1 < len(arguments):
+            return arguments[index + 1]
+    return None
+
+
 def _next(words: Iterator[str]) -> list[str]:
     return [word] if (word := next(words, None)) is not None else []

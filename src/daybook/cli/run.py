@@ -1,6 +1,6 @@
 """`daybook run`, `retry`, `replay` and `cancel`."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 FAILED = 1
 
 AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON.")]
-RunId = Annotated[
-    str,
-    typer.Argument(
-        metavar="RUN", help="The id of a run, as `daybook runs` lists it.", autocompletion=completion.run_ids
-    ),
-]
+
+
+def _run_id(*status: str) -> Any:
+    """The argument of a command that takes runs of these statuses."""
+    known = completion.run_ids(*status)
+    return typer.Argument(metavar="RUN", help="The id of a run, as `daybook runs` lists it.", autocompletion=known)
 
 
 def run(
@@ -35,7 +35,14 @@ def run(
         ),
     ],
     period: Annotated[
-        str, typer.Option("--period", "-p", metavar="PERIOD", help="A period, or a range: 2026-01..2026-12.")
+        str,
+        typer.Option(
+            "--period",
+            "-p",
+            metavar="PERIOD",
+            help="A period, or a range: 2026-01..2026-12.",
+            autocompletion=completion.periods,
+        ),
     ],
     as_of: Annotated[
         str | None, typer.Option("--as-of", metavar="DATE", help="Date for bitemporal data: 2026-01-15.")
@@ -86,7 +93,9 @@ def run(
     run_report.show_all(results, is_quiet=called.is_quiet, as_json=as_json)
 
 
-def retry(context: typer.Context, run_id: RunId, as_json: AsJson = False) -> None:
+def retry(
+    context: typer.Context, run_id: Annotated[str, _run_id("failed", "cancelled")], as_json: AsJson = False
+) -> None:
     """Take a failed or cancelled run up again.
 
     It goes on from the run's own snapshot; what the run committed is not written again.
@@ -116,7 +125,7 @@ def retry(context: typer.Context, run_id: RunId, as_json: AsJson = False) -> Non
 
 def replay(
     context: typer.Context,
-    run_id: RunId,
+    run_id: Annotated[str, _run_id("completed")],
     verify: Annotated[bool, typer.Option("--verify", help="Only compare; exit with 1 if anything differs.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -142,7 +151,7 @@ def replay(
         raise typer.Exit(FAILED)
 
 
-def cancel(context: typer.Context, run_id: RunId) -> None:
+def cancel(context: typer.Context, run_id: Annotated[str, _run_id("queued", "running")]) -> None:
     """Ask a run to stop.
 
     It ends within seconds and leaves nothing half-written; `daybook retry` takes it up again.

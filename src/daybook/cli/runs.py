@@ -17,14 +17,30 @@ def runs(
         ),
     ] = None,
     period: Annotated[
-        str | None, typer.Option("--period", "-p", metavar="PERIOD", help="Only runs for this period.")
+        str | None,
+        typer.Option(
+            "--period",
+            "-p",
+            metavar="PERIOD",
+            help="Only runs for this period.",
+            autocompletion=completion.periods,
+        ),
     ] = None,
     status: Annotated[
-        str | None, typer.Option("--status", metavar="STATUS", help="queued, running, completed, failed, cancelled.")
+        str | None,
+        typer.Option(
+            "--status",
+            metavar="STATUS",
+            help="queued, running, completed, failed, cancelled.",
+            autocompletion=completion.statuses,
+        ),
     ] = None,
     limit: Annotated[int, typer.Option("--limit", metavar="N", help="How many at the most.", min=1, max=1000)] = 20,
     after: Annotated[
-        str | None, typer.Option("--after", metavar="RUN", help="Continue a longer list from here.")
+        str | None,
+        typer.Option(
+            "--after", metavar="RUN", help="Continue a longer list from here.", autocompletion=completion.run_ids()
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The list as JSON.")] = False,
 ) -> None:

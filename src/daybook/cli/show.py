@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from daybook.cli import completion
 from daybook.cli.places import near
 from daybook.cli.terminal import remark, say, say_json
 
@@ -26,7 +27,7 @@ class ShownKind(StrEnum):
 def show(
     context: typer.Context,
     kind: Annotated[ShownKind, typer.Argument(metavar="KIND", help="What it is.")],
-    identifier: Annotated[str, typer.Argument(help="Its id.", metavar="ID")],
+    identifier: Annotated[str, typer.Argument(help="Its id.", metavar="ID", autocompletion=completion.shown_ids)],
     version: Annotated[
         int | None, typer.Option("--version", metavar="N", help="A version; otherwise the latest.", min=1)
     ] = None,
