@@ -1,6 +1,5 @@
 """Where a store is: what `store:` in daybook.yaml says, checked."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
@@ -58,21 +57,6 @@ def is_present(url: str, root: Path) -> bool:
             return path.exists()
         case SharedStore():
             return True
-
-
-def read_credential(reference: str, root: Path) -> str:
-    """The secret a `credential_ref` of the store names."""
-    scheme, _, name = reference.partition("://")
-    if scheme == "env":
-        if (value := os.environ.get(name)) is None:
-            raise DaybookError("STORE_029", reference=reference, reason="the variable is not set")
-        return value
-    if scheme == "file":
-        try:
-            return (root / name).read_text(encoding="utf-8").rstrip("\r\n")
-        except OSError as error:
-            raise DaybookError("STORE_029", reference=reference, reason=error.strerror or str(error)) from error
-    raise DaybookError("STORE_029", reference=reference, reason="write env://NAME or file://PATH")
 
 
 def _embedded(url: str, root: Path) -> EmbeddedStore:

@@ -8,8 +8,9 @@ from pathlib import Path
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from daybook.errors import DaybookError
-from daybook.store.address import EmbeddedStore, SharedStore, StoreAddress, read_credential
+from daybook.errors import DaybookError, flatten
+from daybook.model.credential import read_credential
+from daybook.store.address import EmbeddedStore, SharedStore, StoreAddress
 
 BUSY_SECONDS = 60
 _READ = "daybook_read"
@@ -61,8 +62,17 @@ def _sqlite(path: Path) -> Engine:
     return engine
 
 
+def _password(address: SharedStore, root: Path) -> str | None:
+    if address.credential_ref is None:
+        return None
+    try:
+        return read_credential(address.credential_ref, root)
+    except DaybookError as cause:
+        raise DaybookError("STORE_029", causes=flatten(cause)) from None
+
+
 def _postgresql(address: SharedStore, root: Path) -> Engine:
-    password = read_credential(address.credential_ref, root) if address.credential_ref else None
+    password = _password(address, root)
     url = URL.create(
         "postgresql+psycopg",
         username=address.user,

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.store.address import EmbeddedStore, SharedStore, is_present, parse_address, read_credential
+from daybook.store.address import EmbeddedStore, SharedStore, is_present, parse_address
+from daybook.store.connecting import connect
 
 ROOT = Path("/ws")
 
@@ -55,21 +56,28 @@ def test_other_addresses_are_not_understood(url: str) -> None:
     assert "secret" not in str(caught.value)
 
 
-def test_the_credential_is_a_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_credential_is_a_reference() -> None:
     address = parse_address("postgresql://ann@db/close?credential_ref=env://PG_SECRET", ROOT)
     assert isinstance(address, SharedStore)
     assert address.credential_ref == "env://PG_SECRET"
-    monkeypatch.setenv("PG_SECRET", "hush")
-    assert read_credential("env://PG_SECRET", tmp_path) == "hush"
-    (tmp_path / "secret").write_text("hush hush\n")
-    assert read_credential("file://secret", tmp_path) == "hush hush"
 
 
-@pytest.mark.parametrize("reference", ["env://NOT_THERE_AT_ALL", "file://nowhere", "vault://x"])
-def test_a_missing_credential_is_an_error(reference: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("reference", "cause"),
+    [("env://NOT_THERE_AT_ALL", "RESOLVE_081"), ("file://nowhere", "RESOLVE_081"), ("vault://x", "RESOLVE_080")],
+)
+def test_a_missing_credential_is_an_error(reference: str, cause: str, tmp_path: Path) -> None:
     with pytest.raises(DaybookError) as caught:
-        read_credential(reference, tmp_path)
+        connect(parse_address(f"postgresql://u@h/d?credential_ref={reference}", tmp_path), tmp_path)
     assert caught.value.code == "STORE_029"
+    assert [each.code for each in caught.value.causes] == [cause]
+
+
+def test_the_password_is_what_the_credential_holds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PG_SECRET", "hush hush")
+    engine = connect(parse_address("postgresql://u@h/d?credential_ref=env://PG_SECRET", tmp_path), tmp_path)
+    assert engine.url.password == "hush hush"
+    assert "hush" not in str(engine.url)
 
 
 def test_presence(tmp_path: Path) -> None:

@@ -79,11 +79,6 @@ CODES: dict[str, Code] = family(
         "A file or database could not be opened, read or written; the reason is the system's own message.",
     ),
     Code(
-        "IO_013",
-        "The credential {reference} cannot be read: {reason}",
-        "A `credential_ref` is `env://NAME` or `file://PATH`; the variable must be set, the file must exist.",
-    ),
-    Code(
         "IO_014",
         "The header of {file} names {column} twice",
         "Columns bind by name, so a name must be unique.",

@@ -180,7 +180,7 @@ CODES: dict[str, Code] = family(
     ),
     Code(
         "STORE_029",
-        "The credential of the store, {reference}, is not available: {reason}",
+        "The password of the store is not available",
         "`credential_ref` names an environment variable (env://NAME) or a file (file://PATH) that holds the password.",
     ),
     Code(
