@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,13 +51,15 @@ def write_parquet(df: DataFrame, place: str) -> None:
     df.write.mode("error").parquet(place)
 
 
-def parquet_files(place: str) -> tuple[StagedFile, ...]:
-    """What Spark wrote, with row counts from the footers, in the order of its partitions."""
+def parquet_files(place: str, describe: Callable[[pq.FileMetaData], str] | None = None) -> tuple[StagedFile, ...]:
+    """What Spark wrote, with what its footers say, in the order of its partitions; every footer is read once."""
 
     def with_rows(file: FileStat) -> StagedFile:
         found = store_of(file.path)
         with found.system.open_input_file(found.path) as stream:
-            return StagedFile(relative_to(file.path, place), file.size, pq.read_metadata(stream).num_rows)
+            footer = pq.read_metadata(stream)
+        described = describe(footer) if describe else None
+        return StagedFile(relative_to(file.path, place), file.size, footer.num_rows, file.modified_ns, described)
 
     with ThreadPoolExecutor(_READERS) as pool:
         return tuple(pool.map(with_rows, list_files(place)))

@@ -92,6 +92,9 @@ class StagedFile:
     path: str
     size: int
     rows: int
+    modified_ns: int = 0
+    # What the format wants to say about the file when it is committed, taken from the footer that gave the rows.
+    described: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,16 +2,19 @@
 
 from decimal import Decimal
 from pathlib import Path
+from unittest.mock import patch
 
 import duckdb
 import polars
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from daybook.errors import DaybookError
+from daybook.io.formats.delta.writing import DeltaWriter
 from daybook.io.vacuum import vacuum_delta
-from daybook.io.writing import OutputColumn
+from daybook.io.writing import Commit, OutputColumn
 from daybook.model.types import DATE, STRING, DecimalType
 from tests.spark.io.cases import Case, Place, frame, read_target, write
 
@@ -65,6 +68,22 @@ def test_statistics_skip_files_and_hide_nothing(spark: SparkSession, place: Plac
     assert table.to_pyarrow_table(filters=[("key", "=", "m")]).num_rows == 1
     actions = table.get_add_actions(flatten=True)
     assert sum(actions.column("num_records").to_pylist()) == 3
+
+
+def test_every_footer_is_read_once(spark: SparkSession, place: Place) -> None:
+    target = place.target(COLUMNS, mode="replace_period", run_period="2026-01")
+    with patch.object(pq, "read_metadata", wraps=pq.read_metadata) as reading:
+        write(frame(spark, COLUMNS, rows(spark, "a", "m", "z"), parts=3), target)
+    assert reading.call_count == len(DeltaTable(target.uri or "").file_uris()) == 3
+
+
+def test_a_commit_is_found_behind_many_others(spark: SparkSession, place: Place) -> None:
+    target = place.target(COLUMNS, mode="replace_period", run_period="2026-01")
+    first = write(frame(spark, COLUMNS, rows(spark, "a", "m")), target)
+    table = DeltaTable(target.uri or "")
+    for number in range(30):
+        table.alter.set_table_properties({"delta.checkpointInterval": str(number + 100)})
+    assert DeltaWriter().committed(target) == Commit(2, first.delta_version, is_repeat=True)
 
 
 def test_vacuum_keeps_what_is_pinned(spark: SparkSession, place: Place) -> None:

@@ -2,11 +2,9 @@
 
 import json
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.schema import Field
@@ -25,7 +23,7 @@ from daybook.io.scanning import DataFile, scan
 from daybook.io.schema_change import check_columns, type_text
 from daybook.io.staging import attempt_name, parquet_files, remove_tree, spark_writes, write_parquet
 from daybook.io.tables import Binding
-from daybook.io.writing import Commit, Fence, Staged, StagedFile, Target, no_fence
+from daybook.io.writing import Commit, Fence, Staged, Target, no_fence
 from daybook.model.system_columns import RUN_PERIOD
 
 # Nothing expires by itself; `daybook gc` alone removes.
@@ -36,16 +34,18 @@ _CONFIGURATION = {
 }
 _INFO = "daybook"
 _ATTEMPTS = 30
-_READERS = 8
+# How far back the log is looked at before all of it is.
+_RECENT = 20
 
 
 class DeltaWriter:
     def check(self, target: Target) -> None:
         options_of("delta", target.options, None, {})
-        if self.committed(target) is None and (table := open_table(target.uri or "")) is not None:
-            self._check_table(table, target)
-        elif open_table(target.uri or "") is None:
+        table = open_table(target.uri or "")
+        if table is None:
             self._check_place(target)
+        elif _committed(table, target) is None:
+            self._check_table(table, target)
 
     def stage(self, df: DataFrame, target: Target) -> Staged:
         table = open_table(target.uri or "")
@@ -55,16 +55,16 @@ class DeltaWriter:
         folder = partition_folder({RUN_PERIOD: target.run_period}) if target.run_period is not None else ""
         with spark_writes(target):
             write_parquet(df, child(place, folder) if folder else place)
-        files = parquet_files(place)
+        files = parquet_files(place, lambda footer: statistics(footer, target.columns))
         return Staged(place, sum(file.rows for file in files), files=files, seen=seen)
 
     def commit(self, staged: Staged, target: Target, fence: Fence = no_fence) -> Commit:
         actions = _add_actions(staged, target)
         for _ in range(_ATTEMPTS):
-            if (done := self.committed(target)) is not None:
-                return done
             table = open_table(target.uri or "")
             if table is not None:
+                if (done := _committed(table, target)) is not None:
+                    return done
                 self._check_table(table, target)
                 self._check_slice(table, staged, target)
             fence()
@@ -85,13 +85,7 @@ class DeltaWriter:
 
     def committed(self, target: Target) -> Commit | None:
         table = open_table(target.uri or "")
-        if table is None or table.transaction_version(target.key) is None:
-            return None
-        for entry in table.history():
-            info = _info(entry)
-            if info.get("key") == target.key:
-                return Commit(int(info["rows"]), entry["version"], is_repeat=True)
-        return Commit(0, None, is_repeat=True)
+        return None if table is None else _committed(table, target)
 
     def discard(self, target: Target) -> None:
         """Staged folders that no version of the table refers to."""
@@ -192,14 +186,11 @@ class DeltaWriter:
 
     def _committed_place(self, target: Target) -> str | None:
         table = open_table(target.uri or "")
-        if table is None:
+        if table is None or table.transaction_version(target.key) is None:
             return None
-        for entry in table.history():
-            info = _info(entry)
-            if info.get("key") == target.key:
-                return str(info["place"])
-        # The log no longer says which folder it was; none of them may go.
-        return None if table.transaction_version(target.key) is None else "*"
+        entry = _entry(table, target)
+        # Where the log no longer says which folder it was, none of them may go.
+        return "*" if entry is None else str(_info(entry)["place"])
 
 
 def _staged_names(target: Target) -> list[str]:
@@ -259,18 +250,30 @@ def _info(entry: Mapping[str, Any]) -> dict[str, Any]:
     return json.loads(text) if isinstance(text, str) else {}
 
 
+def _committed(table: DeltaTable, target: Target) -> Commit | None:
+    if table.transaction_version(target.key) is None:
+        return None
+    entry = _entry(table, target)
+    if entry is None:
+        return Commit(0, None, is_repeat=True)
+    return Commit(int(_info(entry)["rows"]), entry["version"], is_repeat=True)
+
+
+def _entry(table: DeltaTable, target: Target) -> dict[str, Any] | None:
+    """The commit of this run and operation in the log; it is nearly always among the last few."""
+    for limit in (_RECENT, None):
+        for entry in table.history(limit):
+            if _info(entry).get("key") == target.key:
+                return entry
+    return None
+
+
 def _add_actions(staged: Staged, target: Target) -> list[AddAction]:
     values = {RUN_PERIOD: target.run_period} if target.run_period is not None else {}
-
-    def action(file: StagedFile) -> AddAction:
-        place = store_of(child(staged.place, file.path))
-        with place.system.open_input_file(place.path) as stream:
-            described = statistics(pq.read_metadata(stream), target.columns)
-        info = place.system.get_file_info(place.path)
-        modified = (info.mtime_ns or 0) // 1_000_000
-        path = f"{staged.place.rpartition('/')[2]}/{file.path}"
-        return AddAction(path, file.size, values, modified, True, described)
-
+    folder = staged.place.rpartition("/")[2]
     # Files without rows hold nothing to be read.
-    with ThreadPoolExecutor(_READERS) as pool:
-        return list(pool.map(action, [file for file in staged.files if file.rows]))
+    files = [file for file in staged.files if file.rows]
+    return [
+        AddAction(f"{folder}/{each.path}", each.size, values, each.modified_ns // 1_000_000, True, each.described or "")
+        for each in files
+    ]
