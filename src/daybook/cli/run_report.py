@@ -140,7 +140,11 @@ def show_failure(failed: "RunFailedError", *, as_json: bool) -> None:
     show_error(failed.error)
     for output in failed.outputs:
         remark(f"  operation {output.operation_seq} had been committed to {output.destination}")
-    remark(f"run {failed.run_id} {failed.status}; `daybook retry {failed.run_id}` takes it up again")
+    if failed.status != "cancelled":
+        remark(f"run {failed.run_id} {failed.status}")
+    remark(
+        f"  `daybook retry {failed.run_id}` takes it up again as it was; `daybook run` begins anew with what you change"
+    )
 
 
 def seconds(milliseconds: int) -> str:

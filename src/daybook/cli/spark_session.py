@@ -1,9 +1,10 @@
 """The Spark session of a command: started in the background, waited for when it is needed."""
 
 import logging
+import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -54,8 +55,8 @@ class BackgroundSession:
         if self._thread is not None:
             self._thread.join()
         if self._session is not None:
-            logging.getLogger().addFilter(_is_no_farewell)
-            stop_session(self._session, quick=True)
+            with _uninterrupted():
+                stop_session(self._session, quick=True)
 
     def _start(self, workload: "Workload") -> None:
         from daybook.engine.session import start_session
@@ -78,15 +79,42 @@ def _silence_queries() -> None:
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
-def _is_no_farewell(record: logging.LogRecord) -> bool:
-    """Whether to show a record: the bridge's housekeeping thread may be talking to Java when that ends."""
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """An impatient second Ctrl-C changes nothing while Java is being ended, which takes a moment."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _quiet_bridge() -> Iterator[None]:
+    """py4j logs every interrupted call, traceback and all, before it raises it: some as root, some as itself."""
+    root, own = logging.getLogger(), logging.getLogger("py4j")
+    level = own.level
+    root.addFilter(_is_not_of_the_bridge)
+    own.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        root.removeFilter(_is_not_of_the_bridge)
+        own.setLevel(level)
+
+
+def _is_not_of_the_bridge(record: logging.LogRecord) -> bool:
     return record.module not in ("java_gateway", "clientserver")
 
 
 @contextmanager
 def background_session(settings: "EngineSettings", *, show_log: bool = False) -> Iterator[BackgroundSession]:
     session = BackgroundSession(settings, show_log=show_log)
-    try:
-        yield session
-    finally:
-        session.stop()
+    with nullcontext() if show_log else _quiet_bridge():
+        try:
+            yield session
+        finally:
+            session.stop()

@@ -53,8 +53,12 @@ class ScenarioResult:
 
 def run_files(spark: SparkSession, files: list[Path], *, threads: int) -> Iterator[ScenarioResult]:
     """The results in the order of the files, several scenarios at once in one session."""
-    with ThreadPoolExecutor(threads) as pool:
+    pool = ThreadPoolExecutor(threads)
+    try:
         yield from pool.map(lambda file: run_file(spark, file), files)
+    finally:
+        # After Ctrl-C those that have not begun never do.
+        pool.shutdown(cancel_futures=True)
 
 
 def run_file(spark: SparkSession, file: Path) -> ScenarioResult:

@@ -4,7 +4,6 @@ import logging
 
 import pytest
 
-from daybook.cli import spark_session
 from daybook.cli.spark_session import background_session
 from daybook.engine import session as engine_session
 from daybook.model.workspace_file import EngineSettings
@@ -12,11 +11,10 @@ from daybook.model.workspace_file import EngineSettings
 
 @pytest.fixture
 def ended(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Sessions that were stopped; the root logger is as before afterwards."""
+    """Sessions that were stopped."""
     stopped: list[object] = []
     monkeypatch.setattr(engine_session, "start_session", lambda *_, **__: object())
     monkeypatch.setattr(engine_session, "stop_session", lambda session, **_: stopped.append(session))
-    monkeypatch.setattr(logging.getLogger(), "filters", [])
     return stopped
 
 
@@ -48,11 +46,19 @@ def test_a_failure_to_start_is_raised_where_the_session_is_needed(
 
 
 @pytest.mark.usefixtures("ended")
-def test_the_bridge_may_not_complain_once_java_has_ended(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_bridge_does_not_complain_while_there_is_a_session(caplog: pytest.LogCaptureFixture) -> None:
+    root, own = logging.getLogger(), logging.getLogger("py4j.clientserver")
+
+    def complain() -> list[str]:
+        caplog.clear()
+        for module in ("java_gateway", "mine"):
+            root.handle(logging.LogRecord("root", logging.ERROR, f"/somewhere/{module}.py", 1, module, None, None))
+        own.error("own")
+        return caplog.messages
+
     with background_session(EngineSettings()) as session:
         session()
-    root = logging.getLogger()
-    for module in ("java_gateway", "mine"):
-        root.handle(logging.LogRecord("root", logging.ERROR, f"/somewhere/{module}.py", 1, module, None, None))
-    assert caplog.messages == ["mine"]
-    assert root.filters == [spark_session._is_no_farewell]
+        assert complain() == ["mine"]
+    assert complain() == ["java_gateway", "mine", "own"]
+    with background_session(EngineSettings(), show_log=True):
+        assert complain() == ["java_gateway", "mine", "own"]

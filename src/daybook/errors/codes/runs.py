@@ -23,8 +23,8 @@ CODES: dict[str, Code] = family(
     Code(
         "RUN_004",
         "Run {run_id} was cancelled",
-        "Somebody asked the run to stop, with `daybook cancel`, Ctrl-C or a signal. What was committed before stays.",
-        hint="`daybook retry` takes it up again",
+        "Somebody asked the run to stop, with `daybook cancel`, Ctrl-C or a signal. What was committed before stays; "
+        "`daybook retry` takes the run up again.",
     ),
     Code(
         "RUN_005",
