@@ -67,8 +67,8 @@ def held(place: Place, target: Target) -> dict[str, int]:
         return dict(connection.execute(query).fetchall())
 
 
-def crash(server: CrashingServer, kind: Crash, backend: int) -> None:
-    """Returns when the server is there again, or about to be."""
+def crash(server: CrashingServer, place: Place, kind: Crash, backend: int) -> None:
+    """Returns when the server is there again, or recovering."""
     match kind:
         case "server killed":
             server.kill()
@@ -77,7 +77,18 @@ def crash(server: CrashingServer, kind: Crash, backend: int) -> None:
             server.stop_immediately()
             server.start()
         case "backend killed":
-            os.kill(backend, signal.SIGKILL)
+            with closing(connect(place)) as bystander:
+                os.kill(backend, signal.SIGKILL)
+                wait_until_lost(bystander)
+
+
+def wait_until_lost(connection: psycopg.Connection) -> None:
+    """The server ends all connections when it notices that a backend died."""
+    until = time.monotonic() + _PATIENCE
+    with suppress(psycopg.OperationalError):
+        while time.monotonic() < until:
+            connection.execute("select 1")
+        raise AssertionError("the server did not notice")
 
 
 def backend_when(place: Place, query: str) -> int:
@@ -94,7 +105,7 @@ def crash_when(server: CrashingServer, place: Place, kind: Crash, query: str) ->
     """Crashes from another thread at the moment the query finds a backend."""
 
     def wait_and_crash() -> None:
-        crash(server, kind, backend_when(place, query))
+        crash(server, place, kind, backend_when(place, query))
 
     thread = threading.Thread(target=wait_and_crash)
     thread.start()
@@ -159,7 +170,7 @@ def test_in_the_middle_of_the_swap(server: CrashingServer, place: Place, kind: C
 
     def at_the_worst_moment() -> None:
         moving = "select pid from pg_stat_activity where state = 'idle in transaction' and pid <> pg_backend_pid()"
-        crash(server, kind, backend_when(place, moving))
+        crash(server, place, kind, backend_when(place, moving))
 
     with pytest.raises(DaybookError) as caught:
         writer.commit(staged, target, at_the_worst_moment)
