@@ -27,6 +27,7 @@ settings.load_profile("house")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--sail", action="store_true", help="run the Spark tests on Sail, from the extra daybook[sail]")
     parser.addoption("--connect", action="store_true", help="run the Spark tests through a local Spark Connect server")
     parser.addoption("--master", help="run the Spark tests at this master instead of two local threads")
 

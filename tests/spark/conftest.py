@@ -6,13 +6,16 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
+from daybook.engine.sail import open_sail
 from daybook.engine.session import start_session, stop_session
+from daybook.engine.session_conf import remote_conf
 from daybook.model.workspace_file import EngineSettings
 
 
 @pytest.fixture(scope="session")
 def is_connect(request: pytest.FixtureRequest) -> bool:
-    return bool(request.config.getoption("--connect") or os.environ.get("DAYBOOK_TEST_CONNECT"))
+    is_told = request.config.getoption("--connect") or request.config.getoption("--sail")
+    return bool(is_told or os.environ.get("DAYBOOK_TEST_CONNECT"))
 
 
 @pytest.fixture(scope="session")
@@ -21,6 +24,10 @@ def spark(request: pytest.FixtureRequest, is_connect: bool) -> Iterator[SparkSes
     conf = {"spark.sql.shuffle.partitions": 3, "spark.driver.memory": "1g"}
     master = request.config.getoption("--master") or os.environ.get("DAYBOOK_TEST_MASTER") or "local[2]"
     settings = EngineSettings(remote=master, conf=conf) if is_connect else EngineSettings(master=master, conf=conf)
-    session = start_session(settings, app_name="daybook-tests", workload="short")
+    if request.config.getoption("--sail"):
+        # Without the question whether Sail can do it: that is what the tests tell.
+        session = open_sail(remote_conf(EngineSettings(conf={"spark.sql.shuffle.partitions": 3})), "daybook-tests")
+    else:
+        session = start_session(settings, app_name="daybook-tests", workload="short")
     yield session
     stop_session(session)

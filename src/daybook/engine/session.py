@@ -12,7 +12,7 @@ from daybook.engine.gateway import attached, new_scratch
 from daybook.engine.java import find_java
 from daybook.engine.launch import Launch, Workload, spark_home
 from daybook.engine.machine import memory_bytes, usable_cores
-from daybook.engine.sail import open_sail
+from daybook.engine.sail import open_sail, require_engine
 from daybook.engine.session_conf import SEMANTICS, differences, local_threads, remote_conf, session_conf
 from daybook.errors import DaybookError
 from daybook.model.workspace_file import EngineSettings
@@ -41,9 +41,10 @@ def start_session(
     if settings.master and (settings.remote or settings.sail):
         raise DaybookError("RUN_907", master=settings.master, remote=settings.remote or "sail")
     if settings.remote and settings.remote.startswith("sc://"):
-        return _checked(open_remote(settings.remote, remote_conf(settings), app_name))
+        session = open_remote(settings.remote, remote_conf(settings), app_name)
+        return _checked(_able(session) if settings.sail else session)
     if settings.sail:
-        return _checked(open_sail(remote_conf(settings), app_name))
+        return _checked(_able(open_sail(remote_conf(settings), app_name)))
     master = settings.remote or settings.master or "local[*]"
     cores = usable_cores()
     is_local = local_threads(master, cores) is not None
@@ -106,6 +107,15 @@ def _name_python(chosen: str | None) -> None:
     if chosen is not None:
         os.environ["PYSPARK_PYTHON"] = chosen
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+
+
+def _able(session: "SparkSession") -> "SparkSession":
+    try:
+        require_engine(session)
+    except DaybookError:
+        stop_session(session)
+        raise
+    return session
 
 
 def _checked(session: "SparkSession") -> "SparkSession":

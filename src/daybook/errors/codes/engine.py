@@ -63,4 +63,11 @@ CODES: dict[str, Code] = family(
         "engine.master names where Spark runs; for a cluster, the address of its master.",
         hint="check that the master runs and that its workers can start executors; their logs say why one did not",
     ),
+    Code(
+        "RUN_911",
+        "This Sail cannot execute projects: it lacks {missing}",
+        "Daybook asks Sail for the few things it needs of Spark before it uses it: counters that ride along with a query, "
+        "the place of a row in its file, and arithmetic that fails rather than wraps around. See the page on Sail.",
+        hint="leave out engine.sail to run on Spark, or try a newer pysail",
+    ),
 )
