@@ -6,6 +6,7 @@ from daybook.errors import DaybookError, Notice, flatten
 from daybook.model.catalog import Catalog
 from daybook.model.definition import Definition
 from daybook.model.loading import Workspace
+from daybook.model.operation import OutputOperation
 from daybook.model.project import Project
 from daybook.model.workspace_catalog import WorkspaceCatalog
 from daybook.plan.registered_catalog import RegisteredCatalog
@@ -14,6 +15,15 @@ from daybook.store import open_store
 from daybook.store.address import is_present
 from daybook.store.checking import check_project
 from daybook.store.validation import Validation
+
+# Codes for what does not exist, with the parameter that names it.
+_MISSING = {
+    "MODEL_061": "id",
+    "PROJECT_020": "dataset_id",
+    "UPDATE_020": "dataset_id",
+    "APPEND_001": "dataset_id",
+    "OUTPUT_020": "datasource_id",
+}
 
 
 @dataclass(slots=True)
@@ -27,7 +37,10 @@ def check_workspace(workspace: Workspace) -> Findings:
     findings = check_projects(workspace)
     taken = {_place(error) for error in findings.errors if error.span is not None}
     structure = [error for error in problems(workspace) if _place(error) not in taken]
-    return Findings(sorted([*structure, *findings.errors], key=_place), findings.notices)
+    errors = sorted([*structure, *findings.errors], key=_place)
+    first = [error for error in errors if not _follows(error, workspace)]
+    # Projects that read each other's outputs have nothing but such findings.
+    return Findings(first if first or workspace.doubtful else errors, findings.notices)
 
 
 def check_projects(workspace: Workspace) -> Findings:
@@ -58,6 +71,18 @@ def check_projects(workspace: Workspace) -> Findings:
         findings.errors += validation.errors
         findings.notices += validation.notices
     return findings
+
+
+def _follows(error: DaybookError, workspace: Workspace) -> bool:
+    """Whether something is missing only because what would define or register it is wrong itself."""
+    if error.code not in _MISSING:
+        return False
+    missing = str(error.parameters[_MISSING[error.code]])
+    if missing in workspace.doubtful:
+        return True
+    projects = (definition.model for definition in workspace.definitions["project"].values())
+    outputs = (each for project in projects for each in project.operations if isinstance(each, OutputOperation))
+    return any(each.arguments.register_as_dataset == missing for each in outputs)
 
 
 def _as_notice(error: DaybookError) -> Notice:

@@ -37,7 +37,7 @@ def test_every_finding_is_shown_with_its_place(root: Path, capsys: pytest.Captur
     assert "  at sources/wrong.yaml:1:38" in shown
     assert "[MODEL_061] Unknown resolver nobody" in shown
     assert "  at lost.yaml:1:34" in shown
-    assert shown.endswith("2 definitions, 3 errors\n")
+    assert shown.endswith("2 definitions, 2 errors\n")
 
 
 def test_findings_as_json(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -69,6 +69,33 @@ def test_a_wrong_reference_hides_nothing_else(root: Path, capsys: pytest.Capture
     assert findings(capsys) == [("UPDATE_006", "maker.yaml", 5), ("OUTPUT_020", "maker.yaml", 8)]
 
 
+@pytest.mark.parametrize("wrong", [("type: string", "type: varchar"), ("    name: orders", "   name: orders")])
+def test_what_cannot_be_read_is_not_missed_besides(
+    root: Path, capsys: pytest.CaptureFixture[str], wrong: tuple[str, str]
+) -> None:
+    (root / "maker.yaml").write_text(MAKER)
+    (root / "orders.yaml").write_text(FILES["orders.yaml"].replace(*wrong))
+    ((code, file, _),) = findings(capsys)
+    assert (code.startswith("MODEL_0"), file) == (True, "orders.yaml")
+
+
+def test_what_a_wrong_project_registers_is_not_missed_besides(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / "reader.yaml").write_text(READER)
+    (root / "maker.yaml").write_text(MAKER.replace("amount * 2", "amout * 2"))
+    assert findings(capsys) == [("UPDATE_006", "maker.yaml", 5)]
+    (root / "maker.yaml").write_text(MAKER.replace("type: output", "type: outptu"))
+    assert findings(capsys) == [("PROJECT_007", "maker.yaml", 6)]
+
+
+def test_projects_that_wait_for_each_other_are_told(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / "maker.yaml").write_text(MAKER.replace("dataset_id: orders", "dataset_id: b"))
+    other = MAKER.replace("id: maker", "id: other").replace("dataset_id: orders", "dataset_id: doubled")
+    (root / "other.yaml").write_text(
+        other.replace("table: doubled", "table: b").replace("dataset: doubled", "dataset: b")
+    )
+    assert {code for code, _, _ in findings(capsys)} == {"PROJECT_020"}
+
+
 def test_what_another_project_registers_can_be_read(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (root / "maker.yaml").write_text(MAKER)
     (root / "reader.yaml").write_text(READER)
@@ -87,7 +114,7 @@ def test_a_broken_neighbour_in_the_file_hides_nothing(root: Path, capsys: pytest
     (root / "maker.yaml").write_text(
         "dataset: {id: x, resolver_id: no, main_tabel: 1}\n---\n" + MAKER.replace("* 2", "* nil")
     )
-    assert {code for code, _, _ in findings(capsys)} == {"MODEL_020", "MODEL_021", "UPDATE_006"}
+    assert {code for code, _, _ in findings(capsys)} == {"MODEL_020", "UPDATE_006"}
 
 
 def test_the_store_knows_versions_the_files_do_not(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

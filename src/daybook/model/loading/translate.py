@@ -50,11 +50,18 @@ def translate(error: ValidationError, type_: Any, source: SourceMap) -> Iterator
     """Every finding of a validation."""
     found_at = [(found, _written_path(found["loc"], source)) for found in error.errors(include_url=False)]
     missing = {path for found, path in found_at if found["type"] == "missing"}
+    extra = [path for found, path in found_at if found["type"] == "extra_forbidden"]
+    missing -= (misspelt := {path for path in missing if any(_is_meant(path, other) for other in extra)})
     for found, path in found_at:
         if found["type"] == FINDINGS:
             yield from _own(found["ctx"][FINDINGS], path, source, is_key=found["loc"][-1:] == ("[key]",))
-        elif not _follows_from_others(found["type"], path, missing, source):
+        elif path not in misspelt and not _follows_from_others(found["type"], path, missing, source):
             yield _coded(found, path, type_, source)
+
+
+def _is_meant(missing: Path, extra: Path) -> bool:
+    """Whether an unknown key is the missing one with a slip of the pen."""
+    return missing[:-1] == extra[:-1] and nearest(str(extra[-1]), [str(missing[-1])]) is not None
 
 
 def _own(findings: Iterable[Finding], path: Path, source: SourceMap, *, is_key: bool) -> Iterator[DaybookError]:
@@ -149,7 +156,8 @@ def _wrong_kind(kind: str, node: Node, path: Path, source: SourceMap) -> Daybook
             return DaybookError("PROJECT_012", span=source.key(*path))
         return DaybookError("MODEL_024", span=source.key(*path), where=dotted(path))
     place = dotted(path) or "the definition"
-    return DaybookError("MODEL_022", span=span, where=place, expected=_EXPECTED[kind], actual=kind_of(node))
+    hint = f"write [{node.text}]" if _EXPECTED[kind] == "a list" and isinstance(node, ScalarNode) else None
+    return DaybookError("MODEL_022", span=span, hint=hint, where=place, expected=_EXPECTED[kind], actual=kind_of(node))
 
 
 def _written_path(location: tuple[str | int, ...], source: SourceMap) -> Path:

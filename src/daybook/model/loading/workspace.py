@@ -1,6 +1,7 @@
 """A whole workspace: its settings and every definition below it."""
 
 import os
+import re
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from daybook.errors import DaybookError, raise_all
+from daybook.model.base import slug
 from daybook.model.definition import KINDS, Definition, Kind
 from daybook.model.loading.build import read_definitions, read_model
 from daybook.model.loading.documents import looks_like_definition
@@ -20,17 +22,22 @@ WORKSPACE_FILE = "daybook.yaml"
 _SUFFIXES = (".yaml", ".yml", ".json")
 _SKIPPED_AT_ROOT = frozenset({"tests", "schemas"})
 _HEAD = 65_536
+_NAMING = re.compile(r"\b(?:id|name|register_as_dataset)[\"']?\s*:\s*[\"']?([^\"'\n,}]+)")
 # Reading a text of this size takes long enough to look first whether it may define something.
 _LARGE = 200_000
 
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """A folder with a `daybook.yaml` and what is defined below it."""
+    """A folder with a `daybook.yaml` and what is defined below it.
+
+    `doubtful` are the ids that files with errors may define: nobody who misses one of them is to blame.
+    """
 
     root: Path
     settings: WorkspaceFile
     definitions: dict[Kind, dict[str, Definition[Any]]]
+    doubtful: frozenset[str] = frozenset()
 
     def get(self, kind: Kind, id_: str) -> Definition[Any] | None:
         return self.definitions[kind].get(id_)
@@ -46,6 +53,7 @@ class _Loaded:
     path: Path
     definitions: list[Definition[Any]]
     errors: list[DaybookError]
+    doubtful: frozenset[str] = frozenset()
 
 
 def find_workspace(start: Path) -> Path:
@@ -77,7 +85,8 @@ def read_workspace(root: Path) -> tuple[Workspace, list[DaybookError]]:
                 span = definition.source.span("id")
                 hint = f"the other one is at {first.source.span('id')}"
                 errors.append(DaybookError("MODEL_060", span=span, hint=hint, kind=definition.kind, id=definition.id))
-    return Workspace(root, settings, definitions), errors
+    doubtful = frozenset[str]().union(*(file.doubtful for file in loaded))
+    return Workspace(root, settings, definitions, doubtful), errors
 
 
 def load_settings(root: Path) -> tuple[WorkspaceFile, list[DaybookError]]:
@@ -143,7 +152,13 @@ def _load_file(path: Path) -> _Loaded:
     is_foreign = not definitions and all(error.code in _FOREIGN for error in errors)
     if errors and is_foreign and not looks_like_definition(text, file):
         return _Loaded(path, [], [])
-    return _Loaded(path, definitions, errors)
+    return _Loaded(path, definitions, errors, _ids_in(text) if errors else frozenset())
+
+
+def _ids_in(text: str) -> frozenset[str]:
+    """What a text that cannot be read as a whole may define, told by its words."""
+    named = [found.strip() for found in _NAMING.findall(text)]
+    return frozenset([*named, *map(slug, named)]) - {""}
 
 
 # What any file that is none of ours may be full of.

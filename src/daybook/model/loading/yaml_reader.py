@@ -16,6 +16,19 @@ from daybook.model.node import Entry, ListNode, MappingNode, Node, ScalarNode
 
 MAX_DEPTH = 50
 
+# What libyaml says, and what mostly is the matter.
+_WAYS_OUT = {
+    "did not find expected key": "this line may be indented too little or too much; keys of one mapping and items of "
+    "one list begin in the same column",
+    "did not find expected '-' indicator": "items of one list begin with - in the same column",
+    "could not find expected ':'": "a colon may be missing here or on the line before",
+    "mapping values are not allowed": "a text that has a colon and a blank in it needs quotes; or this line is "
+    "indented too far",
+    "found unexpected end of stream": "a quote is opened and not closed",
+    "did not find expected ',' or": "a comma or a closing bracket is missing",
+    "found character that cannot start any token": "put the text into quotes",
+}
+
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -108,7 +121,9 @@ class _Composer:
     def _add_entry(self, parent: MappingNode, key: Node, value: Node) -> None:
         if not isinstance(key, ScalarNode) or key.value is None:
             kind = "nothing" if isinstance(key, ScalarNode) else "a collection"
-            self._spoil("MODEL_010", key.start, key.end, kind=kind)
+            is_reference = self._shown.text[max(0, key.start - 1) : key.start + 1] == "{{"
+            hint = "put quotes around {{NAME}}: to YAML, braces begin a mapping" if is_reference else None
+            self._spoil("MODEL_010", key.start, key.end, hint=hint, kind=kind)
         elif first := parent.entries.get(key.text):
             line = self._shown.within(first.key.start, first.key.end).line
             hint = f"it stands first on line {line}"
@@ -136,4 +151,5 @@ def _syntax_error(error: yaml.YAMLError, text: str, shown: Span) -> DaybookError
     problem = str(getattr(error, "problem", None) or getattr(error, "reason", None) or "invalid YAML")
     context = getattr(error, "context", None)
     sentence = f"{problem} {context}" if context else problem
-    return DaybookError("MODEL_004", span=span, problem=sentence[:1].upper() + sentence[1:])
+    hint = next((hint for words, hint in _WAYS_OUT.items() if words in problem), None)
+    return DaybookError("MODEL_004", span=span, hint=hint, problem=sentence[:1].upper() + sentence[1:])
