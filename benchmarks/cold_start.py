@@ -1,18 +1,22 @@
 """`daybook run` on 10,000 rows from a standing start, against a bare PySpark script doing less.
 
 The script reads the same CSV file with a schema, counts it and writes it as Parquet. Both start a new Java process
-each round, in turn; the aim is a ratio of at most 0.6 once the class-data archive exists.
+each round, in turn; the aim is a ratio of at most 0.6 once the class-data archive exists. The same run on a Spark
+Connect server that is up already is to take less than 3 s.
 
 Run it as `python -m benchmarks.cold_start [ROUNDS]`.
 """
 
+import contextlib
 import csv
 import os
+import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from daybook.engine.build_archive import build
@@ -22,8 +26,11 @@ from daybook.engine.launch import spark_home
 
 ROWS = 10_000
 AIM = 0.6
+CONNECT_AIM = 3.0
+_START_SECONDS = 120
 
 _WORKSPACE = "name: cold-start\n"
+_REMOTE = "name: cold-start\nengine: {{remote: 'sc://127.0.0.1:{port}'}}\n"
 _DEFINITIONS = """\
 dataset:
   id: orders
@@ -61,29 +68,66 @@ spark.stop()
 
 
 def main(rounds: int = 5) -> int:
-    """0 when the aim is reached."""
+    """0 when the aims are reached."""
     _make_archive()
-    with tempfile.TemporaryDirectory(prefix="daybook-bench-") as folder:
-        root = Path(folder)
-        _write_inputs(root)
+    port = _free_port()
+    with tempfile.TemporaryDirectory(prefix="daybook-bench-") as folder, _connect_server(port):
+        local, remote = Path(folder, "local"), Path(folder, "remote")
+        _write_inputs(local, _WORKSPACE)
+        _write_inputs(remote, _REMOTE.format(port=port))
         daybook = [sys.executable, "-m", "daybook"]
-        for preparation in (["apply"], ["activate", "discount"]):
-            _run([*daybook, *preparation], root)
+        for root in (local, remote):
+            for preparation in (["apply"], ["activate", "discount"]):
+                _run([*daybook, *preparation], root)
+        run = [*daybook, "run", "discount", "--period", "2026-01"]
         commands = {
-            "daybook run": [*daybook, "run", "discount", "--period", "2026-01"],
-            "bare script": [sys.executable, "bare.py"],
+            "daybook run": (run, local),
+            "bare script": ([sys.executable, "bare.py"], local),
+            "by Connect": (run, remote),
         }
         seconds: dict[str, list[float]] = {name: [] for name in commands}
         for _ in range(rounds):
-            for name, command in commands.items():
+            for name, (command, root) in commands.items():
                 seconds[name].append(_run(command, root))
     for name, times in seconds.items():
         middle, best, worst = statistics.median(times), min(times), max(times)
         print(f"{name:<12} median {middle:6.2f} s   best {best:6.2f} s   worst {worst:6.2f} s")
-    ours, theirs = (statistics.median(times) for times in seconds.values())
+    ours, theirs, connected = (statistics.median(times) for times in seconds.values())
     ratio = ours / theirs
     print(f"ratio        {ratio:.2f}, {'within' if ratio <= AIM else 'OVER'} the aim of {AIM}")
-    return 0 if ratio <= AIM else 1
+    print(
+        f"by Connect   {connected:.2f} s, {'within' if connected <= CONNECT_AIM else 'OVER'} the aim of {CONNECT_AIM} s"
+    )
+    return 0 if ratio <= AIM and connected <= CONNECT_AIM else 1
+
+
+@contextlib.contextmanager
+def _connect_server(port: int) -> Iterator[None]:
+    """A server as an administrator starts it, with PySpark's own launcher."""
+    command = [
+        *(str(spark_home() / "bin" / "spark-submit"), "--master", "local[2]"),
+        *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
+        *("--conf", f"spark.connect.grpc.binding.port={port}", "--conf", "spark.ui.enabled=false", "spark-internal"),
+    ]
+    environment = {**os.environ, "JAVA_HOME": str(find_java(os.environ).executable.parent.parent)}
+    server = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(_START_SECONDS):
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                break
+            time.sleep(1)
+        else:
+            raise SystemExit("the Connect server did not start")
+        yield
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 def _make_archive() -> None:
@@ -96,8 +140,9 @@ def _make_archive() -> None:
             print(f"class-data archive made in {time.perf_counter() - began:.0f} s, {size:.0f} MB")
 
 
-def _write_inputs(root: Path) -> None:
-    (root / "daybook.yaml").write_text(_WORKSPACE)
+def _write_inputs(root: Path, workspace: str) -> None:
+    root.mkdir()
+    (root / "daybook.yaml").write_text(workspace)
     (root / "definitions.yaml").write_text(_DEFINITIONS)
     (root / "bare.py").write_text(_SCRIPT)
     with (root / "orders.csv").open("w", newline="") as file:
