@@ -1,10 +1,13 @@
 """`daybook parse`: the type and the SQL of one expression."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from daybook.cli.terminal import say, say_json
+
+if TYPE_CHECKING:
+    from daybook.errors import DaybookError
 
 
 def parse(
@@ -25,6 +28,7 @@ def parse(
     """
     from datetime import UTC, date, datetime
 
+    from daybook.errors import DaybookError, flatten, raise_all
     from daybook.expression.columns import parse_columns
     from daybook.expression.compiling import compile_expression
     from daybook.expression.formatting import format_tree
@@ -36,7 +40,11 @@ def parse(
     grouping = (
         None if group_by is None else Grouping(tuple(name.strip() for name in group_by.split(",") if name.strip()))
     )
-    compiled = compile_expression(expression, Scope(known, {}), grouping=grouping)
+    try:
+        compiled = compile_expression(expression, Scope(known, {}), grouping=grouping)
+    except DaybookError as error:
+        raise_all(_told_of_columns(single) if not known else single for single in flatten(error))
+        raise
     # Any moment will do: what is shown is the shape of the SQL.
     example = Period("2026-01", "month", date(2026, 1, 1), date(2026, 1, 31))
     sql = compiled.sql(Constants(datetime(2026, 1, 31, tzinfo=UTC), example))
@@ -49,3 +57,14 @@ def parse(
     say(f"type        {compiled.type}")
     say(f"columns     {', '.join(uses) or 'none'}")
     say(f"SQL         {sql}")
+
+
+def _told_of_columns(error: "DaybookError") -> "DaybookError":
+    """An unknown column where none were named: they can be."""
+    from daybook.errors import DaybookError
+
+    if error.code != "EXPR_012":
+        return error
+    name = error.parameters["name"]
+    hint = f"name the columns and their types, as in --columns '{name} decimal(18,2)'"
+    return DaybookError(error.code, span=error.span, hint=hint, name=name)

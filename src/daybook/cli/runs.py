@@ -7,6 +7,9 @@ import typer
 from daybook.cli import completion
 from daybook.cli.terminal import console, remark, say_json
 
+# Between the two parts of a mark that `--json` gives under `next`; no id has it.
+_MARK = "~"
+
 
 def runs(
     context: typer.Context,
@@ -39,7 +42,7 @@ def runs(
     after: Annotated[
         str | None,
         typer.Option(
-            "--after", metavar="RUN", help="Continue a longer list from here.", autocompletion=completion.run_ids()
+            "--after", metavar="RUN", help="Continue a longer list after this one.", autocompletion=completion.run_ids()
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The list as JSON.")] = False,
@@ -53,11 +56,14 @@ def runs(
     from daybook.cli.workspace_store import opened_or_empty, settings
     from daybook.model.suggestion import nearest
     from daybook.store.records import RunFilter, RunStatus
+    from daybook.store.run_rows import page_mark
 
     if status is not None and status not in get_args(RunStatus):
         raise typer.BadParameter(f"one of {', '.join(get_args(RunStatus))}", param_hint="--status")
     root, found = settings(context)
     with opened_or_empty(found.store, root) as store, store.read() as transaction:
+        if after is not None and _MARK not in after:
+            after = page_mark(transaction.runs.get(after))
         page = transaction.runs.page(RunFilter(project, period, status), limit=limit, after=after)  # type: ignore[arg-type]
         known = [state.project_id for state in transaction.projects.all()]
     meant = nearest(project, known) if project is not None and project not in known else None
@@ -76,7 +82,7 @@ def runs(
         table.add_row(run.id, run.project_id, run.period, shown, started, seconds, run.user or "")
     console().print(table)
     if page.next_page:
-        remark(f"more with --after {page.next_page}")
+        remark(f"more with --after {page.runs[-1].id}")
 
 
 def _nothing(*, is_filtered: bool, meant: str | None) -> str:

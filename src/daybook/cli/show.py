@@ -1,6 +1,5 @@
 """`daybook show`: a definition as YAML that loads again, or a run with all that is known of it."""
 
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,18 +14,14 @@ if TYPE_CHECKING:
     from daybook.store.store import Store
 
 
-class ShownKind(StrEnum):
-    dataset = "dataset"
-    datasource = "datasource"
-    resolver = "resolver"
-    calendar = "calendar"
-    project = "project"
-    run = "run"
+_KINDS = ("dataset", "datasource", "resolver", "calendar", "project", "run")
 
 
 def show(
     context: typer.Context,
-    kind: Annotated[ShownKind, typer.Argument(metavar="KIND", help="What it is.")],
+    kind: Annotated[
+        str, typer.Argument(metavar="KIND", help=f"What it is: {', '.join(_KINDS)}.", autocompletion=lambda: _KINDS)
+    ],
     identifier: Annotated[str, typer.Argument(help="Its id.", metavar="ID", autocompletion=completion.shown_ids)],
     version: Annotated[
         int | None, typer.Option("--version", metavar="N", help="A version; otherwise the latest.", min=1)
@@ -38,16 +33,19 @@ def show(
     A definition is shown as YAML that loads again.
     """
     from daybook.cli.workspace_store import opened_or_empty, settings
+    from daybook.model.suggestion import did_you_mean
 
-    if kind is ShownKind.run and version is not None:
+    if kind not in _KINDS:
+        raise typer.BadParameter(f"nothing is a {kind}; {did_you_mean(kind, _KINDS)}", param_hint="KIND")
+    if kind == "run" and version is not None:
         raise typer.BadParameter("a run has no versions", param_hint="--version")
     root, found = settings(context)
     with opened_or_empty(found.store, root) as store:
-        if kind is ShownKind.run:
+        if kind == "run":
             data = _run(store, identifier)
             say_json(data) if as_json else _show_run(data)
         else:
-            _show_definition(store, kind.value, identifier, version, as_json=as_json)
+            _show_definition(store, kind, identifier, version, as_json=as_json)
 
 
 def _show_definition(store: "Store", kind: Any, identifier: str, version: int | None, *, as_json: bool) -> None:

@@ -24,7 +24,7 @@ def write_workspace(template: Template, folder: Path) -> tuple[Path, ...]:
     contents = dict(_contents(files("daybook.demo") / template, Path()))
     taken = sorted(path.as_posix() for path in contents if (folder / path).exists())
     if taken:
-        raise DaybookError("MODEL_067", folder=folder.as_posix(), files=", ".join(taken))
+        raise DaybookError("MODEL_067", folder=_called(folder), files=", ".join(taken))
     name = _yaml_text(folder.resolve().name or "workspace")
     try:
         for path, text in contents.items():
@@ -53,3 +53,7 @@ def _contents(source: Traversable, below: Path) -> Iterator[tuple[Path, str]]:
 def _yaml_text(name: str) -> str:
     is_plain = _PLAIN.fullmatch(name) and name == name.strip() and name.lower() not in _NOT_TEXT
     return name if is_plain else json.dumps(name, ensure_ascii=False)
+
+
+def _called(folder: Path) -> str:
+    return "this folder" if folder == Path() else folder.as_posix()

@@ -57,3 +57,10 @@ def test_neither_spark_nor_other_heavy_packages_are_loaded() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "set()"
+
+
+def test_columns_that_were_not_named_can_be(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["parse", "amount * 2"]) == 2
+    assert "--columns 'amount decimal(18,2)'" in capsys.readouterr().err
+    assert main(["parse", "amount * 2", "--columns", "amout integer"]) == 2
+    assert "did you mean amout?" in capsys.readouterr().err

@@ -8,7 +8,9 @@ import pytest
 
 from daybook.cli.app import main
 from daybook.model.loading import load_text
+from daybook.store import open_store
 from tests.postgres import PostgresServer
+from tests.unit.store.samples import PROCESS, later, new_run, nobody_is_dead
 
 ORDERS = """\
 dataset:
@@ -190,3 +192,23 @@ def test_a_shared_store_is_set_up_by_apply_and_takes_nothing_implicitly(
 @pytest.mark.parametrize("arguments", [["show", "run", "r1", "--version", "1"], ["show", "table", "x"]])
 def test_wrong_arguments(root: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2
+
+
+def test_a_longer_list_of_runs_goes_on_after_a_run(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told(capsys, "apply")
+    with open_store("sqlite:///.daybook/store.db", root=root) as store:
+        for month in range(1, 5):
+            with store.write() as transaction:
+                run = new_run(f"r{month}", period=f"2026-{month:02}")
+                transaction.runs.start(run, process=PROCESS, now=later(month), is_dead=nobody_is_dead)
+    assert main(["runs", "--limit", "2"]) == 0
+    assert "more with --after r3" in capsys.readouterr().err
+    rest = told(capsys, "runs", "--after", "r3")
+    assert [run["id"] for run in rest["runs"]] == ["r2", "r1"]
+    mark = told(capsys, "runs", "--limit", "2")["next"]
+    assert told(capsys, "runs", "--after", mark) == rest
+
+
+def test_a_kind_that_does_not_exist(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "projct", "close"]) == 2
+    assert "nothing is a projct; did you mean project?" in capsys.readouterr().err

@@ -169,7 +169,7 @@ CODES: dict[str, Code] = family(
         "MODEL_063",
         "No workspace here or in a folder above: there is no daybook.yaml",
         "A workspace is a folder with a daybook.yaml.",
-        hint="go into a workspace, name one with --workspace, or make one with daybook init",
+        hint="go into a workspace, name one with --workspace, or make one with `daybook init`",
     ),
     Code("MODEL_064", "{path} does not exist", "The file or folder named on the command line is not there."),
     Code(
@@ -180,7 +180,7 @@ CODES: dict[str, Code] = family(
     Code("MODEL_066", "{path} cannot be written: {reason}", "The file system refused to take the file."),
     Code(
         "MODEL_067",
-        "{folder} already has {files}",
+        "There is something in {folder} already: {files}",
         "A new workspace is written all or not at all, and never over files that are there.",
         hint="name another folder",
     ),
