@@ -17,5 +17,5 @@ def test_every_page_is_in_the_navigation() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_lead_to_files(page: Path) -> None:
     text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-    for target in re.findall(r"\]\(([^)\s#:]+)", text):
+    for target in re.findall(r"\]\(([^)\s#:]+)[)#]", text):
         assert (page.parent / target).exists(), target
