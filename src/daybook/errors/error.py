@@ -35,6 +35,12 @@ class DaybookError(Exception):
         self.hint: str | None = self.causes[0].hint if own is None and len(self.causes) == 1 else own
         super().__init__(f"[{code}] {self.message}")
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows instead of a traceback: the block that the command line shows."""
+        from daybook.errors.render import render
+
+        return render(self).split("\n")
+
 
 class DaybookErrors(DaybookError):
     """Several findings of one check, reported together; never empty."""

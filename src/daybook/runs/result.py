@@ -65,3 +65,7 @@ class RunFailedError(Exception):
         self.status = status
         self.error = error
         self.outputs = outputs
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows instead of a traceback."""
+        return [*self.error._render_traceback_(), f"run {self.run_id} {self.status}"]

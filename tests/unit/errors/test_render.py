@@ -1,6 +1,7 @@
 """Errors as people read them: every sentence once, the hint last."""
 
-from daybook.errors import DaybookError, Span, render
+from daybook.errors import DaybookError, DaybookErrors, Span, render
+from daybook.runs.result import RunFailedError
 
 PLACE = Span("SUM(amout)", 4, 9, "close.yaml", 23, 41)
 UNKNOWN = DaybookError("EXPR_012", span=PLACE, hint="did you mean amount?", name="amout")
@@ -56,3 +57,10 @@ def test_the_causes_of_a_repeated_sentence_are_kept() -> None:
 def test_the_way_out_of_the_only_cause_is_that_of_the_error() -> None:
     assert DaybookError("OUTPUT_001", causes=(UNKNOWN,)).hint == "did you mean amount?"
     assert DaybookError("OUTPUT_001", causes=(UNKNOWN, UNKNOWN)).hint is None
+
+
+def test_a_notebook_shows_what_the_command_line_shows() -> None:
+    error = DaybookErrors([UNKNOWN, DaybookError("OUTPUT_001")])
+    assert error._render_traceback_() == render(error).splitlines()
+    failed = RunFailedError("r-1", "failed", UNKNOWN, ())
+    assert failed._render_traceback_() == [*render(UNKNOWN).splitlines(), "run r-1 failed"]
