@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import os
 import shutil
 import statistics
@@ -10,14 +11,15 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-import psutil
 from pyspark.sql import SparkSession
 
 from benchmarks.close import by_duckdb, by_hand, by_polars, literally
 from benchmarks.close.comparing import differences
 from benchmarks.close.data import make_ledger
 from benchmarks.close.workspace import write_workspace
+from daybook.engine.connect import is_connect
 from daybook.engine.session import start_session, stop_session
 from daybook.model.loading import load_workspace
 from daybook.model.workspace_file import EngineSettings
@@ -29,6 +31,8 @@ Contender = Callable[[Path], None]
 
 HAND_AIM = 1.05
 LITERAL_AIM = 3.0
+_LITERAL_MILLIONS = 5
+_MOST_MILLIONS = 1000
 
 
 def contenders(spark: SparkSession, ledger: Path, names: list[str]) -> dict[str, Contender]:
@@ -70,60 +74,98 @@ def measure(name: str, contender: Contender, scratch: Path, ledger: Path, round_
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--lines", type=float, default=1, help="millions of journal lines")
+    parser.add_argument("--lines", type=float, nargs="+", default=[1.0], help="millions of journal lines, one or more")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", nargs="*", default=["daybook", "by hand", "literally", "duckdb", "polars"])
     parser.add_argument("--memory", default="4g", help="Spark's driver memory")
     parser.add_argument("--remote", help="a Spark Connect server, or local[2] for one of our own")
     parser.add_argument("--data", type=Path, default=Path(tempfile.gettempdir()) / "daybook-close")
     options = parser.parse_args(arguments)
-    lines = round(options.lines * 1_000_000)
-    ledger = options.data / f"ledger-{lines}"
-    make_ledger(ledger, lines)
+    if max(options.lines) > _MOST_MILLIONS:
+        parser.error(f"--lines counts millions: {max(options.lines):g} million lines do not fit this machine")
     settings = EngineSettings(remote=options.remote, conf={"spark.driver.memory": options.memory})
     spark = start_session(settings, app_name="close", workload="long")
-    times: dict[str, list[float]] = {name: [] for name in options.only}
-    with tempfile.TemporaryDirectory(prefix="daybook-close-", dir=options.data) as folder:
-        scratch = Path(folder)
-        found = contenders(spark, ledger, options.only)
-        first: dict[str, Path] = {}
-        warm_up(spark, options, scratch)
-        for round_ in range(options.rounds):
-            for name, contender in found.items():
-                taken, out = measure(name, contender, scratch, ledger, round_)
-                times[name].append(taken)
-                print(f"  {lines / 1e6:g} million lines, round {round_ + 1}: {name} {taken:.1f} s", flush=True)
-                if round_ == 0:
-                    first[name] = out
-                else:
-                    shutil.rmtree(out)
-        reference = first.pop(options.only[0])
-        disagreements = [line for out in first.values() for line in differences(reference, out)]
+    best: dict[float, float] = {}
+    missed = 0
+    with tempfile.TemporaryDirectory(prefix="daybook-close-", dir=_made(options.data)) as folder:
+        warm_up(spark, options, Path(folder))
+        for millions in options.lines:
+            times = compare(spark, options, round(millions * 1_000_000), Path(folder, f"{millions:g}"))
+            if times is None:
+                return 1
+            missed |= report(millions, times, held_memory(spark))
+            best[millions] = min(times["daybook"]) if "daybook" in times else 0
     stop_session(spark)
+    if len(best) > 1 and all(best.values()):
+        (small, first), *_, (large, last) = sorted(best.items())
+        power = growth(small, first, large, last)
+        print(f"\nfrom {small:g} to {large:g} million lines time grows with the power {power:.2f}")
+    return missed
+
+
+def growth(small: float, first: float, large: float, last: float) -> float:
+    return math.log(last / first) / math.log(large / small)
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def compare(
+    spark: SparkSession, options: argparse.Namespace, lines: int, scratch: Path
+) -> dict[str, list[float]] | None:
+    """The seconds of every contender, if all gave the same rows."""
+    ledger = options.data / f"ledger-{lines}"
+    make_ledger(ledger, lines)
+    scratch.mkdir()
+    times: dict[str, list[float]] = {name: [] for name in options.only}
+    first: dict[str, Path] = {}
+    for round_ in range(options.rounds):
+        for name, contender in contenders(spark, ledger, options.only).items():
+            taken, out = measure(name, contender, scratch, ledger, round_)
+            times[name].append(taken)
+            print(f"  {lines / 1e6:g} million lines, round {round_ + 1}: {name} {taken:.1f} s", flush=True)
+            if round_ == 0:
+                first[name] = out
+            else:
+                shutil.rmtree(out)
+    reference = first.pop(options.only[0])
+    disagreements = [line for out in first.values() for line in differences(reference, out)]
     for line in disagreements:
         print(f"DIFFERENT {line}")
-    if disagreements:
-        return 1
-    return report(lines, times)
+    return None if disagreements else times
 
 
-def report(lines: int, times: dict[str, list[float]]) -> int:
+def held_memory(spark: SparkSession) -> float | None:
+    """Megabytes that Java holds on to after a collection; unknown through Connect."""
+    bridge: Any = getattr(spark, "_jvm", None) if not is_connect(spark) else None
+    if bridge is None:
+        return None
+    bridge.java.lang.System.gc()
+    java = bridge.java.lang.Runtime.getRuntime()
+    return float(java.totalMemory() - java.freeMemory()) / 1e6
+
+
+def report(millions: float, times: dict[str, list[float]], memory: float | None) -> int:
     """Best, spread and ratio to the program written by hand; the same kept as JSON."""
     base = min(times.get("by hand") or next(iter(times.values())))
-    print(f"\n{lines / 1e6:g} million lines; every contender gave the same rows")
+    print(f"\n{millions:g} million lines; every contender gave the same rows")
     print(f"{'':12}{'best s':>9}{'median s':>10}{'worst s':>9}{'by hand =1':>12}")
     for name, taken in times.items():
         best, median, worst = min(taken), statistics.median(taken), max(taken)
         print(f"{name:12}{best:9.2f}{median:10.2f}{worst:9.2f}{best / base:12.2f}")
+    if memory is not None:
+        print(f"Java holds {memory:.0f} MB afterwards")
     results = Path("benchmarks/results")
     results.mkdir(exist_ok=True)
-    record = {"lines": lines, "seconds": times, "driver_memory_rss": psutil.Process().memory_info().rss}
+    record = {"millions": millions, "seconds": times, "held_megabytes": memory}
     with (results / "close.jsonl").open("a") as file:
         file.write(json.dumps(record) + "\n")
     missed = []
     if {"daybook", "by hand"} <= times.keys() and min(times["daybook"]) > HAND_AIM * min(times["by hand"]):
         missed.append(f"daybook against by hand: aim {HAND_AIM}")
-    is_large = {"daybook", "literally"} <= times.keys() and lines >= 5_000_000
+    is_large = {"daybook", "literally"} <= times.keys() and millions >= _LITERAL_MILLIONS
     if is_large and min(times["literally"]) < LITERAL_AIM * min(times["daybook"]):
         missed.append(f"literally against daybook: aim {LITERAL_AIM}")
     for aim in missed:

@@ -44,6 +44,7 @@ def make_ledger(folder: Path, lines: int) -> None:
     done = folder / "complete"
     if done.exists():
         return
+    duckdb.sql("set enable_progress_bar = false")
     per_part = lines // (len(MONTHS) * PARTS)
     for index, month in enumerate(MONTHS):
         (folder / "journal" / month).mkdir(parents=True, exist_ok=True)
