@@ -51,8 +51,12 @@ class PostgresqlWriter:
             create_ledger(connection, target)
             seen = _slice_version(connection, target)
             tag = OutputColumn(ingest.ATTEMPT, INTEGER)
+            # A table that is read once and dropped is not worth vacuuming or analysing.
             _execute(
-                connection, "create unlogged table {} ({})", named(target, name), column_list((*target.columns, tag))
+                connection,
+                "create unlogged table {} ({}) with (autovacuum_enabled = off)",
+                named(target, name),
+                column_list((*target.columns, tag)),
             )
             _execute(
                 connection,
