@@ -28,6 +28,9 @@ def gc(
     if as_json:
         say_json(asdict(found))
         return
+    if not (found.runs or found.versions or found.landings or found.files):
+        say("nothing to remove")
+        return
     verb = "would remove" if dry_run else "removed"
     say(f"{verb} {len(found.runs)} runs, the data of {len(found.versions)} registered versions,")
     say(f"{len(found.landings)} landed inputs and {len(found.files)} data files ({found.bytes / 1e6:,.1f} MB)")

@@ -127,18 +127,26 @@ def _show_run(data: dict[str, Any]) -> None:
         say(f"  attempts  {data['attempt']}")
     names = {each["seq"]: each["name"] for each in data["snapshot"]["project"]["operations"]}
     for result in data["operations"]:
-        counts = [
-            f"{result[f'rows_{word}']} {word}"
-            for word in ("picked", "added", "deleted", "written")
-            if result[f"rows_{word}"]
-        ]
-        name = names.get(result["seq"], result["operation_id"])
-        say(f"  {result['seq']:>4} {result['type']:<10} {name}: {', '.join(counts) or 'no rows'}")
+        say(f"  {result['seq'] or '':>4} {_deed(result, names)}")
     for commit in data["commits"]:
-        rows = "" if commit["rows"] is None else f", {commit['rows']} rows"
+        rows = "" if commit["rows"] is None else f", {commit['rows']:,} rows"
         say(f"  wrote {near(commit['destination'])} ({commit['mode']}{rows})")
     if data["error"]:
         remark(f"  failed: [{data['error'].get('code')}] {data['error'].get('message')}")
+
+
+def _deed(result: dict[str, Any], names: dict[int, str]) -> str:
+    """What an operation did, by its counts; seq 0 is the reading of the input."""
+    if result["type"] == "load":
+        read = result["rows_added"]
+        return "read the input" + ("" if read is None else f": {read:,} rows")
+    counts = [
+        f"{result[f'rows_{word}']:,} {word}"
+        for word in ("picked", "added", "deleted", "written")
+        if result[f"rows_{word}"]
+    ]
+    name = names.get(result["seq"], result["operation_id"])
+    return f"{result['type']:<10} {name}: {', '.join(counts) or 'no rows'}"
 
 
 def _moment(moment: "datetime.datetime") -> str:
