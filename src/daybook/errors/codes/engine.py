@@ -66,8 +66,9 @@ CODES: dict[str, Code] = family(
     Code(
         "RUN_911",
         "This Sail cannot execute projects: it lacks {missing}",
-        "Daybook asks Sail for the few things it needs of Spark before it uses it: counters that ride along with a query, "
-        "the place of a row in its file, and arithmetic that fails rather than wraps around. See the page on Sail.",
+        "Daybook asks Sail for the few things it needs of Spark before it uses it: counters that ride along with a "
+        "query, the place of a row in its file, and arithmetic that fails rather than wraps around. See the decision "
+        "record on Sail.",
         hint="leave out engine.sail to run on Spark, or try a newer pysail",
     ),
 )
