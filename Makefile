@@ -17,8 +17,7 @@ test: ## run the tests, those without a Java virtual machine first; faults and r
 	@tools/environment dev
 	@$(RUN)/python -m pytest -m "not spark and not faults and not slow" -n $(CORES) -q
 	-@$(RUN)/python -m daybook.engine.build_archive
-	@$(RUN)/python -m pytest -m "spark and not faults and not cluster" -q
-	@$(RUN)/python -m pytest -m faults -q
+	@$(RUN)/python -m pytest -m "(spark or faults) and not cluster and not slow" -n $(CORES) --dist worksteal -q
 
 test-quick: ## run the tests that need no Java virtual machine
 	@tools/environment dev
@@ -33,9 +32,9 @@ test-cluster: ## run the engine's tests and a small close on a real Spark cluste
 	@$(RUN)/python -m pytest tests/cluster -q
 	@$(RUN)/python -m benchmarks.cluster -- $(RUN)/python -m pytest tests/spark/engine -q
 
-faults: ## the long campaign: kill processes at the worst moments and check that nothing is lost
+faults: ## the long campaign: all that is slow, and processes killed at the worst moments
 	@tools/environment dev
-	@$(RUN)/python -m pytest -m "slow and not spark and not faults" -q
+	@$(RUN)/python -m pytest -m "slow and not faults" -q
 	@DAYBOOK_FAULTS=long $(RUN)/python -m pytest -m faults -q
 
 check: lint types layers ## lint, formatting, types and import rules

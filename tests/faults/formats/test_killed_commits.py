@@ -93,6 +93,7 @@ def test_named_points(spark: SparkSession, place: Place, mode: OutputMode, point
     retry(spark, place, target, mode)
 
 
+@pytest.mark.slow
 def test_random_moments(spark: SparkSession, place: Place, mode: OutputMode, is_long: bool) -> None:
     chance = random.Random(7)
     for _ in range(40 if is_long else 2):

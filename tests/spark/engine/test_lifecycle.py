@@ -81,7 +81,7 @@ def test_java_from_the_package_runs_spark_and_dies_with_its_killed_parent(tmp_pa
     assert alive == []
 
 
-@pytest.mark.parametrize("content", [b"this is no archive", b""])
+@pytest.mark.parametrize("content", [b"this is no archive", pytest.param(b"", marks=pytest.mark.slow)])
 def test_a_broken_archive_is_passed_over(tmp_path: Path, content: bytes) -> None:
     cache = {"DAYBOOK_CACHE": str(tmp_path / "cache")}
     archive = archive_path(find_java(os.environ), spark_home(), cache)
