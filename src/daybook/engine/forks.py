@@ -34,6 +34,11 @@ def uses_of(seq: int, following: Sequence[Step]) -> int:
     return uses
 
 
+def is_grouped_later(seq: int, following: Sequence[Step]) -> bool:
+    """Whether an aggregate reads the rows that an operation adds, so that they pass a shuffle."""
+    return any(isinstance(step, AggregateStep) and not excludes(step.selector, seq) for step in following)
+
+
 def pays_to_stage(joins: int, uses: int) -> bool:
     """Whether computing the joins so far once for every use costs more than writing the rows down."""
     return uses > 1 and joins * uses >= _PRICE_IN_JOINS

@@ -9,11 +9,13 @@ from typing import assert_never
 from pyspark.sql import DataFrame, SparkSession
 
 from daybook.engine.added import Added
+from daybook.engine.connect import setting
 from daybook.engine.context import RunContext
 from daybook.engine.counters import Counted, Counters, Counts
 from daybook.engine.failure import failure_of
 from daybook.engine.faults import Checks
 from daybook.engine.forks import (
+    is_grouped_later,
     is_read_by_next_outputs,
     is_too_deep,
     pays_to_stage,
@@ -28,6 +30,7 @@ from daybook.engine.operations.aggregate import summary_rows
 from daybook.engine.operations.append import appended_rows
 from daybook.engine.operations.new_rows import NewRows
 from daybook.engine.operations.output import Writing
+from daybook.engine.session_conf import local_threads
 from daybook.engine.source import SourceFrame
 from daybook.engine.staging import Staging
 from daybook.engine.working import Working
@@ -94,6 +97,7 @@ class Pipeline:
         self._skip = skip
         self._checks = Checks(plan)
         self._counters = Counters(self._context)
+        self._may_lose_tasks = may_lose_tasks(spark)
         self._row_counts: list[RowCount] = []
         self._joins = 0
 
@@ -175,7 +179,7 @@ class Pipeline:
                 self._join(working, step)
                 self._counters.wait(step)
             case AggregateStep():
-                is_kept = uses_of(step.seq, following) > 1
+                is_kept = self._is_kept(step, following)
                 counters = self._counters if self._is_counted_by(step, following, is_kept=is_kept) else None
                 rows = summary_rows(working, step, self._context, counters)
                 self._add_rows(working, step, rows, is_summary=True, may_fail=False, is_kept=is_kept)
@@ -184,16 +188,26 @@ class Pipeline:
                 source = load_source(frame, load, self._context, {*load.types, *SYSTEM_COLUMNS})
                 rows = appended_rows(source, load, step, self._context)
                 is_summary = bool(step.aggregations)
-                is_kept = is_summary and uses_of(step.seq, following) > 1
+                is_kept = is_summary and self._is_kept(step, following)
                 may = may_fail(frame, load)
                 self._add_rows(working, step, rows, is_summary=is_summary, may_fail=may, is_kept=is_kept)
             case _:
                 assert_never(step)
 
+    def _is_kept(self, step: AggregateStep | AppendStep, following: Sequence[Step]) -> bool:
+        """Summaries are small, so where they are used again they are written down rather than computed again."""
+        if self._may_lose_tasks and is_grouped_later(step.seq, following):
+            return True
+        return uses_of(step.seq, following) > 1
+
     def _is_counted_by(self, step: AggregateStep, following: Sequence[Step], *, is_kept: bool) -> bool:
-        """Whether the rows that wait to be counted are best counted in the branch that an aggregate reads."""
+        """Whether the rows that wait to be counted are best counted in the branch that an aggregate reads.
+
+        A task below a shuffle that is repeated counts twice, so where that may happen the writing stage counts.
+        """
         return (
             self._counters.is_waiting
+            and not self._may_lose_tasks
             and (is_kept or is_read_by_next_outputs(step.seq, following))
             and reads_every_join(step, self._counters.waiting)
         )
@@ -219,7 +233,6 @@ class Pipeline:
         may_fail: bool,
         is_kept: bool,
     ) -> None:
-        """Summaries are small, so where they are used again they are written down rather than computed again."""
         observed = self._counters.added(new.rows, step.seq, is_summary=is_summary, may_fail=may_fail)
         columns = [f"{sql} AS {quote_identifier(name)}" for name, sql in new.columns.items()]
 
@@ -244,6 +257,11 @@ class Pipeline:
             written.append(Output(output, writing.frame(output, counters)))
         counted = self._counters.take(is_last=is_last)
         return OutputGroup(tuple(written), is_last, counted, tuple(self._row_counts), self._checks)
+
+
+def may_lose_tasks(spark: SparkSession) -> bool:
+    """Whether work can be lost and done again: on machines of a cluster, not on threads of one process."""
+    return local_threads(setting(spark, "spark.master") or "", 1) is None
 
 
 def _outputs_from(steps: Sequence[Step], index: int) -> list[OutputStep]:

@@ -6,7 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
+from daybook.engine import pipeline
+from daybook.engine.connect import setting
 from daybook.errors import DaybookError
 from tests.spark.engine.executed import World, customer, order, source
 from tests.unit.plan.planned import plan_of
@@ -90,8 +93,8 @@ def staged(world: World, operations: str, folder: Path) -> list[str]:
     """What was written down between operations."""
     plan = plan_of(operations)
     sources = {load.key: source(world.spark, load, ORDERS) for load in plan.loads}
-    with world.pipeline(plan, sources) as pipeline:
-        for group in pipeline.groups():
+    with world.pipeline(plan, sources) as executing:
+        for group in executing.groups():
             for each in group.outputs:
                 each.df.toArrow()
     return sorted(path.name for path in folder.glob("*/*") if path.is_dir())
@@ -106,11 +109,28 @@ def test_summaries_are_written_down_only_where_they_are_read_twice(world: World,
     ]
 
 
-def test_details_are_counted_where_the_aggregate_reads_them(world: World) -> None:
+def counters_above_and_below_the_shuffle(world: World) -> tuple[int, int]:
     plan = plan_of(UPDATE + aggregate() + output())
     sources = {load.key: source(world.spark, load, ORDERS) for load in plan.loads}
-    with world.pipeline(plan, sources) as pipeline, contextlib.redirect_stdout(io.StringIO()) as shown:
-        next(iter(pipeline.groups())).outputs[0].df.explain()
-    details, _, summaries = shown.getvalue().partition("HashAggregate")
-    assert len(re.findall("CollectMetrics", details)) == 1
-    assert len(re.findall("CollectMetrics", summaries)) == 1
+    with world.pipeline(plan, sources) as executing, contextlib.redirect_stdout(io.StringIO()) as shown:
+        next(iter(executing.groups())).outputs[0].df.explain()
+    above, _, below = shown.getvalue().partition("HashAggregate")
+    return len(re.findall("CollectMetrics", above)), len(re.findall("CollectMetrics", below))
+
+
+def test_details_are_counted_where_the_aggregate_reads_them(world: World) -> None:
+    assert counters_above_and_below_the_shuffle(world) == (1, 1)
+
+
+def test_nothing_is_counted_below_a_shuffle_where_tasks_may_be_repeated(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "may_lose_tasks", lambda spark: True)
+    assert counters_above_and_below_the_shuffle(world) == (2, 0)
+    executed = world.run(UPDATE + DELETE + aggregate() + aggregate("again", "total > 0") + output(), ORDERS)
+    assert executed.picked() == {1: (2, 0), 2: (1, 0), 3: (2, 1), 4: (1, 1)}
+
+
+def test_local_threads_lose_nothing(spark: SparkSession) -> None:
+    is_local = (setting(spark, "spark.master") or "").startswith("local[")
+    assert pipeline.may_lose_tasks(spark) != is_local
