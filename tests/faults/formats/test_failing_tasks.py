@@ -20,7 +20,9 @@ def case(request: pytest.FixtureRequest) -> Case:
     return chosen
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "mode", [pytest.param(mode, marks=pytest.mark.slow) if mode == "replace_period" else mode for mode in MODES]
+)
 def test_old_rows_survive(spark: SparkSession, case: Case, place: Place, mode: OutputMode) -> None:
     if case.is_one_file and mode != "replace":
         pytest.skip("one file is only replaced")

@@ -28,7 +28,7 @@ def case(request: pytest.FixtureRequest) -> Case:
     return chosen
 
 
-@pytest.fixture(params=["replace", "append"])
+@pytest.fixture(params=["replace", pytest.param("append", marks=pytest.mark.slow)])
 def mode(request: pytest.FixtureRequest, case: Case) -> OutputMode:
     if case.is_one_file and request.param == "append":
         pytest.skip("one file is only replaced")
