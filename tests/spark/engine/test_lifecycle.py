@@ -28,6 +28,8 @@ settings = EngineSettings(master="local[1]", conf={"spark.driver.memory": "1g"})
 
 def program(body: str, folder: Path, **variables: str) -> subprocess.Popen[str]:
     environment = {**os.environ, "TMPDIR": str(folder), **variables}
+    # PySpark leaves a word in the environment when the tests themselves go through Connect.
+    environment.pop("SPARK_CONNECT_MODE_ENABLED", None)
     return subprocess.Popen(
         [sys.executable, "-c", _PREAMBLE + textwrap.dedent(body)],
         env=environment,
