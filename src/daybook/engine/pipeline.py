@@ -157,13 +157,15 @@ class Pipeline:
             self._restart(working, f"before-{steps[index].seq}")
 
     def _restart(self, working: Working, label: str) -> None:
-        df = working.df
-        try:
-            working.continue_from(self._staging.keep(df, label))
-        except Exception as error:
-            raise self.failure(error) from error
+        working.continue_from(self._keep(working.df, label))
         working.depth = 0
         self._joins = 0
+
+    def _keep(self, df: DataFrame, label: str) -> DataFrame:
+        try:
+            return self._staging.keep(df, label)
+        except Exception as error:
+            raise self.failure(error) from error
 
     def _apply(
         self,
@@ -240,10 +242,7 @@ class Pipeline:
             return observed.frame.selectExpr(*columns)
 
         if is_kept:
-            try:
-                kept = self._staging.keep(rows(), f"added-by-{step.seq}")
-            except Exception as error:
-                raise self.failure(error) from error
+            kept = self._keep(rows(), f"added-by-{step.seq}")
             working.put_beside(Added(step.seq, step.schema, lambda: kept))
         else:
             working.put_beside(Added(step.seq, step.schema, rows))

@@ -49,10 +49,7 @@ class Working:
     def df(self) -> DataFrame:
         """One frame with everything folded and added so far."""
         self._flush()
-        if self._added:
-            self._df = reduce(DataFrame.union, (self._df, *(each.aligned(self.schema) for each in self._added)))
-            self._seqs |= {each.seq for each in self._added}
-            self._added.clear()
+        self._merge()
         return self._df
 
     def rows_for(self, selector: Compiled | None, counters: Counters | None) -> Callable[[], DataFrame]:
@@ -71,7 +68,8 @@ class Working:
 
     def add(self, step: UpdateStep | DeleteStep) -> None:
         if self._added:
-            self.continue_from(self.df)
+            self._flush()
+            self._merge()
         if not self._layer.accepts(step):
             self._flush()
         self.settle_for(*step.expressions)
@@ -87,6 +85,11 @@ class Working:
         """The same dataset from another frame; columns it has beyond ours go with the next projection."""
         self._flush()
         self._df = df
+
+    def _merge(self) -> None:
+        self._df = reduce(DataFrame.union, (self._df, *(each.aligned(self.schema) for each in self._added)))
+        self._seqs |= {each.seq for each in self._added}
+        self._added.clear()
 
     def _flush(self) -> None:
         changed = self._layer.columns()
