@@ -52,10 +52,19 @@ class GeneratedProject:
 
     def expected(self) -> dict[int, list[Record]]:
         """The rows of every output, by seq."""
+        return self._executed[0]
+
+    def counts(self) -> dict[int, tuple[int, int]]:
+        """The rows that every other operation picks and adds, by seq; 0 is the input."""
+        return self._executed[1]
+
+    @cached_property
+    def _executed(self) -> tuple[dict[int, list[Record]], dict[int, tuple[int, int]]]:
         working = WorkingDataset(self.input, self.types, self.run)
         working.load()
+        loaded = {0: (len(working.rows), 0)}
         outputs = {operation.seq: working.apply(operation) for operation in self.settled()}
-        return {seq: rows for seq, rows in outputs.items() if rows is not None}
+        return {seq: rows for seq, rows in outputs.items() if rows is not None}, loaded | working.counts
 
     def settled(self) -> list[Operation]:
         """The operations with every working column at its final type."""

@@ -145,7 +145,10 @@ def picks(selector: Expression | None, row: Row) -> bool:
 
 @dataclass
 class WorkingDataset:
-    """All rows of a run; `types` are those of the business columns, created ones included, over the whole project."""
+    """All rows of a run; `types` are those of the business columns, created ones included, over the whole project.
+
+    `counts` are the rows that each operation picked and added, by seq.
+    """
 
     input: Table
     types: Mapping[str, ColumnType]
@@ -153,6 +156,7 @@ class WorkingDataset:
     rows: list[Record] = field(default_factory=list)
     columns: list[str] = field(default_factory=list)
     ids: Iterator[int] = field(default_factory=itertools.count)
+    counts: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     def load(self) -> None:
         self.columns = list(self.input.columns)
@@ -207,9 +211,11 @@ class WorkingDataset:
             case Append():
                 self._append(operation)
             case Delete():
-                for row in [row for row in self.live() if picks(operation.selector, row)]:
+                picked = [row for row in self.live() if picks(operation.selector, row)]
+                for row in picked:
                     row["_deleted"] = True
                     row["_updated_at"] = self.run.timestamp
+                self.counts[operation.seq] = len(picked), 0
             case Output():
                 return self._output(operation)
         return None
@@ -238,6 +244,7 @@ class WorkingDataset:
         self._add_columns([column for column, _ in operation.assignments])
         for row, values in changes:
             row.update(values)
+        self.counts[operation.seq] = len(changes), 0
 
     def _summary(self, group: Group, aggregations: Sequence[tuple[str, Expression]]) -> Record:
         values = {column: self._fit(column, expression.value(group)) for column, expression in aggregations}
@@ -250,15 +257,19 @@ class WorkingDataset:
         self._add_columns([column for column, _ in operation.aggregations])
         for summary in summaries:
             self._add_row(self._new_system_columns(operation.seq) | summary)
+        self.counts[operation.seq] = len(picked), len(summaries)
 
     def _append(self, operation: Append) -> None:
         source = operation.source
         rows = [row for row in live_rows(source, self.run) if picks(operation.source_selector, row)]
         if operation.aggregations:
-            for group in groups_of(rows, operation.group_by):
+            groups = list(groups_of(rows, operation.group_by))
+            for group in groups:
                 system = self._new_system_columns(operation.seq, source)
                 self._add_row(system | self._summary(group, operation.aggregations))
+            self.counts[operation.seq] = len(rows), len(groups)
             return
+        self.counts[operation.seq] = len(rows), len(rows)
         for row in rows:
             system = self._new_system_columns(operation.seq, source)
             kept = {column: row[column] for column in APPEND_KEEPS if row.get(column) is not None}

@@ -64,6 +64,7 @@ class ProjectGenerator:
         self.seq = 0
         self.others: list[Table] = []
         self.selectors: dict[str, Expression] = {}
+        self.by_origin: Expression | None = None
 
     def chance(self, probability: float) -> bool:
         return self.random.random() < probability
@@ -172,9 +173,20 @@ class ProjectGenerator:
             return named if self.chance(0.5) else Logic(self.random.choice(("AND", "OR")), named, made)
         return made
 
+    def _selector_by_origin(self) -> Expression | None:
+        """Often one that tells rows of the input from rows that operations added, and often the same one again."""
+        if self.by_origin and self.chance(0.5):
+            return self.by_origin
+        if self.chance(0.5):
+            return self._selector(0.5)
+        origin = Comparison(">" if self.chance(0.2) else "=", Column("_operation_seq", INTEGER), literals.integer(0))
+        made = self._selector(0.2)
+        self.by_origin = Logic("AND", origin, made) if made else origin
+        return self.by_origin
+
     def _operation(self) -> Operation:
         self.seq += self.random.choice((1, 1, 1, 10))
-        kinds = ["update"] * 5 + ["aggregate"] * 3 + ["append"] * 2 + ["delete"] * 2 + ["output"]
+        kinds = ["update"] * 5 + ["aggregate"] * 4 + ["append"] * 2 + ["delete"] * 2 + ["output"]
         match self.random.choice(kinds):
             case "update":
                 return self._update()
@@ -253,7 +265,7 @@ class ProjectGenerator:
         if not aggregations:
             name = next(name for name in NEW_COLUMNS if name not in group_by and is_numeric(NEW_COLUMNS[name]))
             aggregations[name] = Aggregate("COUNT")
-        operation = Summarise(self.seq, group_by, list(aggregations.items()), self._selector(0.5))
+        operation = Summarise(self.seq, group_by, list(aggregations.items()), self._selector_by_origin())
         self._created(operation)
         return operation
 
@@ -316,7 +328,7 @@ class ProjectGenerator:
         if self.chance(0.4):
             known = [*self.columns, "_row_id", "_deleted", "_operation_seq", "_updated_at"]
             columns = self.random.sample(known, self.random.randint(1, len(known)))
-        return Output(self.seq, self._selector(0.5), columns, self.chance(0.3), self.chance(0.7))
+        return Output(self.seq, self._selector_by_origin(), columns, self.chance(0.3), self.chance(0.7))
 
 
 def unique_keys(rows: Sequence[Row]) -> list[Row]:

@@ -7,7 +7,7 @@ from typing import Any
 from daybook.model.types import NULL, ColumnType
 from tests.reference.operations import Append, Operation, Summarise, Update
 from tests.reference.tree import Column, Expression
-from tests.reference.widening import common_type
+from tests.reference.widening import TypedOperand, common_type
 
 
 def retyped(node: Any, types: Mapping[str, ColumnType]) -> Any:
@@ -45,7 +45,7 @@ def created_types(operations: Sequence[Operation], declared: Mapping[str, Column
     nothing: dict[str, ColumnType] = {**declared, **dict.fromkeys(created, NULL)}
     types = nothing
     for _ in range(50):
-        widened = dict(nothing)
+        assigned: dict[str, list[TypedOperand]] = {name: [] for name in created}
         for operation in operations:
             match operation:
                 case Append():
@@ -54,7 +54,8 @@ def created_types(operations: Sequence[Operation], declared: Mapping[str, Column
                     values = retyped(targets(operation), types)
             for name, expression in values:
                 if name in created:
-                    widened[name] = common_type((widened[name], None), (expression.type, expression.digits))
+                    assigned[name].append((expression.type, expression.digits))
+        widened = {**declared, **{name: common_type(*operands) for name, operands in assigned.items()}}
         if widened == types:
             return types
         types = widened

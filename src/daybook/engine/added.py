@@ -1,4 +1,4 @@
-"""Rows that one operation added and that no operation has changed since."""
+"""Rows that operations added and that no operation has changed since."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from daybook.model.types import ColumnType
 class Added:
     """`schema` are the business columns of the moment they were added; the rows are asked for when they are used."""
 
-    seq: int
+    seqs: tuple[int, ...]
     schema: Mapping[str, ColumnType]
     rows: Callable[[], DataFrame]
 

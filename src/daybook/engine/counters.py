@@ -1,25 +1,28 @@
 """What is counted and checked on the way to the outputs, at no extra pass over the data.
 
-Counting makes Spark hand over every row between two pieces of compiled code, which costs the more the wider the row
-is. So the rows are counted where they are narrowest: in the branch that an aggregate reads, if there is one, and
-what an operation adds by itself, before it is put beside the other rows.
+Counting with Spark's `observe` makes it hand over every row between two pieces of compiled code, which costs the more
+the wider the row is. An aggregate counts for next to nothing, so if there is one, it counts for the steps before it.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
 from daybook.engine.context import RunContext
-from daybook.engine.hidden import FAULT
+from daybook.engine.metrics import (
+    FAULT_TEXT,
+    FAULTY,
+    FAULTY_ROWS,
+    FIRST_FAULT,
+    INPUT,
+    INPUT_ROWS,
+    added_by,
+    picked_by,
+    picking_seq,
+)
 from daybook.engine.observed import Observed
-from daybook.engine.operations.summaries import WEIGHT
 from daybook.plan.steps import DeleteStep, UpdateStep
-
-_INPUT = "input"
-_FAULT = "fault"
-_PICKED = "picked_"
-_ADDED = "added_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,42 +48,44 @@ class Counters:
     def __init__(self, context: RunContext) -> None:
         self._context = context
         self._observed: list[Observed] = []
-        self._waiting: list[UpdateStep | DeleteStep] = []
+        self._waiting: list[tuple[UpdateStep | DeleteStep, str]] = []
         self._is_input_counted = False
 
     @property
     def waiting(self) -> tuple[UpdateStep | DeleteStep, ...]:
         """Steps whose picked rows are still to be counted."""
-        return tuple(self._waiting)
+        return tuple(step for step, _ in self._waiting)
 
     @property
     def is_waiting(self) -> bool:
         return bool(self._waiting) or not self._is_input_counted
 
-    def wait(self, step: UpdateStep | DeleteStep) -> None:
-        self._waiting.append(step)
+    def wait(self, step: UpdateStep | DeleteStep, *, is_input: bool) -> None:
+        """Count what a step picks later on; `is_input`: it picks the rows of the input."""
+        word, bit = self._context.place_of_bit(step.seq)
+        self._waiting.append((step, INPUT_ROWS if is_input else f"COUNT(IF({word} & {1 << bit}L = 0, NULL, 1))"))
+
+    def due(self) -> Mapping[str, str]:
+        """What waits, by name and SQL, for an aggregate that is going to count it."""
+        return {**self._taken(), FAULTY: FAULTY_ROWS}
 
     def passing(self, df: DataFrame) -> DataFrame:
         """The working dataset, counted for the steps that wait."""
-        metrics = {_FAULT: f"MIN({FAULT})"}
-        if not self._is_input_counted:
-            metrics[_INPUT] = "SUM(IF(`_operation_seq` = 0, 1L, 0L))"
-        for step in self._waiting:
-            word, bit = self._context.place_of_bit(step.seq)
-            metrics[f"{_PICKED}{step.seq}"] = f"SUM(SHIFTRIGHT({word}, {bit}) & 1L)"
-        self._waiting.clear()
-        self._is_input_counted = True
-        return self._observe(lambda: df, metrics).frame
-
-    def added(self, rows: Callable[[], DataFrame], seq: int, *, is_summary: bool, may_fail: bool) -> Observed:
-        """Rows that an operation adds."""
-        picked = f"SUM({WEIGHT})" if is_summary else "COUNT(1)"
-        metrics = {f"{_PICKED}{seq}": picked, f"{_ADDED}{seq}": "COUNT(1)"}
-        return self._observe(rows, metrics | ({_FAULT: f"MIN({FAULT})"} if may_fail else {}))
+        return self.watch(lambda: df, {**self._taken(), FAULT_TEXT: FIRST_FAULT}).frame
 
     def checked(self, df: DataFrame) -> DataFrame:
         """Rows that are checked but not counted."""
-        return self._observe(lambda: df, {_FAULT: f"MIN({FAULT})"}).frame
+        return self.watch(lambda: df, {FAULT_TEXT: FIRST_FAULT}).frame
+
+    def watch(
+        self,
+        rows: Callable[[], DataFrame],
+        metrics: Mapping[str, str],
+        checked: Callable[[], DataFrame] | None = None,
+    ) -> Observed:
+        """Rows to be counted when they are used; `checked` makes those that know the texts of failed checks."""
+        self._observed.append(Observed(rows, metrics, checked or rows))
+        return self._observed[-1]
 
     def take(self, *, is_last: bool) -> "Counted":
         """What the outputs of a group tell; rows that nobody has used yet wait, but no longer than the last group."""
@@ -91,9 +96,13 @@ class Counters:
     def forget(self) -> None:
         self._observed.clear()
 
-    def _observe(self, rows: Callable[[], DataFrame], metrics: dict[str, str]) -> Observed:
-        self._observed.append(Observed(rows, metrics))
-        return self._observed[-1]
+    def _taken(self) -> dict[str, str]:
+        metrics = {picked_by(step.seq): sql for step, sql in self._waiting}
+        if not self._is_input_counted:
+            metrics[INPUT] = INPUT_ROWS
+        self._waiting.clear()
+        self._is_input_counted = True
+        return metrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +113,14 @@ class Counted:
 
     def faults(self) -> Iterable[str]:
         """The texts of failed checks."""
-        found = (each.metrics()[_FAULT] for each in self.observed if _FAULT in each.names)
-        return (text for text in found if text)
+        for each in self.observed:
+            found = each.metrics()
+            text = found.get(FAULT_TEXT) or (each.of_all(FIRST_FAULT) if found.get(FAULTY) else None)
+            if text:
+                yield text
 
     def counts(self) -> Counts:
-        found = {name: value or 0 for each in self.observed for name, value in each.metrics().items() if name != _FAULT}
-        seqs = sorted(int(name.removeprefix(_PICKED)) for name in found if name.startswith(_PICKED))
-        operations = (OperationCount(seq, found[f"{_PICKED}{seq}"], found.get(f"{_ADDED}{seq}", 0)) for seq in seqs)
-        return Counts(found.get(_INPUT), tuple(operations))
+        found = {name: value for each in self.observed for name, value in each.metrics().items()}
+        seqs = sorted(seq for seq in map(picking_seq, found) if seq is not None)
+        operations = (OperationCount(seq, found[picked_by(seq)] or 0, found.get(added_by(seq)) or 0) for seq in seqs)
+        return Counts((found[INPUT] or 0) if INPUT in found else None, tuple(operations))

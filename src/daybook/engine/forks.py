@@ -3,40 +3,44 @@
 from collections.abc import Sequence
 from itertools import dropwhile, takewhile
 
-from daybook.plan.exclusion import excludes
-from daybook.plan.steps import AggregateStep, AppendStep, DeleteStep, OutputStep, Step, UpdateStep
+from daybook.engine.passes import AggregatePass, Stage
+from daybook.plan.exclusion import excludes_all
+from daybook.plan.steps import AppendStep, DeleteStep, OutputStep, UpdateStep
 from daybook.plan.usage import working_columns
 
 # Writing all rows down and reading them back costs about as much as so many joins executed again.
 _PRICE_IN_JOINS = 8
 
+# Every group carries the counts, so many of them would be as much data as the groups themselves.
+_MOST_COUNTS = 24
+
 # Analysis on Connect grows with the square of the number of projections on each other; 200 still pass quickly.
 _DEEPEST = 250
 
 
-def uses_from(steps: Sequence[Step], index: int) -> int:
+def uses_from(steps: Sequence[Stage], index: int) -> int:
     """How often the working dataset is going to be computed from here on."""
-    return sum(isinstance(step, AggregateStep | OutputStep) for step in steps[index:])
+    return sum(isinstance(step, AggregatePass | OutputStep) for step in steps[index:])
 
 
-def uses_of(seq: int, following: Sequence[Step]) -> int:
-    """How often the rows that an operation adds are going to be read."""
+def uses_of(seqs: tuple[int, ...], following: Sequence[Stage]) -> int:
+    """How often the rows that operations add are going to be read."""
     uses = 0
     is_merged = False
     for step in following:
         match step:
             case UpdateStep() | DeleteStep():
                 is_merged = True
-            case AggregateStep() | OutputStep():
-                uses += is_merged or not excludes(step.selector, seq)
+            case AggregatePass() | OutputStep():
+                uses += is_merged or not excludes_all(step.selector, seqs)
             case AppendStep():
                 pass
     return uses
 
 
-def is_grouped_later(seq: int, following: Sequence[Step]) -> bool:
-    """Whether an aggregate reads the rows that an operation adds, so that they pass a shuffle."""
-    return any(isinstance(step, AggregateStep) and not excludes(step.selector, seq) for step in following)
+def is_grouped_later(seqs: tuple[int, ...], following: Sequence[Stage]) -> bool:
+    """Whether an aggregate reads the rows that operations add, so that they pass a shuffle."""
+    return any(isinstance(step, AggregatePass) and not excludes_all(step.selector, seqs) for step in following)
 
 
 def pays_to_stage(joins: int, uses: int) -> bool:
@@ -44,20 +48,25 @@ def pays_to_stage(joins: int, uses: int) -> bool:
     return uses > 1 and joins * uses >= _PRICE_IN_JOINS
 
 
+def pays_to_count(steps: int) -> bool:
+    """Whether counting so many steps in every group of an aggregate is cheaper than a look at all rows."""
+    return steps <= _MOST_COUNTS
+
+
 def is_too_deep(depth: int) -> bool:
     return depth >= _DEEPEST
 
 
-def is_read_by_next_outputs(seq: int, following: Sequence[Step]) -> bool:
-    """Whether the rows that an operation adds are computed before anything else is committed."""
+def is_read_by_next_outputs(seqs: tuple[int, ...], following: Sequence[Stage]) -> bool:
+    """Whether the rows that operations add are computed before anything else is committed."""
     beginning = dropwhile(lambda step: not isinstance(step, OutputStep), following)
     outputs = takewhile(lambda step: isinstance(step, OutputStep), beginning)
-    return any(isinstance(output, OutputStep) and not excludes(output.selector, seq) for output in outputs)
+    return any(isinstance(output, OutputStep) and not excludes_all(output.selector, seqs) for output in outputs)
 
 
-def reads_every_join(step: AggregateStep, earlier: Sequence[UpdateStep | DeleteStep]) -> bool:
+def reads_every_join(step: AggregatePass, earlier: Sequence[UpdateStep | DeleteStep]) -> bool:
     """Whether an aggregate needs all that earlier steps joined, so that looking at it costs no further join."""
-    wanted = working_columns(step.selector, *(value.expression for value in step.aggregations)) | set(step.group_by)
+    wanted = step.columns
     for each in reversed(earlier):
         read = [each.selector]
         if isinstance(each, UpdateStep):

@@ -11,12 +11,15 @@ from pyspark.sql import functions as F
 class Observed:
     """A frame and what to aggregate of it, by name and SQL, in the action that uses the frame.
 
-    The frame is made when it is used, because what it is made of counts as used from then on.
+    The frame is made when it is used, because what it is made of counts as used from then on. `origin` makes the
+    rows it comes from.
     """
 
-    def __init__(self, rows: Callable[[], DataFrame], metrics: Mapping[str, str]) -> None:
+    def __init__(
+        self, rows: Callable[[], DataFrame], metrics: Mapping[str, str], origin: Callable[[], DataFrame]
+    ) -> None:
         self._rows = rows
-        self.names = tuple(metrics)
+        self._origin = origin
         self._aggregates = [F.expr(sql).alias(name) for name, sql in metrics.items()]
         self._observation: Observation | None = None
         self._found: Mapping[str, Any] = {}
@@ -38,6 +41,11 @@ class Observed:
         if not self._found and (row := self._rows().agg(*self._aggregates).first()):
             self._found = row.asDict()
         return self._found
+
+    def of_all(self, sql: str) -> Any:
+        """A figure of the rows that these come from, by a look at them."""
+        row = self._origin().agg(F.expr(sql)).first()
+        return row[0] if row else None
 
 
 def measured(observation: Observation) -> Mapping[str, Any]:

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import assert_never
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from daybook.engine.added import Added
 from daybook.engine.connect import setting
@@ -18,6 +19,7 @@ from daybook.engine.forks import (
     is_grouped_later,
     is_read_by_next_outputs,
     is_too_deep,
+    pays_to_count,
     pays_to_stage,
     reads_every_join,
     uses_from,
@@ -30,6 +32,7 @@ from daybook.engine.operations.aggregate import summary_rows
 from daybook.engine.operations.append import appended_rows
 from daybook.engine.operations.new_rows import NewRows
 from daybook.engine.operations.output import Writing
+from daybook.engine.passes import AggregatePass, Stage, in_passes, seqs_of
 from daybook.engine.session_conf import local_threads
 from daybook.engine.source import SourceFrame
 from daybook.engine.staging import Staging
@@ -37,7 +40,7 @@ from daybook.engine.working import Working
 from daybook.expression import quote_identifier
 from daybook.model.system_columns import SYSTEM_COLUMNS
 from daybook.plan.plan import Plan
-from daybook.plan.steps import INPUT, AggregateStep, AppendStep, DeleteStep, JoinStep, OutputStep, Step, UpdateStep
+from daybook.plan.steps import INPUT, AppendStep, DeleteStep, JoinStep, OutputStep, Step, UpdateStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +127,7 @@ class Pipeline:
 
     def groups(self) -> Iterator[OutputGroup]:
         """The groups in order; each must be committed before the next is asked for."""
-        steps = self._effective()
+        steps = in_passes(self._effective(), self._plan.input.types)
         working = self._load()
         index = 0
         while index < len(steps):
@@ -150,9 +153,9 @@ class Pipeline:
         df = load_input(frame, load, self._context)
         return Working(self._context, df, load.types, may_be_deleted="_deleted" in frame.carried)
 
-    def _relieve(self, working: Working, steps: Sequence[Step], index: int) -> None:
+    def _relieve(self, working: Working, steps: Sequence[Stage], index: int) -> None:
         """Write the rows down where the plan has become too deep, or forks so often that it pays."""
-        is_used = isinstance(steps[index], AggregateStep | OutputStep)
+        is_used = isinstance(steps[index], AggregatePass | OutputStep)
         if is_too_deep(working.depth) or (is_used and pays_to_stage(self._joins, uses_from(steps, index))):
             self._restart(working, f"before-{steps[index].seq}")
 
@@ -170,47 +173,45 @@ class Pipeline:
     def _apply(
         self,
         working: Working,
-        step: UpdateStep | AggregateStep | AppendStep | DeleteStep,
-        following: Sequence[Step],
+        step: UpdateStep | AggregatePass | AppendStep | DeleteStep,
+        following: Sequence[Stage],
     ) -> None:
         match step:
-            case UpdateStep(joins=()) | DeleteStep():
-                working.add(step)
-                self._counters.wait(step)
-            case UpdateStep():
-                self._join(working, step)
-                self._counters.wait(step)
-            case AggregateStep():
-                is_kept = self._is_kept(step, following)
-                counters = self._counters if self._is_counted_by(step, following, is_kept=is_kept) else None
-                rows = summary_rows(working, step, self._context, counters)
-                self._add_rows(working, step, rows, is_summary=True, may_fail=False, is_kept=is_kept)
+            case UpdateStep() | DeleteStep():
+                self._counters.wait(step, is_input=working.is_picked_entirely(step))
+                if isinstance(step, UpdateStep) and step.joins:
+                    self._join(working, step)
+                else:
+                    working.add(step)
+            case AggregatePass():
+                is_kept = self._is_kept(step.seqs, following)
+                counts = self._counters.due() if self._counts(step, following, is_kept=is_kept) else {}
+                rows = summary_rows(working, step, self._context, counts)
+                self._add_rows(working, step, rows, is_kept=is_kept)
             case AppendStep():
                 load, frame = self._plan.load(step.load_key), self._sources[step.load_key]
                 source = load_source(frame, load, self._context, {*load.types, *SYSTEM_COLUMNS})
-                rows = appended_rows(source, load, step, self._context)
-                is_summary = bool(step.aggregations)
-                is_kept = is_summary and self._is_kept(step, following)
-                may = may_fail(frame, load)
-                self._add_rows(working, step, rows, is_summary=is_summary, may_fail=may, is_kept=is_kept)
+                rows = appended_rows(source, load, step, self._context, may_fail=may_fail(frame, load))
+                is_kept = bool(step.aggregations) and self._is_kept((step.seq,), following)
+                self._add_rows(working, step, rows, is_kept=is_kept)
             case _:
                 assert_never(step)
 
-    def _is_kept(self, step: AggregateStep | AppendStep, following: Sequence[Step]) -> bool:
-        """Summaries are small, so where they are used again they are written down rather than computed again."""
-        if self._may_lose_tasks and is_grouped_later(step.seq, following):
-            return True
-        return uses_of(step.seq, following) > 1
+    def _is_kept(self, seqs: tuple[int, ...], following: Sequence[Stage]) -> bool:
+        """Summaries are small, so where they are used again they are written down rather than computed again.
 
-    def _is_counted_by(self, step: AggregateStep, following: Sequence[Step], *, is_kept: bool) -> bool:
-        """Whether the rows that wait to be counted are best counted in the branch that an aggregate reads.
-
-        A task below a shuffle that is repeated counts twice, so where that may happen the writing stage counts.
+        A task below a shuffle that is repeated counts twice, so where that may happen they are written down, too.
         """
+        if self._may_lose_tasks and is_grouped_later(seqs, following):
+            return True
+        return uses_of(seqs, following) > 1
+
+    def _counts(self, step: AggregatePass, following: Sequence[Stage], *, is_kept: bool) -> bool:
+        """Whether an aggregate is the best place to count what waits."""
         return (
             self._counters.is_waiting
-            and not self._may_lose_tasks
-            and (is_kept or is_read_by_next_outputs(step.seq, following))
+            and pays_to_count(len(self._counters.waiting))
+            and (is_kept or is_read_by_next_outputs(step.seqs, following))
             and reads_every_join(step, self._counters.waiting)
         )
 
@@ -225,27 +226,19 @@ class Pipeline:
         rows = load_source(frame, load, self._context, join.columns)
         return self._counters.checked(rows) if may_fail(frame, load) else rows
 
-    def _add_rows(
-        self,
-        working: Working,
-        step: AggregateStep | AppendStep,
-        new: NewRows,
-        *,
-        is_summary: bool,
-        may_fail: bool,
-        is_kept: bool,
-    ) -> None:
-        observed = self._counters.added(new.rows, step.seq, is_summary=is_summary, may_fail=may_fail)
+    def _add_rows(self, working: Working, step: AggregatePass | AppendStep, new: NewRows, *, is_kept: bool) -> None:
+        observed = self._counters.watch(new.rows, new.metrics, new.checked)
         columns = [f"{sql} AS {quote_identifier(name)}" for name, sql in new.columns.items()]
 
         def rows() -> DataFrame:
-            return observed.frame.selectExpr(*columns)
+            df = observed.frame
+            return (df.where(F.expr(new.is_new)) if new.is_new else df).selectExpr(*columns)
 
         if is_kept:
             kept = self._keep(rows(), f"added-by-{step.seq}")
-            working.put_beside(Added(step.seq, step.schema, lambda: kept))
+            working.put_beside(Added(seqs_of(step), step.schema, lambda: kept))
         else:
-            working.put_beside(Added(step.seq, step.schema, rows))
+            working.put_beside(Added(seqs_of(step), step.schema, rows))
 
     def _group(self, working: Working, outputs: Sequence[OutputStep], *, is_last: bool) -> OutputGroup:
         writing = Writing(self._context, working, self._staging)
@@ -263,7 +256,7 @@ def may_lose_tasks(spark: SparkSession) -> bool:
     return local_threads(setting(spark, "spark.master") or "", 1) is None
 
 
-def _outputs_from(steps: Sequence[Step], index: int) -> list[OutputStep]:
+def _outputs_from(steps: Sequence[Stage], index: int) -> list[OutputStep]:
     outputs: list[OutputStep] = []
     for step in steps[index:]:
         if not isinstance(step, OutputStep):

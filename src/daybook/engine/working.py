@@ -7,12 +7,11 @@ from pyspark.sql import DataFrame
 
 from daybook.engine.added import Added
 from daybook.engine.context import RunContext
-from daybook.engine.counters import Counters
 from daybook.engine.folding import Layer, settled_update_time
 from daybook.expression import Compiled, quote_identifier
 from daybook.model.system_columns import SYSTEM_COLUMNS
 from daybook.model.types import ColumnType
-from daybook.plan.exclusion import excludes
+from daybook.plan.exclusion import excludes_all
 from daybook.plan.steps import DeleteStep, UpdateStep
 from daybook.plan.usage import working_columns
 
@@ -52,14 +51,27 @@ class Working:
         self._merge()
         return self._df
 
-    def rows_for(self, selector: Compiled | None, counters: Counters | None) -> Callable[[], DataFrame]:
-        """The rows that a selector can pick at all; all that are to be counted take part whether it can or not."""
+    def rows_for(
+        self,
+        selector: Compiled | None,
+        passing: Callable[[DataFrame], DataFrame] | None = None,
+        *,
+        is_all: bool = False,
+    ) -> Callable[[], DataFrame]:
+        """The rows that a selector can pick at all.
+
+        Rows of the frame are among them anyway where `is_all` asks for them or `passing` takes a look at them.
+        """
         self._flush()
         schema = dict(self.schema)
-        beside = [each for each in self._added if not excludes(selector, each.seq)]
-        is_read = counters or not beside or not all(excludes(selector, seq) for seq in self._seqs)
-        own = [counters.passing(self._df) if counters else self._df] if is_read else []
+        beside = [each for each in self._added if not excludes_all(selector, each.seqs)]
+        is_read = is_all or passing or not beside or not excludes_all(selector, self._seqs)
+        own = [passing(self._df) if passing else self._df] if is_read else []
         return lambda: reduce(DataFrame.union, (*own, *(each.aligned(schema) for each in beside)))
+
+    def is_picked_entirely(self, step: UpdateStep | DeleteStep) -> bool:
+        """Whether a step picks every row, and all of them come from the input."""
+        return self._layer.picked_by(step) is None and self._seqs == {0} and not self._added
 
     def put_beside(self, added: Added) -> None:
         """Rows that an operation added; they become one frame with the others when an operation changes rows."""
@@ -88,7 +100,7 @@ class Working:
 
     def _merge(self) -> None:
         self._df = reduce(DataFrame.union, (self._df, *(each.aligned(self.schema) for each in self._added)))
-        self._seqs |= {each.seq for each in self._added}
+        self._seqs.update(*(each.seqs for each in self._added))
         self._added.clear()
 
     def _flush(self) -> None:

@@ -1,13 +1,15 @@
 """Text → checked, typed tree, ready to become SQL."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from daybook.errors import DaybookError, Span, raise_all
 from daybook.expression.checking import check, check_condition
 from daybook.expression.context import Checking
 from daybook.expression.functions.table import FUNCTIONS
+from daybook.expression.guarding import only_where
 from daybook.expression.nodes import Call, Column, Node, Star
+from daybook.expression.operators import as_decimal_literal
 from daybook.expression.parsing import parse, span_of
 from daybook.expression.scope import ColumnUse, Constants, Grouping, Scope
 from daybook.expression.selectors import Selectors
@@ -29,6 +31,18 @@ class Compiled:
 
     def sql(self, constants: Constants) -> str:
         return to_sql(self.tree, constants)
+
+    @property
+    def type_beside_decimals(self) -> ColumnType:
+        """The type where it meets decimals: an integer that is written out has no more than its digits."""
+        return as_decimal_literal(self.tree).type
+
+    def only_where(self, column: str) -> "Compiled":
+        """An aggregation that leaves out the rows where a boolean column is not true.
+
+        COUNT(*) still counts them: it is for groups that are thrown away, and keeps them from failing.
+        """
+        return replace(self, tree=only_where(self.tree, column))
 
 
 def compile_expression(

@@ -1,7 +1,7 @@
 """Conditions taken apart: what must hold together, and which of it concerns which side of a join."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields
 
 from daybook.expression.scope import ColumnUse
 from daybook.expression.typed import ColumnValue, Compared, Junction, Typed
@@ -17,16 +17,20 @@ def conjuncts(tree: Typed) -> Iterator[Typed]:
         yield tree
 
 
+def parts_of(tree: object) -> Iterator[object]:
+    """A tree and all that it is made of."""
+    if isinstance(tree, tuple):
+        for each in tree:
+            yield from parts_of(each)
+    elif isinstance(tree, Typed):
+        yield tree
+        for field in fields(tree):
+            yield from parts_of(getattr(tree, field.name))
+
+
 def column_uses(tree: object) -> Iterator[ColumnUse]:
     """Every column that a part of an expression reads."""
-    if isinstance(tree, ColumnValue):
-        yield tree.use
-    elif isinstance(tree, tuple):
-        for each in tree:
-            yield from column_uses(each)
-    elif is_dataclass(tree):
-        for each in fields(tree):
-            yield from column_uses(getattr(tree, each.name))
+    return (part.use for part in parts_of(tree) if isinstance(part, ColumnValue))
 
 
 def aliases_of(tree: object) -> frozenset[str]:

@@ -1,7 +1,7 @@
 """Which rows a selector rules out by the operation they come from."""
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from daybook.expression import Compiled
@@ -23,6 +23,11 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 def excludes(selector: Compiled | None, seq: int) -> bool:
     """Whether a selector cannot pick a row with this `_operation_seq`, as far as its own words tell."""
     return selector is not None and any(_is_false(part, seq) for part in conjuncts(selector.tree))
+
+
+def excludes_all(selector: Compiled | None, seqs: Iterable[int]) -> bool:
+    """Whether a selector cannot pick a row of any of these operations."""
+    return all(excludes(selector, seq) for seq in seqs)
 
 
 def _is_false(part: Typed, seq: int) -> bool:

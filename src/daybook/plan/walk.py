@@ -11,7 +11,7 @@ from daybook.model.catalog import Catalog
 from daybook.model.project import Project
 from daybook.model.source_map import SourceMap
 from daybook.model.system_columns import SYNONYMS, SYSTEM_COLUMNS
-from daybook.model.types import NULL, ColumnType, NullType
+from daybook.model.types import NULL, ColumnType, DecimalType, NullType
 from daybook.plan.findings import Translate, translated
 from daybook.plan.steps import LoadStep, Schema
 from daybook.plan.usage import UsageLog
@@ -28,6 +28,7 @@ class Walk:
 
     `assumed` are the types that an earlier walk found for the columns the project makes. The columns in
     `growing` have no such type, since each walk widens them further; they have the type of what was assigned so far.
+    `made` are the types found so far, `exact` the same if integers that are written out have only their digits.
     """
 
     project: Project
@@ -40,6 +41,7 @@ class Walk:
     columns: dict[str, ColumnType]
     fixed: frozenset[str]
     made: dict[str, ColumnType] = field(default_factory=dict)
+    exact: dict[str, ColumnType] = field(default_factory=dict)
     loads: list[LoadStep] = field(default_factory=list)
     errors: list[DaybookError] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
@@ -93,8 +95,13 @@ class Walk:
         bare = name if qualifier == table else written
         return SYNONYMS.get(bare, bare)
 
-    def target(self, column: str, value: ColumnType) -> tuple[ColumnType | None, ColumnType]:
-        """The type a value is fitted to in a column, None when it does not fit, and the type the column had."""
+    def target(
+        self, column: str, value: ColumnType, beside_decimals: ColumnType | None = None
+    ) -> tuple[ColumnType | None, ColumnType]:
+        """The type a value is fitted to in a column, None when it does not fit, and the type the column had.
+
+        `beside_decimals` is the value's type in a column that turns out to be a decimal.
+        """
         if column in SYSTEM_COLUMNS or column in self.fixed:
             present = SYSTEM_COLUMNS.get(column) or self.columns[column]
             return (present if fits(value, present) else None), present
@@ -102,6 +109,10 @@ class Walk:
         merged = common_type((present, value))
         if merged is None:
             return None, present
+        exact = common_type((self.exact.get(column, NULL), beside_decimals or value))
+        if exact is not None:
+            self.exact[column] = exact
+            merged = exact if isinstance(merged, DecimalType) else merged
         self.made[column] = merged
         if column in self.growing and not isinstance(merged, NullType):
             return merged, present

@@ -26,11 +26,12 @@ def source_frame(spark: SparkSession, table: Table) -> SourceFrame:
 
 @dataclass
 class Written:
-    """What the outputs of a run wrote, by seq."""
+    """What the outputs of a run wrote, and the rows that the others picked and added, by seq."""
 
     rows: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
     types: dict[int, Mapping[str, ColumnType]] = field(default_factory=dict)
     columns: dict[int, list[str]] = field(default_factory=dict)
+    counts: dict[int, tuple[int, int]] = field(default_factory=dict)
 
 
 def run(spark: SparkSession, generated: GeneratedProject, staging: str) -> Written:
@@ -44,6 +45,10 @@ def run(spark: SparkSession, generated: GeneratedProject, staging: str) -> Writt
         for group in pipeline.groups():
             collected = {output.step.seq: output.df.toArrow() for output in group.outputs}
             group.verify()
+            counts = group.counts()
+            if counts.input_rows is not None:
+                written.counts[0] = counts.input_rows, 0
+            written.counts |= {each.seq: (each.picked, each.added) for each in counts.operations}
             for output in group.outputs:
                 table = collected[output.step.seq]
                 written.rows[output.step.seq] = table.to_pylist()

@@ -59,6 +59,8 @@ def findings(project: GeneratedProject, expected: Mapping[int, list[Record]], wr
     found: list[str] = []
     if list(written.rows) != list(expected):
         found.append(f"outputs {list(written.rows)}, expected {list(expected)}")
+    if written.counts != project.counts():
+        found.append(f"counts {written.counts}, expected {project.counts()}")
     known = {**SYSTEM_COLUMNS, **project.types}
     for operation in project.operations:
         if not isinstance(operation, Output):

@@ -24,8 +24,10 @@ OUTPUT = "- {type: output, arguments: {destination: {location: out.csv}}}\n"
         (["0.25", "0.1"], "decimal(2,2)"),
         (["12.5", "0.125"], "decimal(5,3)"),
         (["1", "2"], "integer"),
-        # Spark gives an integer 20 digits, and two more stand after the point.
-        (["1", "0.25"], "decimal(22,2)"),
+        # An integer that is written out needs its own digits only, any other has up to 20 for Spark.
+        (["1", "0.25"], "decimal(3,2)"),
+        (["0.25", "1", "-120"], "decimal(5,2)"),
+        (["quantity", "0.25"], "decimal(22,2)"),
         (["NULL", "0.5"], "decimal(1,1)"),
         (["0.5", "NULL"], "decimal(1,1)"),
         (["NULL"], "string"),

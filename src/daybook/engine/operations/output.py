@@ -26,7 +26,7 @@ class Writing:
         """What the output writes; with counters, all rows are counted when it is written."""
         self._working.settle_for(step.selector)
         ordering = [name for name in step.order_by if name not in step.columns]
-        df = self._working.rows_for(step.selector, counters)()
+        df = self._working.rows_for(step.selector, counters.passing if counters else None)()
         if picked := self._picked(step):
             df = df.where(F.expr(picked))
         columns = (self._column(name, target, step) for name, target in step.columns.items())

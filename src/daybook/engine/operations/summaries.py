@@ -1,43 +1,135 @@
-"""Groups of rows become one row each."""
+"""Groups of rows become one row each, for several operations in one pass over the rows."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from daybook.engine.context import RunContext
-from daybook.engine.hidden import FAULT
+from daybook.engine.hidden import quoted
 from daybook.engine.marking import VALUE, mark
+from daybook.engine.metrics import added_by, picked_by
 from daybook.expression import quote_identifier
-from daybook.plan.steps import Value
+from daybook.plan.steps import AggregateStep, AppendStep, Value
 
 # How many rows a summary row stands for.
-WEIGHT = "__weight"
+_WEIGHT = "__weight"
+_IS_PICKED = "__is_picked"
+_SET = "__set"
 
 
-def summarise(
-    rows: DataFrame, group_by: Sequence[str], values: Sequence[Value], context: RunContext, seq: int, *, faults: bool
-) -> DataFrame:
-    """Group columns, values, the number of rows in WEIGHT, and the first failed check where rows bring any."""
-    results = [
-        F.expr(mark(context.fitted(value), seq, VALUE, number)).alias(_result(number))
-        for number, value in enumerate(values)
-    ]
-    counted = F.expr("COUNT(1)").alias(WEIGHT)
-    checked = [F.expr(f"MIN({FAULT})").alias(FAULT)] if faults else []
-    keys = [F.expr(quote_identifier(name)).alias(_key(number)) for number, name in enumerate(group_by)]
-    return rows.groupBy(*keys).agg(*results, counted, *checked)
+@dataclass(frozen=True, slots=True)
+class Summaries:
+    """`steps` group the rows that `picked` tells, each by columns of its own.
+
+    `counts` are figures of all rows, picked or not, by name and SQL. They travel through the groups, because a count
+    that is part of the data is right however often Spark executes a task. The rows that are not picked then make a
+    group of their own, which no expression of a user is evaluated on.
+    """
+
+    context: RunContext
+    steps: Sequence[AggregateStep | AppendStep]
+    picked: str | None = None
+    counts: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, rows: DataFrame) -> DataFrame:
+        """Columns for internal use: read them by `columns_of`, `metrics` and `is_new`."""
+        if self._is_flagged:
+            rows = rows.withColumn(_IS_PICKED, F.expr(f"COALESCE({self.picked}, FALSE)"))
+            rows = rows.withColumns({name: F.expr(_if_picked(name)) for name in self._columns})
+        elif self.picked:
+            rows = rows.where(F.expr(self.picked))
+        values = [
+            F.expr(self._value(step, number, value)).alias(_result(step, number))
+            for step in self.steps
+            for number, value in enumerate(step.aggregations)
+        ]
+        figures = {_WEIGHT: "COUNT(1)", **{_count(name): sql for name, sql in self.counts.items()}}
+        if len(self.steps) == 1:
+            grouped = rows.groupBy(*quoted(*self._grouping))
+        else:
+            sets = [quoted(*self._grouping_of(step)) for step in self.steps]
+            grouped = rows.groupingSets(sets, *quoted(*self._grouping))
+            figures[_SET] = "GROUPING_ID()"
+        return grouped.agg(*values, *(F.expr(sql).alias(name) for name, sql in figures.items()))
+
+    def columns_of(self, step: AggregateStep | AppendStep) -> Mapping[str, str]:
+        """Where group columns and values of a step are found, as SQL."""
+        values = {value.column: _result(step, number) for number, value in enumerate(step.aggregations)}
+        return {**{name: quote_identifier(name) for name in step.group_by}, **values}
+
+    def choice(self, by_step: Mapping[int, str]) -> str:
+        """SQL of a value that each step has for its own rows."""
+        if len(set(by_step.values())) == 1:
+            return next(iter(by_step.values()))
+        cases = (f"WHEN {self._set(step)}L THEN {by_step[step.seq]}" for step in self.steps)
+        return f"CASE {_SET} {' '.join(cases)} END"
+
+    @property
+    def metrics(self) -> Mapping[str, str]:
+        """What to count of the groups, by name and SQL."""
+        found: dict[str, str] = {}
+        for step in self.steps:
+            found[picked_by(step.seq)] = self._sum(_WEIGHT, self._belongs_to(step))
+            found[added_by(step.seq)] = self._sum("1L", self._belongs_to(step))
+        # Every set has seen all rows.
+        first = None if len(self.steps) == 1 else self._is_in(self.steps[0], _SET)
+        return {**found, **{name: self._sum(_count(name), first) for name in self.counts}}
+
+    @property
+    def is_new(self) -> str | None:
+        """SQL that tells groups of picked rows from the others."""
+        return _IS_PICKED if self._is_flagged else None
+
+    @property
+    def _is_flagged(self) -> bool:
+        return bool(self.counts) and self.picked is not None
+
+    @property
+    def _columns(self) -> list[str]:
+        return list(dict.fromkeys(name for step in self.steps for name in step.group_by))
+
+    @property
+    def _grouping(self) -> list[str]:
+        return [_IS_PICKED, *self._columns] if self._is_flagged else self._columns
+
+    def _grouping_of(self, step: AggregateStep | AppendStep) -> list[str]:
+        return [name for name in self._grouping if name == _IS_PICKED or name in step.group_by]
+
+    def _set(self, step: AggregateStep | AppendStep) -> int:
+        """What GROUPING_ID gives for the groups of a step: a bit for every column that they are not grouped by."""
+        own = self._grouping_of(step)
+        return sum(1 << place for place, name in enumerate(reversed(self._grouping)) if name not in own)
+
+    def _is_in(self, step: AggregateStep | AppendStep, sql: str) -> str:
+        return f"{sql} = {self._set(step)}L"
+
+    def _belongs_to(self, step: AggregateStep | AppendStep, sql: str = _SET) -> str | None:
+        conditions = [_IS_PICKED] if self._is_flagged else []
+        if len(self.steps) > 1:
+            conditions.append(self._is_in(step, sql))
+        return " AND ".join(conditions) or None
+
+    def _value(self, step: AggregateStep | AppendStep, number: int, value: Value) -> str:
+        if self._is_flagged:
+            value = replace(value, expression=value.expression.only_where(_IS_PICKED))
+        sql = mark(self.context.fitted(value), step.seq, VALUE, number)
+        condition = self._belongs_to(step, "GROUPING_ID()")
+        return f"IF({condition}, {sql}, NULL)" if condition else sql
+
+    @staticmethod
+    def _sum(sql: str, condition: str | None) -> str:
+        return f"SUM(IF({condition}, {sql}, 0L))" if condition else f"SUM({sql})"
 
 
-def summary_columns(group_by: Sequence[str], values: Sequence[Value]) -> Mapping[str, str]:
-    """Where group columns and values are found in what `summarise` gives, as SQL."""
-    keys = {name: quote_identifier(_key(number)) for number, name in enumerate(group_by)}
-    return {**keys, **{value.column: quote_identifier(_result(number)) for number, value in enumerate(values)}}
+def _if_picked(name: str) -> str:
+    return f"IF({_IS_PICKED}, {quote_identifier(name)}, NULL)"
 
 
-def _key(number: int) -> str:
-    return f"__key_{number}"
+def _result(step: AggregateStep | AppendStep, number: int) -> str:
+    return f"__result_{step.seq}_{number}"
 
 
-def _result(number: int) -> str:
-    return f"__result_{number}"
+def _count(name: str) -> str:
+    return f"__count_{name}"

@@ -44,7 +44,7 @@ def plan_aggregate(walk: Walk, operation: AggregateOperation, index: int) -> Agg
         if compiled is None:
             walk.columns.setdefault(column, NULL)
             continue
-        target, present = walk.target(column, compiled.type)
+        target, present = walk.target(column, compiled.type, compiled.type_beside_decimals)
         if target is None:
             parameters: dict[str, Any] = {"column": column, "expected": present, "actual": compiled.type}
             walk.report("AGGREGATE_021", *place, "expression", seq=operation.seq, **parameters)

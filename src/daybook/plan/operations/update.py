@@ -95,7 +95,7 @@ def _assignments(
             # The column exists from here on all the same, so that one mistake is one finding.
             walk.columns.setdefault(column, NULL)
             continue
-        target, present = walk.target(column, compiled.type)
+        target, present = walk.target(column, compiled.type, compiled.type_beside_decimals)
         if target is None:
             walk.report(
                 "UPDATE_007",
