@@ -109,7 +109,6 @@ class Execution:
 
     def _checked(self, output: Output, pipeline: Pipeline) -> PlannedOutput:
         """Refuse what cannot be written before anything is."""
-        self.keeper.check()
         planned = self.prepared.output(output.step.seq)
         with writing(planned, pipeline.failure):
             writer_for(planned.target.format).check(planned.target)
@@ -124,6 +123,7 @@ class Execution:
         return side_by_side(works, self.world.spark, self.prepared.snapshot.run_id)
 
     def _stage(self, output: Output, planned: PlannedOutput, pipeline: Pipeline) -> _Staging:
+        self.keeper.check()
         began = time.monotonic()
         with writing(planned, pipeline.failure):
             staged = writer_for(planned.target.format).stage(output.df, planned.target)

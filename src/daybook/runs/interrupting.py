@@ -12,6 +12,8 @@ from pyspark.sql import SparkSession
 from daybook.engine.progress import has_running_tasks
 
 _PATIENCE_SECONDS = 10.0
+# Spark tells what its tasks do every tenth of a second.
+_IDLE_LOOKS = 4
 
 
 def tag_of(run_id: str) -> str:
@@ -38,8 +40,10 @@ def interrupt(spark: SparkSession, run_id: str) -> None:
 def wait_until_idle(spark: SparkSession) -> None:
     """Until cancelled tasks no longer write, so that what they staged can be removed for good."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
+    idle = 0
     with contextlib.suppress(Exception):
-        while has_running_tasks(spark) and time.monotonic() < deadline:
+        while idle < _IDLE_LOOKS and time.monotonic() < deadline:
+            idle = 0 if has_running_tasks(spark) else idle + 1
             time.sleep(0.05)
 
 

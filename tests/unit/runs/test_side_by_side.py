@@ -1,6 +1,7 @@
 """Works that overlap end together."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 import pytest
@@ -78,3 +79,25 @@ def test_an_interrupt_ends_them_all(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyboardInterrupt):
         run(session, session.endless_job, session.endless_job)
     assert session.interrupted.is_set()
+
+
+def test_an_interrupt_while_a_thread_is_started_leaves_none_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    session, ended = Session(), threading.Event()
+
+    def job() -> None:
+        try:
+            session.endless_job()
+        finally:
+            ended.set()
+
+    submit = ThreadPoolExecutor.submit
+
+    def interrupted(*arguments: Any) -> Any:
+        submit(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(session, job, job)
+    # Either it was told to end and has ended, or it never began.
+    assert ended.is_set() == session.interrupted.is_set()
