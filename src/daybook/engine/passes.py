@@ -109,7 +109,7 @@ def seqs_of(stage: AppendStep | AggregatePass) -> tuple[int, ...]:
 
 
 def _wide_sums(step: AggregateStep) -> list[Typed]:
-    """What sums could become too large for in the larger groups of another aggregate."""
+    """What a step sums up that could become too large in the groups of another."""
     return [
         part.arguments[0]
         for value in step.aggregations

@@ -19,12 +19,9 @@ def summary_rows(working: Working, together: AggregatePass, context: RunContext,
     rows = working.rows_for(first.selector, is_all=bool(counts))
     picked = both(working.layer.live(), context.selector(first))
     summaries = Summaries(context, together.steps, picked, counts)
-    own = {step.seq: _columns(step, summaries.columns_of(step), context) for step in together.steps}
     empty = {name: null(column_type) for name, column_type in together.schema.items()}
-    columns = {
-        name: summaries.choice({seq: columns.get(name, empty.get(name, "")) for seq, columns in own.items()})
-        for name in {**empty, **own[first.seq]}
-    }
+    own = {step.seq: {**empty, **_columns(step, summaries.columns_of(step), context)} for step in together.steps}
+    columns = {name: summaries.choice({seq: own[seq][name] for seq in own}) for name in own[first.seq]}
     return NewRows(lambda: summaries.of(rows()), columns, summaries.metrics, rows, summaries.is_new)
 
 

@@ -14,9 +14,9 @@ from daybook.expression import quote_identifier
 from daybook.plan.steps import AggregateStep, AppendStep, Value
 
 # How many rows a summary row stands for.
-_WEIGHT = "__weight"
-_IS_PICKED = "__is_picked"
-_SET = "__set"
+_WEIGHT = "__daybook_weight"
+_IS_PICKED = "__daybook_is_picked"
+_SET = "__daybook_set"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +128,8 @@ def _if_picked(name: str) -> str:
 
 
 def _result(step: AggregateStep | AppendStep, number: int) -> str:
-    return f"__result_{step.seq}_{number}"
+    return f"__daybook_result_{step.seq}_{number}"
 
 
 def _count(name: str) -> str:
-    return f"__count_{name}"
+    return f"__daybook_count_{name}"
