@@ -10,6 +10,7 @@ from daybook.engine.sail import open_sail
 from daybook.engine.session import start_session, stop_session
 from daybook.engine.session_conf import remote_conf
 from daybook.model.workspace_file import EngineSettings
+from tests.spark.local_files import leave_modes_to_umask
 
 
 @pytest.fixture(scope="session")
@@ -21,7 +22,8 @@ def is_connect(request: pytest.FixtureRequest) -> bool:
 @pytest.fixture(scope="session")
 def spark(request: pytest.FixtureRequest, is_connect: bool) -> Iterator[SparkSession]:
     """A session with the product's own settings and few shuffle partitions; two threads unless told otherwise."""
-    conf = {"spark.sql.shuffle.partitions": 3, "spark.driver.memory": "1g"}
+    # Joins of small tables keep whole pages until Java collects its garbage: large ones fill the heap in no time.
+    conf = {"spark.sql.shuffle.partitions": 3, "spark.driver.memory": "1g", "spark.buffer.pageSize": "64k"}
     master = request.config.getoption("--master") or os.environ.get("DAYBOOK_TEST_MASTER") or "local[2]"
     settings = EngineSettings(remote=master, conf=conf) if is_connect else EngineSettings(master=master, conf=conf)
     if request.config.getoption("--sail"):
@@ -29,5 +31,7 @@ def spark(request: pytest.FixtureRequest, is_connect: bool) -> Iterator[SparkSes
         session = open_sail(remote_conf(EngineSettings(conf={"spark.sql.shuffle.partitions": 3})), "daybook-tests")
     else:
         session = start_session(settings, app_name="daybook-tests", workload="short")
+        if not is_connect:
+            leave_modes_to_umask(session)
     yield session
     stop_session(session)

@@ -21,6 +21,7 @@ from daybook.runs.running import run
 from daybook.runs.starting import RunWish
 from daybook.store import open_store
 from tests.faults.runs.dying import dying_at
+from tests.spark.local_files import leave_modes_to_umask
 
 
 def say(*words: str) -> None:
@@ -62,6 +63,7 @@ def execute(root: Path, session: object) -> None:
 def main() -> None:
     root = Path(sys.argv[1])
     session = start_session(load_workspace(root).settings.engine, app_name="child", workload="short")
+    leave_modes_to_umask(session)
     say("ready")
     with ExitStack() as patches:
         for line in sys.stdin:
