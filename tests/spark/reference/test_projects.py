@@ -24,7 +24,7 @@ from tests.reference.operations import (
 from tests.reference.projects import generate_project
 from tests.spark.reference.running import Written, run
 
-PROJECTS, PER_TEST, THREADS = 320, 16, 2
+PROJECTS, PER_TEST, THREADS = 304, 16, 2
 PERIOD_START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 
 
