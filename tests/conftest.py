@@ -8,6 +8,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.postgres import PostgresServer, running_server
+from tests.spark_session import is_connect, spark
+
+__all__ = ["is_connect", "spark"]
 
 _MARKERS_BY_FOLDER = {
     "spark": ("spark",),

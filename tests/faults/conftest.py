@@ -1,13 +1,12 @@
-"""One session and one PostgreSQL server for all faults, the same as the Spark tests use."""
+"""One PostgreSQL server for all faults."""
 
 import os
 
 import pytest
 
-from tests.spark.conftest import is_connect, spark
 from tests.spark.io.conftest import postgresql
 
-__all__ = ["is_connect", "postgresql", "spark"]
+__all__ = ["postgresql"]
 
 
 @pytest.fixture(scope="session")

@@ -1,16 +1,16 @@
-"""One Spark session for the whole test run, classic or through Connect."""
+"""One Spark session for the whole test run, classic or through Connect.
+
+A second one would take the place of the first. What it needs is imported late: most tests know nothing of Spark.
+"""
 
 import os
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
-from pyspark.sql import SparkSession
 
-from daybook.engine.sail import open_sail
-from daybook.engine.session import start_session, stop_session
-from daybook.engine.session_conf import remote_conf
-from daybook.model.workspace_file import EngineSettings
-from tests.spark.local_files import leave_modes_to_umask
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @pytest.fixture(scope="session")
@@ -20,8 +20,14 @@ def is_connect(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture(scope="session")
-def spark(request: pytest.FixtureRequest, is_connect: bool) -> Iterator[SparkSession]:
+def spark(request: pytest.FixtureRequest, is_connect: bool) -> "Iterator[SparkSession]":
     """A session with the product's own settings and few shuffle partitions; two threads unless told otherwise."""
+    from daybook.engine.sail import open_sail
+    from daybook.engine.session import start_session, stop_session
+    from daybook.engine.session_conf import remote_conf
+    from daybook.model.workspace_file import EngineSettings
+    from tests.spark.local_files import leave_modes_to_umask
+
     # Joins of small tables keep whole pages until Java collects its garbage: large ones fill the heap in no time.
     conf = {"spark.sql.shuffle.partitions": 3, "spark.driver.memory": "1g", "spark.buffer.pageSize": "64k"}
     master = request.config.getoption("--master") or os.environ.get("DAYBOOK_TEST_MASTER") or "local[2]"
