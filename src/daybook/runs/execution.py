@@ -2,9 +2,8 @@
 
 import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -21,7 +20,6 @@ from daybook.runs.listener import RunListener
 from daybook.runs.preparing import Prepared
 from daybook.runs.recording import Recorder
 from daybook.runs.result import OutputResult
-from daybook.runs.side_by_side import side_by_side
 from daybook.runs.sources import read_sources
 from daybook.runs.targets import PlannedOutput
 from daybook.runs.writing import writing
@@ -96,7 +94,7 @@ class Execution:
 
     def _write(self, group: OutputGroup, pipeline: Pipeline, sources: Mapping[str, ReadSource]) -> None:
         """Stage the whole group, check what was counted on the way, then commit back to back."""
-        staged = self._stage_all(group.outputs, pipeline)
+        staged = [self._stage(output, pipeline) for output in group.outputs]
         group.verify()
         for source in {id(source): source for source in sources.values()}.values():
             source.verify_pins()
@@ -107,26 +105,16 @@ class Execution:
         for item in sorted(staged, key=lambda item: item.planned.step.seq):
             self._commit(item, pipeline, counts)
 
-    def _checked(self, output: Output, pipeline: Pipeline) -> PlannedOutput:
-        """Refuse what cannot be written before anything is."""
-        planned = self.prepared.output(output.step.seq)
-        with writing(planned, pipeline.failure):
-            writer_for(planned.target.format).check(planned.target)
-            self.recorder.require_slice(planned)
-        return planned
-
-    def _stage_all(self, outputs: Sequence[Output], pipeline: Pipeline) -> list[_Staging]:
-        planned = [self._checked(output, pipeline) for output in outputs]
-        others = f" and {len(planned) - 1} more" if len(planned) > 1 else ""
-        self.world.listener.stage(f"writing {planned[0].label}{others}")
-        works = [partial(self._stage, output, each, pipeline) for output, each in zip(outputs, planned, strict=True)]
-        return side_by_side(works, self.world.spark, self.prepared.snapshot.run_id)
-
-    def _stage(self, output: Output, planned: PlannedOutput, pipeline: Pipeline) -> _Staging:
+    def _stage(self, output: Output, pipeline: Pipeline) -> _Staging:
         self.keeper.check()
-        began = time.monotonic()
+        planned = self.prepared.output(output.step.seq)
+        writer = writer_for(planned.target.format)
+        self.world.listener.stage(f"writing {planned.label}")
         with writing(planned, pipeline.failure):
-            staged = writer_for(planned.target.format).stage(output.df, planned.target)
+            writer.check(planned.target)
+            self.recorder.require_slice(planned)
+            began = time.monotonic()
+            staged = writer.stage(output.df, planned.target)
         return _Staging(planned, staged, round((time.monotonic() - began) * 1000))
 
     def _commit(self, item: _Staging, pipeline: Pipeline, counts: Counts) -> None:
