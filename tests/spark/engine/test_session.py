@@ -51,10 +51,12 @@ def test_an_unfit_session_gets_a_fitting_sibling_and_keeps_its_own_settings(spar
     assert given.conf.get("spark.sql.session.timeZone") == "Europe/Zurich"
 
 
-def test_progress_tells_tasks_done_of_tasks_known(spark: SparkSession) -> None:
+def test_progress_tells_tasks_done_of_tasks_known(spark: SparkSession, is_connect: bool) -> None:
     reports: list[tuple[int, int]] = []
+    # A Connect server reports every two seconds.
+    rows = 300_000_000 if is_connect else 40_000_000
     with watch_progress(spark, lambda done, total: reports.append((done, total)), interval=0.01):
-        spark.range(0, 40_000_000, numPartitions=8).selectExpr("sum(hash(id))").collect()
+        spark.range(0, rows, numPartitions=8).selectExpr("sum(hash(id))").collect()
     assert reports
     assert all(0 <= done <= total for done, total in reports)
     assert max(total for _, total in reports) >= 8
