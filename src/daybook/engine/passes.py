@@ -27,6 +27,9 @@ class AggregatePass:
     steps: tuple[AggregateStep, ...]
     known: frozenset[str]
 
+    def with_step(self, step: AggregateStep) -> "AggregatePass":
+        return AggregatePass((*self.steps, step), self.known)
+
     @property
     def seq(self) -> int:
         return self.steps[0].seq
@@ -66,8 +69,8 @@ def in_passes(steps: Sequence[Step], columns: Iterable[str]) -> list[Stage]:
     for step in steps:
         if not isinstance(step, AggregateStep):
             stages.append(step)
-        elif (earlier := _pass_before(step, stages)) and _go_together(earlier, step):
-            stages[stages.index(earlier)] = AggregatePass((*earlier.steps, step), earlier.known)
+        elif (earlier := _pass_before(step, stages)) and _go_together(larger := earlier.with_step(step)):
+            stages[stages.index(earlier)] = larger
         else:
             stages.append(AggregatePass((step,), known))
         known = frozenset(step.schema)
@@ -86,20 +89,20 @@ def _pass_before(step: AggregateStep, stages: Sequence[Stage]) -> AggregatePass 
     return None
 
 
-def _go_together(earlier: AggregatePass, step: AggregateStep) -> bool:
-    steps = (*earlier.steps, step)
-    new = step.schema.keys() - earlier.known
-    keys = {frozenset(each.group_by) for each in steps}
-    values = len(steps) * sum(len(each.aggregations) for each in steps)
+def _go_together(tried: AggregatePass) -> bool:
+    """Whether the last step of a pass may be computed with the others."""
+    first, *_, last = tried.steps
+    keys = {frozenset(step.group_by) for step in tried.steps}
+    values = len(tried.steps) * sum(len(step.aggregations) for step in tried.steps)
     return (
-        earlier.selector is not None
-        and step.selector is not None
-        and earlier.selector.tree == step.selector.tree
-        and len(keys) == len(steps)
+        first.selector is not None
+        and last.selector is not None
+        and first.selector.tree == last.selector.tree
+        and len(keys) == len(tried.steps)
         and len(frozenset().union(*keys)) <= _MOST_COLUMNS
         and values <= _MOST_VALUES
-        and new.isdisjoint(AggregatePass((step,), earlier.known).columns)
-        and _wide_sums(earlier.steps[0]) == _wide_sums(step)
+        and tried.columns.isdisjoint(last.schema.keys() - tried.known)
+        and _wide_sums(first) == _wide_sums(last)
     )
 
 
