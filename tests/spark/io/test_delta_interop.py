@@ -61,6 +61,14 @@ def test_duckdb_sees_the_same_rows(uri: str) -> None:
     assert connection.execute(query).fetchall() == EXPECTED
 
 
+def test_duckdb_reads_the_files_of_the_version(uri: str) -> None:
+    files = DeltaTable(uri).file_uris()
+    query = (
+        "select key, amount, _run_period from read_parquet(?, hive_partitioning = true, hive_types_autocast = false)"
+    )
+    assert sorted(duckdb.connect().execute(query, [files]).fetchall()) == EXPECTED
+
+
 def test_statistics_skip_files_and_hide_nothing(spark: SparkSession, place: Place) -> None:
     target = place.target(COLUMNS, mode="replace_period", run_period="2026-01")
     write(frame(spark, COLUMNS, rows(spark, "a", "m", "z"), parts=3), target)
