@@ -14,7 +14,7 @@ from daybook.engine.progress import watch_progress
 from daybook.errors import DaybookError
 from daybook.io.landing.area import LandingArea
 from daybook.runs.execution import Execution, World
-from daybook.runs.interrupting import interrupt, tagged, termination_as_interrupt, wait_until_idle
+from daybook.runs.interrupting import interrupt, signals_to, tagged, wait_until_idle
 from daybook.runs.lease_keeper import CANCELLED, LeaseKeeper
 from daybook.runs.listener import RunListener
 from daybook.runs.recording import Recorder
@@ -61,7 +61,7 @@ def attempt(started: Started, around: Surroundings) -> RunResult:
         if spark is not None:
             interrupt(spark, snapshot.run_id)
 
-    with LeaseKeeper(around.store, started.lease, stop) as keeper, termination_as_interrupt():
+    with LeaseKeeper(around.store, started.lease, stop) as keeper, signals_to(keeper.cancel):
         try:
             around.listener.stage("starting Spark")
             spark = around.session()

@@ -4,16 +4,18 @@ import contextlib
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 
 from pyspark.sql import SparkSession
 
+from daybook.engine.connect import is_connect
 from daybook.engine.progress import has_running_tasks
 
 _PATIENCE_SECONDS = 10.0
 # Spark tells what its tasks do every tenth of a second.
 _IDLE_LOOKS = 4
+_BRIDGES = ("pyspark", "py4j", "grpc")
 
 
 def tag_of(run_id: str) -> str:
@@ -22,19 +24,26 @@ def tag_of(run_id: str) -> str:
 
 @contextlib.contextmanager
 def tagged(spark: SparkSession, run_id: str) -> Iterator[None]:
-    """Jobs started inside belong to the run and can be stopped from anywhere."""
-    spark.addTag(tag_of(run_id))
+    """Jobs started inside belong to the run and can be stopped from anywhere.
+
+    A classic session finds jobs by its own tags only from the thread that started them, so its context's are used.
+    """
+    tag, is_remote = tag_of(run_id), is_connect(spark)
+    (spark.addTag if is_remote else spark.sparkContext.addJobTag)(tag)
     try:
         yield
     finally:
         with contextlib.suppress(Exception):
-            spark.removeTag(tag_of(run_id))
+            (spark.removeTag if is_remote else spark.sparkContext.removeJobTag)(tag)
 
 
 def interrupt(spark: SparkSession, run_id: str) -> None:
     """Stop the run's jobs; a session that is gone has none."""
     with contextlib.suppress(Exception):
-        spark.interruptTag(tag_of(run_id))
+        if is_connect(spark):
+            spark.interruptTag(tag_of(run_id))
+        else:
+            spark.sparkContext.cancelJobsWithTag(tag_of(run_id))
 
 
 def wait_until_idle(spark: SparkSession) -> None:
@@ -48,17 +57,35 @@ def wait_until_idle(spark: SparkSession) -> None:
 
 
 @contextlib.contextmanager
-def termination_as_interrupt() -> Iterator[None]:
-    """SIGTERM ends a run as Ctrl-C does; only the main thread may receive signals."""
+def signals_to(stop: Callable[[], None]) -> Iterator[None]:
+    """Ctrl-C and SIGTERM call `stop`, then interrupt what the main thread does, which alone receives signals.
+
+    Not while it talks to Spark: the conversation would be out of step ever after. There `stop` has to be enough. Who
+    asks a second time is interrupted in any case.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    heard = 0
 
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal heard
+        heard += 1
+        stop()
+        if heard > 1 or not _talks_to_spark(frame):
+            raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, stop)
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _talks_to_spark(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] in _BRIDGES:
+            return True
+        frame = frame.f_back
+    return False

@@ -1,5 +1,6 @@
 """Holding a run: heartbeats in the background, the fence before every commit."""
 
+import contextlib
 import threading
 from collections.abc import Callable
 from types import TracebackType
@@ -9,6 +10,8 @@ from daybook.store.records import Lease
 from daybook.store.store import Store, Transaction
 
 HEARTBEAT_SECONDS = 5.0
+# A job may begin just after those that ran were stopped, so that is said again until the run has ended.
+_INSISTING_SECONDS = 0.5
 
 # Somebody asked for the run to be cancelled; the lease was lost.
 CANCELLED = "RUN_004"
@@ -16,7 +19,7 @@ LOST = "STORE_013"
 
 
 class LeaseKeeper:
-    """Renews a lease until it is closed; `on_stop` is called once, from the background, when the run should end.
+    """Renews a lease until it is closed; `on_stop` is called in the background, repeatedly, when the run should end.
 
     That is when somebody asked for it to be cancelled or when the lease was lost; `stopped_by` then says which. A
     store that cannot be reached for a while only matters at the next commit: the fence asks again.
@@ -30,7 +33,8 @@ class LeaseKeeper:
         self._store = store
         self._on_stop = on_stop
         self._interval = interval
-        self._closed = threading.Event()
+        self._is_closed = False
+        self._woken = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="daybook-heartbeat", daemon=True)
 
     def __enter__(self) -> "LeaseKeeper":
@@ -40,7 +44,8 @@ class LeaseKeeper:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._closed.set()
+        self._is_closed = True
+        self._woken.set()
         self._thread.join(timeout=self._interval)
 
     @property
@@ -52,8 +57,18 @@ class LeaseKeeper:
         if self.stopped_by is not None:
             raise self.stopped_by
 
+    def cancel(self) -> None:
+        """End the run as if somebody had asked for it; nothing here waits, so a signal may do it."""
+        self._mark_cancelled()
+        self._woken.set()
+
     def fence(self, also: Callable[[Transaction], None] | None = None) -> None:
         """Refuse to go on when the lease is lost or the run was asked to stop; `also` sees the same transaction."""
+        self.check()
+        self._renew(also)
+        self.check()
+
+    def _renew(self, also: Callable[[Transaction], None] | None = None) -> None:
         try:
             with self._store.write() as transaction:
                 beat = transaction.runs.heartbeat(self.lease, now=transaction.now())
@@ -65,14 +80,22 @@ class LeaseKeeper:
             raise
         self.lease = beat.lease
         if beat.is_cancel_requested:
-            self.stopped_by = DaybookError(CANCELLED, run_id=self.lease.run_id)
-            raise self.stopped_by
+            self._mark_cancelled()
+
+    def _mark_cancelled(self) -> None:
+        self.stopped_by = self.stopped_by or DaybookError(CANCELLED, run_id=self.lease.run_id)
+
+    def _is_over(self, pause: float) -> bool:
+        """Whether the keeper is closed after a pause, which closing and cancelling cut short."""
+        self._woken.wait(pause)
+        self._woken.clear()
+        return self._is_closed
 
     def _beat(self) -> None:
-        while not self._closed.wait(self._interval):
-            try:
-                self.fence()
-            except Exception:
-                if self.stopped_by is not None:
-                    self._on_stop()
-                    return
+        pause = self._interval
+        while not self._is_over(pause):
+            with contextlib.suppress(Exception):
+                self._renew()
+            if self.stopped_by is not None:
+                self._on_stop()
+                pause = min(pause, _INSISTING_SECONDS)

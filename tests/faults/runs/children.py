@@ -4,11 +4,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tests.workspaces import Folder
+
+_SECONDS = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,18 +24,23 @@ class Child:
         self.process.stdin.flush()
 
     def wait_for(self, *words: str) -> list[str]:
-        """The rest of the next line that begins with the words; nothing when the process is gone."""
+        """The rest of the next line that begins with the words; nothing when the process is gone, or has to go."""
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            if line.split()[: len(words)] == list(words):
-                return line.split()[len(words) :]
-        return []
+        patience = threading.Timer(_SECONDS, self.process.kill)
+        patience.start()
+        try:
+            for line in self.process.stdout:
+                if line.split()[: len(words)] == list(words):
+                    return line.split()[len(words) :]
+            return []
+        finally:
+            patience.cancel()
 
     def send(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
 
     def wait(self) -> int:
-        return self.process.wait(120)
+        return self.process.wait(_SECONDS)
 
 
 @contextmanager

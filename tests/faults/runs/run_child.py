@@ -1,25 +1,29 @@
 """A process that runs projects of a workspace, and may be told to die or be interrupted while it does.
 
 Each line of standard input is a command, answered by lines on standard output:
-`run` executes the project, `die POINT FORMAT` kills the process when an output of the format gets there, `pause FORMAT`
-lets the next runs stand still after they staged an output of the format until somebody cancels them.
+`run` executes the project, `die POINT FORMAT` kills the process when an output of the format gets there,
+`endless FORMAT` lets Spark work for ever on outputs of the format, `finite` ends that.
 """
 
 import os
 import signal
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
+from unittest.mock import patch
+
+from pyspark.sql import DataFrame
 
 from daybook.engine.session import start_session, stop_session
+from daybook.io.registry import writer_for
+from daybook.io.writing import Staged, Target
 from daybook.model.loading import load_workspace
 from daybook.runs.listener import SilentListener
 from daybook.runs.opening import surroundings
 from daybook.runs.result import RunFailedError
 from daybook.runs.running import run
 from daybook.runs.starting import RunWish
-from daybook.store import open_store
 from tests.faults.runs.dying import dying_at
 from tests.spark.local_files import leave_modes_to_umask
 
@@ -33,13 +37,17 @@ def die() -> None:
     time.sleep(60)
 
 
-def stand_still(root: Path) -> None:
-    with open_store(load_workspace(root).settings.store, root=root) as store:
-        for _ in range(1200):
-            with store.read() as transaction:
-                if transaction.runs.page(limit=1).runs[0].cancel_requested_at is not None:
-                    return
-            time.sleep(0.1)
+def endless(format_: str) -> AbstractContextManager[object]:
+    """Outputs of a format become jobs that do not end by themselves."""
+    writer = type(writer_for(format_))  # type: ignore[arg-type]
+    original = writer.stage
+
+    def stage(self: object, df: DataFrame, target: Target) -> Staged:
+        if target.format == format_:
+            df = df.crossJoin(df.sparkSession.range(1 << 50).where("xxhash64(id) = 0")).drop("id")
+        return original(self, df, target)  # type: ignore[arg-type]
+
+    return patch.object(writer, "stage", stage)
 
 
 class Telling(SilentListener):
@@ -70,8 +78,10 @@ def main() -> None:
             match line.split():
                 case ["die", *point, format_]:
                     patches.enter_context(dying_at(" ".join(point), format_, die))  # type: ignore[arg-type]
-                case ["pause", format_]:
-                    patches.enter_context(dying_at("after write", format_, lambda: stand_still(root)))
+                case ["endless", format_]:
+                    patches.enter_context(endless(format_))
+                case ["finite"]:
+                    patches.close()
                 case ["run"]:
                     execute(root, session)
                 case _:

@@ -1,12 +1,15 @@
 """Ctrl-C, SIGTERM and `daybook cancel` end a run in order: nothing half-written, nothing left behind."""
 
 import os
+import random
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
+from collections.abc import Callable
 
-from tests.faults.runs.children import child
+from tests.faults.runs.children import Child, child
 from tests.faults.runs.conftest import NewWorkspace
 from tests.faults.runs.every_format import FORMATS, NEW, OLD, held, staged_in_databases, write_orders
 from tests.workspaces import Folder
@@ -18,26 +21,54 @@ def cancel_by_command(folder: Folder, run_id: str) -> None:
     subprocess.run(command, check=True, env=environment, capture_output=True)
 
 
+WAYS: tuple[Callable[[Child, Folder, str], None], ...] = (
+    lambda process, folder, run_id: process.send(signal.SIGINT),
+    lambda process, folder, run_id: process.send(signal.SIGTERM),
+    lambda process, folder, run_id: cancel_by_command(folder, run_id),
+)
+
+
 def test_a_run_ends_in_order(workspace: NewWorkspace) -> None:
-    """One process, interrupted three times; a retry then completes the last run."""
+    """One process, stopped three times while Spark works on something endless; a retry completes the last run."""
     folder = workspace()
     write_orders(folder, "new", NEW)
     with child(folder) as process:
-        for way in (signal.SIGINT, signal.SIGTERM, "cancel"):
-            if way == "cancel":
-                process.tell("pause csv")
+        process.tell("endless csv")
+        for stop in WAYS:
             process.tell("run")
             (run_id,) = process.wait_for("begun")
-            process.wait_for("stage", "writing")
-            if isinstance(way, signal.Signals):
-                process.send(way)
-            else:
-                cancel_by_command(folder, run_id)
-            assert process.wait_for("ended") == ["cancelled", "RUN_004"], way
-            run = folder.last_run()
-            assert (run.id, run.status) == (run_id, "cancelled")
-            assert all(rows in (Counter(old=OLD), Counter(new=NEW)) for rows in held(folder).values())
-            assert folder.staged() == []
-            assert staged_in_databases(folder) == []
+            process.wait_for("stage", "writing", "out/result.csv")
+            time.sleep(1)
+            stop(process, folder, run_id)
+            check_cancelled(process, folder, run_id)
     folder.retry(folder.last_run().id)
     assert held(folder) == {each: Counter(new=NEW) for each in FORMATS}
+
+
+def test_at_random_moments(workspace: NewWorkspace, is_long: bool) -> None:
+    """Signals that meet the process wherever it is: in Python, in the store, in the middle of a word to Spark."""
+    folder = workspace()
+    write_orders(folder, "new", NEW)
+    chance = random.Random(5)
+    with child(folder) as process:
+        process.tell("endless postgresql")
+        for _ in range(200 if is_long else 8):
+            process.tell("run")
+            (run_id,) = process.wait_for("begun")
+            process.wait_for("stage", "reading")
+            time.sleep(chance.choice((0, chance.uniform(0, 0.3), chance.uniform(0, 2))))
+            process.send(chance.choice((signal.SIGINT, signal.SIGTERM)))
+            check_cancelled(process, folder, run_id)
+        process.tell("finite")
+        process.tell("run")
+        assert process.wait_for("ended") == ["completed"]
+    assert held(folder) == {each: Counter(new=NEW) for each in FORMATS}
+
+
+def check_cancelled(process: Child, folder: Folder, run_id: str) -> None:
+    assert process.wait_for("ended") == ["cancelled", "RUN_004"]
+    run = folder.last_run()
+    assert (run.id, run.status) == (run_id, "cancelled")
+    assert all(rows in (Counter(old=OLD), Counter(new=NEW)) for rows in held(folder).values())
+    assert folder.staged() == []
+    assert staged_in_databases(folder) == []

@@ -82,6 +82,23 @@ def test_the_heartbeat_notices_a_wish_to_cancel(store: Store, lease: Lease) -> N
     assert not keeper.is_lost
 
 
+def test_whoever_cancels_is_heard_at_once_and_until_the_end(store: Store, lease: Lease) -> None:
+    calls: list[None] = []
+    twice = threading.Event()
+
+    def stop() -> None:
+        calls.append(None)
+        if len(calls) == 2:
+            twice.set()
+
+    with LeaseKeeper(store, lease, stop, interval=60) as keeper:
+        keeper.cancel()
+        assert twice.wait(10)
+        with pytest.raises(DaybookError) as refused:
+            keeper.fence()
+    assert refused.value.code == "RUN_004"
+
+
 def test_a_refusal_of_its_companion_leaves_the_lease(store: Store, lease: Lease) -> None:
     keeper = LeaseKeeper(store, lease, lambda: None)
 
