@@ -45,6 +45,8 @@ _APPLICATION: Mapping[str, str] = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.log.level": "ERROR",
+    # It tells Spark with every column which line of ours asked for it: half of all words between Python and Java.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 
 _LOOPBACK: Mapping[str, str] = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}

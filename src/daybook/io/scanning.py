@@ -4,19 +4,23 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql import types as spark_types
 
 from daybook.engine.source import ORDINAL, PLACE
+from daybook.expression import quote_identifier, quote_literal
+from daybook.expression import spark_type as sql_type
 from daybook.io.column_types import spark_type
 from daybook.io.place import is_uri, relative_to, spark_uri
 from daybook.io.tables import Binding
+from daybook.model.types import STRING
 
 _GLOB = re.compile(r"([\\{}\[\]*?])")
 # Characters that stand for themselves in the URIs Spark reports.
 _PLAIN = re.compile(r"[A-Za-z0-9_./=-]*")
 _FILE = "__file"
+_PATH = "_metadata.file_path"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +46,21 @@ def scan(
         [spark_types.StructField(name, spark_type(binding.type)) for name, binding in stored.items()]
     )
     df = spark.read.schema(schema).parquet(*(_spark_path(file.path) for file in files))
-    place = _place([file.path for file in files], root)
-    df = df.select("*", place.alias(PLACE), sf.col("_metadata.row_index").alias(ORDINAL), _path().alias(_FILE))
-    df = _attach(spark, df, files, [binding for binding in bindings if binding.stored in partitions])
-    return df.select(*(sf.col(_quoted(b.stored)).alias(b.name) for b in bindings), PLACE, ORDINAL)
+    identity = {PLACE: _place([file.path for file in files], root), ORDINAL: "_metadata.row_index"}
+    attached = [binding for binding in bindings if binding.stored in partitions]
+    values = [tuple(file.partitions.get(binding.stored) for binding in attached) for file in files]
+    columns = {binding.name: quote_identifier(binding.stored) for binding in bindings}
+    if len(set(values)) == 1:
+        columns |= {b.name: _partition_value(value, b) for b, value in zip(attached, values[0], strict=True)}
+    else:
+        df = _looked_up(df.selectExpr("*", *_named(identity), f"{_key(files)} AS {_FILE}"), files, values, attached)
+        identity = {name: name for name in identity}
+    # One text, since every word to Spark takes its time.
+    return df.selectExpr(*_named({**columns, **identity}))
 
 
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+def _named(columns: Mapping[str, str]) -> list[str]:
+    return [f"{sql} AS {quote_identifier(name)}" for name, sql in columns.items()]
 
 
 def _spark_path(path: str) -> str:
@@ -69,52 +80,51 @@ def _empty(spark: SparkSession, bindings: Sequence[Binding]) -> DataFrame:
     )
 
 
-def _path() -> Column:
-    return sf.col("_metadata.file_path")
-
-
-def _place(paths: Sequence[str], root: str | None) -> Column:
-    """The file's path below `root`, decoded; its bare name when there is no root or it lies elsewhere."""
+def _place(paths: Sequence[str], root: str | None) -> str:
+    """The file's path below `root`, decoded, as SQL; its bare name when there is no root or it lies elsewhere."""
     relatives = [relative_to(path, root) for path in paths]
     is_below = root is not None and all(
         path.endswith("/" + relative) and path.startswith(spark_uri(root) + "/")
         for path, relative in zip(paths, relatives, strict=True)
     )
-    is_plain = all(_PLAIN.fullmatch(relative) for relative in relatives)
     if not is_below:
-        encoded = sf.substring_index(_path(), "/", -1)
+        encoded = f"substring_index({_PATH}, '/', -1)"
     else:
         # Encoding never adds or drops a slash, so counting folders finds the root in any spelling.
         base = spark_uri(root or "")
         depth = len([part for part in base.partition("://")[2 if is_uri(base) else 0].split("/") if part])
         pattern = "^[A-Za-z][A-Za-z0-9+.-]*:/*(?:[^/]+/){" + str(depth) + "}(.*)$"
-        encoded = sf.regexp_extract(_path(), pattern, 1)
-    return encoded if is_plain else sf.url_decode(sf.replace(encoded, sf.lit("+"), sf.lit("%2B")))
+        encoded = f"regexp_extract({_PATH}, {quote_literal(pattern, STRING)}, 1)"
+    return _decoded(encoded, relatives)
 
 
-def _attach(spark: SparkSession, df: DataFrame, files: Sequence[DataFile], columns: Sequence[Binding]) -> DataFrame:
-    """Partition columns: constants when all files agree, otherwise looked up by file in a broadcast table."""
-    if not columns:
-        return df
-    values = [tuple(file.partitions.get(column.stored) for column in columns) for file in files]
-    if len(set(values)) == 1:
-        return df.withColumns(
-            {c.stored: sf.lit(v).cast(spark_type(c.type)) for c, v in zip(columns, values[0], strict=True)}
-        )
+def _key(files: Sequence[DataFile]) -> str:
+    """SQL of a file's path as `_normal` writes it."""
+    return f"regexp_replace({_decoded(_PATH, [_normal(file.path) for file in files])}, '^file:/+', '/')"
+
+
+def _decoded(encoded: str, paths: Sequence[str]) -> str:
+    is_plain = all(_PLAIN.fullmatch(path) for path in paths)
+    return encoded if is_plain else f"url_decode(replace({encoded}, '+', '%2B'))"
+
+
+def _partition_value(text: str | None, binding: Binding) -> str:
+    return f"CAST({quote_literal(text, STRING)} AS {sql_type(binding.type)})"
+
+
+def _looked_up(
+    df: DataFrame, files: Sequence[DataFile], values: Sequence[tuple[str | None, ...]], columns: Sequence[Binding]
+) -> DataFrame:
+    """Partition columns that differ between files, by file from a broadcast table."""
     by_file = "__partition_file"
     rows = [(_normal(file.path), *value) for file, value in zip(files, values, strict=True)]
     schema = spark_types.StructType(
         [spark_types.StructField(by_file, spark_types.StringType())]
         + [spark_types.StructField(column.stored, spark_types.StringType()) for column in columns]
     )
-    lookup = spark.createDataFrame(rows, schema)
-    lookup = lookup.select(
-        by_file, *(sf.col(_quoted(c.stored)).cast(spark_type(c.type)).alias(c.stored) for c in columns)
-    )
-    decoded = sf.url_decode(sf.replace(sf.col(_FILE), sf.lit("+"), sf.lit("%2B")))
-    plain = all(_PLAIN.fullmatch(_normal(file.path)) for file in files)
-    key = sf.regexp_replace(sf.col(_FILE) if plain else decoded, "^file:/+", "/")
-    return df.join(sf.broadcast(lookup), key == sf.col(by_file), "inner")
+    typed = {c.stored: f"CAST({quote_identifier(c.stored)} AS {sql_type(c.type)})" for c in columns}
+    lookup = df.sparkSession.createDataFrame(rows, schema).selectExpr(by_file, *_named(typed))
+    return df.join(sf.broadcast(lookup), sf.col(_FILE) == sf.col(by_file), "inner")
 
 
 def _normal(path: str) -> str:
