@@ -14,3 +14,5 @@ class ReadPart:
     carried: frozenset[str]
     pins: tuple[Pin, ...]
     notices: tuple[Notice, ...] = ()
+    # Of the files that Spark is going to read, as far as they are known.
+    sizes: tuple[int, ...] = ()

@@ -1,7 +1,7 @@
 """Reading a resolved dataset: declared columns in declared types, pinned or landed, checked against the declaration."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import TypeVar
@@ -30,6 +30,8 @@ class ReadSource:
     frame: SourceFrame
     pins: tuple[Pin, ...]
     notices: tuple[Notice, ...]
+    # Of the files that Spark is going to read, as far as they are known.
+    sizes: tuple[int, ...] = ()
 
     def verify_pins(self) -> None:
         """IO_008 when an input changed since it was read; to be called before a commit."""
@@ -90,7 +92,7 @@ def _with_period(part: ReadPart, location: Location) -> ReadPart:
     if location.period is None or "_period" in part.carried:
         return part
     df = part.df.withColumn("_period", sf.lit(location.period.identifier))
-    return ReadPart(df, part.carried | {"_period"}, part.pins, part.notices)
+    return replace(part, df=df, carried=part.carried | {"_period"})
 
 
 def _union(parts: Sequence[ReadPart], periods: tuple[str, ...]) -> ReadSource:
@@ -103,4 +105,6 @@ def _union(parts: Sequence[ReadPart], periods: tuple[str, ...]) -> ReadSource:
         frames.append(df)
     df = reduce(DataFrame.unionByName, frames)
     notices = tuple(dict.fromkeys(notice for part in parts for notice in part.notices))
-    return ReadSource(SourceFrame(df, carried, periods), tuple(pin for part in parts for pin in part.pins), notices)
+    pins = tuple(pin for part in parts for pin in part.pins)
+    sizes = tuple(size for part in parts for size in part.sizes)
+    return ReadSource(SourceFrame(df, carried, periods), pins, notices, sizes)

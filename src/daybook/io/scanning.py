@@ -29,6 +29,7 @@ class DataFile:
 
     path: str
     partitions: Mapping[str, str | None] = field(default_factory=dict)
+    size: int = 0
 
 
 def scan(

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from daybook.engine.counters import Counts
 from daybook.engine.pipeline import Output, OutputGroup, Pipeline
+from daybook.engine.splits import even_splits
 from daybook.errors import Notice, notice
 from daybook.io.landing.area import LandingArea
 from daybook.io.reading import ReadSource
@@ -60,14 +61,18 @@ class Execution:
     def execute(self) -> None:
         self.outputs += self.recorder.committed_outputs()
         sources = self._read()
-        with Pipeline(
-            self.world.spark,
-            self.prepared.plan,
-            {key: source.frame for key, source in sources.items()},
-            staging=self.world.staging,
-            as_of=self.prepared.snapshot.as_of,
-            skip=frozenset(output.operation_seq for output in self.outputs),
-        ) as pipeline:
+        largest = max((source.sizes for source in sources.values()), key=sum, default=())
+        with (
+            even_splits(self.world.spark, largest),
+            Pipeline(
+                self.world.spark,
+                self.prepared.plan,
+                {key: source.frame for key, source in sources.items()},
+                staging=self.world.staging,
+                as_of=self.prepared.snapshot.as_of,
+                skip=frozenset(output.operation_seq for output in self.outputs),
+            ) as pipeline,
+        ):
             try:
                 for group in pipeline.groups():
                     self._write(group, pipeline, sources)

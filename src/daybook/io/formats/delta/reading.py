@@ -47,7 +47,8 @@ def read_delta(
     df = scan(spark, files, bindings.all, frozenset(table.metadata().partition_columns), location.root or uri)
     carried = frozenset(binding.name for binding in bindings.carried)
     found = DeltaPin(uri, table.version(), str(table.metadata().id))
-    return ReadPart(df, carried, (found,), extra_columns(bindings.extra, uri))
+    sizes = tuple(file.size for file in files)
+    return ReadPart(df, carried, (found,), extra_columns(bindings.extra, uri), sizes)
 
 
 def data_files(table: DeltaTable, uri: str) -> list[DataFile]:
@@ -60,7 +61,8 @@ def data_files(table: DeltaTable, uri: str) -> list[DataFile]:
         values = {column: _as_text(row[f"partition.{column}"]) for column in columns}
         # The log holds paths as URIs.
         path = unquote(row["path"])
-        files.append(DataFile(path if "://" in path or path.startswith("/") else child(base, path), values))
+        place = path if "://" in path or path.startswith("/") else child(base, path)
+        files.append(DataFile(place, values, row["size_bytes"]))
     return sorted(files, key=lambda file: file.path)
 
 

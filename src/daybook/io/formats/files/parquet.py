@@ -63,7 +63,7 @@ def find_parquet(
     stored = [*partitions, *(name for schema in schemas.values() for name in schema.names), *promised]
     bindings = bind(stored, version, location)
     raise_all(_findings(bindings, schemas, partitions | promised, files, uri))
-    data = tuple(DataFile(file.path, values) for file, values in files.items())
+    data = tuple(DataFile(file.path, values, file.size) for file, values in files.items())
     notices = extra_columns(bindings.extra, uri)
     found_files = ParquetFiles(
         data, bindings.all, partitions, location.root or uri, FilesPin(uri, tuple(files)), notices
@@ -81,7 +81,8 @@ def read_parquet(spark: SparkSession, found: Sequence[ParquetFiles]) -> Iterator
         files = [file for each in group for file in each.files]
         df = scan(spark, files, first.bindings, first.partitions, first.root)
         notices = tuple(notice for each in group for notice in each.notices)
-        yield ReadPart(df, first.carried, tuple(each.pin for each in group), notices)
+        pins = tuple(each.pin for each in group)
+        yield ReadPart(df, first.carried, pins, notices, tuple(file.size for file in files))
 
 
 def _with_period(found: ParquetFiles, location: Location) -> ParquetFiles:
@@ -89,7 +90,7 @@ def _with_period(found: ParquetFiles, location: Location) -> ParquetFiles:
     if location.period is None or "_period" in found.carried:
         return found
     files = tuple(
-        DataFile(file.path, {**file.partitions, "_period": location.period.identifier}) for file in found.files
+        replace(file, partitions={**file.partitions, "_period": location.period.identifier}) for file in found.files
     )
     bindings = (*found.bindings, Binding("_period", "_period", STRING))
     return replace(found, files=files, bindings=bindings, partitions=found.partitions | {"_period"})
