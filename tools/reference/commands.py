@@ -25,7 +25,7 @@ _TAIL = """## What all commands share
   of an error.
 - **The workspace** is the nearest folder with a `daybook.yaml` from here upwards, or `--workspace FOLDER`.
 - **Ctrl-C** asks the run to stop: it cancels Spark's work, leaves nothing half-written and can be taken up again with
-  `daybook retry`.
+  `daybook retry`. A second Ctrl-C does not wait for that; `daybook doctor` removes what is left then.
 
 ## Exit codes
 

@@ -1,11 +1,15 @@
 """Rows that are counted while something else is done with them."""
 
+import contextlib
+import threading
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
+
+_PATIENCE_SECONDS = 120.0
 
 
 class Observed:
@@ -48,9 +52,18 @@ class Observed:
         return row[0] if row else None
 
 
-def measured(observation: Observation) -> Mapping[str, Any]:
-    """The metrics of a finished action; none when Spark left out the part that was observed."""
-    try:
-        return observation.get
-    except Exception:
-        return {}
+def measured(observation: Observation, *, patience: float = _PATIENCE_SECONDS) -> Mapping[str, Any]:
+    """The metrics of a finished action; none when Spark left out the part that was observed, or lost what it counted.
+
+    Spark tells them with the events of a job, and drops events when a huge job makes more of them than it can handle.
+    """
+    found: dict[str, Any] = {}
+
+    def get() -> None:
+        with contextlib.suppress(Exception):
+            found.update(observation.get)
+
+    waiting = threading.Thread(target=get, name="daybook-observation", daemon=True)
+    waiting.start()
+    waiting.join(patience)
+    return dict(found)

@@ -45,6 +45,8 @@ _APPLICATION: Mapping[str, str] = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.log.level": "ERROR",
+    # What was counted comes with the events of a job, and those of a huge one must not be dropped.
+    "spark.scheduler.listenerbus.eventqueue.capacity": "100000",
     # It tells Spark with every column which line of ours asked for it: half of all words between Python and Java.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
