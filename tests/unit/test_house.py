@@ -19,6 +19,7 @@ CLASSIC_ONLY = {"sparkContext", "rdd", "_jvm", "_jdf", "_jsc", "_jsparkSession",
 MAY_LOOK_AT_THE_CLASSIC_CONTEXT = {
     "engine/classic.py",
     "engine/connect.py",
+    "engine/jobs.py",
     "engine/progress.py",
     # Only the virtual machine has the driver of a foreign database.
     "io/formats/jdbc/connecting.py",

@@ -77,19 +77,6 @@ def _polling(spark: "SparkSession", tally: _Tally, interval: float) -> Iterator[
         thread.join()
 
 
-def has_running_tasks(spark: "SparkSession") -> bool:
-    """Whether the classic session still works on something; a Connect server does not tell.
-
-    A stage that is cancelled has ended, for Spark, before its tasks have.
-    """
-    if is_connect(spark):
-        return False
-    if spark.sparkContext.statusTracker().getActiveStageIds():
-        return True
-    executors = spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()
-    return any(executor.numRunningTasks() for executor in executors)
-
-
 def _active_stages(tracker: "StatusTracker") -> Iterator[tuple[int, int, int]]:
     for stage in tracker.getActiveStageIds():
         info = tracker.getStageInfo(stage)

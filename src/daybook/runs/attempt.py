@@ -10,11 +10,12 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from daybook.engine.jobs import stop_jobs, tagged, wait_until_idle
 from daybook.engine.progress import watch_progress
 from daybook.errors import DaybookError
 from daybook.io.landing.area import LandingArea
 from daybook.runs.execution import Execution, World
-from daybook.runs.interrupting import interrupt, signals_to, tagged, wait_until_idle
+from daybook.runs.interrupting import signals_to
 from daybook.runs.lease_keeper import CANCELLED, LeaseKeeper
 from daybook.runs.listener import RunListener
 from daybook.runs.recording import Recorder
@@ -54,12 +55,13 @@ def attempt(started: Started, around: Surroundings) -> RunResult:
         around.listener.notice(each)
     # Of this attempt alone: a process that lost the run must not remove what its successor works with.
     staging = f"{around.state}/staging/{snapshot.run_id}.{started.lease.token}"
+    tag = f"daybook-{snapshot.run_id}"
     execution: Execution | None = None
     spark: SparkSession | None = None
 
     def stop() -> None:
         if spark is not None:
-            interrupt(spark, snapshot.run_id)
+            stop_jobs(spark, tag)
 
     with LeaseKeeper(around.store, started.lease, stop) as keeper, signals_to(keeper.cancel):
         try:
@@ -71,14 +73,14 @@ def attempt(started: Started, around: Surroundings) -> RunResult:
             world = World(spark, around.root, around.landing(snapshot.run_id), staging, around.listener)
             execution = Execution(prepared, world, keeper, Recorder(around.store, keeper, prepared, around.validate))
             execution.notices.extend(started.notices)
-            with tagged(spark, snapshot.run_id), watch_progress(spark, around.listener.progress):
+            with tagged(spark, tag), watch_progress(spark, around.listener.progress):
                 execution.execute()
             if started.is_retry:
                 execution.discard(with_committed=True)
             _finish(around.store, keeper, "completed", None)
         except BaseException as failure:
             if spark is not None:
-                interrupt(spark, snapshot.run_id)
+                stop_jobs(spark, tag)
                 wait_until_idle(spark)
             status, error = _reason(failure, keeper)
             if execution is not None and not keeper.is_lost:
