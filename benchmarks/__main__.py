@@ -1,7 +1,14 @@
-"""All benchmarks in turn: `python -m benchmarks [--full]`."""
+"""All benchmarks in turn: `python -m benchmarks [--full]`; what they print is also kept below `benchmarks/results`."""
 
+import datetime
+import os
+import platform
 import subprocess
 import sys
+from pathlib import Path
+from typing import TextIO
+
+RESULTS = Path("benchmarks/results")
 
 # Module, its arguments for a quick look (None: not then), its arguments at full size.
 BENCHMARKS: tuple[tuple[str, tuple[str, ...] | None, tuple[str, ...]], ...] = (
@@ -24,16 +31,35 @@ BENCHMARKS: tuple[tuple[str, tuple[str, ...] | None, tuple[str, ...]], ...] = (
 def main(arguments: list[str]) -> int:
     is_full = "--full" in arguments
     failed = []
-    for name, quick, full in BENCHMARKS:
-        chosen = full if is_full else quick
-        if chosen is None:
-            continue
-        print(f"\n== {' '.join((name, *chosen))}", flush=True)
-        outcome = subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *chosen], check=False)
-        failed += [name] if outcome.returncode else []
-    if failed:
-        print(f"\nmissed their aim: {', '.join(failed)}")
+    RESULTS.mkdir(exist_ok=True)
+    now = datetime.datetime.now(datetime.UTC)
+    kept = RESULTS / f"{now:%Y-%m-%d-%H%M}-{'full' if is_full else 'quick'}.txt"
+    with kept.open("w") as file:
+        say(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}", file)
+        for name, quick, full in BENCHMARKS:
+            chosen = full if is_full else quick
+            if chosen is None:
+                continue
+            say(f"\n== {' '.join((name, *chosen))}", file)
+            failed += [] if is_met([sys.executable, "-m", f"benchmarks.{name}", *chosen], file) else [name]
+        if failed:
+            say(f"\nmissed their aim: {', '.join(failed)}", file)
+    print(f"kept in {kept}")
     return 1 if failed else 0
+
+
+def is_met(command: list[str], file: TextIO) -> bool:
+    """Whether a benchmark met its aim; what it says is passed on and kept."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            say(line.rstrip("\n"), file)
+    return process.returncode == 0
+
+
+def say(line: str, file: TextIO) -> None:
+    print(line, flush=True)
+    print(line, file=file, flush=True)
 
 
 if __name__ == "__main__":
