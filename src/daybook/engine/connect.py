@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from daybook.engine.classic import bridge_to
 from daybook.engine.gateway import attach, start_gateway
 from daybook.engine.launch import Launch
+from daybook.engine.settings import setting
 from daybook.errors import DaybookError
 
 if TYPE_CHECKING:
@@ -89,16 +90,6 @@ def open_local_connect(
 def forget_connect() -> None:
     """Let PySpark's functions speak to classic sessions again."""
     os.environ.pop(_CONNECT_MODE, None)
-
-
-def setting(spark: "SparkSession", key: str) -> str | None:
-    """The value in force; asking with a default would hide Spark's own."""
-    from pyspark.errors import PySparkException
-
-    try:
-        return spark.conf.get(key)
-    except PySparkException:
-        return None
 
 
 def is_connect(spark: "SparkSession") -> bool:

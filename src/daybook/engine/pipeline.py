@@ -10,7 +10,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from daybook.engine.added import Added
-from daybook.engine.connect import setting
 from daybook.engine.context import RunContext
 from daybook.engine.counters import Counted, Counters, Counts
 from daybook.engine.failure import failure_of
@@ -34,6 +33,7 @@ from daybook.engine.operations.new_rows import NewRows
 from daybook.engine.operations.output import Writing
 from daybook.engine.passes import AggregatePass, Stage, in_passes, seqs_of
 from daybook.engine.session_conf import local_threads
+from daybook.engine.settings import setting
 from daybook.engine.source import SourceFrame
 from daybook.engine.staging import Staging
 from daybook.engine.working import Working

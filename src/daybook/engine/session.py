@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from daybook.engine.class_archive import archive_path, build_in_background, ready_archive
 from daybook.engine.classic import build_classic, forget_classic, open_classic
-from daybook.engine.connect import forget_connect, is_connect, open_local_connect, open_remote, setting
+from daybook.engine.connect import forget_connect, is_connect, open_local_connect, open_remote
 from daybook.engine.gateway import attached, new_scratch
 from daybook.engine.java import find_java
 from daybook.engine.launch import Launch, Workload, spark_home
 from daybook.engine.machine import memory_bytes, usable_cores
 from daybook.engine.sail import open_sail, require_engine
 from daybook.engine.session_conf import SEMANTICS, differences, local_threads, remote_conf, session_conf
+from daybook.engine.settings import setting
 from daybook.errors import DaybookError
 from daybook.model.workspace_file import EngineSettings
 

@@ -8,8 +8,8 @@ from math import ceil
 
 from pyspark.sql import SparkSession
 
-from daybook.engine.connect import setting
 from daybook.engine.session_conf import local_threads
+from daybook.engine.settings import set_meanwhile, setting
 
 _LARGEST = "spark.sql.files.maxPartitionBytes"
 _OPENING = "spark.sql.files.openCostInBytes"
@@ -31,12 +31,8 @@ def even_splits(spark: SparkSession, sizes: Sequence[int]) -> Iterator[None]:
         yield
         return
     total = sum(sizes) + len(sizes) * in_bytes(opening)
-    spark.conf.set(_LARGEST, f"{even_piece(total, threads, in_bytes(before))}b")
-    try:
+    with set_meanwhile(spark, {_LARGEST: f"{even_piece(total, threads, in_bytes(before))}b"}):
         yield
-    finally:
-        with contextlib.suppress(Exception):
-            spark.conf.set(_LARGEST, before)
 
 
 def even_piece(total: int, threads: int, largest: int) -> int:

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from daybook.engine import pipeline
-from daybook.engine.connect import setting
+from daybook.engine.settings import setting
 from daybook.errors import DaybookError
 from tests.spark.engine.executed import World, customer, order, source
 from tests.unit.plan.planned import plan_of

@@ -9,6 +9,7 @@ from psycopg import sql
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
+from daybook.engine.settings import set_meanwhile
 from daybook.errors import DaybookError
 from daybook.io.fingerprint import Watch
 from daybook.io.formats.postgresql import ingest
@@ -33,6 +34,12 @@ from daybook.model.types import INTEGER, STRING
 
 _MAX_NAME = 63
 _ACKNOWLEDGED = ".ack"
+
+# With a limit in bytes Spark weighs the batch anew for every row that it adds.
+_BATCHES = {
+    "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
+}
 
 
 class PostgresqlWriter:
@@ -74,7 +81,7 @@ class PostgresqlWriter:
             .option(ingest.ACKNOWLEDGED, name + _ACKNOWLEDGED)
             .mode("append")
         )
-        with spark_writes(target):
+        with spark_writes(target), set_meanwhile(df.sparkSession, _BATCHES):
             writer.save()
         with _connection(target) as connection:
             query = sql.SQL("select coalesce(sum(rows), 0)::bigint from {}").format(named(target, name + _ACKNOWLEDGED))
