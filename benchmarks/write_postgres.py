@@ -71,10 +71,13 @@ def server() -> Iterator[tuple[int, int]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--jar", required=True, type=Path)
+    parser.add_argument("--jar", type=Path, help="PostgreSQL's JDBC driver, which is not part of Daybook")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
+    if arguments.jar is None:
+        print("left out: without --jar, PostgreSQL's JDBC driver, there is nothing to compare with")
+        return
     os.environ["PYSPARK_PYTHON"] = sys.executable
     with server() as (port, postmaster):
         spark = (
