@@ -57,6 +57,9 @@ class Telling(SilentListener):
     def stage(self, text: str) -> None:
         say("stage", text)
 
+    def progress(self, done: int, total: int) -> None:
+        say("tasks", str(done), str(total))
+
 
 def execute(root: Path, session: object) -> None:
     workspace = load_workspace(root)

@@ -38,7 +38,7 @@ def test_a_run_ends_in_order(workspace: NewWorkspace) -> None:
             process.tell("run")
             (run_id,) = process.wait_for("begun")
             process.wait_for("stage", "writing", "out/result.csv")
-            time.sleep(1)
+            process.wait_for("tasks")
             stop(process, folder, run_id)
             check_cancelled(process, folder, run_id)
     folder.retry(folder.last_run().id)
