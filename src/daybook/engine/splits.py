@@ -1,20 +1,18 @@
 """Pieces of the input that keep all threads busy to the end."""
 
 import contextlib
-import os
 import re
 from collections.abc import Iterator, Sequence
 from math import ceil
 
 from pyspark.sql import SparkSession
 
+from daybook.engine.machine import usable_cores
 from daybook.engine.session_conf import local_threads
 from daybook.engine.settings import set_meanwhile, setting
 
 _LARGEST = "spark.sql.files.maxPartitionBytes"
 _OPENING = "spark.sql.files.openCostInBytes"
-
-
 _SIZE = re.compile(r"(\d+)\s*([kmgtp]?)b?", re.IGNORECASE)
 
 
@@ -25,7 +23,7 @@ def even_splits(spark: SparkSession, sizes: Sequence[int]) -> Iterator[None]:
     Spark fills pieces up to a limit, and what is left over makes one that keeps a single thread busy. On a cluster
     nobody knows how many threads there will be.
     """
-    threads = local_threads(setting(spark, "spark.master") or "", os.cpu_count() or 1)
+    threads = local_threads(setting(spark, "spark.master") or "", usable_cores())
     before, opening = setting(spark, _LARGEST), setting(spark, _OPENING)
     if not sizes or threads is None or before is None or opening is None:
         yield
