@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BeforeValidator, ConfigDict, Field, Tag, model_validator
 
 from daybook.model.base import MAX_NUMBER, Declaration, Expression, Id, Text
-from daybook.model.dataset import DatasetRef, PathLocation, path_of_text
+from daybook.model.dataset import DatasetRef, PathLocation, TypeField, path_of_text
 from daybook.model.findings import checked_by, refuse
 from daybook.model.operation_rules import (
     accepts_no_arguments,
@@ -24,6 +24,7 @@ from daybook.model.operation_rules import (
 from daybook.model.tags import by_shape
 
 _NOT_EMPTY: dict[str, Any] = {"minItems": 1}
+_TYPE = "The type of a column that the project makes; left out, the narrowest that holds all that is assigned to it."
 _SELECTOR = "Picks the rows the operation acts on; {{NAME}} refers to a named selector. Left out: all live rows."
 
 
@@ -44,6 +45,7 @@ class Assignment(Declaration):
         json_schema_extra={"pattern": "^[a-zA-Z_][a-zA-Z0-9_]*$"},
     )
     expression: Expression = Field(description="Its value, computed from the row as it was before the operation.")
+    type: TypeField | None = Field(default=None, description=_TYPE)
 
 
 class Aggregation(Declaration):
@@ -51,6 +53,7 @@ class Aggregation(Declaration):
 
     column: Text = Field(description="The column that takes the result.")
     expression: Expression = Field(description="An aggregate expression: SUM, COUNT, AVG, MIN_AGG, MAX_AGG.")
+    type: TypeField | None = Field(default=None, description=_TYPE)
 
 
 def _allow_selector(schema: dict[str, Any]) -> None:

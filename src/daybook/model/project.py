@@ -1,8 +1,9 @@
 """Projects: an input dataset, named selectors, ordered operations."""
 
 import re
-from collections.abc import Iterator
-from typing import Annotated
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, assert_never
 
 from pydantic import Field, model_validator
 
@@ -10,13 +11,18 @@ from daybook.model.base import Expression, Id, Named
 from daybook.model.dataset import DatasetRef
 from daybook.model.findings import Finding, checked_by, finding, refuse, repeated
 from daybook.model.operation import (
+    AggregateOperation,
+    Aggregation,
     AppendOperation,
+    Assignment,
+    DeleteOperation,
     LocationDestination,
     Operation,
     OutputDestination,
     OutputOperation,
     UpdateOperation,
 )
+from daybook.model.types import ColumnType
 
 _SELECTOR_NAME = re.compile(r"[^\s{}](?:[^\n{}]*[^\s{}])?")
 
@@ -37,6 +43,7 @@ def _stand_apart(operations: tuple[Operation, ...]) -> Iterator[Finding]:
     for index, id_ in repeated(operation.id for operation in operations):
         yield finding("PROJECT_006", index, "id", id=id_)
     yield from _write_apart(operations)
+    yield from _type_alike(operations)
 
 
 def _write_apart(operations: tuple[Operation, ...]) -> Iterator[Finding]:
@@ -49,6 +56,51 @@ def _write_apart(operations: tuple[Operation, ...]) -> Iterator[Finding]:
             if first is not operation and {first.arguments.mode, operation.arguments.mode} != {"append"}:
                 path = (index, "arguments", "destination")
                 yield finding("OUTPUT_012", *path, first=first.seq, second=operation.seq, target=target)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenType:
+    """A type that a user gives a column where a value is assigned to it; `path` begins at the operations."""
+
+    path: tuple[str | int, ...]
+    seq: int
+    column: str
+    type: ColumnType
+
+
+def given_types(operations: tuple[Operation, ...]) -> Iterator[GivenType]:
+    for index, operation in enumerate(operations):
+        path, values = _values(operation)
+        for number, value in enumerate(values):
+            if value.type is not None:
+                place: tuple[str | int, ...] = (index, "arguments", *path, number, "type")
+                yield GivenType(place, operation.seq, value.column, value.type)
+
+
+def _values(operation: Operation) -> tuple[tuple[str, ...], Sequence[Assignment | Aggregation]]:
+    """What an operation computes, and where that stands in its arguments."""
+    match operation:
+        case UpdateOperation(arguments=arguments):
+            return ("assignments",), arguments.assignments
+        case AggregateOperation(arguments=arguments):
+            return ("aggregations",), arguments.aggregations
+        case AppendOperation(arguments=arguments):
+            return ("aggregation", "aggregations"), arguments.aggregation.aggregations if arguments.aggregation else ()
+        case DeleteOperation() | OutputOperation():
+            return (), ()
+        case _:
+            assert_never(operation)
+
+
+def _type_alike(operations: tuple[Operation, ...]) -> Iterator[Finding]:
+    """A column has one type, whoever assigns to it."""
+    first_by_column: dict[str, GivenType] = {}
+    for given in given_types(operations):
+        first = first_by_column.setdefault(given.column, given)
+        if first.type != given.type:
+            yield finding(
+                "PROJECT_013", *given.path, column=given.column, type=given.type, first=first.type, seq=first.seq
+            )
 
 
 def target_name(destination: OutputDestination) -> str:

@@ -15,11 +15,13 @@ from daybook.model.operation import (
     OutputOperation,
     UpdateOperation,
 )
-from daybook.model.project import Project
+from daybook.model.project import Project, given_types
 from daybook.model.source_map import SourceMap
+from daybook.model.system_columns import SYSTEM_COLUMNS
 from daybook.model.types import STRING, ColumnType, NullType
 from daybook.plan.double_counting import find_double_counting
 from daybook.plan.no_effect import find_no_effect
+from daybook.plan.no_rows import find_no_rows
 from daybook.plan.operations.aggregate import plan_aggregate
 from daybook.plan.operations.append import plan_append
 from daybook.plan.operations.delete import plan_delete
@@ -30,6 +32,7 @@ from daybook.plan.plan import Plan
 from daybook.plan.references import find_dataset
 from daybook.plan.self_reading import find_self_reading
 from daybook.plan.steps import INPUT, LoadStep, Step
+from daybook.plan.unused_columns import find_unused_columns
 from daybook.plan.walk import Walk
 
 # Types that are still widening after so many walks widen without end, as in x = x * 1.5.
@@ -53,13 +56,15 @@ def plan_project(
     spans = {name: source.scalar("selectors", name) for name in project.selectors}
     selectors = Selectors(project.selectors, spans)
     walk, steps = _typed(project, source, catalog, selectors, load)
-    findings = [*walk.errors, *_unused_selectors(project, source, selectors)]
+    findings = [*walk.errors, *_unused_selectors(project, source, selectors), *_retyped(project, source, load)]
     findings += find_self_reading(project, source, walk.loads)
     if with_places:
         findings += check_places(project, source, catalog, walk.loads)
     raise_all(findings)
     walk.notices += find_double_counting(steps, load, source)
     walk.notices += find_no_effect(steps, source)
+    walk.notices += find_no_rows(steps, source)
+    walk.notices += find_unused_columns(steps, load, source)
     types = {name: walk.assumed.get(name, column_type) for name, column_type in walk.columns.items()}
     return Plan(project, tuple(walk.loads), steps, types, tuple(walk.notices), walk.usage.frozen(), constants)
 
@@ -76,6 +81,18 @@ def _unused_selectors(project: Project, source: SourceMap, selectors: Selectors)
             except DaybookError as cause:
                 span = cause.span or source.span("selectors", name)
                 yield DaybookError("PROJECT_028", span=span, causes=flatten(cause), name=name)
+
+
+def _retyped(project: Project, source: SourceMap, load: LoadStep) -> Iterator[DaybookError]:
+    """Findings about types that are given to columns which have one already."""
+    present = {**load.types, **SYSTEM_COLUMNS}
+    for given in given_types(project.operations):
+        expected = present.get(given.column, given.type)
+        if given.type != expected:
+            span = source.span("operations", *given.path)
+            yield DaybookError(
+                "PROJECT_029", span=span, operation_seq=given.seq, column=given.column, expected=expected
+            )
 
 
 def _input(project: Project, source: SourceMap, catalog: Catalog) -> LoadStep:
@@ -117,7 +134,9 @@ def _walk(
     assumed: Mapping[str, ColumnType],
     growing: frozenset[str],
 ) -> tuple[Walk, tuple[Step, ...]]:
-    walk = Walk(project, source, catalog, selectors, load, assumed, growing, dict(load.types), frozenset(load.types))
+    given = {each.column: each.type for each in given_types(project.operations)}
+    fixed = {**given, **load.types}
+    walk = Walk(project, source, catalog, selectors, load, assumed, growing, dict(load.types), fixed)
     walk.loads.append(load)
     steps = []
     for index, operation in enumerate(project.operations):

@@ -24,7 +24,7 @@ _ENGINE_NAMES = re.compile(r"__place|__ordinal|__daybook_.*")
 
 @dataclass
 class Walk:
-    """`columns` are the business columns at this point; `fixed` are those of the input, whose types never change.
+    """`columns` are the business columns at this point; `fixed` are types that never change: given or the input's.
 
     `assumed` are the types that an earlier walk found for the columns the project makes. The columns in
     `growing` have no such type, since each walk widens them further; they have the type of what was assigned so far.
@@ -39,7 +39,7 @@ class Walk:
     assumed: Mapping[str, ColumnType]
     growing: frozenset[str]
     columns: dict[str, ColumnType]
-    fixed: frozenset[str]
+    fixed: Mapping[str, ColumnType]
     made: dict[str, ColumnType] = field(default_factory=dict)
     exact: dict[str, ColumnType] = field(default_factory=dict)
     loads: list[LoadStep] = field(default_factory=list)
@@ -102,9 +102,8 @@ class Walk:
 
         `beside_decimals` is the value's type in a column that turns out to be a decimal.
         """
-        if column in SYSTEM_COLUMNS or column in self.fixed:
-            present = SYSTEM_COLUMNS.get(column) or self.columns[column]
-            return (present if fits(value, present) else None), present
+        if given := SYSTEM_COLUMNS.get(column) or self.fixed.get(column):
+            return (given if fits(value, given) else None), given
         present = self.made.get(column, NULL)
         merged = common_type((present, value))
         if merged is None:

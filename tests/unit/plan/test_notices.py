@@ -49,3 +49,51 @@ def test_two_totals_in_one_column_are_warned_of_when_they_are_summed_up() -> Non
 
 def test_what_follows_the_last_output_has_no_effect() -> None:
     assert noticed(OUTPUT + "- {type: delete}\n") == [("PROJECT_025", 2)]
+
+
+@pytest.mark.parametrize(("selector", "is_told"), [("_operation_seq = 3", True), ("_operation_seq = 2", False)])
+def test_a_selector_for_rows_that_no_operation_adds(selector: str, is_told: bool) -> None:
+    made = "- {type: update, arguments: {assignments: [{column: x, expression: '1'}]}}\n"
+    output = f"- {{type: output, selector: {selector}, arguments: {{destination: {{location: out.csv}}}}}}\n"
+    found = noticed(made + aggregate("total", "SUM(amount)") + output)
+    assert found == ([("PROJECT_035", 3)] if is_told else [])
+
+
+def test_the_rows_of_an_operation_are_there_after_it_only() -> None:
+    early = aggregate("total", "SUM(amount)", selector="_operation_seq = 1")
+    assert noticed(early + OUTPUT) == [("PROJECT_035", 1)]
+
+
+NARROW = "- {type: output, arguments: {destination: {location: out.csv}, columns: [region, total]}}\n"
+
+
+def test_a_column_that_nobody_looks_at() -> None:
+    plan = plan_of(aggregate("total", "SUM(amount)") + aggregate("totl", "SUM(quantity)", "region, status") + NARROW)
+    (found,) = plan.notices
+    assert (found.code, found.operation_seq) == ("PROJECT_036", 2)
+    assert "totl" in found.message
+    assert found.hint == "did you mean total?"
+
+
+JOINING = """
+- type: update
+  arguments:
+    joins: [{alias: c, dataset_id: customers, on: c.id = x}]
+    assignments: [{column: amount, expression: "1"}]
+"""
+
+
+@pytest.mark.parametrize(
+    "reader",
+    [
+        "- {type: delete, selector: x IS NULL}\n",
+        "- {type: update, arguments: {assignments: [{column: region, expression: x}]}}\n",
+        JOINING,
+        "- {type: aggregate, arguments: {group_by: [x], aggregations: [{column: total, expression: COUNT(*)}]}}\n",
+        "- {type: output, arguments: {destination: {location: all.csv}}}\n",
+    ],
+)
+def test_a_column_that_something_reads_is_not_warned_of(reader: str) -> None:
+    made = "- {type: update, arguments: {assignments: [{column: x, expression: 'region'}]}}\n"
+    total = aggregate("total", "SUM(amount)", selector="_operation_seq = 0")
+    assert "PROJECT_036" not in [code for code, _ in noticed(made + reader + total + NARROW)]

@@ -120,3 +120,33 @@ def test_names_that_differ_only_in_case_are_mistaken_for_each_other() -> None:
 @pytest.mark.parametrize("name", ["__place", "__daybook_fault"])
 def test_names_of_the_engine_cannot_be_taken(name: str) -> None:
     assert codes(assign((name, "1")) + OUTPUT) == ["PROJECT_027"]
+
+
+def typed(column: str, expression: str, column_type: str) -> str:
+    value = f"{{column: {column}, expression: '{expression}', type: '{column_type}'}}"
+    return f"- {{type: update, arguments: {{assignments: [{value}]}}}}\n"
+
+
+def test_a_given_type_holds_in_every_operation() -> None:
+    plan = plan_of(assign(("x", "0.125")) + typed("x", "amount * 0.9", "decimal(18,2)") + assign(("y", "x")) + OUTPUT)
+    assert types(plan.types)["x"] == types(plan.types)["y"] == "decimal(18,2)"
+    assert types(plan.steps[0].schema)["x"] == "decimal(18,2)"
+
+
+def test_an_aggregate_may_give_the_type_of_its_result() -> None:
+    value = "{column: total, expression: SUM(amount), type: 'decimal(20,2)'}"
+    plan = plan_of(f"- {{type: aggregate, arguments: {{group_by: [region], aggregations: [{value}]}}}}\n" + OUTPUT)
+    assert types(plan.types)["total"] == "decimal(20,2)"
+
+
+def test_what_does_not_fit_a_given_type_is_an_error() -> None:
+    (found,) = findings(typed("x", '"a"', "decimal(18,2)") + OUTPUT)
+    assert found.code == "UPDATE_007"
+    assert (str(found.parameters["expected"]), str(found.parameters["actual"])) == ("decimal(18,2)", "string")
+
+
+def test_a_column_of_the_input_keeps_its_type() -> None:
+    (found,) = findings(typed("amount", "1.5", "decimal(20,4)") + OUTPUT)
+    assert (found.code, found.operation_seq, found.parameters["column"]) == ("PROJECT_029", 1, "amount")
+    assert found.span is not None
+    assert codes(typed("amount", "1.5", "decimal(18,2)") + OUTPUT) == []

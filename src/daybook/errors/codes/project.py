@@ -63,6 +63,12 @@ CODES: dict[str, Code] = family(
         "Every operation but delete says in its arguments what it does.",
     ),
     Code(
+        "PROJECT_013",
+        "Column {column} is {type} here and {first} in the operation with seq {seq}",
+        "A column has one type in all of a project; it is enough to give it once.",
+        hint="give the type once, or the same everywhere",
+    ),
+    Code(
         "PROJECT_020",
         "Dataset {dataset_id} does not exist",
         "The input of a project must be a known dataset.",
@@ -114,6 +120,12 @@ CODES: dict[str, Code] = family(
         "Named selectors are checked whether an operation uses them or not.",
     ),
     Code(
+        "PROJECT_029",
+        "Column {column} is not made by this project: it is {expected} and stays so",
+        "A value that is assigned to a column of the input, or to a system column, is fitted to the type it has.",
+        hint="leave the type out, or choose another name for the column",
+    ),
+    Code(
         "PROJECT_030",
         "{column} of {dataset_id} may not be NULL, but it is in {place}, row {ordinal}",
         "Columns declared nullable: false are checked when data is loaded.",
@@ -140,5 +152,17 @@ CODES: dict[str, Code] = family(
         "PROJECT_034",
         "Spark failed: {reason}",
         "Spark gave up for a reason that no single operation explains; nothing of the output was committed.",
+    ),
+    Code(
+        "PROJECT_035",
+        "No row can have the _operation_seq that this selector asks for; here it is one of {present}",
+        "_operation_seq is 0 for loaded rows, else the seq of the append or aggregate that made the row. Where seq is "
+        "left out it is the place in the list, so it changes when an operation is put in before.",
+        hint="give the operations a seq, and name one that adds rows before this one",
+    ),
+    Code(
+        "PROJECT_036",
+        "Column {column} is made here, but no operation reads it and no output writes it",
+        "A mistyped name makes a new column instead of changing the one that was meant.",
     ),
 )
