@@ -61,7 +61,8 @@ def _is_column_name(name: str) -> Iterator[Finding]:
         yield finding("MODEL_044", name=name)
 
 
-def _is_table_name(name: str) -> Iterator[Finding]:
+def is_table_name(name: str) -> Iterator[Finding]:
+    """What keeps expressions from calling a table by this name."""
     if reason := name_problem(name):
         yield finding("MODEL_048", name=name, reason=reason)
     elif name.casefold() == PERIOD:
@@ -130,9 +131,7 @@ Location: TypeAlias = Annotated[
 class MainTable(Declaration):
     """The table a dataset is about."""
 
-    name: Annotated[Text, checked_by(_is_table_name)] = Field(
-        description="The qualifier in expressions: orders.amount."
-    )
+    name: Annotated[Text, checked_by(is_table_name)] = Field(description="The qualifier in expressions: orders.amount.")
     temporal_mode: TemporalMode | None = Field(
         default=None, description="How rows are picked by time: by _period, by validity, or not at all."
     )

@@ -1,20 +1,21 @@
 """A catalog that also knows what the workspace's projects will register once they run."""
 
-from typing import Literal
+from typing import Literal, assert_never
 
 from daybook.errors import DaybookError
 from daybook.model.calendar import Calendar
 from daybook.model.catalog import Catalog, DatasetVersion, ResolverVersion
-from daybook.model.dataset import ColumnDef, Dataset, MainTable, PathLocation, TableLocation
+from daybook.model.dataset import Dataset, MainTable, PathLocation, TableLocation
 from daybook.model.datasource import DataSource
 from daybook.model.definition import Definition
 from daybook.model.loading import Workspace
-from daybook.model.operation import LocationDestination, OutputOperation
+from daybook.model.operation import LocationDestination, OutputOperation, TableDestination
 from daybook.model.project import Project
-from daybook.model.system_columns import SYSTEM_COLUMNS
 from daybook.plan.plan import Plan
 from daybook.plan.planning import plan_project
+from daybook.plan.registering import registered_columns, registered_mode, registered_table
 from daybook.plan.steps import OutputStep
+from daybook.resolve.template import template_tokens
 
 
 class RegisteredCatalog:
@@ -66,27 +67,28 @@ class RegisteredCatalog:
     def _make(self, dataset_id: str, maker: Definition[Project]) -> Dataset | None:
         try:
             plan = plan_project(maker.model, maker.source, self, with_places=False)
+            step = next(step for step in plan.outputs if step.arguments.register_as_dataset == dataset_id)
+            return _registered(dataset_id, step, plan)
         except DaybookError:
-            # Reported where the maker itself is checked.
+            # Reported where the maker itself is checked, or a warning of its run.
             return None
-        step = next(step for step in plan.outputs if step.arguments.register_as_dataset == dataset_id)
-        return _registered(dataset_id, step, plan)
 
 
 def _registered(dataset_id: str, step: OutputStep, plan: Plan) -> Dataset | None:
     """The dataset a run would register, as far as reading it goes."""
-    columns = tuple(
-        ColumnDef(name=name, type=type_) for name, type_ in step.columns.items() if name not in SYSTEM_COLUMNS
-    )
+    columns = registered_columns(step)
     if not columns:
         return None
     destination = step.arguments.destination
     location: PathLocation | TableLocation
-    if isinstance(destination, LocationDestination):
-        name, location = dataset_id, destination.location
-    else:
-        name = destination.table
-        location = TableLocation(datasource_id=destination.datasource_id, table=destination.table)
-    mode = plan.input.version.dataset.main_table.temporal_mode
-    table = MainTable(name=name, temporal_mode=mode, columns=columns, location=location)
+    match destination:
+        case LocationDestination():
+            name, location = dataset_id, destination.location
+            is_told_by_place = bool(template_tokens(location.path) - {"table_name"})
+        case TableDestination(datasource_id=datasource_id, table=name):
+            location, is_told_by_place = TableLocation(datasource_id=datasource_id, table=name), True
+        case _:
+            assert_never(destination)
+    mode = registered_mode(step, plan.input.temporal_mode, is_told_by_place=is_told_by_place)
+    table = MainTable(name=registered_table(name), temporal_mode=mode, columns=columns, location=location)
     return Dataset(id=dataset_id, name=dataset_id, main_table=table)

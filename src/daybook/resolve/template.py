@@ -57,6 +57,11 @@ def render_template(text: str, period: Period, table_name: str, *, span: Span | 
     return _TOKEN.sub(value, text)
 
 
+def with_table_name(text: str, table_name: str) -> str:
+    """The template with only the table filled in, so that it says the same under another table."""
+    return _TOKEN.sub(lambda match: table_name if match[1].strip() == "table_name" else match[0], text)
+
+
 def is_own(text: str, period: Period) -> bool:
     """Whether the tokens of a template name this period alone, so that what lies there is all its own."""
     tokens = template_tokens(text)

@@ -7,9 +7,10 @@ from daybook.engine.counters import Counts
 from daybook.errors import DaybookError, Notice, notice
 from daybook.io.pins import Pin, pin_from_json, pin_to_json
 from daybook.io.writing import Commit, Staged
+from daybook.resolve.known_calendars import calendar_for
 from daybook.runs.conflicts import new_conflicts
 from daybook.runs.lease_keeper import LeaseKeeper
-from daybook.runs.ownership import claim_slice, require_slice
+from daybook.runs.ownership import claim_slice, replaced_slices, require_slice
 from daybook.runs.period_status import require_unlocked
 from daybook.runs.preparing import Prepared
 from daybook.runs.registration import data_pin, registered_dataset
@@ -51,18 +52,29 @@ class Recorder:
             transaction.outcomes.record_operation(self._keeper.lease, result)
 
     def require_slice(self, planned: PlannedOutput) -> None:
-        """Refuse another owner's slice before anything is written."""
+        """Refuse another owner's slice, and a locked one, before anything is written."""
         with self._store.read() as transaction:
-            require_slice(transaction.slices, planned.target)
+            require_slice(transaction, planned.target)
+            self._require_unlocked(transaction, planned)
 
     def permit(self, planned: PlannedOutput) -> None:
         """The last look before a commit: the lease holds, the period is not locked, the slice is ours."""
 
         def look(transaction: Transaction) -> None:
-            require_unlocked(transaction, self._prepared.snapshot.period)
-            claim_slice(transaction.slices, planned.target, transaction.now())
+            self._require_unlocked(transaction, planned)
+            claim_slice(transaction, planned.target, transaction.now())
 
         self._keeper.fence(look)
+
+    def _require_unlocked(self, transaction: Transaction, planned: PlannedOutput) -> None:
+        """The run's period, and those whose slices are thrown away because the table is replaced."""
+        snapshot = self._prepared.snapshot
+        require_unlocked(transaction, snapshot.period)
+        replaced = [each.period for each in replaced_slices(transaction, planned.target)]
+        if any(period != snapshot.period.identifier for period in replaced):
+            calendar = calendar_for(snapshot.project.calendar_id, transaction.catalog())
+            for period in filter(None, map(calendar.find, replaced)):
+                require_unlocked(transaction, period)
 
     def record(
         self, planned: PlannedOutput, commit: Commit, staged: Staged, counts: Counts, duration_ms: int
@@ -157,11 +169,7 @@ class Recorder:
 
     def _register(self, transaction: Transaction, planned: PlannedOutput, commit: Commit) -> Registered:
         lease = self._keeper.lease
-        dataset = registered_dataset(
-            planned,
-            self._prepared.plan.input.temporal_mode,
-            is_sandboxed=self._prepared.snapshot.settings.sandbox is not None,
-        )
+        dataset = registered_dataset(planned, self._prepared.snapshot, self._prepared.plan.input.temporal_mode)
         registration = Registration(lease.project_id, lease.run_id, planned.step.seq, data_pin(planned, commit))
         return register_output(transaction, dataset, registration, validate=self._validate, now=transaction.now())
 

@@ -1,33 +1,38 @@
 """An output that becomes a dataset others can read."""
 
+from typing import assert_never
+
 from daybook.errors import DaybookError
 from daybook.io.writing import Commit
 from daybook.model.catalog import DataPin
-from daybook.model.dataset import ColumnDef, Dataset, MainTable, PathLocation, TableLocation, TemporalMode
+from daybook.model.dataset import Dataset, MainTable, PathLocation, TableLocation, TemporalMode
 from daybook.model.operation import LocationDestination, TableDestination
-from daybook.model.system_columns import SYSTEM_COLUMNS
+from daybook.plan.registering import registered_columns, registered_mode, registered_table
+from daybook.resolve.template import is_own, with_table_name
+from daybook.runs.snapshot import RunSnapshot
 from daybook.runs.targets import PlannedOutput
 
 SANDBOX_PREFIX = "sandbox."
 
 
-def registered_dataset(planned: PlannedOutput, input_mode: TemporalMode | None, *, is_sandboxed: bool) -> Dataset:
-    """The dataset an output is registered as: exactly its columns, and the input's way with time where it survives."""
+def registered_dataset(planned: PlannedOutput, snapshot: RunSnapshot, input_mode: TemporalMode | None) -> Dataset:
+    """The dataset an output is registered as; OUTPUT_007 when it has nothing but system columns."""
     step = planned.step
     name = step.arguments.register_as_dataset or ""
-    columns = tuple(
-        ColumnDef(name=column, type=type_) for column, type_ in step.columns.items() if column not in SYSTEM_COLUMNS
-    )
+    columns = registered_columns(step)
     if not columns:
         raise DaybookError("OUTPUT_007", operation_seq=step.seq, name=name)
-    dataset_id = f"{SANDBOX_PREFIX}{name}" if is_sandboxed else name
+    is_sandboxed = snapshot.settings.sandbox is not None
+    location = _location(planned, snapshot.input_table, is_sandboxed=is_sandboxed)
+    is_own_place = isinstance(location, PathLocation) and is_own(location.path, snapshot.period)
+    is_told_by_place = planned.target.run_period is not None or is_own_place
     table = MainTable(
-        name=_table_name(planned),
-        temporal_mode=_temporal_mode(planned, input_mode),
+        name=registered_table(_table_name(planned)),
+        temporal_mode=registered_mode(step, input_mode, is_told_by_place=is_told_by_place),
         columns=columns,
-        location=_location(planned, is_sandboxed=is_sandboxed),
+        location=location,
     )
-    return Dataset(id=dataset_id, name=name, main_table=table)
+    return Dataset(id=f"{SANDBOX_PREFIX}{name}" if is_sandboxed else name, name=name, main_table=table)
 
 
 def data_pin(planned: PlannedOutput, commit: Commit) -> DataPin | None:
@@ -45,26 +50,16 @@ def _table_name(planned: PlannedOutput) -> str:
             return planned.step.arguments.register_as_dataset or ""
 
 
-def _temporal_mode(planned: PlannedOutput, input_mode: TemporalMode | None) -> TemporalMode | None:
-    columns = planned.step.columns
-    match input_mode:
-        case "period" if planned.target.run_period is not None or "_period" in columns or _is_per_period(planned):
-            return "period"
-        case "bitemporal" if "_valid_from" in columns and "_valid_to" in columns:
-            return "bitemporal"
+def _location(planned: PlannedOutput, input_table: str, *, is_sandboxed: bool) -> PathLocation | TableLocation:
+    destination = planned.step.arguments.destination
+    if is_sandboxed:
+        return PathLocation(path=planned.target.uri or "", format="delta")
+    match destination:
+        case TableDestination(datasource_id=datasource_id, table=table):
+            return TableLocation(datasource_id=datasource_id, table=table)
+        case LocationDestination(location=location):
+            # Whoever reads the dataset calls its table by another name.
+            path = with_table_name(location.path, input_table)
+            return location.model_copy(update={"path": path, "format": planned.target.format})
         case _:
-            return None
-
-
-def _is_per_period(planned: PlannedOutput) -> bool:
-    destination = planned.step.arguments.destination
-    return isinstance(destination, LocationDestination) and "{{" in destination.location.path
-
-
-def _location(planned: PlannedOutput, *, is_sandboxed: bool) -> PathLocation | TableLocation:
-    destination = planned.step.arguments.destination
-    if isinstance(destination, TableDestination) and not is_sandboxed:
-        return TableLocation(datasource_id=destination.datasource_id, table=destination.table)
-    if isinstance(destination, LocationDestination) and not is_sandboxed:
-        return destination.location.model_copy(update={"format": planned.target.format})
-    return PathLocation(path=planned.target.uri or "", format="delta")
+            assert_never(destination)

@@ -15,15 +15,7 @@ class Slices:
         self._connection = connection
 
     def owner(self, destination: str, period: str) -> Slice | None:
-        return self._find(destination, period, lock=False)
-
-    def require_free(self, destination: str, period: str, *, project_id: str, operation_id: str) -> Slice | None:
-        """The slice as it is when this owner may replace it; anybody else's is an error."""
-        known = self._find(destination, period, lock=True)
-        if known is not None and (known.project_id, known.operation_id) != (project_id, operation_id):
-            owner = f"operation {known.operation_id} of project {known.project_id}"
-            raise DaybookError("STORE_016", destination=destination, period=period, owner=owner)
-        return known
+        return self._find(destination, period)
 
     def take(
         self,
@@ -35,8 +27,9 @@ class Slices:
         run_id: str,
         rows: int | None,
         now: datetime.datetime,
+        instead_of: str | None = None,
     ) -> None:
-        """Note what was written; another owner's slice is an error."""
+        """Note who writes; another project's slice is an error, unless it is taken over from that very project."""
         values = {
             "destination": destination,
             "period": period,
@@ -48,12 +41,11 @@ class Slices:
         }
         if insert_if_absent(self._connection, SLICE, values):
             return
-        self.require_free(destination, period, project_id=project_id, operation_id=operation_id)
-        self._connection.execute(
-            update(SLICE)
-            .where(SLICE.c.destination == destination, SLICE.c.period == period)
-            .values(run_id=run_id, rows=rows, written_at=now)
-        )
+        known = self._find(destination, period, is_locked=True)
+        if known is not None and known.project_id not in (project_id, instead_of):
+            raise belongs_to_another(known)
+        here = (SLICE.c.destination == destination) & (SLICE.c.period == period)
+        self._connection.execute(update(SLICE).where(here).values(values))
 
     def of(self, destination: str) -> tuple[Slice, ...]:
         query = select(SLICE).where(SLICE.c.destination == destination).order_by(SLICE.c.period)
@@ -66,9 +58,14 @@ class Slices:
         """After a table was replaced as a whole, nobody's slice is left in it."""
         self._connection.execute(delete(SLICE).where(SLICE.c.destination == destination))
 
-    def _find(self, destination: str, period: str, *, lock: bool) -> Slice | None:
+    def _find(self, destination: str, period: str, *, is_locked: bool = False) -> Slice | None:
         query = select(SLICE).where(SLICE.c.destination == destination, SLICE.c.period == period)
-        row = self._connection.execute(query.with_for_update() if lock else query).first()
+        row = self._connection.execute(query.with_for_update() if is_locked else query).first()
         if row is None:
             return None
         return Slice(row.destination, row.period, row.project_id, row.operation_id, row.run_id, row.rows)
+
+
+def belongs_to_another(known: Slice) -> DaybookError:
+    owner = f"operation {known.operation_id} of project {known.project_id}"
+    return DaybookError("STORE_016", destination=known.destination, period=known.period, owner=owner)

@@ -22,8 +22,7 @@ def registered(tmp_path: Path, output: dict[str, Any], mode: str | None = "perio
     output["arguments"]["register_as_dataset"] = "booked"
     folder.project(output)
     run = prepared(folder, settings=RunSettings(**settings))
-    is_sandboxed = run.snapshot.settings.sandbox is not None
-    return registered_dataset(run.outputs[0], run.plan.input.temporal_mode, is_sandboxed=is_sandboxed)
+    return registered_dataset(run.outputs[0], run.snapshot, run.plan.input.temporal_mode)
 
 
 @pytest.mark.parametrize(
@@ -37,6 +36,9 @@ def registered(tmp_path: Path, output: dict[str, Any], mode: str | None = "perio
         ("period", to_path("out/x.csv", columns=["amount"]), None),
         ("period", to_path("out/x.csv", system_columns=False), None),
         ("period", to_path("out/{{identifier}}.csv", columns=["amount"]), "period"),
+        ("period", to_path("out/{{YYYY}}-{{MM}}.csv", columns=["amount"]), "period"),
+        ("period", to_path("out/y{{YYYY}}.csv", columns=["amount"]), None),
+        ("period", to_path("out/{{table_name}}.csv", columns=["amount"]), None),
         ("bitemporal", to_table(), "bitemporal"),
         ("bitemporal", to_table(columns=["amount", "_valid_from", "_valid_to"]), "bitemporal"),
         ("bitemporal", to_table(columns=["amount", "_valid_from"]), None),
@@ -78,3 +80,20 @@ def test_only_delta_is_pinned(tmp_path: Path) -> None:
     delta, csv = prepared(folder).outputs
     assert data_pin(delta, Commit(1, 7)) == DataPin(str(delta.target.uri), 7)
     assert data_pin(csv, Commit(1)) is None
+
+
+def test_a_path_keeps_the_name_of_the_table_it_was_written_from(tmp_path: Path) -> None:
+    dataset = registered(tmp_path, to_path("out/{{table_name}}-{{identifier}}.csv"))
+    assert dataset.main_table.location == PathLocation(path="out/orders-{{identifier}}.csv", format="csv")
+
+
+def test_a_draft_in_the_sandbox_has_one_place_for_all_periods(tmp_path: Path) -> None:
+    dataset = registered(tmp_path, to_path("out/{{identifier}}.csv", columns=["amount"]), sandbox="sandbox")
+    assert dataset.main_table.temporal_mode is None
+
+
+@pytest.mark.parametrize("table", ["period", "a`b"])
+def test_a_table_that_expressions_cannot_name(tmp_path: Path, table: str) -> None:
+    with pytest.raises(DaybookError) as caught:
+        registered(tmp_path, to_table(table))
+    assert caught.value.code == "MODEL_048"

@@ -101,9 +101,9 @@ CODES: dict[str, Code] = family(
     Code(
         "STORE_016",
         "The slice {period} of {destination} belongs to {owner}",
-        "What one operation of one project wrote for a period is replaced by that operation only. "
-        "Another project or operation writing the same slice would silently throw its rows away.",
-        hint="write to another table, or use `mode: append`",
+        "What a project wrote for a period is replaced by that project only. "
+        "Another one writing the same slice, or replacing the table, would silently throw its rows away.",
+        hint="write to another table; or `daybook deactivate` the owner, if its table is taken over",
     ),
     Code(
         "STORE_017",
