@@ -35,6 +35,7 @@ _ROW = "__row"
 _PICKED = "__daybook_picked_here"
 _COPIES = "__daybook_copies"
 _NUMBER = "__daybook_number"
+_TWIN = "__daybook_twin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,11 @@ class Joining:
         counts: list[RowCount] = []
         faults: list[str] = []
         without_key: list[JoinStep] = []
+        shapes = {join.alias: shape_of(join.on.tree, join.alias) for join in self._step.joins}
+        if self._is_picked_late and not all(shape.is_by_key for shape in shapes.values()):
+            df = _numbered(df)
         for join in self._step.joins:
-            shape = shape_of(join.on.tree, join.alias)
+            shape = shapes[join.alias]
             rows = self._prepared(joined[join.alias], join, shape)
             condition = self._condition(join, shape, known)
             if shape.is_by_key:
@@ -192,12 +196,17 @@ class Joining:
         df = df.selectExpr("*", f"COALESCE({self._picked()}, FALSE) AS {_PICKED}")
         df = df.selectExpr(
             "*",
-            f"COUNT(1) OVER (PARTITION BY `_row_id`) AS {_COPIES}",
-            f"ROW_NUMBER() OVER (PARTITION BY `_row_id` ORDER BY {_PICKED} DESC) AS {_NUMBER}",
+            f"COUNT(1) OVER (PARTITION BY `_row_id`, {_TWIN}) AS {_COPIES}",
+            f"ROW_NUMBER() OVER (PARTITION BY `_row_id`, {_TWIN} ORDER BY {_PICKED} DESC) AS {_NUMBER}",
         ).where(F.expr(f"{_NUMBER} = 1"))
         aliases = ", ".join(join.alias for join in joins)
         columns = {name: sql for join in joins for name, sql in self._own_columns(join).items()}
         return df, self._fault(f"{_COPIES} > 1", aliases, _key_text(columns))
+
+
+def _numbered(df: DataFrame) -> DataFrame:
+    """Rows that carry the same id from where they were read are told apart, so that none passes for a copy."""
+    return df.selectExpr("*", f"ROW_NUMBER() OVER (PARTITION BY `_row_id` ORDER BY `_row_id`) AS {_TWIN}")
 
 
 def _of(join: JoinStep, name: str) -> str:

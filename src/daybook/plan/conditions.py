@@ -72,9 +72,10 @@ def shape_of(condition: Typed, alias: str) -> JoinShape:
 
 
 def _key_pair(part: Typed, alias: str) -> tuple[Typed, Typed] | None:
-    if not (
-        isinstance(part, Compared) and part.operator == "=" and _equal_as_they_stand(part.left.type, part.right.type)
-    ):
+    # Operands that compare in two parts have no common type in which Spark could look keys up exactly.
+    if not isinstance(part, Compared) or part.operator != "=" or part.is_split:
+        return None
+    if not _equal_as_they_stand(part.left.type, part.right.type):
         return None
     for own, joined in ((part.left, part.right), (part.right, part.left)):
         sides = frozenset(use.qualifier for use in column_uses(joined))
