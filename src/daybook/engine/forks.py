@@ -17,6 +17,9 @@ _MOST_COUNTS = 24
 # Analysis on Connect grows with the square of the number of projections on each other; 200 still pass quickly.
 _DEEPEST = 250
 
+# Spark pushes every projection on a union down into each of its parts, so a plan grows with the product of both.
+_WIDEST = 8
+
 
 def uses_from(steps: Sequence[Stage], index: int) -> int:
     """How often the working dataset is going to be computed from here on."""
@@ -55,6 +58,11 @@ def pays_to_count(steps: int) -> bool:
 
 def is_too_deep(depth: int) -> bool:
     return depth >= _DEEPEST
+
+
+def is_too_wide(width: int, uses: int) -> bool:
+    """Whether so many added rows stand in one union that every use would repeat all projections on each of them."""
+    return uses > 1 and width >= _WIDEST
 
 
 def is_read_by_next_outputs(seqs: tuple[int, ...], following: Sequence[Stage]) -> bool:

@@ -18,6 +18,7 @@ from daybook.engine.forks import (
     is_grouped_later,
     is_read_by_next_outputs,
     is_too_deep,
+    is_too_wide,
     pays_to_count,
     pays_to_stage,
     reads_every_join,
@@ -156,13 +157,10 @@ class Pipeline:
     def _relieve(self, working: Working, steps: Sequence[Stage], index: int) -> None:
         """Write the rows down where the plan has become too deep, or forks so often that it pays."""
         is_used = isinstance(steps[index], AggregatePass | OutputStep)
-        if is_too_deep(working.depth) or (is_used and pays_to_stage(self._joins, uses_from(steps, index))):
-            self._restart(working, f"before-{steps[index].seq}")
-
-    def _restart(self, working: Working, label: str) -> None:
-        working.continue_from(self._keep(working.df, label))
-        working.depth = 0
-        self._joins = 0
+        uses = uses_from(steps, index) if is_used else 0
+        if is_too_deep(working.depth) or pays_to_stage(self._joins, uses) or is_too_wide(working.width, uses):
+            working.begin_anew(self._keep(working.df, f"before-{steps[index].seq}"))
+            self._joins = 0
 
     def _keep(self, df: DataFrame, label: str) -> DataFrame:
         try:

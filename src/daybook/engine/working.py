@@ -30,6 +30,8 @@ class Working:
         self._added: list[Added] = []
         # Projections since the data was last read, which Spark analyses anew with every one that is added.
         self.depth = 0
+        # Added rows that were put together with the others since then: each repeats every later projection in the plan.
+        self.width = 0
 
     @property
     def schema(self) -> Mapping[str, ColumnType]:
@@ -98,7 +100,13 @@ class Working:
         self._flush()
         self._df = df
 
+    def begin_anew(self, df: DataFrame) -> None:
+        """The same dataset read back from where it was written down."""
+        self.continue_from(df)
+        self.depth = self.width = 0
+
     def _merge(self) -> None:
+        self.width += len(self._added)
         self._df = reduce(DataFrame.union, (self._df, *(each.aligned(self.schema) for each in self._added)))
         self._seqs.update(*(each.seqs for each in self._added))
         self._added.clear()

@@ -73,6 +73,21 @@ def aggregates(count: int) -> str:
     )
 
 
+def rounds(count: int) -> str:
+    """Updates, aggregates and deletes in turn: every round changes the rows that the one before added."""
+    return (
+        "".join(
+            "- {type: update, selector: '_operation_seq = 0', "
+            f"arguments: {{assignments: [{{column: amount, expression: amount + {number}}}]}}}}\n"
+            "- {type: aggregate, selector: '_operation_seq = 0', arguments: {group_by: [region], "
+            f"aggregations: [{{column: t{number}, expression: SUM(amount)}}]}}}}\n"
+            f"- {{type: delete, selector: '_operation_seq > 0 AND _operation_seq < {3 * number}'}}\n"
+            for number in range(count)
+        )
+        + OUTPUT
+    )
+
+
 def outputs(count: int) -> str:
     return "".join(
         f"- {{type: update, arguments: {{assignments: [{{column: amount, expression: amount + {number}}}]}}}}\n"
@@ -86,7 +101,8 @@ def test_independent_updates_are_one_projection(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("project", "few", "many"), [(chained, 10, 20), (aggregates, 3, 6), (aggregates, 6, 12), (outputs, 4, 8)]
+    ("project", "few", "many"),
+    [(chained, 10, 20), (aggregates, 3, 6), (aggregates, 6, 12), (rounds, 10, 20), (outputs, 4, 8)],
 )
 def test_twice_the_operations_make_at_most_twice_the_plan(world: World, project: object, few: int, many: int) -> None:
     assert callable(project)
