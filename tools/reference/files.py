@@ -103,6 +103,8 @@ def _references(schema: Any) -> Iterator[str]:
         case list():
             for value in schema:
                 yield from _references(value)
+        case _:
+            pass
 
 
 def _keys(model: Schema, definitions: Schema) -> Iterator[str]:
