@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from daybook.cli.terminal import error_as_data, notice_as_data
+from daybook.cli.terminal import notice_as_data
 
 if TYPE_CHECKING:
     from daybook.runs.replaying import ReplayResult
@@ -33,12 +33,12 @@ def of_result(result: "RunResult") -> dict[str, Any]:
 
 def of_failure(failed: "RunFailedError") -> dict[str, Any]:
     """A run that did not complete: why, and what it had committed by then."""
-    from daybook.errors import flatten
+    from daybook.errors import as_data, flatten
 
     return {
         "run_id": failed.run_id,
         "status": failed.status,
-        "errors": [error_as_data(single) for single in flatten(failed.error)],
+        "errors": [as_data(single) for single in flatten(failed.error)],
         "outputs": [asdict(output) for output in failed.outputs],
     }
 

@@ -76,18 +76,3 @@ def notice_as_data(notice: "Notice") -> dict[str, Any]:
         "column": span.column if span else None,
         "hint": notice.hint,
     }
-
-
-def error_as_data(error: "DaybookError") -> dict[str, Any]:
-    """One finding for machines."""
-    span = error.span
-    return {
-        "code": error.code,
-        "message": error.message,
-        "file": span.file if span else None,
-        "line": span.line if span else None,
-        "column": span.column if span else None,
-        "hint": error.hint,
-        "operation_seq": error.operation_seq,
-        "causes": [error_as_data(cause) for cause in error.causes],
-    }

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from daybook.engine.jobs import stop_jobs, tagged, wait_until_idle
 from daybook.engine.progress import watch_progress
-from daybook.errors import DaybookError
+from daybook.errors import DaybookError, to_keep
 from daybook.io.landing.area import LandingArea
 from daybook.runs.execution import Execution, World
 from daybook.runs.interrupting import signals_to
@@ -24,7 +24,7 @@ from daybook.runs.scratch import remove_folder
 from daybook.runs.starting import Started
 from daybook.store.records import FinalStatus
 from daybook.store.store import Store
-from daybook.store.validation import Validate, as_data
+from daybook.store.validation import Validate
 
 SessionProvider = Callable[[], SparkSession]
 
@@ -85,7 +85,7 @@ def attempt(started: Started, around: Surroundings) -> RunResult:
             status, error = _reason(failure, keeper)
             if execution is not None and not keeper.is_lost:
                 execution.discard()
-            _finish(around.store, keeper, status, as_data(error) if error else _as_bug(failure))
+            _finish(around.store, keeper, status, to_keep(error) if error else _as_bug(failure))
             if error is None:
                 raise
             outputs = tuple(execution.outputs) if execution else ()
