@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from daybook.cli.places import near
 from daybook.cli.run_report import seconds, show_effects
-from daybook.cli.terminal import console, remark, say
+from daybook.cli.terminal import console, remark, say, show_table
 from daybook.cli.variance_chart import ASCII, BLOCKS, Bar, chart
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def show_headline(lines: "Sequence[Line]", period: str) -> None:
     table.add_column("", no_wrap=True)
     for line in lines:
         table.add_row(*_cells(line), style="bold" if line.is_result else None)
-    screen.print(table)
+    show_table(table)
     bars = [Bar(line.account_type, line.variance) for line in lines if not line.is_result]
     if bars:
         say("\nVariance: bars to the right are good for the result\n")
