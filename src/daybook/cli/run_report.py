@@ -140,11 +140,12 @@ def show_failure(failed: "RunFailedError", *, as_json: bool) -> None:
     show_error(failed.error)
     for output in failed.outputs:
         remark(f"  operation {output.operation_seq} had been committed to {output.destination}")
-    if failed.status != "cancelled":
-        remark(f"run {failed.run_id} {failed.status}")
-    remark(
-        f"  `daybook retry {failed.run_id}` takes it up again as it was; `daybook run` begins anew with what you change"
-    )
+    if failed.status == "cancelled":
+        remark(f"  `daybook retry {failed.run_id}` takes it up again")
+        return
+    remark(f"run {failed.run_id} {failed.status}")
+    remark("  with other data, definitions or options: `daybook run` again")
+    remark(f"  with the same, once what kept it from running is mended: `daybook retry {failed.run_id}`")
 
 
 def seconds(milliseconds: int) -> str:
