@@ -28,7 +28,7 @@ def as_data(lines: "Iterable[Line]") -> list[dict[str, Any]]:
 def show_runs(results: "Iterable[RunResult]") -> None:
     for result in results:
         say(f"\n{result.project_id} for {result.period} in {seconds(result.duration_ms)}\n")
-        show_effects(result)
+        show_effects(result.operations, result.names)
 
 
 def show_headline(lines: "Sequence[Line]", period: str) -> None:

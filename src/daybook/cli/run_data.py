@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from daybook.runs.replaying import ReplayResult
     from daybook.runs.result import RunFailedError, RunResult
     from daybook.runs.running import DryRun
+    from daybook.store.records import RunRecord
 
 
 def of_result(result: "RunResult") -> dict[str, Any]:
@@ -29,6 +30,13 @@ def of_result(result: "RunResult") -> dict[str, Any]:
         "outputs": [asdict(output) for output in result.outputs],
         "notices": [notice_as_data(notice) for notice in result.notices],
     }
+
+
+def of_record(record: "RunRecord") -> dict[str, Any]:
+    """A run as the store has it."""
+    from daybook.store.records import milliseconds
+
+    return {**asdict(record), "duration_ms": milliseconds(record.duration) if record.duration else None}
 
 
 def of_failure(failed: "RunFailedError") -> dict[str, Any]:
