@@ -10,6 +10,7 @@ from daybook.cli.show_run import show_run
 from daybook.cli.terminal import say, say_json
 
 if TYPE_CHECKING:
+    from daybook.store.records import ProjectState
     from daybook.store.store import Store
 
 
@@ -60,9 +61,8 @@ def _show_definition(store: "Store", kind: Any, identifier: str, version: int | 
         pin = transaction.definitions.pin(identifier, stored.version) if kind == "dataset" else None
         versions = transaction.definitions.versions(kind, identifier)
     if not as_json:
-        status = state.status if state else stored.status
-        active = f", active is version {state.active_version}" if state and state.active_version else ""
-        say(f"# {kind} {identifier}, version {stored.version} of {versions[-1]}, {status}{active}")
+        status = _status(state, stored.version) if state else stored.status
+        say(f"# {kind} {identifier}, version {stored.version} of {versions[-1]}, {status}")
         if pin is not None:
             say(f"# the data is {pin.uri} at Delta version {pin.delta_version}")
         for warning in state.warnings if state else ():
@@ -92,3 +92,11 @@ def _show_definition(store: "Store", kind: Any, identifier: str, version: int | 
     if pin is not None:
         data["data"] = {"uri": pin.uri, "delta_version": pin.delta_version}
     say_json(data)
+
+
+def _status(state: "ProjectState", shown: int) -> str:
+    """The project's status, and the version that is active where another one is shown."""
+    if state.active_version in (None, shown):
+        return state.status
+    active = f"active is version {state.active_version}"
+    return active if state.status == "active" else f"{state.status}, {active}"
