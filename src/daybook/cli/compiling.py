@@ -33,7 +33,7 @@ def compile_project(
     from daybook.plan.registered_catalog import RegisteredCatalog
     from daybook.resolve.known_calendars import calendar_for
     from daybook.resolve.periods import period_of
-    from daybook.runs.starting import find_project
+    from daybook.runs.named_project import find_project
     from daybook.store.changes import find_changes
     from daybook.store.prospect import ProspectiveCatalog
 

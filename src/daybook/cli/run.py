@@ -152,7 +152,8 @@ def cancel(context: typer.Context, run_id: Annotated[str, _run_id("queued", "run
 def _check_names(workspace: "Workspace", wanted: "RunWish") -> None:
     """A typo in the project or the period is answered before Spark begins to start."""
     from daybook.model.workspace_catalog import WorkspaceCatalog
-    from daybook.runs.starting import find_project, periods_of
+    from daybook.runs.named_project import find_project
+    from daybook.runs.starting import periods_of
 
     definition = find_project(workspace, wanted.project)
     calendar_id = definition.model.calendar_id
