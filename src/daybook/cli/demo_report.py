@@ -80,10 +80,10 @@ def show_next(folder: Path, results: "Sequence[RunResult]") -> None:
     width = max(len(command) for command, _ in commands)
     for command, meaning in commands:
         remark(f"  {command:<{width}}  # {meaning}")
-    remark("\nThen break something: in operation 20 of projects/close.yaml write amout for")
-    remark("amount, and run `daybook validate`. Or change what it computes:")
-    remark("`daybook run close -p 2026-01 --draft` tries that out in the sandbox, and")
-    remark("`daybook activate close` makes it count.")
+    remark("\nThen break something: in projects/close.yaml, operation 20, write the expression")
+    remark("ROUND(amout * rates.rate, 2), and run `daybook validate`. Or change what it")
+    remark("computes: `daybook run close -p 2026-01 --draft` tries that out in the sandbox,")
+    remark("and `daybook activate close` makes it count.")
 
 
 def _cells(line: "Line") -> tuple[str, ...]:
