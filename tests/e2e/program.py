@@ -54,21 +54,21 @@ def completed(words: str, *, folder: Path) -> list[str]:
     return done.stdout.split()
 
 
-def spawned(*arguments: str, folder: Path) -> "pexpect.spawn[str]":
+def spawned(*arguments: str, folder: Path, columns: int = COLUMNS) -> "pexpect.spawn[str]":
     """A command that is running in a terminal."""
     return pexpect.spawn(
         PROGRAM,
         list(arguments),
         cwd=str(folder),
         env=environment(),
-        dimensions=(40, COLUMNS),
+        dimensions=(40, columns),
         encoding="utf-8",
         timeout=SECONDS,
     )
 
 
-def seen(*arguments: str, folder: Path) -> Seen:
-    terminal = spawned(*arguments, folder=folder)
+def seen(*arguments: str, folder: Path, columns: int = COLUMNS) -> Seen:
+    terminal = spawned(*arguments, folder=folder, columns=columns)
     terminal.expect(pexpect.EOF)
     return ended(terminal, terminal.before or "")
 

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from daybook.store import open_store
 from tests.e2e.program import COLUMNS, ESCAPE, PROGRAM, SECONDS, completed, environment, piped, seen
+from tests.unit.store.samples import PROCESS, later, new_run, nobody_is_dead
 
 TYPOS = {
     "command": (["rnu"], "Did you mean 'run'?"),
@@ -91,6 +93,24 @@ def test_lines_are_wrapped_for_nobody_but_people(workspace: Path) -> None:
     assert max(len(line) for line in done.stdout.splitlines()) > COLUMNS
     shown = seen("functions", folder=workspace)
     assert max(len(line) for line in shown.text.splitlines()) <= COLUMNS
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100])
+def test_ids_of_runs_are_never_cut(tmp_path: Path, columns: int) -> None:
+    """What is needed least gives way; where even that is not enough, the terminal wraps."""
+    (tmp_path / "daybook.yaml").write_text("name: test\n", encoding="utf-8")
+    runs = [new_run(f"2026020{day}-093000-abcdef", project_id=f"monthly-sales-{day}", is_draft=True) for day in (1, 2)]
+    with open_store("sqlite:///.daybook/store.db", root=tmp_path) as store, store.write() as transaction:
+        for run in runs:
+            transaction.runs.start(run, process=PROCESS, now=later(0), is_dead=nobody_is_dead)
+    shown = seen("runs", folder=tmp_path, columns=columns)
+    assert shown.exit_code == 0, shown.raw
+    header, *lines = (line.rstrip() for line in shown.text.splitlines())
+    for line, run in zip(lines, reversed(runs), strict=True):
+        assert line.split()[:3] == [run.id, run.project_id, run.period]
+        assert len(line) <= max(columns, 64)
+    titles = ["run", "project", "period", "status", "started", "seconds", "by"]
+    assert header.split() == titles[: {100: 7, 80: 5, 60: 4}[columns]]
 
 
 def test_quiet_leaves_results_and_errors(workspace: Path) -> None:

@@ -25,7 +25,7 @@ _TAIL = """## What all commands share
   of an error.
 - **The workspace** is the nearest folder with a `daybook.yaml` from here upwards, or `--workspace FOLDER`.
 - **Ctrl-C** asks the run to stop: it cancels Spark's work, leaves nothing half-written and can be taken up again with
-  `daybook retry`. A second Ctrl-C does not wait for that; `daybook doctor` removes what is left then.
+  `daybook retry`. A second Ctrl-C does not wait for that; `daybook doctor --fix` removes what is left then.
 
 ## Exit codes
 
@@ -40,7 +40,7 @@ _TAIL = """## What all commands share
 ## Shell completion
 
 `daybook --install-completion` sets it up for bash, zsh, fish and PowerShell; `daybook --show-completion` prints the
-script instead. Commands, options, kinds, projects, runs and functions are completed."""
+script instead. Commands, options, kinds, ids, projects, periods, calendars, runs and functions are completed."""
 
 
 def commands_page() -> str:

@@ -1,16 +1,17 @@
 """The page of all files users write, from their schemas."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from daybook.model.definition import KINDS
 from daybook.model.schema import schemas
-from daybook.scenarios.scenario import Frame
+from daybook.scenarios.scenario import DATASET_KEYS, OWN_KEYS, Frame
 from tools.reference.markdown import page, table
 
 Schema = Mapping[str, Any]
+Row = tuple[str, str, str]
 
 _HEAD = """# Files
 
@@ -39,10 +40,24 @@ Text in paths may hold `{{YYYY}}`, `{{MM}}`, `{{DD}}`, `{{QQ}}`, `{{identifier}}
 _SCENARIO = """## Scenario
 
 A test: rows that go in, a project, rows that must come out. `daybook test` runs the files below `tests/scenarios`.
-Numbers are read as decimals from their text. `datasets` is a list of `{dataset: …, rows: […]}`, with the definition of
-a dataset as above and its rows written out, or `file: rows.csv` instead of the rows; the first one is the input.
-`project` is a project as above, without `input`, or `{file: ../../projects/close.yaml}`.
+Numbers are read as decimals from their text.
 """
+
+_GIVEN_DATASET = """### GivenDataset
+
+A dataset of a scenario, with its rows.
+"""
+
+_SCENARIO_TYPES = {
+    "datasets": "list of [GivenDataset](#givendataset)",
+    "project": "[Project](#project)",
+    "dataset": "[Dataset](#dataset)",
+    "rows": "list of mapping",
+    "file": "text",
+}
+
+# Second names of seq and arguments, where both stand.
+_SECOND_NAMES = {"order": "seq", "parameters": "arguments"}
 
 _TITLES = {"workspace": "daybook.yaml", "datasource": "Data source"}
 
@@ -73,7 +88,10 @@ def _lines() -> Iterator[str]:
             yield from _reached(body, schema["$defs"], shown)
     scenario = TypeAdapter(Frame).json_schema()
     yield _SCENARIO
-    yield from _keys(scenario, scenario["$defs"])
+    *frame, expect = _rows(scenario, scenario["$defs"])
+    yield from _table([*frame, *_scenario_rows(OWN_KEYS, required=set(OWN_KEYS)), expect])
+    yield _GIVEN_DATASET
+    yield from _table(_scenario_rows(DATASET_KEYS, required={"dataset"}))
     yield from _reached(scenario, scenario["$defs"], shown)
 
 
@@ -98,23 +116,37 @@ def _references(schema: Any) -> Iterator[str]:
             yield _name(schema)
         case dict():
             for key, value in schema.items():
-                if key not in ("$defs", "discriminator", "parameters", "order"):
+                if key not in ("$defs", "discriminator") and _SECOND_NAMES.get(key) not in schema:
                     yield from _references(value)
         case list():
             for value in schema:
                 yield from _references(value)
+        case _:
+            pass
 
 
 def _keys(model: Schema, definitions: Schema) -> Iterator[str]:
-    required = set(model.get("required", ()))
-    rows = []
-    for key, value in model["properties"].items():
-        if key in ("order", "parameters"):
-            # Second names of seq and arguments.
-            continue
-        name = f"**`{key}`**" if key in required else f"`{key}`"
-        rows.append((name, _type(value), _meaning(key, value, definitions)))
+    yield from _table(_rows(model, definitions))
+
+
+def _table(rows: Iterable[Row]) -> Iterator[str]:
     yield from table(("key", "type", "meaning"), rows)
+
+
+def _rows(model: Schema, definitions: Schema) -> Iterator[Row]:
+    required, properties = set(model.get("required", ())), model["properties"]
+    for key, value in properties.items():
+        if _SECOND_NAMES.get(key) not in properties:
+            yield _key(key, required), _type(value), _meaning(key, value, definitions)
+
+
+def _scenario_rows(keys: Mapping[str, str], required: set[str]) -> Iterator[Row]:
+    for key, meaning in keys.items():
+        yield _key(key, required), _SCENARIO_TYPES[key], meaning
+
+
+def _key(key: str, required: set[str]) -> str:
+    return f"**`{key}`**" if key in required else f"`{key}`"
 
 
 def _meaning(key: str, value: Schema, definitions: Schema) -> str:

@@ -10,17 +10,19 @@ if TYPE_CHECKING:
 
 def run_page(result: "RunResult") -> str:
     """What ran, what each operation did, what was written; every text is escaped."""
-    seconds = f"{result.duration_ms / 1000:.1f} s"
+    from daybook.runs.effects import effects
+
     draft = f", draft in {result.sandbox}" if result.sandbox else ", draft" if result.is_draft else ""
-    head = f"{result.project_id} · {result.period} · {result.status}{draft} · {seconds}"
+    head = f"{result.project_id} · {result.period} · {result.status}{draft} · {_seconds(result.duration_ms)}"
     operations = [
         (
-            str(item.seq),
-            item.type,
-            item.operation_id,
-            *(_count(count) for count in (item.rows_picked, item.rows_added, item.rows_deleted, item.rows_written)),
+            str(effect.seq or ""),
+            effect.name,
+            _count(effect.rows_in),
+            f"{_count(effect.rows)} {effect.did}".strip(),
+            "" if effect.duration_ms is None else _seconds(effect.duration_ms),
         )
-        for item in result.operations
+        for effect in effects(result.operations, result.names)
     ]
     outputs = [
         (output.destination, output.format, f"{output.rows_written:,}", output.dataset_id or "")
@@ -29,11 +31,15 @@ def run_page(result: "RunResult") -> str:
     notices = "".join(f"<li><b>{escape(notice.code)}</b> {escape(notice.message)}</li>" for notice in result.notices)
     return (
         f"<div><p><b>{escape(head)}</b><br><small>run {escape(result.run_id)}, as of {result.as_of}</small></p>"
-        + _table(("seq", "type", "operation", "picked", "added", "deleted", "written"), operations)
+        + _table(("seq", "operation", "rows in", "did", "time"), operations)
         + _table(("output", "format", "rows", "registered as"), outputs)
         + (f"<ul>{notices}</ul>" if notices else "")
         + "</div>"
     )
+
+
+def _seconds(milliseconds: int) -> str:
+    return f"{milliseconds / 1000:.1f} s"
 
 
 def _count(count: int | None) -> str:

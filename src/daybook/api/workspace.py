@@ -49,7 +49,7 @@ class Workspace:
 
     def project(self, project_id: str) -> Project:
         """A project as it is written."""
-        from daybook.runs.starting import find_project
+        from daybook.runs.named_project import find_project
 
         return find_project(self._definitions, project_id).model
 

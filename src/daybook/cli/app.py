@@ -174,8 +174,8 @@ def _first_line(error: Exception) -> str:
 
 
 def _failed(error: Exception, *, is_debug: bool, as_json: bool) -> int:
-    from daybook.cli.terminal import error_as_data, say_json, show_error
-    from daybook.errors import DaybookError, flatten
+    from daybook.cli.terminal import say_json, show_error
+    from daybook.errors import DaybookError, as_data, flatten
 
     if is_debug:
         import traceback
@@ -183,7 +183,7 @@ def _failed(error: Exception, *, is_debug: bool, as_json: bool) -> int:
         typer.echo("".join(traceback.format_exception(error)), err=True)
     if isinstance(error, DaybookError):
         if as_json:
-            say_json({"errors": [error_as_data(single) for single in flatten(error)]})
+            say_json({"errors": [as_data(single) for single in flatten(error)]})
         else:
             show_error(error)
         return WRONG_INPUT

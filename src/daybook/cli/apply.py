@@ -5,10 +5,11 @@ from typing import Annotated
 import typer
 
 from daybook.cli.invocation import invocation
+from daybook.cli.parameters import json_option
 from daybook.cli.terminal import say_json
 
 Prune = Annotated[bool, typer.Option("--prune", help="Disable what the files no longer define.")]
-AsJson = Annotated[bool, typer.Option("--json", help="The changes as JSON.")]
+AsJson = Annotated[bool, json_option("The changes as JSON.")]
 
 
 def apply(context: typer.Context, prune: Prune = False, as_json: AsJson = False) -> None:

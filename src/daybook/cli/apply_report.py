@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from daybook.cli.terminal import error_as_data, remark, say, show_error, show_notice
+from daybook.cli.terminal import remark, say, show_error, show_notice
 
 if TYPE_CHECKING:
     from daybook.store.apply import ApplyPlan
@@ -19,6 +19,8 @@ _WORDS = {
 
 
 def as_data(plan: "ApplyPlan") -> dict[str, Any]:
+    from daybook.errors import as_data as error_data
+
     return {
         "changes": [
             {
@@ -36,7 +38,7 @@ def as_data(plan: "ApplyPlan") -> dict[str, Any]:
                 "before": effect.before,
                 "after": effect.after,
                 "breaks": [item.as_data() for item in effect.breaks],
-                "errors": [error_as_data(error) for error in effect.validation.errors],
+                "errors": [error_data(error) for error in effect.validation.errors],
                 "notices": [item.message for item in effect.notices],
             }
             for effect in plan.effects

@@ -4,13 +4,14 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from daybook.cli.parameters import json_option
 from daybook.cli.terminal import say, say_json
 
 
 def gc(
     context: typer.Context,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="What went, as JSON.")] = False,
+    as_json: Annotated[bool, json_option("What went, as JSON.")] = False,
 ) -> None:
     """Remove what the retention of daybook.yaml no longer keeps.
 

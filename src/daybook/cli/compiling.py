@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from daybook.cli import completion
+from daybook.cli.parameters import ProjectArgument, json_option, period_option
 from daybook.cli.terminal import say, say_json, show_notice
 
 if TYPE_CHECKING:
@@ -16,23 +16,9 @@ if TYPE_CHECKING:
 
 def compile_project(
     context: typer.Context,
-    project: Annotated[
-        str,
-        typer.Argument(
-            metavar="PROJECT", help="A project's id, or the file that defines it.", autocompletion=completion.projects
-        ),
-    ],
-    period: Annotated[
-        str | None,
-        typer.Option(
-            "--period",
-            "-p",
-            metavar="PERIOD",
-            help="The period; otherwise this month.",
-            autocompletion=completion.periods,
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The plan as JSON.")] = False,
+    project: ProjectArgument,
+    period: Annotated[str | None, period_option("The period; otherwise this month.")] = None,
+    as_json: Annotated[bool, json_option("The plan as JSON.")] = False,
 ) -> None:
     """Show the steps of a project, with schemas and Spark SQL.
 
@@ -47,7 +33,7 @@ def compile_project(
     from daybook.plan.registered_catalog import RegisteredCatalog
     from daybook.resolve.known_calendars import calendar_for
     from daybook.resolve.periods import period_of
-    from daybook.runs.starting import find_project
+    from daybook.runs.named_project import find_project
     from daybook.store.changes import find_changes
     from daybook.store.prospect import ProspectiveCatalog
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from daybook.cli.invocation import Invocation, invocation
+from daybook.cli.parameters import json_option, period_option
 from daybook.cli.terminal import remark, say_json
 
 if TYPE_CHECKING:
@@ -18,11 +19,9 @@ FAILED = 1
 def demo(
     context: typer.Context,
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to make it.")] = Path("daybook-demo"),
-    period: Annotated[
-        str, typer.Option("--period", "-p", metavar="PERIOD", help="A month, or a range of months.")
-    ] = "2026-01",
+    period: Annotated[str, period_option("A month, or a range of months.")] = "2026-01",
     no_run: Annotated[bool, typer.Option("--no-run", help="Only make the workspace.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Runs and headline numbers as JSON.")] = False,
+    as_json: Annotated[bool, json_option("Runs and headline numbers as JSON.")] = False,
 ) -> None:
     """Make a workspace with a year of ledger data and close a month.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from daybook.cli.places import near
 from daybook.cli.run_report import seconds, show_effects
-from daybook.cli.terminal import console, remark, say
+from daybook.cli.terminal import console, remark, say, show_table
 from daybook.cli.variance_chart import ASCII, BLOCKS, Bar, chart
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def as_data(lines: "Iterable[Line]") -> list[dict[str, Any]]:
 def show_runs(results: "Iterable[RunResult]") -> None:
     for result in results:
         say(f"\n{result.project_id} for {result.period} in {seconds(result.duration_ms)}\n")
-        show_effects(result)
+        show_effects(result.operations, result.names)
 
 
 def show_headline(lines: "Sequence[Line]", period: str) -> None:
@@ -44,7 +44,7 @@ def show_headline(lines: "Sequence[Line]", period: str) -> None:
     table.add_column("", no_wrap=True)
     for line in lines:
         table.add_row(*_cells(line), style="bold" if line.is_result else None)
-    screen.print(table)
+    show_table(table)
     bars = [Bar(line.account_type, line.variance) for line in lines if not line.is_result]
     if bars:
         say("\nVariance: bars to the right are good for the result\n")
@@ -80,10 +80,10 @@ def show_next(folder: Path, results: "Sequence[RunResult]") -> None:
     width = max(len(command) for command, _ in commands)
     for command, meaning in commands:
         remark(f"  {command:<{width}}  # {meaning}")
-    remark("\nThen break something: in operation 20 of projects/close.yaml write amout for")
-    remark("amount, and run `daybook validate`. Or change what it computes:")
-    remark("`daybook run close -p 2026-01 --draft` tries that out in the sandbox, and")
-    remark("`daybook activate close` makes it count.")
+    remark("\nThen break something: in projects/close.yaml, operation 20, write the expression")
+    remark("ROUND(amout * rates.rate, 2), and run `daybook validate`. Or change what it")
+    remark("computes: `daybook run close -p 2026-01 --draft` tries that out in the sandbox,")
+    remark("and `daybook activate close` makes it count.")
 
 
 def _cells(line: "Line") -> tuple[str, ...]:

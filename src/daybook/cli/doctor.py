@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from daybook.cli.invocation import invocation
+from daybook.cli.parameters import json_option
 from daybook.cli.terminal import say, say_json
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ def doctor(
     context: typer.Context,
     fix: Annotated[bool, typer.Option("--fix", help="Remove what dead runs left behind.")] = False,
     skip_spark: Annotated[bool, typer.Option("--skip-spark", help="Do not start Spark.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="The findings as JSON.")] = False,
+    as_json: Annotated[bool, json_option("The findings as JSON.")] = False,
 ) -> None:
     """Check that everything is there that a run needs.
 

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from daybook.cli import completion
-from daybook.cli.terminal import console, say, say_json
+from daybook.cli.parameters import json_option
+from daybook.cli.terminal import say, say_json, show_table
 
 if TYPE_CHECKING:
     from daybook.expression.functions.declaration import Function
@@ -16,7 +17,7 @@ def functions(
         str | None,
         typer.Argument(metavar="NAME", help="One function; otherwise all.", autocompletion=completion.functions),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The table as JSON.")] = False,
+    as_json: Annotated[bool, json_option("The table as JSON.")] = False,
 ) -> None:
     """List the functions of the expression language."""
     from daybook.errors import DaybookError
@@ -62,12 +63,11 @@ def _show_table(chosen: "dict[str, list[Function]]") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    out = console()
     for title, family in chosen.items():
         table = Table(title=title, title_justify="left", box=None, pad_edge=False, show_header=False)
         table.add_column(no_wrap=True)
         table.add_column()
         for function in family:
             table.add_row(Text(function.signature), Text(function.sentence))
-        out.print(table)
-        out.print()
+        show_table(table)
+        say("")

@@ -4,17 +4,9 @@ from typing import Annotated
 
 import typer
 
-from daybook.cli import completion
 from daybook.cli.invocation import invocation
+from daybook.cli.parameters import AsJson, ProjectArgument
 from daybook.cli.terminal import remark, say, say_json, show_notice
-
-ProjectArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="PROJECT", help="A project's id, or the file that defines it.", autocompletion=completion.projects
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON.")]
 
 
 def activate(

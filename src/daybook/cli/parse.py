@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from daybook.cli.parameters import AsJson
 from daybook.cli.terminal import say, say_json
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def parse(
     group_by: Annotated[
         str | None, typer.Option(metavar="COLUMNS", help="Read it as an aggregation by these, separated by commas.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check an expression and show its type and its Spark SQL.
 

@@ -7,7 +7,8 @@ import typer
 from daybook.cli import completion
 from daybook.cli.command import add_command
 from daybook.cli.invocation import invocation
-from daybook.cli.terminal import console, say, say_json
+from daybook.cli.parameters import AsJson
+from daybook.cli.terminal import say, say_json, show_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +37,6 @@ CalendarOption = Annotated[
         autocompletion=completion.calendars,
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON.")]
 Identifier = Annotated[
     str, typer.Argument(help="A period, such as 2026-01.", metavar="PERIOD", autocompletion=completion.periods)
 ]
@@ -93,7 +93,7 @@ def periods(
         own = effective.because_of in (None, period.identifier)
         status = effective.status if own else f"{effective.status} by {effective.because_of}"
         table.add_row(period.identifier, period.level, str(period.start_date), str(period.end_date), status)
-    console().print(table)
+    show_table(table)
 
 
 def _of_level(cut: "PeriodCalendar", year: int, level: str | None) -> "Iterator[Period]":

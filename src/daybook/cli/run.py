@@ -6,6 +6,7 @@ import typer
 
 from daybook.cli import completion
 from daybook.cli.invocation import invocation
+from daybook.cli.parameters import AsJson, ProjectArgument, period_option
 from daybook.cli.terminal import say, say_json
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 FAILED = 1
 
-AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON.")]
-
 
 def _run_id(*status: str) -> Any:
     """The argument of a command that takes runs of these statuses."""
@@ -28,22 +27,8 @@ def _run_id(*status: str) -> Any:
 
 def run(
     context: typer.Context,
-    project: Annotated[
-        str,
-        typer.Argument(
-            metavar="PROJECT", help="A project's id, or the file that defines it.", autocompletion=completion.projects
-        ),
-    ],
-    period: Annotated[
-        str,
-        typer.Option(
-            "--period",
-            "-p",
-            metavar="PERIOD",
-            help="A period, or a range: 2026-01..2026-12.",
-            autocompletion=completion.periods,
-        ),
-    ],
+    project: ProjectArgument,
+    period: Annotated[str, period_option("A period, or a range: 2026-01..2026-12.")],
     as_of: Annotated[
         str | None, typer.Option("--as-of", metavar="DATE", help="Date for bitemporal data: 2026-01-15.")
     ] = None,
@@ -167,7 +152,8 @@ def cancel(context: typer.Context, run_id: Annotated[str, _run_id("queued", "run
 def _check_names(workspace: "Workspace", wanted: "RunWish") -> None:
     """A typo in the project or the period is answered before Spark begins to start."""
     from daybook.model.workspace_catalog import WorkspaceCatalog
-    from daybook.runs.starting import find_project, periods_of
+    from daybook.runs.named_project import find_project
+    from daybook.runs.starting import periods_of
 
     definition = find_project(workspace, wanted.project)
     calendar_id = definition.model.calendar_id

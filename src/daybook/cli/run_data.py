@@ -3,12 +3,13 @@
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from daybook.cli.terminal import error_as_data, notice_as_data
+from daybook.cli.terminal import notice_as_data
 
 if TYPE_CHECKING:
     from daybook.runs.replaying import ReplayResult
     from daybook.runs.result import RunFailedError, RunResult
     from daybook.runs.running import DryRun
+    from daybook.store.records import RunRecord
 
 
 def of_result(result: "RunResult") -> dict[str, Any]:
@@ -31,14 +32,21 @@ def of_result(result: "RunResult") -> dict[str, Any]:
     }
 
 
+def of_record(record: "RunRecord") -> dict[str, Any]:
+    """A run as the store has it."""
+    from daybook.store.records import milliseconds
+
+    return {**asdict(record), "duration_ms": milliseconds(record.duration) if record.duration else None}
+
+
 def of_failure(failed: "RunFailedError") -> dict[str, Any]:
     """A run that did not complete: why, and what it had committed by then."""
-    from daybook.errors import flatten
+    from daybook.errors import as_data, flatten
 
     return {
         "run_id": failed.run_id,
         "status": failed.status,
-        "errors": [error_as_data(single) for single in flatten(failed.error)],
+        "errors": [as_data(single) for single in flatten(failed.error)],
         "outputs": [asdict(output) for output in failed.outputs],
     }
 

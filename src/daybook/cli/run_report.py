@@ -1,32 +1,18 @@
 """Runs as people read them."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from daybook.cli import run_data
 from daybook.cli.places import near
-from daybook.cli.terminal import console, remark, say, say_json, show_error, show_notice
+from daybook.cli.terminal import remark, say, say_json, show_error, show_notice, show_table
 
 if TYPE_CHECKING:
     from daybook.runs.replaying import ReplayResult
     from daybook.runs.result import OutputResult, RunFailedError, RunResult
     from daybook.runs.running import DryRun
+    from daybook.runs.snapshot import SourceSnapshot
     from daybook.store.records import OperationResult
-
-_LOAD = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """What one operation did: how many rows it found alive, how many it touched, and the word for that."""
-
-    seq: int
-    name: str
-    rows_in: int | None
-    rows: int | None
-    did: str
-    duration_ms: int | None
 
 
 def show(result: "RunResult", *, is_quiet: bool) -> None:
@@ -35,7 +21,7 @@ def show(result: "RunResult", *, is_quiet: bool) -> None:
     say(f"{result.project_id} for {result.period}: {result.status}{draft} in {seconds(result.duration_ms)}")
     if not is_quiet:
         say(f"run {result.run_id}, as of {result.as_of.isoformat()}, project version {result.project_version}\n")
-        show_effects(result)
+        show_effects(result.operations, result.names)
         say("")
     show_outputs(result.outputs)
 
@@ -56,9 +42,11 @@ def show_all(results: "Iterable[RunResult]", *, is_quiet: bool, as_json: bool, f
         show_failure(failure, as_json=False)
 
 
-def show_effects(result: "RunResult") -> None:
+def show_effects(operations: "Iterable[OperationResult]", names: Mapping[int, str]) -> None:
     from rich.table import Table
     from rich.text import Text
+
+    from daybook.runs.effects import effects
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("seq", justify="right")
@@ -67,7 +55,7 @@ def show_effects(result: "RunResult") -> None:
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     table.add_column("time", justify="right", no_wrap=True)
-    for effect in effects(result):
+    for effect in effects(operations, names):
         table.add_row(
             Text(str(effect.seq) if effect.seq else ""),
             Text(effect.name),
@@ -76,30 +64,29 @@ def show_effects(result: "RunResult") -> None:
             Text(effect.did),
             Text("" if effect.duration_ms is None else seconds(effect.duration_ms)),
         )
-    console().print(table)
-
-
-def effects(result: "RunResult") -> Iterator[Effect]:
-    """One per operation; the live rows each found follow from what those before it added and deleted."""
-    live: int | None = None
-    for operation in sorted(result.operations, key=lambda operation: operation.seq):
-        if operation.seq == _LOAD:
-            live = operation.rows_added
-            yield Effect(_LOAD, "Read the input", None, live, "read", None)
-            continue
-        rows, did = _deed(operation)
-        name = result.names.get(operation.seq, operation.type)
-        yield Effect(operation.seq, name, live, rows, did, operation.duration_ms)
-        if live is not None:
-            live += (operation.rows_added or 0) - (operation.rows_deleted or 0)
+    show_table(table)
 
 
 def show_outputs(outputs: "Iterable[OutputResult]") -> None:
     for output in outputs:
-        rows = f"{output.rows_written:,} row{'' if output.rows_written == 1 else 's'}"
-        known_as = f", dataset {output.dataset_id} version {output.dataset_version}" if output.dataset_id else ""
         repeat = " (committed before)" if output.is_repeat else ""
-        say(f"wrote {near(output.place)}: {rows}{known_as}{repeat}")
+        say(written(output.place, output.rows_written, output.dataset_id, output.dataset_version) + repeat)
+
+
+def written(place: str, rows: int | None, dataset_id: str | None, dataset_version: int | None) -> str:
+    """What an output left where, in a line."""
+    count = "" if rows is None else f": {rows:,} row{'' if rows == 1 else 's'}"
+    known_as = f", dataset {dataset_id} version {dataset_version}" if dataset_id else ""
+    return f"wrote {near(place)}{count}{known_as}"
+
+
+def read_from(sources: "Iterable[SourceSnapshot]") -> list[str]:
+    """What a run reads from where, each once however many operations use it."""
+    found = []
+    for source in sources:
+        places = ", ".join(near(location.uri or location.table or "") for location in source.resolution.locations)
+        found.append(f"{source.dataset_id} version {source.dataset_version} from {places}")
+    return list(dict.fromkeys(found))
 
 
 def show_dry_runs(planned: "Iterable[DryRun]") -> None:
@@ -107,9 +94,8 @@ def show_dry_runs(planned: "Iterable[DryRun]") -> None:
         snapshot = each.prepared.snapshot
         version = f"project version {snapshot.project_version}"
         say(f"{snapshot.project.id} can run for {snapshot.period.identifier}, as of {snapshot.as_of}, {version}")
-        for source in snapshot.sources:
-            places = ", ".join(near(location.uri or location.table or "") for location in source.resolution.locations)
-            say(f"  reads {source.dataset_id} version {source.dataset_version} from {places}")
+        for source in read_from(snapshot.sources):
+            say(f"  reads {source}")
         for output in each.prepared.outputs:
             say(f"  writes {near(output.target.place)} ({output.target.format}, {output.target.mode})")
         for notice in each.notices:
@@ -140,27 +126,16 @@ def show_failure(failed: "RunFailedError", *, as_json: bool) -> None:
     show_error(failed.error)
     for output in failed.outputs:
         remark(f"  operation {output.operation_seq} had been committed to {output.destination}")
-    if failed.status != "cancelled":
-        remark(f"run {failed.run_id} {failed.status}")
-    remark(
-        f"  `daybook retry {failed.run_id}` takes it up again as it was; `daybook run` begins anew with what you change"
-    )
+    if failed.status == "cancelled":
+        remark(f"  `daybook retry {failed.run_id}` takes it up again")
+        return
+    remark(f"run {failed.run_id} {failed.status}")
+    remark("  with other data, definitions or options: `daybook run` again")
+    remark(f"  with the same, once what kept it from running is mended: `daybook retry {failed.run_id}`")
 
 
 def seconds(milliseconds: int) -> str:
     return f"{milliseconds / 1000:.1f} s"
-
-
-def _deed(operation: "OperationResult") -> tuple[int | None, str]:
-    match operation.type:
-        case "update":
-            return operation.rows_picked, "changed"
-        case "aggregate" | "append":
-            return operation.rows_added, "added"
-        case "delete":
-            return operation.rows_deleted, "deleted"
-        case _:
-            return operation.rows_written, "written"
 
 
 def _number(value: int | None) -> str:

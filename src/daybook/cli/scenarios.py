@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from daybook.cli.invocation import invocation, workspace_root
+from daybook.cli.parameters import json_option
 from daybook.cli.terminal import remark, say, say_json
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def run_scenarios(
     update: Annotated[bool, typer.Option("--update", help="Write actual rows into `expect`, after asking.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="With --update: do not ask.")] = False,
     junit_xml: Annotated[Path | None, typer.Option("--junit-xml", metavar="FILE", help="Write JUnit XML.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The results as JSON.")] = False,
+    as_json: Annotated[bool, json_option("The results as JSON.")] = False,
 ) -> None:
     """Run scenarios: rows in, a project, rows expected.
 

@@ -10,6 +10,7 @@ from daybook.cli.places import near_in
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
     from daybook.errors import DaybookError, Notice
 
@@ -40,6 +41,18 @@ def say(text: str) -> None:
 def remark(text: str) -> None:
     """A line beside the result: progress, summaries, warnings."""
     typer.echo(text, err=True)
+
+
+def show_table(table: "Table") -> None:
+    """A table of the command's result; for a pipe without the blanks that fill up its last column."""
+    screen = console()
+    if sys.stdout.isatty():
+        screen.print(table)
+        return
+    with screen.capture() as captured:
+        screen.print(table)
+    for line in captured.get().splitlines():
+        say(line.rstrip())
 
 
 def say_json(value: Any) -> None:
@@ -75,19 +88,4 @@ def notice_as_data(notice: "Notice") -> dict[str, Any]:
         "line": span.line if span else None,
         "column": span.column if span else None,
         "hint": notice.hint,
-    }
-
-
-def error_as_data(error: "DaybookError") -> dict[str, Any]:
-    """One finding for machines."""
-    span = error.span
-    return {
-        "code": error.code,
-        "message": error.message,
-        "file": span.file if span else None,
-        "line": span.line if span else None,
-        "column": span.column if span else None,
-        "hint": error.hint,
-        "operation_seq": error.operation_seq,
-        "causes": [error_as_data(cause) for cause in error.causes],
     }

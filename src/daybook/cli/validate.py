@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from daybook.cli.invocation import invocation, workspace_root
-from daybook.cli.terminal import error_as_data, notice_as_data, remark, say_json, show_error, show_notice
+from daybook.cli.parameters import json_option
+from daybook.cli.terminal import notice_as_data, remark, say_json, show_error, show_notice
 
 if TYPE_CHECKING:
     from daybook.errors import DaybookError, Notice
@@ -19,12 +20,14 @@ def validate(
         Path | None,
         typer.Argument(metavar="PATH", help="A file or folder; left out, the whole workspace.", show_default=False),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Findings as JSON.")] = False,
+    as_json: Annotated[bool, json_option("Findings as JSON.")] = False,
 ) -> None:
     """Check definitions and what projects compute.
 
     Everything that is wrong is reported at once, with its place. Spark is not started.
     """
+    from daybook.errors import as_data
+
     found = _validated(context, path)
     errors = found.errors
     if as_json:
@@ -32,7 +35,7 @@ def validate(
             {
                 "ok": not errors,
                 "definitions": found.checked,
-                "errors": [error_as_data(error) for error in errors],
+                "errors": [as_data(error) for error in errors],
                 "notices": [notice_as_data(notice) for notice in found.notices],
             }
         )

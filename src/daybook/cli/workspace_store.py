@@ -73,17 +73,11 @@ def is_file(named: str) -> bool:
 
 
 def project_id_of(workspace: "Workspace", named: str) -> str:
-    """A project of the workspace by id, or by the one file that defines it."""
-    from pathlib import Path
-
+    """A project of the workspace by id, or by the one file that defines it, for commands that change the store."""
     from daybook.errors import DaybookError
-    from daybook.model.suggestion import did_you_mean
+    from daybook.runs.named_project import find_project
 
-    projects = workspace.definitions["project"]
-    if named in projects:
-        return named
-    if is_file(named):
-        there = [one.id for one in projects.values() if one.file and Path(one.file).resolve() == Path(named).resolve()]
-        if len(there) == 1:
-            return there[0]
-    raise DaybookError("STORE_007", kind="project", id=named, hint=did_you_mean(named, projects))
+    try:
+        return find_project(workspace, named).id
+    except DaybookError as unknown:
+        raise DaybookError("STORE_007", kind="project", id=named, hint=unknown.hint) from None

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from daybook.model.loading import Workspace
 from daybook.runs.attempt import Surroundings
+from daybook.runs.named_project import find_project
 from daybook.runs.result import RunResult
 from daybook.runs.running import run
-from daybook.runs.starting import RunWish, apply_reached, find_project
+from daybook.runs.starting import RunWish, apply_reached
 from daybook.store.lifecycle import activate
 
 PROJECTS = ("close", "management-summary")

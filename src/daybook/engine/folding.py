@@ -6,6 +6,7 @@ as it reads nothing that the layer writes; what it writes replaces, where it pic
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from daybook.engine.context import RunContext, null
 from daybook.engine.hidden import FAULT
@@ -69,6 +70,8 @@ class Layer:
                     self._assign(value, condition, mark(self.context.fitted(value), step.seq, VALUE, number))
             case DeleteStep():
                 self.deletes.append(condition)
+            case _:
+                assert_never(step)
 
     def extend(self, schema: Mapping[str, ColumnType]) -> None:
         """Columns that the next step adds or widens get their place and their type."""

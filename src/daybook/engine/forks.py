@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import dropwhile, takewhile
+from typing import assert_never
 
 from daybook.engine.passes import AggregatePass, Stage
 from daybook.plan.exclusion import excludes_all
@@ -38,6 +39,8 @@ def uses_of(seqs: tuple[int, ...], following: Sequence[Stage]) -> int:
                 uses += is_merged or not excludes_all(step.selector, seqs)
             case AppendStep():
                 pass
+            case _:
+                assert_never(step)
     return uses
 
 

@@ -9,7 +9,7 @@ from daybook.expression.functions.table import FAMILIES
 from daybook.expression.limits import MAX_DEPTH, MAX_NODES, MAX_REACH
 from daybook.expression.quoting import Value
 
-_HEAD = f"""# Expressions
+_HEAD = f"""# Expressions and functions
 
 An expression computes one value of one row, or of one group of rows in an aggregation. Keywords and function
 names may be written in any case; names of columns are case-sensitive. Everything is typed before Spark is involved.

@@ -130,9 +130,10 @@ def _constant(node: ConstantValue, constants: Constants) -> str:
             return quote_literal(constants.timestamp, TIMESTAMP)
         case "today":
             return quote_literal(constants.timestamp.astimezone(datetime.UTC).date(), DATE)
-    if constants.period is None:
-        raise ValueError(f"period.{node.name} is used where there is no period")
-    return quote_literal(getattr(constants.period, node.name), node.type)
+        case "identifier" | "level" | "start_date" | "end_date":
+            if constants.period is None:
+                raise ValueError(f"period.{node.name} is used where there is no period")
+            return quote_literal(getattr(constants.period, node.name), node.type)
 
 
 def _negated(word: str, is_negated: bool) -> str:

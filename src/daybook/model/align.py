@@ -17,6 +17,8 @@ def align(node: ScalarNode, text: str) -> tuple[int, ...] | None:
             position += 1
         case "|" | ">":
             position = text.find("\n", position) + 1
+        case _:
+            pass
     offsets: list[int] = []
     for character in node.text:
         if node.style == '"':

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import assert_never
 
 from daybook.errors import Notice, notice
 from daybook.model.source_map import SourceMap
@@ -35,6 +36,8 @@ def find_double_counting(steps: Sequence[Step], load: LoadStep, source: SourceMa
                 yield from _notices(holders, set(step.columns), step, index, source)
             case DeleteStep():
                 pass
+            case _:
+                assert_never(step)
 
 
 def _notices(

@@ -3,11 +3,14 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, assert_never
 
+from daybook.errors import DaybookError
 from daybook.expression import Compiled, Constants, fit
+from daybook.model.operation import TableDestination
 from daybook.model.project import target_name
 from daybook.model.types import ColumnType
 from daybook.plan.plan import Plan
 from daybook.plan.steps import (
+    INPUT,
     AggregateStep,
     AppendStep,
     DeleteStep,
@@ -18,6 +21,7 @@ from daybook.plan.steps import (
     UpdateStep,
     Value,
 )
+from daybook.resolve.template import render_template
 
 
 def describe_plan(plan: Plan, constants: Constants) -> dict[str, Any]:
@@ -44,11 +48,13 @@ def explain_plan(plan: Plan, constants: Constants) -> str:
 def _lines(plan: Plan, constants: Constants) -> Iterator[str]:
     data = describe_plan(plan, constants)
     yield f"project {data['project']}"
-    before = data["loads"][0]["columns"]
+    before: dict[str, str] = {}
     for load in data["loads"]:
         mode = f", {load['temporal_mode']}" if load["temporal_mode"] else ""
-        yield f"  read {load['key']}: {load['dataset']} version {load['version']} ({load['table']}{mode})"
-    yield from (f"    {name} {kind}" for name, kind in before.items())
+        yield f"  read {load['dataset']} version {load['version']} ({load['table']}{mode}), {_use(load)}"
+        if load["key"] == INPUT:
+            before = load["columns"]
+            yield from (f"    {name} {kind}" for name, kind in before.items())
     for step in data["operations"]:
         yield ""
         yield f"{step['seq']} {step['type']}: {step['name']}"
@@ -59,11 +65,22 @@ def _lines(plan: Plan, constants: Constants) -> Iterator[str]:
         before = step["columns"]
 
 
+def _use(load: Mapping[str, Any]) -> str:
+    """What a table is read for; a join under the name that expressions know it by."""
+    match load["role"]:
+        case "join":
+            return f"joined as {load['alias']} in {load['operation']}"
+        case "append":
+            return f"appended in {load['operation']}"
+        case _:
+            return "the input"
+
+
 def _details(step: Mapping[str, Any]) -> Iterator[str]:
     if source := step.get("source"):
         yield f"from {source}"
     for join in step.get("joins", ()):
-        yield f"join {join['load']} on {join['sql']}"
+        yield f"join {join['dataset']} as {join['alias']} on {join['sql']}"
     if selector := step.get("selector"):
         yield f"where {selector['sql']}"
     if group_by := step.get("group_by"):
@@ -81,6 +98,7 @@ def _load(load: LoadStep) -> dict[str, Any]:
         "key": load.key,
         "role": load.role,
         "operation": load.operation_seq or None,
+        "alias": load.alias,
         "dataset": load.dataset_id,
         "version": load.version.version,
         "table": load.table,
@@ -100,6 +118,7 @@ def _step(plan: Plan, step: Step, constants: Constants) -> dict[str, Any]:
                 {
                     "alias": join.alias,
                     "load": join.load_key,
+                    "dataset": plan.load(join.load_key).dataset_id,
                     "columns": list(join.columns),
                     **_expression(join.on, constants),
                 }
@@ -122,7 +141,7 @@ def _step(plan: Plan, step: Step, constants: Constants) -> dict[str, Any]:
         case OutputStep():
             data |= {
                 "type": "output",
-                "destination": target_name(step.arguments.destination),
+                "destination": _destination(plan, step, constants),
                 "output": _types(step.columns),
                 "order_by": list(step.order_by),
                 "include_deleted": step.arguments.include_deleted,
@@ -130,6 +149,18 @@ def _step(plan: Plan, step: Step, constants: Constants) -> dict[str, Any]:
         case _:
             assert_never(step)
     return {**data, "columns": _types(step.schema)}
+
+
+def _destination(plan: Plan, step: OutputStep, constants: Constants) -> str:
+    """Where an output goes in the period, as a run names it."""
+    name = target_name(step.arguments.destination)
+    if constants.period is None or isinstance(step.arguments.destination, TableDestination):
+        return name
+    try:
+        return render_template(name, constants.period, plan.input.table)
+    except DaybookError:
+        # A period that cannot fill it is for the run to refuse; the plan is right all the same.
+        return name
 
 
 def _expression(expression: Compiled, constants: Constants) -> dict[str, str]:

@@ -130,6 +130,8 @@ def _texts(value: Any) -> Iterator[str]:
         case dict():
             for item in value.values():
                 yield from _texts(item)
+        case _:
+            pass
 
 
 def _is_sendable(value: Any, *, is_nested: bool) -> bool:

@@ -116,7 +116,8 @@ class _Facts:
                 return self.period.start_date
             case "end_date":
                 return self.period.end_date
-        raise TypeError(f"a condition does not know {name}")
+            case _:
+                raise TypeError(f"a condition does not know {name}")
 
 
 def _unanswerable(node: Typed) -> Iterator[str]:

@@ -150,4 +150,5 @@ def cut_of(rule: MonthsRule | WeeksRule) -> Cut:
             return WeeksCut(rule.pattern, EndingYears(ending))
         case WeeksRule(years=YearList() as listed):
             return WeeksCut(rule.pattern, ListedYears(listed))
-    raise ValueError("a rule of weeks needs year_ends or years")
+        case _:
+            raise ValueError("a rule of weeks needs year_ends or years")

@@ -101,22 +101,7 @@ def examples(calendar: PeriodCalendar) -> tuple[str, ...]:
     return tuple(known[level] for level in calendar.levels if level in known)
 
 
-def _walk(first: Period, until: datetime.date, calendar: PeriodCalendar) -> Iterator[Period]:
-    period: Period | None = first
-    while period is not None and period.start_date <= until:
-        yield period
-        # Nothing follows the last day there is, which listed calendars may well use.
-        period = calendar.at(period.level, period.end_date + DAY) if period.end_date < datetime.date.max else None
-
-
-def _suggestion(identifier: str, calendar: PeriodCalendar) -> str:
-    looks = examples(calendar)
-    usual = f"identifiers of {calendar.id} look like {', '.join(looks)}" if looks else ""
-    near = _nearest(identifier, calendar)
-    return f"did you mean {near}? {usual}".strip() if near else usual
-
-
-def _nearest(identifier: str, calendar: PeriodCalendar) -> str | None:
+def nearest_period(identifier: str, calendar: PeriodCalendar) -> str | None:
     """The known identifier that says the same in other words, or else the one spelled most alike."""
     years = {int(digits) for digits in re.findall(r"(?<!\d)\d{4}", identifier, re.ASCII)} or {_EXAMPLE_YEAR}
     known = [period.identifier for year in sorted(years) for period in calendar.of_year(year)]
@@ -129,6 +114,21 @@ def _nearest(identifier: str, calendar: PeriodCalendar) -> str | None:
         return max((candidate for candidate in alike if candidate <= identifier), default=min(alike))
     close = difflib.get_close_matches(identifier, known, n=1, cutoff=0.75)
     return close[0] if close else None
+
+
+def _walk(first: Period, until: datetime.date, calendar: PeriodCalendar) -> Iterator[Period]:
+    period: Period | None = first
+    while period is not None and period.start_date <= until:
+        yield period
+        # Nothing follows the last day there is, which listed calendars may well use.
+        period = calendar.at(period.level, period.end_date + DAY) if period.end_date < datetime.date.max else None
+
+
+def _suggestion(identifier: str, calendar: PeriodCalendar) -> str:
+    looks = examples(calendar)
+    usual = f"identifiers of {calendar.id} look like {', '.join(looks)}" if looks else ""
+    near = nearest_period(identifier, calendar)
+    return f"did you mean {near}? {usual}".strip() if near else usual
 
 
 def _numbers_and_words(text: str) -> tuple[int | str, ...]:

@@ -64,6 +64,8 @@ def _templates(model: object) -> Iterator[tuple[Path, str]]:
                     yield ("main_table", "location", "path"), text
                 case TableLocation(table=text):
                     yield ("main_table", "location", "table"), text
+                case None:
+                    pass
         case Project():
             for index, operation in enumerate(model.operations):
                 if isinstance(operation, OutputOperation):

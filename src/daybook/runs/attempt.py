@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from daybook.engine.jobs import stop_jobs, tagged, wait_until_idle
 from daybook.engine.progress import watch_progress
-from daybook.errors import DaybookError
+from daybook.errors import DaybookError, to_keep
 from daybook.io.landing.area import LandingArea
 from daybook.runs.execution import Execution, World
 from daybook.runs.interrupting import signals_to
@@ -22,9 +22,9 @@ from daybook.runs.recording import Recorder
 from daybook.runs.result import RunFailedError, RunResult
 from daybook.runs.scratch import remove_folder
 from daybook.runs.starting import Started
-from daybook.store.records import FinalStatus
+from daybook.store.records import FinalStatus, milliseconds
 from daybook.store.store import Store
-from daybook.store.validation import Validate, as_data
+from daybook.store.validation import Validate
 
 SessionProvider = Callable[[], SparkSession]
 
@@ -85,7 +85,7 @@ def attempt(started: Started, around: Surroundings) -> RunResult:
             status, error = _reason(failure, keeper)
             if execution is not None and not keeper.is_lost:
                 execution.discard()
-            _finish(around.store, keeper, status, as_data(error) if error else _as_bug(failure))
+            _finish(around.store, keeper, status, to_keep(error) if error else _as_bug(failure))
             if error is None:
                 raise
             outputs = tuple(execution.outputs) if execution else ()
@@ -93,7 +93,7 @@ def attempt(started: Started, around: Surroundings) -> RunResult:
         finally:
             with contextlib.suppress(OSError):
                 remove_folder(staging)
-    return _result(started, around.store, execution, round((time.monotonic() - began) * 1000))
+    return _result(started, around.store, execution, datetime.timedelta(seconds=time.monotonic() - began))
 
 
 def _reason(failure: BaseException, keeper: LeaseKeeper) -> tuple[FinalStatus, DaybookError | None]:
@@ -120,9 +120,11 @@ def _finish(store: Store, keeper: LeaseKeeper, status: FinalStatus, error: Mappi
             raise
 
 
-def _result(started: Started, store: Store, execution: Execution, duration_ms: int) -> RunResult:
+def _result(started: Started, store: Store, execution: Execution, waited: datetime.timedelta) -> RunResult:
+    """`waited` is the time of this attempt, which is all there is to say of one that took a run up again."""
     snapshot = started.prepared.snapshot
     with store.read() as transaction:
+        duration = transaction.runs.get(snapshot.run_id).duration or waited
         operations = transaction.outcomes.operations(snapshot.run_id)
     return RunResult(
         run_id=snapshot.run_id,
@@ -137,5 +139,5 @@ def _result(started: Started, store: Store, execution: Execution, duration_ms: i
         names={operation.seq: operation.name for operation in snapshot.project.operations},
         outputs=tuple(execution.outputs),
         notices=tuple(execution.notices),
-        duration_ms=duration_ms,
+        duration_ms=milliseconds(duration),
     )

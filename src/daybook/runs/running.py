@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from daybook.errors import Notice
 from daybook.model.loading import Workspace
 from daybook.runs.attempt import Surroundings, attempt
+from daybook.runs.named_project import find_project
 from daybook.runs.period_status import check_period, require_unlocked
 from daybook.runs.preparing import Prepared, restore
 from daybook.runs.result import RunResult
@@ -14,7 +15,6 @@ from daybook.runs.starting import (
     RunWish,
     Started,
     apply_reached,
-    find_project,
     periods_of,
     prepare_run,
     runnable,

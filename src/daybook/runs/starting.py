@@ -2,7 +2,6 @@
 
 import datetime
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from daybook.errors import DaybookError, Notice, notice
@@ -12,7 +11,6 @@ from daybook.model.loading import Workspace
 from daybook.model.period import Period
 from daybook.model.project import Project
 from daybook.model.source_map import SourceMap
-from daybook.model.suggestion import did_you_mean
 from daybook.resolve.known_calendars import calendar_for
 from daybook.resolve.periods import period_range
 from daybook.runs.conflicts import new_conflicts
@@ -61,22 +59,6 @@ class Runnable:
     is_draft: bool
     catalog: Catalog
     has_active_version: bool = True
-
-
-def find_project(workspace: Workspace, name: str) -> Definition[Project]:
-    """A project by its id or by the file that defines it."""
-    projects = workspace.definitions["project"]
-    if name in projects:
-        return projects[name]
-    path = Path(name)
-    if path.is_file():
-        there = [each for each in projects.values() if each.file and Path(each.file).resolve() == path.resolve()]
-        if len(there) == 1:
-            return there[0]
-        if there:
-            ids = ", ".join(each.id for each in there)
-            raise DaybookError("RUN_001", project=name, hint=f"the file defines several: {ids}")
-    raise DaybookError("RUN_001", project=name, hint=did_you_mean(name, tuple(projects)))
 
 
 def apply_reached(

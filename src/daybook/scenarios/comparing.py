@@ -13,7 +13,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """An expected row that no actual row is; `nearest` is the one most like it, `columns` where they differ."""
+    """An expected row that no actual row is; `nearest` is the one taken for it, `columns` where they differ."""
 
     expected: Row
     nearest: Row | None
@@ -22,7 +22,7 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How one output differs from what was expected."""
+    """How one output differs from what was expected; no row is both some row's nearest and unexpected."""
 
     output: str
     missing: tuple[Mismatch, ...]
@@ -38,10 +38,17 @@ def compare(output: str, expected: Rows, actual: Sequence[Row], how: Expectation
     missing = [row for index, row in enumerate(expected) if index not in matched]
     taken = set(matched.values())
     free = [row for index, row in enumerate(actual) if index not in taken]
-    unexpected = () if how.match == "subset" else tuple(free)
-    if not missing and not unexpected:
-        return None
-    return Difference(output, tuple(_nearest(row, free, how) for row in missing), unexpected)
+    paired = _paired(missing, free, how)
+    mismatches = tuple(
+        Mismatch(row, free[paired[index]], _differing(row, free[paired[index]], how))
+        if index in paired
+        else Mismatch(row, None, tuple(row))
+        for index, row in enumerate(missing)
+    )
+    near = set(paired.values())
+    rest = tuple(row for index, row in enumerate(free) if index not in near)
+    unexpected = () if how.match == "subset" else rest
+    return Difference(output, mismatches, unexpected) if mismatches or unexpected else None
 
 
 def _compare_in_order(output: str, expected: Rows, actual: Sequence[Row], how: Expectation) -> Difference | None:
@@ -74,11 +81,16 @@ def _matching(expected: Rows, actual: Sequence[Row], how: Expectation) -> dict[i
     return {row: found for found, row in owner.items()}
 
 
-def _nearest(row: Row, candidates: Sequence[Row], how: Expectation) -> Mismatch:
-    if not candidates:
-        return Mismatch(row, None, tuple(row))
-    best = min(candidates, key=lambda found: len(_differing(row, found, how)))
-    return Mismatch(row, best, _differing(row, best, how))
+def _paired(missing: Sequence[Row], free: Sequence[Row], how: Expectation) -> dict[int, int]:
+    """Each missing row with an actual row of its own, those most alike first."""
+    apart = {(i, j): len(_differing(row, found, how)) for i, row in enumerate(missing) for j, found in enumerate(free)}
+    paired: dict[int, int] = {}
+    taken: set[int] = set()
+    for i, j in sorted(apart, key=lambda pair: apart[pair]):
+        if i not in paired and j not in taken:
+            paired[i] = j
+            taken.add(j)
+    return paired
 
 
 def _differing(expected: Row, actual: Row, how: Expectation) -> tuple[str, ...]:

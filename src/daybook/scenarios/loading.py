@@ -13,11 +13,10 @@ from daybook.model.loading.build import validate
 from daybook.model.node import Entry, ListNode, MappingNode, Node, ScalarNode, plain
 from daybook.model.project import Project
 from daybook.model.source_map import SourceMap
-from daybook.scenarios.scenario import Frame, GivenDataset, Rows, Scenario
+from daybook.scenarios.scenario import DATASET_KEYS, OWN_KEYS, Frame, GivenDataset, Rows, Scenario
 
 DEFAULT_FOLDER = "tests/scenarios"
 
-_OWN_KEYS = ("datasets", "project")
 _FRAME = TypeAdapter(Frame)
 
 
@@ -45,13 +44,13 @@ def load_scenario(file: Path) -> Scenario:
         )
     raise_all(
         DaybookError("MODEL_070", span=source.span(), problem=f"{key} is missing")
-        for key in _OWN_KEYS
+        for key in OWN_KEYS
         if root.get(key) is None
     )
     datasets = tuple(_datasets(root, composed, file, errors))
     raise_all(errors)
     project, findings = _project(root, composed, file, datasets)
-    own = MappingNode(root.start, root.end, {key: entry for key, entry in root.entries.items() if key not in _OWN_KEYS})
+    own = MappingNode(root.start, root.end, {key: entry for key, entry in root.entries.items() if key not in OWN_KEYS})
     frame = validate(Frame, _FRAME, SourceMap(source.file, source.text, own), errors)
     raise_all(errors)
     raise_all(_expectation_errors(frame, source))
@@ -78,7 +77,7 @@ def _datasets(root: MappingNode, composed: Composed, file: Path, errors: list[Da
     for index, item in enumerate(given.items):
         place = source.span("datasets", index)
         body = item.get("dataset") if isinstance(item, MappingNode) else None
-        if body is None or not isinstance(item, MappingNode) or set(item.entries) - {"dataset", "rows", "file"}:
+        if body is None or not isinstance(item, MappingNode) or item.entries.keys() - DATASET_KEYS:
             problem = "each of datasets has dataset, and rows or file"
             errors.append(DaybookError("MODEL_070", span=place, problem=problem))
             continue

@@ -44,21 +44,13 @@ def _clean(text: str) -> str:
 
 
 def _explained(difference: Difference) -> Iterator[str]:
-    yield (
-        f"{difference.output}: the rows are right but in another order"
-        if difference.is_only_order
-        else (
-            f"{difference.output}: {len(difference.missing)} expected rows are missing, "
-            f"{len(difference.unexpected)} rows are unexpected"
-        )
-    )
+    yield f"{difference.output}: {_headline(difference)}"
     for mismatch in difference.missing[:_SHOWN]:
-        yield f"  expected {_row(mismatch.expected, tuple(mismatch.expected))}"
         if mismatch.nearest is None:
-            yield "  but there is no such row"
+            yield f"  missing    {_row(mismatch.expected, tuple(mismatch.expected))}"
             continue
-        yield f"  nearest  {_row(mismatch.nearest, tuple(mismatch.expected))}"
-        yield f"  differs  {', '.join(_pair(name, mismatch.expected, mismatch.nearest) for name in mismatch.columns)}"
+        yield f"  expected   {_row(mismatch.expected, tuple(mismatch.expected))}"
+        yield f"  but        {', '.join(_found(name, mismatch.nearest) for name in mismatch.columns)}"
     for row in difference.unexpected[:_SHOWN]:
         yield f"  unexpected {_row(row, tuple(name for name in row if not name.startswith('_')))}"
     more = len(difference.missing[_SHOWN:]) + len(difference.unexpected[_SHOWN:])
@@ -66,14 +58,24 @@ def _explained(difference: Difference) -> Iterator[str]:
         yield f"  and {more} more"
 
 
+def _headline(difference: Difference) -> str:
+    if difference.is_only_order:
+        return "the rows are right but in another order"
+    missing = sum(mismatch.nearest is None for mismatch in difference.missing)
+    counts = (
+        (len(difference.missing) - missing, "row differs", "rows differ"),
+        (missing, "row is missing", "rows are missing"),
+        (len(difference.unexpected), "row is unexpected", "rows are unexpected"),
+    )
+    return ", ".join(f"{count} {one if count == 1 else several}" for count, one, several in counts if count)
+
+
 def _row(row: Mapping[str, Any], columns: Sequence[str]) -> str:
     return "{" + ", ".join(f"{name}: {_value(row.get(name))}" for name in columns) + "}"
 
 
-def _pair(name: str, expected: Mapping[str, Any], actual: Mapping[str, Any]) -> str:
-    if name not in actual:
-        return f"{name}: there is no such column"
-    return f"{name}: expected {_value(expected[name])}, got {_value(actual[name])}"
+def _found(name: str, actual: Mapping[str, Any]) -> str:
+    return f"{name} is {_value(actual[name])}" if name in actual else f"there is no column {name}"
 
 
 def _value(value: Any) -> str:

@@ -17,6 +17,17 @@ from daybook.model.source_map import SourceMap
 
 Rows: TypeAlias = tuple[dict[str, Any], ...]
 
+# What these keys hold is loaded with the place of everything in it; all others are those of Frame.
+OWN_KEYS = {
+    "datasets": "The datasets that are read, with their rows; the first one is the input.",
+    "project": "What is tested; `input` may be left out. Or `{file: PATH}`, relative to the scenario.",
+}
+DATASET_KEYS = {
+    "dataset": "Its definition. The same id again is the next version.",
+    "rows": "Its rows, written out.",
+    "file": "Instead of rows: a file that has them, relative to the scenario.",
+}
+
 
 def _as_date(value: Any) -> Any:
     """YAML 1.2 has no dates of its own: 2026-01-31 arrives as text."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from daybook.errors import DaybookError, Notice, notice
+from daybook.errors import DaybookError, Notice, as_data, notice
 from daybook.model.catalog import Catalog
 from daybook.model.definition import Definition
 from daybook.model.project import Project
@@ -18,7 +18,7 @@ from daybook.store.projects import Projects
 from daybook.store.records import ProjectInput, ProjectState, ProjectStatus
 from daybook.store.references import validated_inputs
 from daybook.store.texts import to_text
-from daybook.store.validation import Validate, Validation, as_data
+from daybook.store.validation import Validate, Validation
 
 
 @dataclass(frozen=True, slots=True)

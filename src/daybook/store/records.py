@@ -12,6 +12,12 @@ from daybook.store.process import ProcessIdentity
 ProjectStatus = Literal["draft", "active", "inactive", "conflict"]
 RunStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
 FinalStatus = Literal["completed", "failed", "cancelled"]
+# Reading the input is recorded like an operation, before all others.
+RecordedType = Literal["load", "update", "aggregate", "append", "delete", "output"]
+
+
+def milliseconds(duration: datetime.timedelta) -> int:
+    return round(duration / datetime.timedelta(milliseconds=1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +82,13 @@ class RunRecord:
     def is_active(self) -> bool:
         return self.status in ("queued", "running")
 
+    @property
+    def duration(self) -> datetime.timedelta | None:
+        """How long somebody waited for the run, Spark's start included; not known once it was taken up again."""
+        if self.finished_at is None or self.attempt > 1:
+            return None
+        return self.finished_at - self.created_at
+
 
 @dataclass(frozen=True, slots=True)
 class OperationResult:
@@ -83,7 +96,7 @@ class OperationResult:
 
     seq: int
     operation_id: str
-    type: str
+    type: RecordedType
     rows_picked: int | None = None
     rows_added: int | None = None
     rows_deleted: int | None = None

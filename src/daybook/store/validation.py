@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from daybook.errors import DaybookError, Notice
 from daybook.model.catalog import Catalog
@@ -21,15 +21,3 @@ class Validation:
 
 
 Validate: TypeAlias = Callable[[Definition[Project], Catalog], Validation]
-
-
-def as_data(error: DaybookError) -> dict[str, Any]:
-    """A finding as JSON."""
-    return {
-        "code": error.code,
-        "message": error.message,
-        "operation_seq": error.operation_seq,
-        "place": str(error.span) if error.span else None,
-        "hint": error.hint,
-        "causes": [as_data(cause) for cause in error.causes],
-    }

@@ -11,7 +11,8 @@ from daybook.io.formats.files.writing import FileWriter
 from daybook.model.workspace_file import Retention
 from daybook.runs.collecting import Collected, collect
 from daybook.runs.leftovers import dead_litter, end_abandoned, examine_runs, remove_litter
-from daybook.runs.starting import RunWish, apply_reached, find_project, prepare_run, runnable, start
+from daybook.runs.named_project import find_project
+from daybook.runs.starting import RunWish, apply_reached, prepare_run, runnable, start
 from daybook.store.process import ProcessIdentity, current_process
 from tests.workspaces import ORDERS, Folder, to_path, to_table
 

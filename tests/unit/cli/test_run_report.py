@@ -10,7 +10,7 @@ from daybook.cli.run_data import of_result
 from daybook.errors import DaybookError
 from daybook.runs.replaying import ReplayedOutput, ReplayResult
 from daybook.runs.result import OutputResult, RunFailedError, RunResult
-from daybook.store.records import OperationResult
+from tests.unit.runs.test_effects import OPERATIONS
 
 OUTPUT = OutputResult(
     operation_seq=50,
@@ -36,31 +36,12 @@ RESULT = RunResult(
     status="completed",
     is_draft=False,
     sandbox=None,
-    operations=(
-        OperationResult(0, "load", "load", rows_added=1000),
-        OperationResult(10, "op-10", "update", rows_picked=400, rows_added=0, rows_deleted=0),
-        OperationResult(20, "op-20", "delete", rows_picked=100, rows_added=0, rows_deleted=100),
-        OperationResult(30, "op-30", "append", rows_picked=12, rows_added=12, rows_deleted=0),
-        OperationResult(40, "op-40", "aggregate", rows_picked=912, rows_added=3, rows_deleted=0),
-        OperationResult(50, "op-50", "output", rows_picked=3, rows_written=3, duration_ms=1234),
-    ),
+    operations=OPERATIONS,
     names={10: "Convert", 20: "Remove", 30: "Add", 40: "Sum up", 50: "Write it"},
     outputs=(OUTPUT,),
     notices=(),
     duration_ms=2500,
 )
-
-
-def test_rows_in_follow_from_what_was_added_and_deleted() -> None:
-    found = [(effect.seq, effect.rows_in, effect.rows, effect.did) for effect in run_report.effects(RESULT)]
-    assert found == [
-        (0, None, 1000, "read"),
-        (10, 1000, 400, "changed"),
-        (20, 1000, 100, "deleted"),
-        (30, 900, 12, "added"),
-        (40, 912, 3, "added"),
-        (50, 915, 3, "written"),
-    ]
 
 
 def test_a_run_is_shown_with_every_operation(capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,9 +65,7 @@ def test_quiet_shows_the_outcome_and_the_places(capsys: pytest.CaptureFixture[st
 
 
 def test_names_are_never_taken_for_markup(capsys: pytest.CaptureFixture[str]) -> None:
-    from dataclasses import replace
-
-    run_report.show_effects(replace(RESULT, names={10: "[bold]Convert[/bold]"}))
+    run_report.show_effects(OPERATIONS, {10: "[bold]Convert[/bold]"})
     assert "[bold]Convert[/bold]" in capsys.readouterr().out
 
 
@@ -112,7 +91,14 @@ def test_a_failure_says_what_stays_and_how_to_go_on(capsys: pytest.CaptureFixtur
     shown = capsys.readouterr().err
     assert "[RUN_013]" in shown
     assert "operation 50 had been committed to warehouse.sales" in shown
-    assert "daybook retry run-1" in shown
+    assert "`daybook run` again" in shown
+    assert "`daybook retry run-1`" in shown
+
+
+def test_what_was_cancelled_is_simply_taken_up_again(capsys: pytest.CaptureFixture[str]) -> None:
+    cancelled = RunFailedError("run-1", "cancelled", DaybookError("RUN_004", run_id="run-1"), ())
+    run_report.show_failure(cancelled, as_json=False)
+    assert capsys.readouterr().err.splitlines()[-1] == "  `daybook retry run-1` takes it up again"
 
 
 def test_a_replay_says_what_differs(capsys: pytest.CaptureFixture[str]) -> None:

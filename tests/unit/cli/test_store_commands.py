@@ -1,6 +1,7 @@
 """`apply`, `plan`, `show`, `activate`, `deactivate`, `periods close|lock`, as a user types them."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,54 @@ def test_a_project_that_is_not_there(root: Path, name: str, capsys: pytest.Captu
     for command in ("activate", "deactivate"):
         assert main([command, name]) == 2
         assert "[STORE_007]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["clos", "orders.yaml"])
+def test_whoever_looks_for_a_project_gives_the_same_hint(
+    root: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hints: set[str] = set()
+    for command in (["activate", name], ["compile", name], ["run", name, "-p", "2026-01"]):
+        assert main([*command, "--json"]) == 2
+        hints.update(error["hint"] for error in json.loads(capsys.readouterr().out)["errors"])
+    assert hints == {"did you mean close?" if name == "clos" else "known: close"}
+
+
+def test_a_project_says_once_which_version_is_active(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def header(*arguments: str) -> str:
+        assert main(["show", "project", "close", *arguments]) == 0
+        return capsys.readouterr().out.splitlines()[0]
+
+    told(capsys, "apply")
+    assert header() == "# project close, version 1 of 1, draft"
+    told(capsys, "activate", "close")
+    assert header() == "# project close, version 2 of 2, active"
+    assert header("--version", "1") == "# project close, version 1 of 2, active is version 2"
+    (root / "close.yaml").write_text(PROJECT.replace("0.9", "0.8"))
+    told(capsys, "apply")
+    assert header() == "# project close, version 3 of 3, draft, active is version 2"
+
+
+def test_the_ways_out_of_a_changed_file_can_be_typed(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told(capsys, "activate", "close")
+    (root / "close.yaml").write_text(PROJECT.replace("0.9", "0.8"))
+    assert main(["run", "close", "--period", "2026-01", "--dry-run"]) == 2
+    assert "hint: `daybook activate close`, or `daybook run close --period PERIOD --draft`" in capsys.readouterr().err
+
+
+def test_without_any_data_source_the_hint_says_how_to_define_one(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = PROJECT.replace("{location: out/net.csv}", "{datasource_id: lake, table: net}")
+    (root / "close.yaml").write_text(written)
+    assert main(["validate", "--json"]) == 2
+    (error,) = json.loads(capsys.readouterr().out)["errors"]
+    assert error["code"] == "OUTPUT_020"
+    hinted = re.search(r"`(datasource: .*)`", error["hint"])
+    assert hinted is not None
+    text = hinted[1].replace("id: ...", "id: lake").replace("name: ...", "name: Lake")
+    (root / "lake.yaml").write_text(text)
+    assert main(["validate"]) == 0
 
 
 @pytest.mark.postgres

@@ -19,13 +19,12 @@ OPERATIONS = """
     aggregations: [{column: total, expression: SUM(amount)}]
 - type: output
   name: Write
-  arguments: {destination: {location: out.csv}, columns: [region, total], order_by: [region]}
+  arguments: {destination: {location: "out/{{identifier}}.csv"}, columns: [region, total], order_by: [region]}
 """
 
 EXPECTED = """\
 project p
-  read input: orders version 1 (orders, period)
-  read 1.c: customers version 1 (customers)
+  read orders version 1 (orders, period), the input
     order_id string
     customer_id string
     region string
@@ -33,9 +32,10 @@ project p
     amount decimal(18,2)
     quantity integer
     day date
+  read customers version 1 (customers), joined as c in 1
 
 1 update: Tier
-  join 1.c on `customer_id` = `c.id`
+  join customers as c on `customer_id` = `c.id`
   where `amount` > 100L
   tier string = `c.tier`
   -> tier string
@@ -46,7 +46,7 @@ project p
   -> total decimal(38,2)
 
 3 output: Write
-  to out.csv: region, total
+  to out/2026-01.csv: region, total
   order by region"""
 
 
@@ -71,5 +71,12 @@ def test_the_plan_as_data() -> None:
     ]
     assert data["operations"][0]["joins"][0]["columns"] == ["id", "tier"]
     assert data["operations"][1]["columns"]["total"] == "decimal(38,2)"
+    assert data["operations"][0]["joins"][0]["dataset"] == "customers"
+    assert data["operations"][2]["destination"] == "out/2026-01.csv"
     assert data["operations"][2]["output"] == {"region": "string", "total": "decimal(38,2)"}
     assert {"operation": 1, "dataset": "customers", "column": "tier"} in data["usage"]
+
+
+def test_a_destination_that_the_period_cannot_fill_stays_as_it_is_written() -> None:
+    output = '- {type: output, arguments: {destination: {location: "out/{{DD}}.csv"}}}'
+    assert describe_plan(plan_of(output), CONSTANTS)["operations"][0]["destination"] == "out/{{DD}}.csv"

@@ -133,7 +133,7 @@ CODES: dict[str, Code] = family(
         "STORE_021",
         "Project {project_id} differs from its active version {version}",
         "The file was changed since the project was activated, so a run would not do what was validated.",
-        hint="`daybook activate` it, or `daybook run --draft`",
+        hint="`daybook activate` it, or `daybook run PROJECT --period PERIOD --draft`",
     ),
     Code(
         "STORE_022",

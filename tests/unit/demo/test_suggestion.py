@@ -1,0 +1,31 @@
+"""What the demonstration suggests to break breaks as it says."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from daybook.cli.app import main
+from daybook.cli.demo_report import show_next
+from daybook.demo.making import make_workspace
+from tests.unit.cli.test_run_report import RESULT
+
+
+def test_the_mistake_is_found_at_its_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "demo"
+    make_workspace(folder)
+    show_next(folder, [RESULT])
+    hint = " ".join(capsys.readouterr().err.split())
+    suggested = re.search(r"in (\S+), operation (\d+), write the expression (.+?), and run `daybook validate`", hint)
+    assert suggested is not None
+    path, seq, wrong = suggested.groups()
+    text = (folder / path).read_text(encoding="utf-8")
+    right = wrong.replace("amout", "amount")
+    assert text.count(right) == 1
+    (folder / path).write_text(text.replace(right, wrong), encoding="utf-8")
+    assert main(["validate", "-w", str(folder), "--json"]) == 2
+    errors = json.loads(capsys.readouterr().out)["errors"]
+    assert errors[0]["operation_seq"] == int(seq)
+    assert "amout" in errors[0]["message"]
+    assert errors[0]["hint"] == "did you mean amount?"
