@@ -102,7 +102,9 @@ def require_runnable(transaction: Transaction, project_id: str, written: Project
     latest = head.structure_digest if head else None
     digest = latest if written is None else to_text("project", written).structure_digest
     if digest != active.structure_digest:
-        hint = f"`daybook activate {project_id}`, or `daybook run {project_id} --period PERIOD --draft`"
+        # On a shared store the file may not even be known yet.
+        before = "" if digest == latest else "`daybook apply`, then "
+        hint = f"{before}`daybook activate {project_id}`, or `daybook run {project_id} --period PERIOD --draft`"
         raise DaybookError("STORE_021", project_id=project_id, version=active.version, hint=hint)
     return active
 

@@ -129,7 +129,9 @@ def test_a_new_name_leaves_it_active(active: Store) -> None:
 
 
 def test_a_file_that_was_never_applied_is_compared_too(active: Store) -> None:
-    assert refusal(active, CHANGED).code == "STORE_021"
+    error = refusal(active, CHANGED)
+    assert error.code == "STORE_021"
+    assert str(error.hint).startswith("`daybook apply`, then `daybook activate close`")
     assert runnable(active, PROJECT).id == "close"
 
 

@@ -74,8 +74,8 @@ CODES: dict[str, Code] = family(
     ),
     Code(
         "RUN_014",
-        "{project} runs as a draft on the destinations of its active version",
-        "The workspace has no sandbox, so the draft replaces what the active version wrote.",
+        "{project} runs as a draft and replaces what its active version wrote",
+        "The workspace has no sandbox, so the draft writes to the destinations of the active version.",
         hint="write `sandbox: sandbox` into daybook.yaml, or activate the project",
     ),
     Code(
