@@ -29,8 +29,8 @@ def run_page(result: "RunResult") -> str:
     notices = "".join(f"<li><b>{escape(notice.code)}</b> {escape(notice.message)}</li>" for notice in result.notices)
     return (
         f"<div><p><b>{escape(head)}</b><br><small>run {escape(result.run_id)}, as of {result.as_of}</small></p>"
-        + _table(("seq", "type", "operation", "picked", "added", "deleted", "written"), operations)
-        + _table(("output", "format", "rows", "registered as"), outputs)
+        + html_table(("seq", "type", "operation", "picked", "added", "deleted", "written"), operations)
+        + html_table(("output", "format", "rows", "registered as"), outputs)
         + (f"<ul>{notices}</ul>" if notices else "")
         + "</div>"
     )
@@ -40,7 +40,7 @@ def _count(count: int | None) -> str:
     return "" if count is None else f"{count:,}"
 
 
-def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+def html_table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     head = "".join(f"<th>{escape(name)}</th>" for name in header)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,5 +1,6 @@
 """What a shell may complete: ids, runs, periods, functions; nothing at all where anything is wrong."""
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +70,26 @@ def shown_ids(context: typer.Context) -> Iterable[Candidate]:
         return _runs(context)
     with _store(context) as store, store.read() as transaction:
         return [identifier for _, identifier in transaction.definitions.heads(kind)]
+
+
+@_silent
+def explained(context: typer.Context) -> Iterable[Candidate]:
+    """Runs, then codes, so that a workspace is not needed for these."""
+    from daybook.errors.codes import CODES
+
+    with contextlib.suppress(Exception):
+        yield from _runs(context)
+    yield from ((code, entry.message) for code, entry in CODES.items())
+
+
+@_silent
+def operations(context: typer.Context) -> Iterable[Candidate]:
+    """The operations of the run that stands before."""
+    from daybook.runs.snapshot import snapshot_from_json
+
+    with _store(context) as store, store.read() as transaction:
+        snapshot = snapshot_from_json(transaction.runs.snapshot(str(context.params.get("what"))))
+    return [(operation.id, operation.name) for operation in snapshot.project.operations]
 
 
 def run_ids(*status: str) -> Complete:
