@@ -1,6 +1,5 @@
 """What a shell may complete: ids, runs, periods, functions; nothing at all where anything is wrong."""
 
-import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -72,14 +71,13 @@ def shown_ids(context: typer.Context) -> Iterable[Candidate]:
         return [identifier for _, identifier in transaction.definitions.heads(kind)]
 
 
-@_silent
-def explained(context: typer.Context) -> Iterable[Candidate]:
-    """Runs, then codes, so that a workspace is not needed for these."""
+def explained(context: typer.Context, incomplete: str) -> list[Candidate]:
+    """Runs; codes once one is begun, for there are hundreds."""
     from daybook.errors.codes import CODES
 
-    with contextlib.suppress(Exception):
-        yield from _runs(context)
-    yield from ((code, entry.message) for code, entry in CODES.items())
+    begun = incomplete.upper()
+    codes = [(code, entry.wording) for code, entry in CODES.items() if begun and code.startswith(begun)]
+    return [*run_ids()(context, incomplete), *codes]
 
 
 @_silent

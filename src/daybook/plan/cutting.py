@@ -149,11 +149,12 @@ def _read_rows(plan: Plan, step: AppendStep, keys: Sequence[Key]) -> Cut:
 
 
 def _cut(plan: Plan, step: Step, *last: Step, order: tuple[str, ...] = ()) -> Cut:
-    steps = (*_steps_before(plan, step), *last)
-    seqs = {each.seq for each in steps}
+    before = _steps_before(plan, step)
+    seqs = {step.seq, *(each.seq for each in before)}
     loads = tuple(load for load in plan.loads if load.key == INPUT or load.operation_seq in seqs)
     feeds = {load.key: load.key for load in loads}
-    return Cut(replace(plan, loads=loads, steps=steps), feeds, order or _natural_order(plan.input))
+    short = replace(plan, loads=loads, steps=(*before, *last))
+    return Cut(short, feeds, order or _natural_order(plan.input))
 
 
 def _output(step: Step, seq: int, selector: Compiled | None, columns: Schema) -> OutputStep:
