@@ -190,7 +190,9 @@ def test_it_leaves_nothing_behind(closed: tuple[Folder, str]) -> None:
         ("voids", {}, "RUN_022"),
     ],
 )
-def test_what_is_asked_wrongly(closed: tuple[Folder, str], operation: str, keys: dict[str, str], code: str) -> None:
+def test_what_is_asked_wrongly(
+    closed: tuple[Folder, str], operation: str, keys: dict[str, str | None], code: str
+) -> None:
     folder, run_id = closed
     with pytest.raises(DaybookError) as refused:
         folder.explain(run_id, operation, keys)
