@@ -14,6 +14,8 @@ from deltalake import DeltaTable
 
 from daybook.model.loading import Workspace, load_workspace
 from daybook.runs.attempt import SessionProvider, Surroundings
+from daybook.runs.explaining import explain
+from daybook.runs.explanation import Explanation
 from daybook.runs.opening import surroundings
 from daybook.runs.replaying import ReplayResult, replay
 from daybook.runs.result import RunResult
@@ -118,6 +120,12 @@ class Folder:
     def replay(self, run_id: str, *, keep: bool = False) -> ReplayResult:
         with self.around() as around:
             return replay(around, run_id, keep=keep)
+
+    def explain(
+        self, run_id: str, operation: str | int, keys: dict[str, str | None] | None = None, *, limit: int = 20
+    ) -> Explanation:
+        with self.around() as around:
+            return explain(around, run_id, str(operation), keys or {}, limit=limit)
 
     def activate(self, project: str = "p") -> None:
         with self.around() as around:

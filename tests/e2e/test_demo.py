@@ -119,6 +119,9 @@ def test_what_it_suggests_works(shown: Shown) -> None:
     assert done.returncode == 0, done.stderr
     assert january(shown.folder) == before
     assert daybook(*commands["show"][0].split(), folder=shown.folder).returncode == 0
+    explained = daybook(*commands["explain"][0].split(), folder=shown.folder)
+    assert explained.returncode == 0, explained.stderr
+    assert "Actual and budget side by side (aggregate)" in explained.stdout
     replayed = daybook(*commands["replay"][0].split(), folder=shown.folder)
     assert replayed.returncode == 0, replayed.stderr
     assert "every output is the same" in replayed.stdout

@@ -40,7 +40,8 @@ _TAIL = """## What all commands share
 ## Shell completion
 
 `daybook --install-completion` sets it up for bash, zsh, fish and PowerShell; `daybook --show-completion` prints the
-script instead. Commands, options, kinds, ids, projects, periods, calendars, runs and functions are completed."""
+script instead. Commands, options, kinds, ids, projects, periods, calendars, runs, their operations, functions and codes
+are completed."""
 
 
 def commands_page() -> str:

@@ -47,7 +47,7 @@ def _lines() -> Iterator[str]:
 
 def _entry(code: Code) -> Iterator[str]:
     yield f"### {code.code}\n"
-    yield f"**{_literal(_placeholders(code.message))}**\n"
+    yield f"**{_literal(code.wording)}**\n"
     yield f"{_literal(code.explanation)}\n"
     if code.hint:
         hint = code.hint[:1].upper() + code.hint[1:]
@@ -60,11 +60,6 @@ def _by_prefix() -> Mapping[str, list[Code]]:
         for code in family.values():
             found[code.code.rpartition("_")[0]].append(code)
     return found
-
-
-def _placeholders(message: str) -> str:
-    """`{name!r}` and `{count:,}` as people read them."""
-    return re.sub(r"\{(\w+)[^{}]*\}", r"{\1}", message).replace("{{", "{").replace("}}", "}")
 
 
 def _literal(text: str) -> str:

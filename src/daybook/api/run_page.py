@@ -31,8 +31,8 @@ def run_page(result: "RunResult") -> str:
     notices = "".join(f"<li><b>{escape(notice.code)}</b> {escape(notice.message)}</li>" for notice in result.notices)
     return (
         f"<div><p><b>{escape(head)}</b><br><small>run {escape(result.run_id)}, as of {result.as_of}</small></p>"
-        + _table(("seq", "operation", "rows in", "did", "time"), operations)
-        + _table(("output", "format", "rows", "registered as"), outputs)
+        + html_table(("seq", "operation", "rows in", "did", "time"), operations)
+        + html_table(("output", "format", "rows", "registered as"), outputs)
         + (f"<ul>{notices}</ul>" if notices else "")
         + "</div>"
     )
@@ -46,7 +46,7 @@ def _count(count: int | None) -> str:
     return "" if count is None else f"{count:,}"
 
 
-def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+def html_table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     head = "".join(f"<th>{escape(name)}</th>" for name in header)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

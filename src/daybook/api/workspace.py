@@ -15,6 +15,8 @@ from daybook.model.project import Project
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from daybook.api.explanation import Explanation
+    from daybook.expression.quoting import Value
     from daybook.runs.attempt import Surroundings
     from daybook.runs.result import OutputResult, RunResult
 
@@ -97,6 +99,19 @@ class Workspace:
         with self._surroundings() as around:
             return tuple(Run(self, result) for result in run(self._definitions, around, wanted))
 
+    def explain(self, run_id: str, operation: str | int, /, *, limit: int = 20, **keys: "Value") -> "Explanation":
+        """The rows that an operation of a run picked, by its id or seq, as they were when it came to them.
+
+        `keys` are columns and the values that rows must have there, None for NULL. An operation that groups takes the
+        columns it groups by, and its summary rows are computed again, too.
+        """
+        from daybook.api.explanation import Explanation, as_text
+        from daybook.runs.explaining import explain
+
+        texts = {column: as_text(value) for column, value in keys.items()}
+        with self._surroundings() as around:
+            return Explanation(explain(around, run_id, str(operation), texts, limit=limit))
+
     @property
     def spark(self) -> "SparkSession":
         """The session that runs use."""
@@ -162,6 +177,10 @@ class Run:
 
         with self._workspace._surroundings() as around:
             return output_frame(around, self.result, destination)
+
+    def explain(self, operation: str | int, /, *, limit: int = 20, **keys: "Value") -> "Explanation":
+        """The rows that an operation of this run picked, as `Workspace.explain` gives them."""
+        return self._workspace.explain(self.id, operation, limit=limit, **keys)
 
     def to_dict(self) -> dict[str, Any]:
         from dataclasses import asdict

@@ -14,6 +14,7 @@ from daybook.cli import (
     compiling,
     demo,
     doctor,
+    explain,
     functions,
     init,
     lifecycle,
@@ -116,6 +117,14 @@ add_command(
     "daybook show project close",
     "daybook show dataset orders --version 2",
     "daybook show run 20260131-180000-4f1c2a --json",
+)
+add_command(
+    app,
+    "explain",
+    explain.explain,
+    "daybook explain IO_021",
+    "daybook explain 20260131-180000-4f1c2a 30 region=EMEA month=2026-01-31",
+    "daybook explain 20260131-180000-4f1c2a totals region= --limit 100 --json",
 )
 add_command(
     app,

@@ -71,6 +71,25 @@ def shown_ids(context: typer.Context) -> Iterable[Candidate]:
         return [identifier for _, identifier in transaction.definitions.heads(kind)]
 
 
+def explained(context: typer.Context, incomplete: str) -> list[Candidate]:
+    """Runs; codes once one is begun, for there are hundreds."""
+    from daybook.errors.codes import CODES
+
+    begun = incomplete.upper()
+    codes = [(code, entry.wording) for code, entry in CODES.items() if begun and code.startswith(begun)]
+    return [*run_ids()(context, incomplete), *codes]
+
+
+@_silent
+def operations(context: typer.Context) -> Iterable[Candidate]:
+    """The operations of the run that stands before."""
+    from daybook.runs.snapshot import snapshot_from_json
+
+    with _store(context) as store, store.read() as transaction:
+        snapshot = snapshot_from_json(transaction.runs.snapshot(str(context.params.get("what"))))
+    return [(operation.id, operation.name) for operation in snapshot.project.operations]
+
+
 def run_ids(*status: str) -> Complete:
     """The newest runs that have one of these statuses, each with what it ran."""
     return _silent(lambda context: _runs(context, *status))

@@ -72,6 +72,7 @@ def show_next(folder: Path, results: "Sequence[RunResult]") -> None:
         ("daybook run close -p 2026-02", "February; January stays"),
         ("daybook run close -p 2026-01 --as-of 2026-01-31", "the corrected dollar rate"),
         (f"daybook show run {run_id}", "what ran, on which data"),
+        (f"daybook explain {run_id} 110", "the rows behind the numbers"),
         (f"daybook replay {run_id} --verify", "compute again and compare"),
         ("daybook test", "the tests of the close"),
     )

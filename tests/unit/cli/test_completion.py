@@ -81,6 +81,7 @@ def with_runs(root: Path) -> Path:
         ("daybook periods --calendar ", ["gregorian"]),
         ("daybook functions ROU", ["ROUND"]),
         ("daybook functions rou", ["round"]),
+        ("daybook explain DELETE_", ["DELETE_001", "DELETE_002"]),
     ],
 )
 def test_what_the_files_tell(root: Path, tab: Tab, line: str, expected: list[str]) -> None:
@@ -98,6 +99,9 @@ def test_what_the_files_tell(root: Path, tab: Tab, line: str, expected: list[str
         ("daybook retry ", ["r-2026-02"]),
         ("daybook replay ", ["r-2026-01"]),
         ("daybook cancel ", ["r-2026-03"]),
+        ("daybook explain ", ["r-2026-03", "r-2026-02", "r-2026-01"]),
+        ("daybook explain r-2026-0", ["r-2026-03", "r-2026-02", "r-2026-01"]),
+        ("daybook explain r-2026-01 ", []),
     ],
 )
 def test_what_the_store_tells(with_runs: Path, tab: Tab, line: str, expected: list[str]) -> None:

@@ -1,5 +1,6 @@
 """What is known about one code."""
 
+import re
 from dataclasses import dataclass
 
 
@@ -11,6 +12,11 @@ class Code:
     message: str
     explanation: str
     hint: str | None = None
+
+    @property
+    def wording(self) -> str:
+        """The message as people read it: words in braces stand for what it names."""
+        return re.sub(r"\{(\w+)[^{}]*\}", r"{\1}", self.message).replace("{{", "{").replace("}}", "}")
 
 
 def family(*codes: Code) -> dict[str, Code]:

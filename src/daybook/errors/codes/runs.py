@@ -64,7 +64,8 @@ CODES: dict[str, Code] = family(
     Code(
         "RUN_012",
         "The inputs of run {run_id} are no longer there",
-        "A replay needs the data the run read: the version of a Delta table, the files, the landed copy.",
+        "A replay and an explanation need the data the run read: the version of a Delta table, the files, the landed "
+        "copy.",
         hint="`retention` in daybook.yaml says how long they are kept",
     ),
     Code(
@@ -112,5 +113,48 @@ CODES: dict[str, Code] = family(
         "Project {project} is in conflict now: {summary}",
         "A dataset version that was applied or registered lacks or changes a column the project uses.",
         hint="adapt the project, or pin it with dataset_version; `daybook show project` has the report",
+    ),
+    Code(
+        "RUN_022",
+        "Run {run_id} has no operation {operation}",
+        "An operation is named by its id or its seq, as the project had them when it ran; `daybook show run` lists "
+        "them.",
+    ),
+    Code(
+        "RUN_023",
+        "Operation {seq} sees no column {column}",
+        "Rows are named by columns of the working dataset as it was before the operation, those of an append by the "
+        "columns of its source.",
+    ),
+    Code(
+        "RUN_024",
+        "Operation {seq} does not group by {column}",
+        "A summary row is named by the columns it is grouped by; of a part of a group the operation computed nothing.",
+    ),
+    Code(
+        "RUN_025",
+        "{value!r} is no {type} for {column}",
+        "A value is written as in a CSV file: 1200.50, 2026-01-31, true. Nothing after the sign = is NULL.",
+    ),
+    Code(
+        "RUN_026",
+        "{text!r} does not name rows: {reason}",
+        "Rows are named by COLUMN=VALUE, each column once.",
+        hint="write COLUMN=VALUE, or COLUMN= for NULL",
+    ),
+    Code(
+        "RUN_027",
+        "Run {run_id} is {status} and has read nothing",
+        "The rows of an operation are computed again from the data that the run read.",
+    ),
+    Code(
+        "RUN_028",
+        "Which operation of run {run_id} is to be explained?",
+        "The rows of a run are explained operation by operation.",
+    ),
+    Code(
+        "RUN_029",
+        "There is no error code {name}",
+        "Codes look like EXPR_012; the reference has all of them.",
     ),
 )

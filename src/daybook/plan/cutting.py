@@ -1,0 +1,229 @@
+"""A plan cut short at one operation, so that the rows which the operation picks are what it puts out."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from daybook.expression import ColumnUse, Compiled, Grouping, Scope, compile_expression
+from daybook.expression.quoting import Value as Literal
+from daybook.expression.typed import ColumnValue, Compared, IsNull, Junction, LiteralValue, Typed
+from daybook.model.operation import OutputArguments
+from daybook.model.system_columns import SYSTEM_COLUMNS
+from daybook.model.types import BOOLEAN, INTEGER, ColumnType
+from daybook.plan.plan import Plan
+from daybook.plan.steps import (
+    INPUT,
+    AggregateStep,
+    AppendStep,
+    DeleteStep,
+    LoadStep,
+    OutputStep,
+    Schema,
+    Step,
+    UpdateStep,
+    Value,
+)
+from daybook.plan.usage import working_columns
+
+# Where a row comes from; they close every row that is shown.
+TRACE = ("_source_table", "_operation_seq", "_row_id")
+
+# No project can make a column of this name.
+_PICKED = "__daybook_explained"
+
+_NOWHERE = OutputArguments.model_validate({"destination": {"location": "nowhere"}})
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A column and the value that rows must have there; None is NULL."""
+
+    column: str
+    value: Literal
+    type: ColumnType
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A plan that ends in one output, its rows in `order`.
+
+    It has only the loads it needs, so data that others read may be gone; `feeds` names those of the whole plan.
+    """
+
+    plan: Plan
+    feeds: Mapping[str, str]
+    order: tuple[str, ...]
+
+
+def seen_columns(plan: Plan, step: Step) -> Schema:
+    """What the operation's selector can see: the working dataset before it, or the source of an append."""
+    business = plan.load(step.load_key).types if isinstance(step, AppendStep) else _schema_before(plan, step)
+    return {**business, **SYSTEM_COLUMNS}
+
+
+def key_columns(plan: Plan, step: Step) -> Schema:
+    """What rows can be named by. A sum over a part of a group would be no number of the run, so a group is whole."""
+    seen = seen_columns(plan, step)
+    grouped = _group_by(step)
+    return {name: seen[name] for name in grouped} if grouped else seen
+
+
+def picked_rows(plan: Plan, step: Step, keys: Sequence[Key]) -> Cut:
+    """The rows that the operation picked, as they were when it came to them."""
+    match step:
+        case UpdateStep():
+            return _changed_rows(plan, step, keys)
+        case AppendStep():
+            return _read_rows(plan, step, keys)
+        case AggregateStep() | DeleteStep():
+            seen = seen_columns(plan, step)
+            if isinstance(step, AggregateStep):
+                names = _summed_up(step, plan.input)
+            else:
+                names = [*_schema_before(plan, step), *_system_columns(step.selector, keys)]
+            output = _output(step, step.seq, _narrowed(step.selector, keys), _shown(names, seen))
+            return _cut(plan, step, replace(output, schema=_schema_before(plan, step)))
+        case OutputStep():
+            seen = {**seen_columns(plan, step), **step.columns}
+            written = step.columns if step.arguments.columns else _schema_before(plan, step)
+            names = [*written, *step.order_by, *_system_columns(step.selector, keys)]
+            if step.arguments.include_deleted:
+                names.append("_deleted")
+            columns = _shown(names, seen)
+            output = replace(step, selector=_narrowed(step.selector, keys), columns=columns, order_by=())
+            return _cut(plan, step, output, order=(*step.order_by, "_row_id"))
+        case _:
+            assert_never(step)
+
+
+def summary_rows(plan: Plan, step: Step, keys: Sequence[Key]) -> Cut | None:
+    """The rows that an operation made of groups, each with the number of rows in it; None where nothing is grouped."""
+    grouped = _group_by(step)
+    if not isinstance(step, AggregateStep | AppendStep) or not grouped:
+        return None
+    rows = _free("rows", {*step.schema, *SYSTEM_COLUMNS})
+    schema = {**step.schema, rows: INTEGER}
+    names = [*grouped, *(value.column for value in step.aggregations), rows, "_row_id"]
+    types = {**schema, **SYSTEM_COLUMNS}
+    counted = (*step.aggregations, Value(rows, _count_of_rows(), INTEGER))
+    if isinstance(step, AggregateStep):
+        selector = _narrowed(step.selector, keys)
+        made: Step = replace(step, selector=selector, aggregations=counted, schema=schema)
+    else:
+        selector = _narrowed(step.source_selector, keys)
+        made = replace(step, source_selector=selector, aggregations=counted, schema=schema)
+    is_made = Compared("=", _column("_operation_seq", INTEGER), LiteralValue(step.seq, INTEGER))
+    output = _output(step, step.seq + 1, _compiled(is_made, "_operation_seq"), {name: types[name] for name in names})
+    return _cut(plan, step, made, replace(output, schema=schema), order=(*grouped, "_row_id"))
+
+
+def _changed_rows(plan: Plan, step: UpdateStep, keys: Sequence[Key]) -> Cut:
+    """The update writes into new columns, so that a row shows what was there and what came of it side by side."""
+    before = _schema_before(plan, step)
+    new = {value.column: _free(f"{value.column} (new)", before) for value in step.assignments}
+    values = [replace(value, column=new[value.column]) for value in step.assignments]
+    types = {**seen_columns(plan, step), **{value.column: value.type for value in values}}
+    # The update has already set it on the rows that are shown.
+    system = [name for name in _system_columns(step.selector, keys) if name != "_updated_at"]
+    names: list[str] = []
+    for name in dict.fromkeys((*before, *new, *system)):
+        names += [each for each in (name, new.get(name)) if each in types]
+    picked = Value(_PICKED, _compiled(LiteralValue(True, BOOLEAN)), BOOLEAN)
+    schema = {**before, **{value.column: value.type for value in values}, _PICKED: BOOLEAN}
+    selector = _narrowed(step.selector, keys)
+    changed = replace(step, selector=selector, assignments=(*values, picked), schema=schema)
+    output = _output(step, step.seq + 1, _compiled(_column(_PICKED, BOOLEAN), _PICKED), _shown(names, types))
+    return _cut(plan, step, changed, replace(output, schema=schema))
+
+
+def _read_rows(plan: Plan, step: AppendStep, keys: Sequence[Key]) -> Cut:
+    """The source of an append as the input of a plan of its own."""
+    load = plan.load(step.load_key)
+    selector = step.source_selector
+    names = _summed_up(step, load) if step.group_by else [*load.types, *_system_columns(selector, keys)]
+    output = _output(step, step.seq, _narrowed(selector, keys), _shown(names, seen_columns(plan, step)))
+    alone = replace(
+        plan, loads=(LoadStep(INPUT, "input", 0, load.version),), steps=(replace(output, schema=load.types),)
+    )
+    return Cut(alone, {INPUT: step.load_key}, _natural_order(load))
+
+
+def _cut(plan: Plan, step: Step, *last: Step, order: tuple[str, ...] = ()) -> Cut:
+    before = _steps_before(plan, step)
+    seqs = {step.seq, *(each.seq for each in before)}
+    loads = tuple(load for load in plan.loads if load.key == INPUT or load.operation_seq in seqs)
+    feeds = {load.key: load.key for load in loads}
+    short = replace(plan, loads=loads, steps=(*before, *last))
+    return Cut(short, feeds, order or _natural_order(plan.input))
+
+
+def _output(step: Step, seq: int, selector: Compiled | None, columns: Schema) -> OutputStep:
+    return OutputStep(seq, step.operation_id, step.name, selector, columns, (), _NOWHERE, columns)
+
+
+def _natural_order(load: LoadStep) -> tuple[str, ...]:
+    """By what people know rows by, where that is declared; the same rows in every explanation."""
+    return (*load.version.dataset.natural_key_columns, "_row_id")
+
+
+def _steps_before(plan: Plan, step: Step) -> tuple[Step, ...]:
+    return plan.steps[: plan.steps.index(step)]
+
+
+def _schema_before(plan: Plan, step: Step) -> Schema:
+    before = _steps_before(plan, step)
+    return before[-1].schema if before else plan.input.types
+
+
+def _group_by(step: Step) -> tuple[str, ...]:
+    return step.group_by if isinstance(step, AggregateStep | AppendStep) else ()
+
+
+def _summed_up(step: AggregateStep | AppendStep, load: LoadStep) -> list[str]:
+    """What tells the rows of a group apart for people, what they are grouped by, and what is computed of them."""
+    read = working_columns(*(value.expression for value in step.aggregations))
+    return [*load.version.dataset.natural_key_columns, *step.group_by, *sorted(read)]
+
+
+def _system_columns(selector: Compiled | None, keys: Sequence[Key]) -> list[str]:
+    """System columns that decide about which rows are shown."""
+    named = working_columns(selector) | {key.column for key in keys}
+    return [name for name in SYSTEM_COLUMNS if name in named]
+
+
+def _shown(names: Iterable[str], types: Schema) -> Schema:
+    return {name: types[name] for name in (*dict.fromkeys(name for name in names if name not in TRACE), *TRACE)}
+
+
+def _narrowed(selector: Compiled | None, keys: Sequence[Key]) -> Compiled | None:
+    if not keys:
+        return selector
+    parts = ([selector.tree] if selector else []) + [_condition(key) for key in keys]
+    uses = (selector.uses if selector else frozenset()) | {ColumnUse(None, key.column) for key in keys}
+    tree = Junction("AND", tuple(parts)) if len(parts) > 1 else parts[0]
+    return Compiled(selector.text if selector else "", BOOLEAN, uses, False, tree)
+
+
+def _condition(key: Key) -> Typed:
+    column = _column(key.column, key.type)
+    if key.value is None:
+        return IsNull(column, is_negated=False)
+    return Compared("=", column, LiteralValue(key.value, key.type))
+
+
+def _column(name: str, column_type: ColumnType) -> ColumnValue:
+    return ColumnValue(ColumnUse(None, name), column_type)
+
+
+def _compiled(tree: Typed, *columns: str) -> Compiled:
+    return Compiled("", tree.type, frozenset(ColumnUse(None, name) for name in columns), False, tree)
+
+
+def _count_of_rows() -> Compiled:
+    return compile_expression("COUNT(*)", Scope({}, {}), grouping=Grouping(()))
+
+
+def _free(name: str, taken: Iterable[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name

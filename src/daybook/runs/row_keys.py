@@ -1,0 +1,67 @@
+"""Which rows of an operation are meant: columns and the values they must have there."""
+
+from collections.abc import Iterable, Mapping
+
+import pyarrow as pa
+
+from daybook.errors import DaybookError, raise_all
+from daybook.expression.quoting import Value
+from daybook.io.text_values import BadValue, parse
+from daybook.model.suggestion import did_you_mean
+from daybook.model.system_columns import SYNONYMS
+from daybook.model.types import ColumnType
+from daybook.plan.cutting import Key, key_columns, seen_columns
+from daybook.plan.plan import Plan
+from daybook.plan.steps import AppendStep, Step
+
+# As in a CSV file, where nothing at all is NULL.
+_EMPTY_TEXT = '""'
+
+
+def written_keys(words: Iterable[str]) -> dict[str, str | None]:
+    """COLUMN=VALUE as it stands on a line: the column and the value's text, None for NULL."""
+    keys: dict[str, str | None] = {}
+    for word in words:
+        column, sign, text = word.partition("=")
+        if not sign:
+            raise DaybookError("RUN_026", text=word, reason="it has no sign =")
+        if column in keys:
+            raise DaybookError("RUN_026", text=word, reason=f"{column} is there twice")
+        keys[column] = "" if text == _EMPTY_TEXT else text or None
+    return keys
+
+
+def typed_keys(plan: Plan, step: Step, given: Mapping[str, str | None]) -> tuple[Key, ...]:
+    """The keys in the types of their columns; all that is wrong with them is raised together."""
+    columns = key_columns(plan, step)
+    table = plan.load(step.load_key).table if isinstance(step, AppendStep) else plan.input.table
+    keys: dict[str, Key] = {}
+    errors: list[DaybookError] = []
+    for written, text in given.items():
+        name = written if written in columns else written.removeprefix(f"{table}.")
+        name = SYNONYMS.get(name, name)
+        if name not in columns:
+            errors.append(_unknown(plan, step, name))
+        elif name in keys:
+            errors.append(DaybookError("RUN_026", text=written, reason=f"{name} is there twice"))
+        else:
+            try:
+                keys[name] = Key(name, _value(text, columns[name]), columns[name])
+            except BadValue as bad:
+                errors.append(DaybookError("RUN_025", value=bad.value, type=columns[name], column=name))
+    raise_all(errors)
+    return tuple(keys.values())
+
+
+def _unknown(plan: Plan, step: Step, name: str) -> DaybookError:
+    columns = key_columns(plan, step)
+    if name in seen_columns(plan, step):
+        hint = f"it groups by {', '.join(columns)}"
+        return DaybookError("RUN_024", operation_seq=step.seq, seq=step.seq, column=name, hint=hint)
+    hint_ = did_you_mean(name, columns)
+    return DaybookError("RUN_023", operation_seq=step.seq, seq=step.seq, column=name, hint=hint_)
+
+
+def _value(text: str | None, column_type: ColumnType) -> Value:
+    found: Value = parse(pa.array([text], pa.string()), column_type)[0].as_py()
+    return found

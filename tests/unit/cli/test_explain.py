@@ -1,0 +1,142 @@
+"""`daybook explain` as far as it needs no Spark: codes, and questions that are wrong."""
+
+import datetime
+import json
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from daybook.cli import explain_report
+from daybook.cli.app import main
+from daybook.errors import CODES
+from daybook.runs.explanation import Explanation, ShownRows
+from daybook.runs.starting import start
+from daybook.store import open_store
+from tests.unit.runs.prepared import new_folder, prepared
+from tests.unit.test_house import HEAVY
+from tests.workspaces import assign, to_table
+
+RUN = "20260202-093000-abcdef"
+TOTALS = {
+    "id": "totals",
+    "type": "aggregate",
+    "arguments": {"group_by": ["region"], "aggregations": [{"column": "total", "expression": "SUM(amount)"}]},
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A workspace with a run that has not begun to read."""
+    folder = new_folder(tmp_path)
+    folder.project(assign("amount", "amount * 2"), TOTALS, to_table())
+    with open_store("sqlite:///.daybook/store.db", root=folder.root) as store:
+        start(store, prepared(folder), ())
+    return folder.root
+
+
+@pytest.mark.parametrize("written", ["RUN_012", "run_012", "[RUN_012]", "run-012"])
+def test_a_code(written: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", written]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "[RUN_012] The inputs of run {run_id} are no longer there",
+        f"  {CODES['RUN_012'].explanation}",
+        "  hint: `retention` in daybook.yaml says how long they are kept",
+    ]
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_every_code_can_be_explained(code: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", code, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["code"], told["explanation"], told["hint"]) == (code, CODES[code].explanation, CODES[code].hint)
+    assert "!r" not in told["message"]
+
+
+def test_a_code_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "EXPR_12"]) == 2
+    shown = capsys.readouterr().err
+    assert "[RUN_029]" in shown
+    assert "did you mean EXPR_012?" in shown
+    assert main(["explain", "EXPR_12", "--json"]) == 2
+    (error,) = json.loads(capsys.readouterr().out)["errors"]
+    assert error["code"] == "RUN_029"
+
+
+def test_a_code_is_explained_without_anything_heavy() -> None:
+    program = (
+        "import sys; from daybook.cli.app import main; main(['explain', 'IO_021']); "
+        f"print(*(name for name in {HEAVY} if name in sys.modules), file=sys.stderr)"
+    )
+    outcome = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert outcome.stderr.split() == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "hint"),
+    [
+        ((RUN,), "RUN_028", "name one of 1 (update 1), 2 (aggregate 2), 3 (output 3)"),
+        ((RUN, "9"), "RUN_022", "its operations are 1, 2, 3"),
+        ((RUN, "total"), "RUN_022", "did you mean totals?"),
+        ((RUN, "totals", "regoin=EMEA"), "RUN_023", "did you mean region?"),
+        ((RUN, "totals", "amount=3"), "RUN_024", "it groups by region"),
+        ((RUN, "1", "amount=much"), "RUN_025", None),
+        ((RUN, "1", "amount"), "RUN_026", "write COLUMN=VALUE, or COLUMN= for NULL"),
+        ((RUN, "totals", "region="), "RUN_027", None),
+        (("20260202-093000-000000", "1"), "STORE_014", None),
+    ],
+)
+def test_a_question_that_is_wrong(
+    root: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], code: str, hint: str | None
+) -> None:
+    assert main(["--workspace", str(root), "explain", *arguments, "--json"]) == 2
+    (error,) = json.loads(capsys.readouterr().out)["errors"]
+    assert error["code"] == code
+    assert hint is None or error["hint"] == hint
+
+
+def explanation(count: int = 2) -> Explanation:
+    rows = (
+        {"region": None, "amount": Decimal("10.50"), "day": datetime.date(2026, 1, 5), "_operation_seq": 0},
+        {"region": "a\nb", "amount": Decimal("-2.00"), "day": None, "_operation_seq": 2},
+    )
+    made = ({"region": None, "total": Decimal("8.50"), "rows": count},)
+    shown = ShownRows(("region", "amount", "day", "_operation_seq"), rows, count)
+    summary = ShownRows(("region", "total", "rows"), made, 1)
+    return Explanation(RUN, "p", "2026-01", 3, "op-3", "Totals", "aggregate", {"region": None}, shown, summary)
+
+
+def test_rows_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    explain_report.show(explanation(count=1234))
+    told = capsys.readouterr()
+    assert [" ".join(line.split()) for line in told.out.splitlines() if line] == [
+        f"operation 3 of run {RUN}: Totals (aggregate)",
+        "p for 2026-01, where region is NULL",
+        "what it computed: 1 row",
+        "region total rows",
+        "NULL 8.50 1234",
+        "the rows it summed up, as they were then: 2 of 1,234 rows",
+        "region amount day _operation_seq",
+        "NULL 10.50 2026-01-05 0",
+        "a b -2.00 NULL 2",
+    ]
+    assert f"`daybook explain {RUN} 2`" in told.err
+
+
+def test_rows_that_are_too_wide_are_shown_value_by_value(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("daybook.cli.terminal._UNWRAPPED", 20)
+    explain_report.show(explanation())
+    assert "amount          10.50\n" in capsys.readouterr().out
+
+
+def test_rows_for_machines() -> None:
+    data = explain_report.as_data(explanation())
+    assert data["operation"] == {"seq": 3, "id": "op-3", "name": "Totals", "type": "aggregate"}
+    assert data["keys"] == {"region": None}
+    assert data["rows"]["count"] == 2
+    assert data["rows"]["shown"][0] == {"region": None, "amount": "10.50", "day": "2026-01-05", "_operation_seq": 0}
+    assert data["summary_rows"]["shown"] == [{"region": None, "total": "8.50", "rows": 2}]
