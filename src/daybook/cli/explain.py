@@ -6,6 +6,7 @@ import typer
 
 from daybook.cli import completion
 from daybook.cli.invocation import invocation
+from daybook.cli.parameters import AsJson
 from daybook.cli.terminal import say, say_json
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def explain(
     limit: Annotated[
         int, typer.Option("--limit", metavar="N", help="How many rows to show at the most.", min=1, max=10_000)
     ] = 20,
-    as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Say what an error code means, or where a number comes from.
 

@@ -50,6 +50,14 @@ class RowCount:
     doubles: Callable[[], DataFrame]
 
 
+@dataclass(frozen=True, slots=True)
+class JoinedRows:
+    """What is joined; if it is small, one task prepares it for all others."""
+
+    df: DataFrame
+    is_small: bool
+
+
 class Joining:
     """The joins of one update on the working dataset."""
 
@@ -60,7 +68,7 @@ class Joining:
         self._selector = tuple(conjuncts(step.selector.tree)) if step.selector else ()
         self._is_picked_late = any(aliases_of(part) for part in self._selector)
 
-    def apply(self, joined: Mapping[str, DataFrame]) -> list[RowCount]:
+    def apply(self, joined: Mapping[str, JoinedRows]) -> list[RowCount]:
         """Join the rows of each alias and let the update begin the next projection."""
         self._working.settle_for(*self._step.expressions, *(join.on for join in self._step.joins))
         df = self._working.df
@@ -73,7 +81,9 @@ class Joining:
             df = _numbered(df)
         for join in self._step.joins:
             shape = shapes[join.alias]
-            rows = self._prepared(joined[join.alias], join, shape)
+            given = joined[join.alias]
+            rows = self._prepared(given.df.coalesce(1) if given.is_small else given.df, join, shape)
+            rows = F.broadcast(rows) if given.is_small else rows
             condition = self._condition(join, shape, known)
             if shape.is_by_key:
                 df = df.join(rows, F.expr(condition), "left")

@@ -25,7 +25,7 @@ from daybook.engine.forks import (
     uses_from,
     uses_of,
 )
-from daybook.engine.joins import Joining, RowCount
+from daybook.engine.joins import JoinedRows, Joining, RowCount
 from daybook.engine.loading import load_input, load_source, may_fail
 from daybook.engine.observed import measured
 from daybook.engine.operations.aggregate import summary_rows
@@ -218,11 +218,11 @@ class Pipeline:
         self._row_counts += Joining(self._context, working, step).apply(joined)
         self._joins += len(step.joins)
 
-    def _joined(self, join: JoinStep) -> DataFrame:
+    def _joined(self, join: JoinStep) -> JoinedRows:
         """The rows of a join; those that match nothing are checked all the same."""
         load, frame = self._plan.load(join.load_key), self._sources[join.load_key]
         rows = load_source(frame, load, self._context, join.columns)
-        return self._counters.checked(rows) if may_fail(frame, load) else rows
+        return JoinedRows(self._counters.checked(rows) if may_fail(frame, load) else rows, frame.is_small)
 
     def _add_rows(self, working: Working, step: AggregatePass | AppendStep, new: NewRows, *, is_kept: bool) -> None:
         observed = self._counters.watch(new.rows, new.metrics, new.checked)

@@ -16,3 +16,5 @@ class SourceFrame:
     carried: frozenset[str]
     # The period identifiers the time filter accepts; none given, the run's own.
     periods: tuple[str, ...] = ()
+    # Whether one task reads all of it in no time, so that grouping needs no shuffle.
+    is_small: bool = False

@@ -20,6 +20,9 @@ from daybook.io.tables import carried_types, needed_slices
 from daybook.model.catalog import DatasetVersion
 from daybook.resolve.location import Location, Resolution
 
+# Bytes of files; most tables that are joined for a rate or a name are below it.
+_SMALL = 1_000_000
+
 _Pin = TypeVar("_Pin", DeltaPin, FilesPin, LandedPin)
 
 
@@ -107,4 +110,5 @@ def _union(parts: Sequence[ReadPart], periods: tuple[str, ...]) -> ReadSource:
     notices = tuple(dict.fromkeys(notice for part in parts for notice in part.notices))
     pins = tuple(pin for part in parts for pin in part.pins)
     sizes = tuple(size for part in parts for size in part.sizes)
-    return ReadSource(SourceFrame(df, carried, periods), pins, notices, sizes)
+    is_small = all(part.sizes for part in parts) and sum(sizes) <= _SMALL
+    return ReadSource(SourceFrame(df, carried, periods, is_small), pins, notices, sizes)

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+from dataclasses import replace
 
 import pytest
 from pyspark.sql import DataFrame
@@ -137,3 +138,19 @@ def test_a_join_is_left_out_of_the_branch_that_does_not_read_it(world: World) ->
     with contextlib.redirect_stdout(io.StringIO()) as shown:
         last_frame(world, operations + OUTPUT).explain()
     assert len(re.findall(r"\w+Join", shown.getvalue())) == 1
+
+
+@pytest.mark.parametrize(("is_small", "exchanges"), [(True, 0), (False, 2)])
+def test_the_keys_of_a_small_table_are_counted_without_a_shuffle(world: World, is_small: bool, exchanges: int) -> None:
+    operations = (
+        "- {type: update, arguments: {joins: [{alias: o, dataset_id: orders, on: 'customer_id = o.order_id'}], "
+        "assignments: [{column: found, expression: o.status}]}}\n"
+    )
+    plan = plan_of(operations + OUTPUT)
+    sources = {
+        load.key: replace(source(world.spark, load, ROWS, partitions=2), is_small=is_small) for load in plan.loads
+    }
+    with world.pipeline(plan, sources) as pipeline, contextlib.redirect_stdout(io.StringIO()) as shown:
+        for group in pipeline.groups():
+            group.outputs[0].df.explain()
+    assert shown.getvalue().count("Exchange hashpartitioning") == exchanges
