@@ -40,7 +40,7 @@ _RECENT = 20
 
 class DeltaWriter:
     def check(self, target: Target) -> None:
-        options_of("delta", target.options, None, {})
+        options_of("delta", target.options)
         table = open_table(target.uri or "")
         if table is None:
             self._check_place(target)

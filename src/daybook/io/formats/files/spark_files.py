@@ -12,10 +12,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from daybook.errors import DaybookError
 from daybook.io.column_types import arrow_type
-from daybook.io.landing.csv_rows import CSV_OPTIONS
-from daybook.io.options import options_of
 from daybook.io.staging import write_parquet
 from daybook.io.writing import OutputColumn, Target
 from daybook.model.types import (
@@ -31,17 +28,6 @@ from daybook.model.types import (
 
 # A spreadsheet takes text that begins with one of these for a formula.
 _FORMULA = r"^[=+\-@\t\r]"
-
-
-def write_options(target: Target) -> dict[str, Any]:
-    """The options of a file output, checked."""
-    known = CSV_OPTIONS if target.format == "csv" else {}
-    options = options_of(target.format, target.options, target.datasource, known)
-    if target.format == "csv" and options["encoding"].lower().replace("_", "-") not in ("utf-8", "utf8"):
-        raise DaybookError("IO_011", format="csv output", option=f"encoding: {options['encoding']!r}")
-    if target.format == "csv" and options["null_value"] != "":
-        raise DaybookError("IO_011", format="csv output", option=f"null_value: {options['null_value']!r}")
-    return options
 
 
 def spark_write(df: DataFrame, place: Path, target: Target, options: Mapping[str, Any]) -> None:

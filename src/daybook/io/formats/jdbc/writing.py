@@ -9,7 +9,6 @@ from pyspark.sql import functions as sf
 from daybook.errors import DaybookError
 from daybook.io.fingerprint import Watch
 from daybook.io.formats.jdbc.connecting import JdbcConnection, source_of, spark_options, transaction
-from daybook.io.options import options_of
 from daybook.io.schema_change import check_columns
 from daybook.io.writing import Commit, Fence, Staged, Target, no_fence
 from daybook.model.system_columns import RUN_PERIOD
@@ -20,7 +19,6 @@ LEDGER = "daybook_ledger"
 
 class JdbcWriter:
     def check(self, target: Target) -> None:
-        options_of("jdbc", target.options, None, {})
         spark = _session()
         with transaction(spark, source_of(target.datasource), target.workspace) as connection:
             if _committed(connection, target) is None:

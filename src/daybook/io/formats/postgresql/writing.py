@@ -25,7 +25,6 @@ from daybook.io.formats.postgresql.tables import (
     named,
     schema_of,
 )
-from daybook.io.options import options_of
 from daybook.io.schema_change import check_columns
 from daybook.io.staging import attempt_name, spark_writes
 from daybook.io.writing import Commit, Fence, OutputColumn, Staged, Target, no_fence
@@ -44,7 +43,6 @@ _BATCHES = {
 
 class PostgresqlWriter:
     def check(self, target: Target) -> None:
-        options_of("postgresql", target.options, None, {})
         if len(f"{attempt_name(target)}{_ACKNOWLEDGED}".encode()) > _MAX_NAME:
             raise ValueError(f"run id {target.run_id!r} is too long to name a staging table")
         with _connection(target) as connection:

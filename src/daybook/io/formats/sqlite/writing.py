@@ -16,7 +16,6 @@ from daybook.errors import DaybookError
 from daybook.io.fingerprint import Watch
 from daybook.io.formats.sqlite.connecting import columns_of, database_path, open_for_writing, quoted
 from daybook.io.formats.sqlite.values import column_type, declared_type, to_sqlite
-from daybook.io.options import options_of
 from daybook.io.schema_change import check_columns
 from daybook.io.staging import attempt_name, parquet_files, remove_tree, spark_writes, write_parquet
 from daybook.io.writing import Commit, Fence, OutputColumn, Staged, Target, no_fence
@@ -29,7 +28,6 @@ _ROWS = 20_000
 
 class SqliteWriter:
     def check(self, target: Target) -> None:
-        options_of("sqlite", target.options, None, {})
         path = _path(target)
         if path.exists():
             with _connection(path) as connection:
