@@ -11,7 +11,7 @@ from daybook.errors import Notice
 from daybook.model.datasource import DataSource
 from daybook.model.operation import OutputMode
 from daybook.model.types import ColumnType
-from daybook.resolve.location import Format
+from daybook.resolve.location import Format, is_one_file
 
 # Raises when the run may no longer commit; called right before the atomic step.
 Fence = Callable[[], None]
@@ -61,10 +61,7 @@ class Target:
 
     @property
     def is_one_file(self) -> bool:
-        """A path that ends in an extension becomes one file; Delta is always a folder."""
-        if self.format == "delta" or self.uri is None:
-            return False
-        return "." in self.uri.rstrip("/").rpartition("/")[2].lstrip(".")
+        return is_one_file(self.format, self.uri)
 
     @property
     def place(self) -> str:
