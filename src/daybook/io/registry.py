@@ -7,7 +7,8 @@ from pyspark.sql import SparkSession
 from daybook.io.writing import Commit, Staged, Target, Writer
 from daybook.resolve.location import Format
 
-WRITABLE: tuple[Format, ...] = ("delta", "parquet", "csv", "json", "postgresql", "sqlite", "jdbc")
+# Their drivers live in the JVM, so nothing can be asked of their tables before it runs.
+NEEDS_SESSION: frozenset[Format] = frozenset({"jdbc"})
 
 
 def writer_for(format_: Format) -> Writer:
