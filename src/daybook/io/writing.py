@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 from pyspark.sql import DataFrame
 
 from daybook.errors import Notice
+from daybook.io.staged_names import staged_key
 from daybook.model.datasource import DataSource
 from daybook.model.operation import OutputMode
 from daybook.model.types import ColumnType
@@ -79,7 +80,7 @@ class Target:
     @property
     def key(self) -> str:
         """What names everything staged for this output, so that litter can be told by its run."""
-        return f"daybook-{self.run_id}.{self.operation_seq}"
+        return staged_key(self.run_id, self.operation_seq)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,11 @@
 
 from daybook.errors import DaybookError
 from daybook.io.writing import Commit
-from daybook.model.catalog import DataPin
+from daybook.model.catalog import SANDBOX_PREFIX, DataPin
 from daybook.model.dataset import ColumnDef, Dataset, MainTable, PathLocation, TableLocation, TemporalMode
 from daybook.model.operation import LocationDestination, TableDestination
 from daybook.model.system_columns import SYSTEM_COLUMNS
 from daybook.runs.targets import PlannedOutput
-
-SANDBOX_PREFIX = "sandbox."
 
 
 def registered_dataset(planned: PlannedOutput, input_mode: TemporalMode | None, *, is_sandboxed: bool) -> Dataset:

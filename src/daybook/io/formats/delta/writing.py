@@ -21,6 +21,7 @@ from daybook.io.options import options_of
 from daybook.io.place import child, list_files, local_path, store_of
 from daybook.io.scanning import DataFile, scan
 from daybook.io.schema_change import check_columns, type_text
+from daybook.io.staged_names import PREFIX
 from daybook.io.staging import attempt_name, parquet_files, remove_tree, spark_writes, write_parquet
 from daybook.io.tables import Binding
 from daybook.io.writing import Commit, Fence, Staged, Target, no_fence
@@ -114,7 +115,7 @@ class DeltaWriter:
 
     def _check_place(self, target: Target) -> None:
         """A table is not made on top of other files."""
-        ours = f"{table_uri(target.uri or '')}/daybook-"
+        ours = f"{table_uri(target.uri or '')}/{PREFIX}"
         if any(not file.path.startswith(ours) for file in list_files(target.uri or "")):
             raise DaybookError("IO_028", location=target.place, found="no Delta table", expected="one")
 
