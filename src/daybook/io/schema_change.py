@@ -8,6 +8,9 @@ import pyarrow as pa
 from daybook.errors import DaybookError
 from daybook.io.writing import OutputColumn, Target
 
+_REPLACING = "`mode: replace` takes the new schema and replaces all rows"
+_FIXED = "the columns of this table cannot be changed from here: drop it, or write to another one"
+
 
 @dataclass(frozen=True, slots=True)
 class SchemaChange:
@@ -28,7 +31,7 @@ def type_text(stored: pa.DataType) -> str:
     return names.get(stored, str(stored))
 
 
-def check_columns(target: Target, existing: Mapping[str, str | None]) -> SchemaChange:
+def check_columns(target: Target, existing: Mapping[str, str | None], *, is_changeable: bool = True) -> SchemaChange:
     """IO_021 with the difference; a type of None is one the format does not keep."""
     wanted = {column.name: str(column.type) for column in target.columns}
     added = tuple(column for column in target.columns if column.name not in existing)
@@ -45,8 +48,8 @@ def check_columns(target: Target, existing: Mapping[str, str | None]) -> SchemaC
         ways = [
             *(_keeping(name, stored) for name, stored in retyped.items()),
             *(["write the missing columns too"] if lacking else []),
-            *(["`on_schema_change: add` adds the new columns"] if added and is_refused else []),
-            "`mode: replace` takes the new schema and replaces all rows",
+            *(["`on_schema_change: add` adds the new columns"] if added and is_refused and is_changeable else []),
+            _REPLACING if is_changeable else _FIXED,
         ]
         listed = "; ".join(difference + lacking + changed)
         raise DaybookError("IO_021", location=target.place, difference=listed, hint="; ".join(ways))
