@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame
 
 from daybook.errors import DaybookError
 from daybook.io.place import FileStat, list_files, relative_to, store_of
@@ -35,12 +34,6 @@ def spark_writes(target: Target) -> Iterator[None]:
         while (cause := java.getCause()) is not None:
             java = cause
         raise DaybookError("IO_026", location=target.place, reason=str(java.getMessage())) from failure
-
-
-def write_parquet(df: DataFrame, place: str) -> None:
-    """Spark's own writer; Delta and Arrow take timestamps as microseconds, not as Spark's older default."""
-    df.sparkSession.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
-    df.write.mode("error").parquet(place)
 
 
 def parquet_files(place: str, describe: Callable[[pq.FileMetaData], str] | None = None) -> tuple[StagedFile, ...]:

@@ -10,10 +10,10 @@ from typing import Any, assert_never
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sf
+from pyspark.sql import functions as F
 
+from daybook.expression import quote_identifier
 from daybook.io.column_types import arrow_type
-from daybook.io.staging import write_parquet
 from daybook.io.writing import OutputColumn, Target
 from daybook.model.types import (
     BooleanType,
@@ -34,7 +34,7 @@ def spark_write(df: DataFrame, place: Path, target: Target, options: Mapping[str
     """Part files below `place`; those of a one-file CSV without header."""
     match target.format:
         case "parquet":
-            write_parquet(df, str(place))
+            df.write.mode("error").parquet(str(place))
         case "csv":
             texts = df.select(*(_csv_text(c, options["spreadsheet_safe"]).alias(c.name) for c in target.columns))
             texts.write.mode("error").csv(
@@ -57,11 +57,11 @@ def spark_write(df: DataFrame, place: Path, target: Target, options: Mapping[str
 
 
 def _named(column: OutputColumn) -> Column:
-    return sf.col("`" + column.name.replace("`", "``") + "`")
+    return F.col(quote_identifier(column.name))
 
 
 def _timestamp_text(value: Column) -> Column:
-    return sf.concat(sf.replace(value.cast("string"), sf.lit(" "), sf.lit("T")), sf.lit("Z"))
+    return F.concat(F.replace(value.cast("string"), F.lit(" "), F.lit("T")), F.lit("Z"))
 
 
 def _csv_text(column: OutputColumn, spreadsheet_safe: bool) -> Column:
@@ -70,7 +70,7 @@ def _csv_text(column: OutputColumn, spreadsheet_safe: bool) -> Column:
         case StringType():
             if not spreadsheet_safe:
                 return value
-            return sf.when(value.rlike(_FORMULA), sf.concat(sf.lit("'"), value)).otherwise(value)
+            return F.when(value.rlike(_FORMULA), F.concat(F.lit("'"), value)).otherwise(value)
         case TimestampType():
             return _timestamp_text(value)
         case IntegerType() | DecimalType() | FloatType() | BooleanType() | DateType() | NullType():

@@ -10,11 +10,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as spark_types
 
 from daybook.errors import DaybookError, raise_all
+from daybook.expression import quote_identifier
 from daybook.io.column_types import arrow_type, stored_type_fits
 from daybook.io.formats.jdbc.connecting import source_of, spark_options, table_expression
 from daybook.io.landing.rows import Batch, row_numbers
 from daybook.io.place import list_files, spark_uri, store_of
-from daybook.io.staging import write_parquet
 from daybook.io.tables import Binding, bind, missing_columns
 from daybook.model.catalog import DatasetVersion
 from daybook.resolve.location import Location
@@ -49,8 +49,8 @@ class JdbcRows:
         self.carried = frozenset(binding.name for binding in bindings.carried)
         self.extra = frozenset(bindings.extra)
         try:
-            names = ["`" + binding.stored.replace("`", "``") + "`" for binding in bindings.all]
-            write_parquet(df.select(*names), spark_uri(self._scratch))
+            names = [quote_identifier(binding.stored) for binding in bindings.all]
+            df.select(*names).write.mode("error").parquet(spark_uri(self._scratch))
         except PySparkException as failure:
             raise DaybookError("IO_012", location=self.name, reason=str(failure)) from failure
         yield from self._read_back(bindings.all)
