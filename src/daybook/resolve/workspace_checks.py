@@ -83,11 +83,16 @@ def _templates(model: object) -> Iterator[tuple[Path, str]]:
 
 
 # What is wrong with a definition whatever else is defined; references depend on what the store knows besides.
-STRUCTURAL: tuple[Check, ...] = (check_calendars, check_resolvers, check_templates, check_formats)
-CHECKS: tuple[Check, ...] = (check_references, *STRUCTURAL)
+_STRUCTURAL: tuple[Check, ...] = (check_calendars, check_resolvers, check_templates, check_formats)
+
+
+def structural_problems(workspace: Workspace) -> Iterator[DaybookError]:
+    """What no run may begin with."""
+    for check in _STRUCTURAL:
+        yield from check(workspace)
 
 
 def problems(workspace: Workspace) -> Iterator[DaybookError]:
     """Everything the checks find."""
-    for check in CHECKS:
-        yield from check(workspace)
+    yield from check_references(workspace)
+    yield from structural_problems(workspace)
