@@ -45,7 +45,7 @@ def to_table(table: str = "result", datasource: str = "lake", **more: Any) -> di
     return {"type": "output", "arguments": {"destination": {"datasource_id": datasource, "table": table}, **more}}
 
 
-def to_path(path: str, **more: Any) -> dict[str, Any]:
+def to_path(path: str | dict[str, str], **more: Any) -> dict[str, Any]:
     """An output to an inline location."""
     return {"type": "output", "arguments": {"destination": {"location": path}, **more}}
 

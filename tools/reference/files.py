@@ -1,11 +1,13 @@
 """The page of all files users write, from their schemas."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from daybook.model.definition import KINDS
+from daybook.model.formats import EXTENSIONS, OPTIONS, FormatOption
 from daybook.model.schema import schemas
 from daybook.scenarios.scenario import DATASET_KEYS, OWN_KEYS, Frame
 from tools.reference.markdown import page, table
@@ -59,6 +61,12 @@ _SCENARIO_TYPES = {
 # Second names of seq and arguments, where both stand.
 _SECOND_NAMES = {"order": "seq", "parameters": "arguments"}
 
+_FORMATS = """## Formats
+
+What `options` of a data source's folder, of a dataset's inline location and of an output's may hold. Those of a data
+source hold for all its tables. The format of an inline path is told by its extension when `format` is left out.
+"""
+
 _TITLES = {"workspace": "daybook.yaml", "datasource": "Data source"}
 
 
@@ -86,6 +94,7 @@ def _lines() -> Iterator[str]:
             yield from _reached(model, schema["$defs"], shown)
         else:
             yield from _reached(body, schema["$defs"], shown)
+    yield from _formats()
     scenario = TypeAdapter(Frame).json_schema()
     yield _SCENARIO
     *frame, expect = _rows(scenario, scenario["$defs"])
@@ -93,6 +102,24 @@ def _lines() -> Iterator[str]:
     yield _GIVEN_DATASET
     yield from _table(_scenario_rows(DATASET_KEYS, required={"dataset"}))
     yield from _reached(scenario, scenario["$defs"], shown)
+
+
+def _formats() -> Iterator[str]:
+    yield _FORMATS
+    rows = []
+    for format_, options in OPTIONS.items():
+        extensions = ", ".join(f"`.{extension}`" for extension, meant in EXTENSIONS.items() if meant == format_)
+        rows.append((f"`{format_}`", extensions, "those below" if options else "none"))
+    yield from table(("format", "extensions", "options"), rows)
+    for format_, options in OPTIONS.items():
+        if options:
+            yield f"### Options of {format_}\n"
+            described = ((f"`{option.name}`", option.kind, _default(option), option.meaning) for option in options)
+            yield from table(("option", "takes", "default", "meaning"), described)
+
+
+def _default(option: FormatOption) -> str:
+    return "none" if option.default is None else f"`{json.dumps(option.default)}`"
 
 
 def _reached(schema: Schema, definitions: Schema, shown: set[str]) -> Iterator[str]:
@@ -189,6 +216,8 @@ def _type(value: Schema) -> str:
             return f"list of {_type(items)}"
         case {"type": "object", "additionalProperties": dict(items)}:
             return f"mapping to {_type(items)}"
+        case {"type": "object", "additionalProperties": False}:
+            return "[mapping](#formats)"
         case {"type": "object"}:
             return "mapping"
         case {"format": "daybook-expression"}:

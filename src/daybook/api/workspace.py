@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from daybook.api.run_page import run_page
-from daybook.errors import DaybookError, Notice
+from daybook.errors import DaybookError, Notice, raise_all
 from daybook.model.loading import Workspace as Definitions
 from daybook.model.loading import find_workspace, load_workspace
 from daybook.model.project import Project
@@ -92,9 +92,11 @@ class Workspace:
 
         The first failure ends the range and is raised; what ran before it stays.
         """
+        from daybook.resolve.workspace_checks import structural_problems
         from daybook.runs.running import run
         from daybook.runs.starting import RunWish
 
+        raise_all(structural_problems(self._definitions))
         wanted = RunWish(project, periods, as_of, draft, allow_empty)
         with self._surroundings() as around:
             return tuple(Run(self, result) for result in run(self._definitions, around, wanted))

@@ -20,10 +20,10 @@ def load(context: typer.Context) -> "Workspace":
     """The workspace, with every definition in it right on its own."""
     from daybook.errors import raise_all
     from daybook.model.loading.workspace import read_workspace
-    from daybook.resolve.workspace_checks import STRUCTURAL
+    from daybook.resolve.workspace_checks import structural_problems
 
     workspace, errors = read_workspace(workspace_root(context))
-    raise_all([*errors, *(error for check in STRUCTURAL for error in check(workspace))])
+    raise_all([*errors, *structural_problems(workspace)])
     return workspace
 
 

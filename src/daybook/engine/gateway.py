@@ -47,9 +47,6 @@ class Gateway:
         _end(self.process)
         shutil.rmtree(self.scratch, ignore_errors=True)
 
-    def log_tail(self, lines: int = 20) -> str:
-        return _tail(self.scratch / _LOG, lines)
-
 
 class Server(Protocol):
     """Something that runs behind a session and must end after it."""

@@ -5,7 +5,6 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
@@ -136,10 +135,6 @@ def spark_home() -> Path:
     if specification is None or specification.origin is None:
         raise ModuleNotFoundError("pyspark")
     return Path(specification.origin).parent
-
-
-def spark_version() -> str:
-    return version("pyspark")
 
 
 def spark_jars(home: Path) -> list[Path]:

@@ -13,8 +13,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Observation
-from pyspark.sql import functions as sf
+from pyspark.sql import functions as F
 
+from daybook.expression import quote_identifier
 from daybook.io.writing import OutputColumn
 from daybook.model.types import FloatType
 
@@ -27,23 +28,23 @@ _HIGH = "high"
 
 def fingerprint_aggregates(columns: Sequence[OutputColumn]) -> list[Column]:
     """The aggregates to observe; `fingerprint_of` makes the text of their values."""
-    hashed = sf.xxhash64(*(part for index, column in enumerate(columns) for part in (sf.lit(index), *_hashed(column))))
+    hashed = F.xxhash64(*(part for index, column in enumerate(columns) for part in (F.lit(index), *_hashed(column))))
     return [
-        sf.count(sf.lit(1)).alias(ROWS),
-        sf.sum(hashed.bitwiseAND(sf.lit(_LOW_HALF))).alias(_LOW),
-        sf.sum(sf.shiftrightunsigned(hashed, 32)).alias(_HIGH),
+        F.count(F.lit(1)).alias(ROWS),
+        F.sum(hashed.bitwiseAND(F.lit(_LOW_HALF))).alias(_LOW),
+        F.sum(F.shiftrightunsigned(hashed, 32)).alias(_HIGH),
     ]
 
 
 def _hashed(column: OutputColumn) -> list[Column]:
-    value = sf.col("`" + column.name.replace("`", "``") + "`")
+    value = F.col(quote_identifier(column.name))
     if not isinstance(column.type, FloatType):
         return [value]
     # NaN, infinities and zero have no magnitude and stand for themselves.
-    is_plain = (value != 0) & ~sf.isnan(value) & (sf.abs(value) != sf.lit(float("inf")))
-    magnitude = sf.when(is_plain, sf.floor(sf.log10(sf.abs(value))))
-    digits = sf.round(value / sf.pow(sf.lit(10.0), magnitude) * sf.lit(10.0 ** (_DIGITS - 1)))
-    return [sf.when(is_plain, digits).otherwise(value + sf.lit(0.0)), magnitude]
+    is_plain = (value != 0) & ~F.isnan(value) & (F.abs(value) != F.lit(float("inf")))
+    magnitude = F.when(is_plain, F.floor(F.log10(F.abs(value))))
+    digits = F.round(value / F.pow(F.lit(10.0), magnitude) * F.lit(10.0 ** (_DIGITS - 1)))
+    return [F.when(is_plain, digits).otherwise(value + F.lit(0.0)), magnitude]
 
 
 def fingerprint_of(columns: Sequence[OutputColumn], observed: Mapping[str, Any]) -> str:

@@ -10,15 +10,13 @@ from pyarrow import fs
 from daybook.io.formats.delta.reading import data_files
 from daybook.io.formats.delta.tables import open_table, table_uri
 from daybook.io.place import child, local_path, store_of
-from daybook.io.staging import run_of
+from daybook.io.staged_names import PREFIX, run_of, staged_key
 from daybook.model.datasource import DataSource, FolderSource, JdbcSource, PostgresqlSource, SqliteSource
-
-_LANDED_RUNS = "runs"
 
 
 @dataclass(frozen=True, slots=True)
 class Litter:
-    """A staged folder or table; `uri` for folders, `table` with its data source for databases."""
+    """Something staged: `place` is the URI of a folder, or the name of a table of the data source."""
 
     run_id: str
     place: str
@@ -116,7 +114,7 @@ def _in_table(uri: str) -> Iterator[Litter]:
     table = open_table(uri)
     referred = _referred(table, uri) if table else set()
     for name, (run_id, seq) in staged.items():
-        is_committed = table is not None and table.transaction_version(f"daybook-{run_id}.{seq}") is not None
+        is_committed = table is not None and table.transaction_version(staged_key(run_id, seq)) is not None
         if name not in referred and not is_committed:
             yield Litter(run_id, child(uri, name))
 
@@ -138,8 +136,8 @@ def _in_postgresql(datasource: PostgresqlSource, workspace: Path) -> Iterator[Li
     from daybook.io.formats.postgresql.connecting import connect
 
     with connect(datasource, workspace) as connection:
-        query = "select schemaname, tablename from pg_tables where tablename like 'daybook-%' order by 1, 2"
-        found = connection.execute(query).fetchall()
+        query = "select schemaname, tablename from pg_tables where starts_with(tablename, %s) order by 1, 2"
+        found = connection.execute(query, (PREFIX,)).fetchall()
     for schema, table in found:
         owner = run_of(table.removesuffix(".ack"))
         if owner is not None:

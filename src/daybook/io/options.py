@@ -1,24 +1,14 @@
-"""Options of a location, with those of its data source below them."""
+"""Options of a location, checked once more: a run may come from a snapshot that nobody validates."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from daybook.errors import DaybookError
-from daybook.model.datasource import DataSource, FolderSource
+from daybook.errors import DaybookError, raise_all
+from daybook.model.formats import OPTIONS, option_findings
 
 
-def options_of(
-    format_: str, own: Mapping[str, Any], datasource: DataSource | None, known: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Every known option with its value or default; an unknown one, or one of another kind, is IO_011."""
-    inherited = datasource.options.options if isinstance(datasource, FolderSource) else {}
-    given = {**inherited, **own}
-    for name, value in given.items():
-        if name not in known:
-            hint = f"Known options: {', '.join(sorted(known))}." if known else None
-            raise DaybookError("IO_011", format=format_, option=name, hint=hint)
-        default = known[name]
-        if default is not None and not isinstance(value, type(default)):
-            hint = f"{name} takes a value such as {default!r}."
-            raise DaybookError("IO_011", format=format_, option=f"{name}: {value!r}", hint=hint)
-    return {**known, **given}
+def options_of(format_: str, given: Mapping[str, Any], *, is_output: bool = False) -> dict[str, Any]:
+    """Every option of the format with its value or default; what it does not have is IO_011."""
+    found = option_findings(format_, given, is_output=is_output)
+    raise_all([DaybookError(one.code, hint=one.hint, **one.parameters) for one in found])
+    return {**{option.name: option.default for option in OPTIONS[format_]}, **given}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
+from pyspark.sql import functions as F
 
 from daybook.engine.source import SourceFrame
 from daybook.errors import DaybookError, Notice
@@ -72,9 +72,10 @@ def read(
     parts += read_parquet(spark, parquet)
     if landed:
         from daybook.io.landing.landing import read_landed
+        from daybook.io.landing.request import LandingRequest
 
-        landed_pin = _matching(pins, LandedPin, landed[0])
-        parts.append(read_landed(spark, landed, dataset_version, landing, slices, workspace, landed_pin))
+        request = LandingRequest(landed, dataset_version, landing, slices, workspace)
+        parts.append(read_landed(spark, request, _matching(pins, LandedPin, landed[0])))
     return _union(parts, resolution.periods)
 
 
@@ -94,7 +95,7 @@ def _with_period(part: ReadPart, location: Location) -> ReadPart:
     """Rows of a location that belongs to one period may lack `_period`."""
     if location.period is None or "_period" in part.carried:
         return part
-    df = part.df.withColumn("_period", sf.lit(location.period.identifier))
+    df = part.df.withColumn("_period", F.lit(location.period.identifier))
     return replace(part, df=df, carried=part.carried | {"_period"})
 
 
@@ -103,7 +104,7 @@ def _union(parts: Sequence[ReadPart], periods: tuple[str, ...]) -> ReadSource:
     types = carried_types()
     frames = []
     for part in parts:
-        lacking = {name: sf.lit(None).cast(spark_type(types[name])) for name in sorted(carried - part.carried)}
+        lacking = {name: F.lit(None).cast(spark_type(types[name])) for name in sorted(carried - part.carried)}
         df = part.df.withColumns(lacking) if lacking else part.df
         frames.append(df)
     df = reduce(DataFrame.unionByName, frames)

@@ -1,17 +1,53 @@
-"""The writer of every format."""
+"""The reader of rows and the writer of every format.
+
+They are imported when asked for, so that a format's packages are only needed by those who use it.
+"""
 
 from typing import assert_never
 
 from pyspark.sql import SparkSession
 
+from daybook.io.landing.found_files import FoundFile
+from daybook.io.landing.request import LandingRequest
+from daybook.io.landing.rows import RowSource
 from daybook.io.writing import Commit, Staged, Target, Writer
-from daybook.resolve.location import Format
+from daybook.model.catalog import DatasetVersion
+from daybook.resolve.location import Format, Location
 
-WRITABLE: tuple[Format, ...] = ("delta", "parquet", "csv", "json", "postgresql", "sqlite", "jdbc")
+# Their drivers live in the JVM, so nothing can be asked of their tables before it runs.
+NEEDS_SESSION: frozenset[Format] = frozenset({"jdbc"})
+
+
+def file_rows(file: FoundFile, version: DatasetVersion) -> RowSource:
+    """The rows of a text file."""
+    from daybook.io.landing.csv_rows import CsvRows
+    from daybook.io.landing.json_rows import JsonRows
+
+    rows = CsvRows if file.location.format == "csv" else JsonRows
+    return rows(file.stat.path, file.location, version, file.given)
+
+
+def table_rows(spark: SparkSession, location: Location, request: LandingRequest, scratch: str) -> RowSource:
+    """The rows of a table; `scratch` is a folder for what Spark fetches."""
+    version, workspace = request.version, request.workspace
+    match location.format:
+        case "postgresql":
+            from daybook.io.formats.postgresql.reading import PostgresqlRows
+
+            return PostgresqlRows(location, version, workspace, request.slices)
+        case "sqlite":
+            from daybook.io.formats.sqlite.reading import SqliteRows
+
+            return SqliteRows(location, version, workspace, request.slices)
+        case "jdbc":
+            from daybook.io.formats.jdbc.reading import JdbcRows
+
+            return JdbcRows(spark, location, version, workspace, scratch)
+        case _:
+            raise ValueError(f"{location.format} has no tables")
 
 
 def writer_for(format_: Format) -> Writer:
-    """Imported when asked for, so that a format's packages are only needed by those who use it."""
     match format_:
         case "delta":
             from daybook.io.formats.delta.writing import DeltaWriter

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
+from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
 from daybook.engine.source import ORDINAL, PLACE
@@ -77,7 +77,7 @@ def spark_schema(bindings: Sequence[Binding], *, with_ordinal: bool) -> spark_ty
 
 def _empty(spark: SparkSession, bindings: Sequence[Binding]) -> DataFrame:
     return spark.createDataFrame([], spark_schema(bindings, with_ordinal=True)).withColumn(
-        PLACE, sf.lit("").cast("string")
+        PLACE, F.lit("").cast("string")
     )
 
 
@@ -125,7 +125,7 @@ def _looked_up(
     )
     typed = {c.stored: f"CAST({quote_identifier(c.stored)} AS {sql_type(c.type)})" for c in columns}
     lookup = df.sparkSession.createDataFrame(rows, schema).selectExpr(by_file, *_named(typed))
-    return df.join(sf.broadcast(lookup), sf.col(_FILE) == sf.col(by_file), "inner")
+    return df.join(F.broadcast(lookup), F.col(_FILE) == F.col(by_file), "inner")
 
 
 def _normal(path: str) -> str:

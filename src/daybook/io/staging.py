@@ -1,7 +1,6 @@
-"""Names of staged things and what Spark left in them."""
+"""Staging: a place of its own for every attempt, and what Spark left in it."""
 
 import os
-import re
 import shutil
 import uuid
 from collections.abc import Callable, Iterator
@@ -10,25 +9,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame
 
 from daybook.errors import DaybookError
 from daybook.io.place import FileStat, list_files, relative_to, store_of
 from daybook.io.writing import StagedFile, Target
 
-_NAME = re.compile(r"\.?daybook-(?P<run>.+)\.(?P<seq>\d+)\.[0-9a-f]{8}")
 _READERS = 8
 
 
 def attempt_name(target: Target) -> str:
     """A fresh name, so that a late task of a dead attempt writes where nobody looks."""
     return f"{target.key}.{uuid.uuid4().hex[:8]}"
-
-
-def run_of(name: str) -> tuple[str, int] | None:
-    """The run and operation a staged thing belongs to, by its name."""
-    match = _NAME.fullmatch(name)
-    return (match["run"], int(match["seq"])) if match else None
 
 
 @contextmanager
@@ -43,12 +34,6 @@ def spark_writes(target: Target) -> Iterator[None]:
         while (cause := java.getCause()) is not None:
             java = cause
         raise DaybookError("IO_026", location=target.place, reason=str(java.getMessage())) from failure
-
-
-def write_parquet(df: DataFrame, place: str) -> None:
-    """Spark's own writer; Delta and Arrow take timestamps as microseconds, not as Spark's older default."""
-    df.sparkSession.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
-    df.write.mode("error").parquet(place)
 
 
 def parquet_files(place: str, describe: Callable[[pq.FileMetaData], str] | None = None) -> tuple[StagedFile, ...]:

@@ -8,10 +8,11 @@ from typing import Any, Literal, Protocol
 from pyspark.sql import DataFrame
 
 from daybook.errors import Notice
+from daybook.io.staged_names import staged_key
 from daybook.model.datasource import DataSource
 from daybook.model.operation import OutputMode
 from daybook.model.types import ColumnType
-from daybook.resolve.location import Format
+from daybook.resolve.location import Format, is_one_file
 
 # Raises when the run may no longer commit; called right before the atomic step.
 Fence = Callable[[], None]
@@ -61,10 +62,7 @@ class Target:
 
     @property
     def is_one_file(self) -> bool:
-        """A path that ends in an extension becomes one file; Delta is always a folder."""
-        if self.format == "delta" or self.uri is None:
-            return False
-        return "." in self.uri.rstrip("/").rpartition("/")[2].lstrip(".")
+        return is_one_file(self.format, self.uri)
 
     @property
     def place(self) -> str:
@@ -82,7 +80,7 @@ class Target:
     @property
     def key(self) -> str:
         """What names everything staged for this output, so that litter can be told by its run."""
-        return f"daybook-{self.run_id}.{self.operation_seq}"
+        return staged_key(self.run_id, self.operation_seq)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,9 @@ from daybook.model.resolver import Resolver
 
 DefinitionStatus = Literal["active", "disabled"]
 
+# What drafts register as datasets in the sandbox has ids that begin so.
+SANDBOX_PREFIX = "sandbox."
+
 
 @dataclass(frozen=True, slots=True)
 class DataPin:

@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, Tag, WithJsonSchem
 from daybook.model.base import MAX_NUMBER, Declaration, Id, Named, Text
 from daybook.model.column_names import PERIOD, case_findings, name_problem
 from daybook.model.findings import Finding, checked_by, finding, refuse, repeated
+from daybook.model.formats import FileFormat, options_schema
 from daybook.model.suggestion import nearest
 from daybook.model.system_columns import RESERVED
 from daybook.model.tags import by_shape
@@ -51,7 +52,6 @@ TypeField = Annotated[
 ]
 
 TemporalMode = Literal["period", "bitemporal", "snapshot"]
-FileFormat = Literal["delta", "parquet", "csv", "json"]
 
 
 def _is_column_name(name: str) -> Iterator[Finding]:
@@ -92,7 +92,9 @@ class PathLocation(Declaration):
         description="A path relative to the workspace, an absolute one, or a URI; templates are allowed."
     )
     format: FileFormat | None = Field(default=None, description="Read off the path's extension when left out.")
-    options: dict[str, Any] = Field(default_factory=dict, description="Reader or writer options of the format.")
+    options: dict[str, Any] = Field(
+        default_factory=dict, json_schema_extra=options_schema, description="Options of the format."
+    )
     data_level: str | None = Field(default=None, description="The calendar level one file holds.")
 
 

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from daybook.model.base import Declaration, Named, Text
 from daybook.model.findings import Finding, checked_by, finding
+from daybook.model.formats import FileFormat, options_schema
 
 
 def _says_where(reference: str) -> Iterator[Finding]:
@@ -31,10 +32,12 @@ class DataSourceBase(Named):
 
 
 class FolderOptions(Declaration):
-    """A folder relative to the workspace, absolute, or a URI; csv and json also take reader options."""
+    """A folder relative to the workspace, absolute, or a URI, and how the files in it are written."""
 
     path: Text = Field(description="A folder, relative to the workspace, absolute, or a URI.")
-    options: dict[str, Any] = Field(default_factory=dict, description="Reader and writer options of the format.")
+    options: dict[str, Any] = Field(
+        default_factory=dict, json_schema_extra=options_schema, description="Options of the format."
+    )
 
 
 class PostgresqlOptions(Declaration):
@@ -71,7 +74,7 @@ class JdbcOptions(Declaration):
 class FolderSource(DataSourceBase):
     """A folder of files or of Delta tables."""
 
-    type: Literal["delta", "parquet", "csv", "json"]
+    type: FileFormat
     options: FolderOptions
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from daybook.errors import DaybookError, Span
+from daybook.model.catalog import SANDBOX_PREFIX
 from daybook.model.dataset import Dataset, TableLocation
 from daybook.model.definition import KINDS, Definition, Kind
 from daybook.model.loading.workspace import Workspace
@@ -12,8 +13,6 @@ from daybook.model.project import Project
 from daybook.model.resolver import CatalogStrategy, Resolver
 from daybook.model.source_map import Path, SourceMap
 from daybook.model.suggestion import did_you_mean
-
-SANDBOX_PREFIX = "sandbox."
 
 # The calendar that needs no definition.
 BUILT_IN_CALENDAR = "gregorian"

@@ -22,6 +22,11 @@ def extension(path: str) -> str | None:
     return found[1].lower() if found else None
 
 
+def is_one_file(format_: Format, uri: str | None) -> bool:
+    """Whether what is written there is one file; a Delta table and a path without an extension are folders."""
+    return uri is not None and format_ != "delta" and extension(uri) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class Location:
     """One place to read or write: a file or folder by `uri`, or a `table` of a database.
@@ -46,11 +51,6 @@ class Location:
     @property
     def is_database(self) -> bool:
         return self.format in DATABASES
-
-    @property
-    def is_single_file(self) -> bool:
-        """Whether what is written here is one file; a Delta table and a path without an extension are folders."""
-        return not self.is_database and self.format != "delta" and extension(self.uri or "") is not None
 
     @property
     def local_path(self) -> Path | None:

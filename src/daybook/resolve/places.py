@@ -5,19 +5,10 @@ from pathlib import Path
 from typing import Any, assert_never
 
 from daybook.errors import DaybookError, Span
-from daybook.model.dataset import FileFormat
 from daybook.model.datasource import DataSource, FolderSource, JdbcSource, PostgresqlSource, SqliteSource
+from daybook.model.formats import EXTENSIONS, FileFormat
 from daybook.resolve.location import Location, extension
 from daybook.resolve.paths import absolute_root, is_name, is_remote, join_inside
-
-EXTENSIONS: Mapping[str, FileFormat] = {
-    "csv": "csv",
-    "json": "json",
-    "jsonl": "json",
-    "ndjson": "json",
-    "parquet": "parquet",
-    "delta": "delta",
-}
 
 
 def table_location(
@@ -65,15 +56,20 @@ def inline_location(
     A relative path lies in the workspace; an absolute one or a URI lies where it says. The format is read off the
     extension when left out.
     """
-    if file_format is None:
-        file_format = EXTENSIONS.get(extension(path) or "")
-    if file_format is None:
-        hint = f"write format, or an extension: {', '.join('.' + name for name in EXTENSIONS)}"
-        raise DaybookError("RESOLVE_037", span=span, hint=hint, path=path)
+    file_format = file_format or format_of(path, span)
     if path.startswith("/") or is_remote(path) or path.lower().startswith("file:"):
         return Location(file_format, uri=_outside(path, root, span), options=options)
     workspace = absolute_root(".", root)
     return Location(file_format, uri=join_inside(workspace, path, span=span), root=workspace, options=options)
+
+
+def format_of(path: str, span: Span | None = None) -> FileFormat:
+    """The format an inline path or its template has by its extension."""
+    found = EXTENSIONS.get(extension(path) or "")
+    if found is None:
+        hint = f"write format, or an extension: {', '.join('.' + name for name in EXTENSIONS)}"
+        raise DaybookError("RESOLVE_037", span=span, hint=hint, path=path)
+    return found
 
 
 def _outside(path: str, root: Path, span: Span | None) -> str:

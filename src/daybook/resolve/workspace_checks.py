@@ -12,6 +12,7 @@ from daybook.model.resolver import PathStrategy, Resolver, TableStrategy
 from daybook.model.source_map import Path
 from daybook.resolve.calendar_checks import calendar_errors
 from daybook.resolve.calendars import GREGORIAN_CALENDAR
+from daybook.resolve.format_checks import format_errors
 from daybook.resolve.resolver_checks import level_errors, resolver_errors
 from daybook.resolve.template import check_path_template, check_template
 
@@ -34,6 +35,12 @@ def check_resolvers(workspace: Workspace) -> Iterator[DaybookError]:
         if (location := definition.model.main_table.location) is not None:
             span = definition.source.span("main_table", "location", "data_level")
             yield from level_errors(location.data_level, levels, span)
+
+
+def check_formats(workspace: Workspace) -> Iterator[DaybookError]:
+    """Options a format does not have, and inline paths whose format nobody can tell."""
+    for definition in workspace.all():
+        yield from format_errors(definition.model, definition.source)
 
 
 def check_templates(workspace: Workspace) -> Iterator[DaybookError]:
@@ -78,11 +85,16 @@ def _templates(model: object) -> Iterator[tuple[Path, str]]:
 
 
 # What is wrong with a definition whatever else is defined; references depend on what the store knows besides.
-STRUCTURAL: tuple[Check, ...] = (check_calendars, check_resolvers, check_templates)
-CHECKS: tuple[Check, ...] = (check_references, *STRUCTURAL)
+_STRUCTURAL: tuple[Check, ...] = (check_calendars, check_resolvers, check_templates, check_formats)
+
+
+def structural_problems(workspace: Workspace) -> Iterator[DaybookError]:
+    """What no run may begin with."""
+    for check in _STRUCTURAL:
+        yield from check(workspace)
 
 
 def problems(workspace: Workspace) -> Iterator[DaybookError]:
     """Everything the checks find."""
-    for check in CHECKS:
-        yield from check(workspace)
+    yield from check_references(workspace)
+    yield from structural_problems(workspace)

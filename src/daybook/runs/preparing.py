@@ -8,7 +8,7 @@ from pathlib import Path
 from daybook.errors import DaybookError, flatten, raise_all
 from daybook.expression import Constants
 from daybook.io.overlap import refuse_overlap
-from daybook.model.catalog import Catalog, DatasetVersion
+from daybook.model.catalog import Catalog
 from daybook.model.datasource import DataSource
 from daybook.model.definition import Definition
 from daybook.model.dump import to_yaml
@@ -69,7 +69,7 @@ def prepare(request: Request, catalog: Catalog, root: Path, allowed_hosts: tuple
         timestamp=request.timestamp,
         datasets=datasets,
         resolvers=used_resolvers(catalog, project, datasets),
-        datasources=_datasources(catalog, project, datasets, (source.resolution for source in sources)),
+        datasources=_datasources(catalog, project, (source.resolution for source in sources)),
         calendars=tuple(filter(None, (catalog.calendar(request.period.calendar_id),))),
         sources=sources,
         settings=request.settings,
@@ -123,9 +123,7 @@ def _of_operation(error: DaybookError, load: LoadStep) -> DaybookError:
     return DaybookError("APPEND_008", operation_seq=load.operation_seq, causes=[error], dataset_id=load.dataset_id)
 
 
-def _datasources(
-    catalog: Catalog, project: Project, datasets: Iterable[DatasetVersion], resolutions: Iterable[Resolution]
-) -> tuple[DataSource, ...]:
+def _datasources(catalog: Catalog, project: Project, resolutions: Iterable[Resolution]) -> tuple[DataSource, ...]:
     """The data sources that reading and writing the project again would ask for."""
     found = {
         location.datasource.id: location.datasource

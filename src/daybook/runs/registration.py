@@ -4,15 +4,13 @@ from typing import assert_never
 
 from daybook.errors import DaybookError
 from daybook.io.writing import Commit
-from daybook.model.catalog import DataPin
+from daybook.model.catalog import SANDBOX_PREFIX, DataPin
 from daybook.model.dataset import Dataset, MainTable, PathLocation, TableLocation, TemporalMode
 from daybook.model.operation import LocationDestination, TableDestination
 from daybook.plan.registering import registered_columns, registered_mode, registered_table
 from daybook.resolve.template import is_own, with_table_name
 from daybook.runs.snapshot import RunSnapshot
 from daybook.runs.targets import PlannedOutput
-
-SANDBOX_PREFIX = "sandbox."
 
 
 def registered_dataset(planned: PlannedOutput, snapshot: RunSnapshot, input_mode: TemporalMode | None) -> Dataset:

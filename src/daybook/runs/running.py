@@ -20,6 +20,7 @@ from daybook.runs.starting import (
     runnable,
     start,
 )
+from daybook.runs.writing import check_outputs
 from daybook.store.process import current_process
 
 
@@ -66,6 +67,7 @@ def dry_run(workspace: Workspace, around: Surroundings, wanted: RunWish) -> Iter
             prepared, notices = prepare_run(
                 workspace, transaction, chosen, period, wanted, now=around.clock(), version=around.version
             )
+        check_outputs(prepared.outputs)
         yield DryRun(prepared, (*applied, *notices))
         applied = ()
 

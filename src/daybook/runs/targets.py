@@ -1,6 +1,5 @@
 """Where the outputs of a run go: destination, sandbox or scratch."""
 
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import assert_never
@@ -12,14 +11,12 @@ from daybook.model.catalog import Catalog
 from daybook.model.operation import LocationDestination, OutputMode, TableDestination
 from daybook.plan.steps import OutputStep
 from daybook.resolve.locating import usable_datasource
-from daybook.resolve.location import Location
+from daybook.resolve.location import Location, extension
 from daybook.resolve.places import inline_location, table_location
 from daybook.resolve.template import render_template
 from daybook.runs.snapshot import RunSnapshot
 
 IN_SANDBOX = " (sandbox)"
-
-_EXTENSION = re.compile(r"\.[A-Za-z0-9]+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +115,7 @@ def _sandboxed(
     else:
         uri = str(location.uri)
         inside = uri.removeprefix(f"{location.root}/") if location.root else uri.replace("://", "/").strip("/")
-        below = _EXTENSION.sub("", inside)
+        below = inside.rpartition(".")[0] if extension(inside) else inside
     return inline_location(f"{sandbox.rstrip('/')}/{below}", "delta", {}, root)
 
 

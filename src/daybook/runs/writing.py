@@ -1,11 +1,12 @@
 """What goes wrong while an output is written, under the output's own code."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from pyspark.errors import PySparkException
 
-from daybook.errors import DaybookError, flatten
+from daybook.errors import DaybookError, flatten, raise_all
+from daybook.io.registry import NEEDS_SESSION, writer_for
 from daybook.runs.targets import PlannedOutput
 
 # What the packages below the writers raise when a place cannot be written: a full disk, a database that went away.
@@ -13,6 +14,20 @@ _OF_STORAGE = frozenset({"psycopg", "sqlite3", "deltalake", "pyarrow"})
 _SLICE_OF_ANOTHER = "STORE_016"
 # Spark gave up, and no operation's expression is to blame.
 _SPARK_FAILED = "PROJECT_034"
+
+
+def check_outputs(outputs: Iterable[PlannedOutput]) -> None:
+    """What writers refuse before any work, for all outputs together; no run exists yet, and no session."""
+    errors: list[DaybookError] = []
+    for planned in outputs:
+        if planned.target.format in NEEDS_SESSION:
+            continue
+        try:
+            with writing(planned, lambda failure: failure):
+                writer_for(planned.target.format).check(planned.target)
+        except DaybookError as error:
+            errors.append(error)
+    raise_all(errors)
 
 
 @contextmanager

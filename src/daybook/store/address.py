@@ -45,7 +45,7 @@ def parse_address(url: str, root: Path) -> StoreAddress:
         case "sqlite":
             return _embedded(url, root)
         case "postgresql" | "postgres":
-            return _shared(url, root)
+            return _shared(url)
         case _:
             raise DaybookError("STORE_001", url=_without_password(url), reason=f"{scheme} is not a store")
 
@@ -66,7 +66,7 @@ def _embedded(url: str, root: Path) -> EmbeddedStore:
     return EmbeddedStore(root / unquote(rest[1:]))
 
 
-def _shared(url: str, root: Path) -> SharedStore:
+def _shared(url: str) -> SharedStore:
     try:
         parts = urlsplit(url)
         port = parts.port

@@ -32,11 +32,6 @@ class ApplyPlan:
     notices: tuple[Notice, ...]
     basis: Basis
 
-    @property
-    def is_empty(self) -> bool:
-        is_quiet = all(change.action == "unchanged" for change in self.changes)
-        return is_quiet and all(effect.before == effect.after for effect in self.effects)
-
 
 def plan(
     store: Store,

@@ -4,15 +4,13 @@ from typing import Literal, cast
 
 from daybook.errors import DaybookError
 from daybook.model.calendar import Calendar
-from daybook.model.catalog import DatasetVersion, ResolverVersion
+from daybook.model.catalog import SANDBOX_PREFIX, DatasetVersion, ResolverVersion
 from daybook.model.dataset import Dataset
 from daybook.model.datasource import DataSource
 from daybook.model.definition import Kind
 from daybook.model.resolver import Resolver
 from daybook.store.definitions import Definitions
 from daybook.store.texts import from_text
-
-SANDBOX_PREFIX = "sandbox."
 
 
 class StoreCatalog:

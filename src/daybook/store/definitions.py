@@ -19,7 +19,7 @@ from daybook.store.definition_rows import (
     update_head,
 )
 from daybook.store.records import Registration, StoredDefinition
-from daybook.store.tables import DEFINITION, DEFINITION_VERSION, EXPIRED_DATA
+from daybook.store.tables import DEFINITION, DEFINITION_VERSION
 from daybook.store.texts import DefinitionModel, from_text, to_text
 
 _LOCK = 4_021_994_218
@@ -116,12 +116,6 @@ class Definitions:
             return None
         return DataPin(row.pin_uri, row.pin_delta_version)
 
-    def is_data_expired(self, dataset_id: str, version: int) -> bool:
-        query = select(EXPIRED_DATA.c.version).where(
-            EXPIRED_DATA.c.dataset_id == dataset_id, EXPIRED_DATA.c.version == version
-        )
-        return self._connection.execute(query).first() is not None
-
     def add(self, kind: Kind, model: DefinitionModel, *, workspace: str | None, now: datetime.datetime) -> int:
         """The first version of something new."""
         content = to_text(kind, model)
@@ -199,17 +193,6 @@ class Definitions:
         if is_same and registration.pin == latest_pin and head.status == "active":
             return int(head.latest_version)
         return self.add_version("dataset", dataset, workspace=None, now=now, registration=registration)
-
-    def registered_by(self, dataset_id: str) -> str | None:
-        """The project whose output registered the latest version of a dataset."""
-        query = (
-            select(DEFINITION_VERSION.c.project_id)
-            .where(DEFINITION_VERSION.c.kind == "dataset", DEFINITION_VERSION.c.id == dataset_id)
-            .order_by(DEFINITION_VERSION.c.version.desc())
-            .limit(1)
-        )
-        owner: str | None = self._connection.execute(query).scalar_one_or_none()
-        return owner
 
     def default_resolver_ids(self) -> tuple[str, ...]:
         query = (

@@ -122,10 +122,6 @@ class Retention:
         query = select(RUN_OPERATION.c.run_id, RUN_OPERATION.c.details).where(RUN_OPERATION.c.operation_seq == 0)
         return {row.run_id: json.loads(row.details) for row in self._connection.execute(query)}
 
-    def written_places(self) -> tuple[str, ...]:
-        """Every place that runs have written."""
-        return tuple(sorted(self._connection.execute(select(OUTPUT_COMMIT.c.destination).distinct()).scalars()))
-
     def delta_tables(self) -> tuple[str, ...]:
         """Every Delta table that runs have written."""
         query = select(OUTPUT_COMMIT.c.destination).where(OUTPUT_COMMIT.c.delta_version.is_not(None)).distinct()

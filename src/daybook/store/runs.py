@@ -125,10 +125,6 @@ class Runs:
         renewed = Lease(lease.run_id, lease.project_id, lease.period, lease.token, expires_at)
         return Heartbeat(renewed, row.cancel_requested_at is not None)
 
-    def require(self, lease: Lease) -> RunRecord:
-        """The run, if the lease still counts; to be asked right before data is committed."""
-        return require_lease(self._connection, lease)
-
     def finish(
         self,
         lease: Lease,

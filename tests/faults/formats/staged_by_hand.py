@@ -6,7 +6,8 @@ import psycopg
 from psycopg import sql
 
 from daybook.io.formats.postgresql import ingest
-from daybook.io.formats.postgresql.tables import LEDGER, column_list
+from daybook.io.formats.postgresql.tables import column_list
+from daybook.io.ledger import LEDGER
 from daybook.io.staging import attempt_name
 from daybook.io.writing import OutputColumn, Staged, Target
 from daybook.model.types import INTEGER

@@ -25,10 +25,11 @@ import pickle, resource, sys
 from pathlib import Path
 from daybook.errors import DaybookError
 from daybook.io.landing.landing import read_landed
+from daybook.io.landing.request import LandingRequest
 location, version, area = pickle.load(open(sys.argv[1], "rb"))
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 try:
-    read_landed(None, [location], version, area, None, Path(), memory_limit=int(sys.argv[2]))
+    read_landed(None, LandingRequest([location], version, area, None, Path(), int(sys.argv[2])))
 except DaybookError as error:
     print(error.code)
 """

@@ -114,11 +114,16 @@ def test_columns_are_added_when_asked_for(spark: SparkSession, place: Place) -> 
 
 
 def test_replace_takes_the_new_schema(spark: SparkSession, place: Place) -> None:
-    if place.case.format == "jdbc":
-        pytest.skip("columns cannot be changed by JDBC")
     write(rows(spark, "a"), place.target(COLUMNS))
     others = (OutputColumn("key", STRING), OutputColumn("amount", INTEGER), OutputColumn("note", STRING))
     target = place.target(others)
+    if place.case.format == "jdbc":
+        with pytest.raises(DaybookError) as caught:
+            write(rows(spark, "b", columns=others), target)
+        assert caught.value.code == "IO_021"
+        assert "drop it" in str(caught.value.hint)
+        assert keys(spark, place.target(COLUMNS)) == [("a", None)]
+        return
     write(rows(spark, "b", columns=others), target)
     assert read_target(spark, target).frame.df.select("key").collect() == [("b",)]
 

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from daybook.errors import DaybookError, flatten
 from daybook.io.landing.area import LandingArea
 from daybook.io.landing.landing import read_landed
+from daybook.io.landing.request import LandingRequest
 from daybook.io.pins import LandedPin, pin_from_json, pin_to_json
 from daybook.io.reading import ReadSource, read
 from daybook.model.catalog import DatasetVersion
@@ -207,7 +208,8 @@ def test_many_rows_get_the_same_identity_from_spark(
     found = []
     for limit in (1 << 20, 1):
         area = LandingArea(str(tmp_path / f"state{limit}"), "run")
-        part = read_landed(spark, [Location("csv", uri=str(path))], version, area, None, tmp_path, memory_limit=limit)
+        request = LandingRequest([Location("csv", uri=str(path))], version, area, None, tmp_path, limit)
+        part = read_landed(spark, request)
         found.append(sorted(map(repr, part.df.select("a", "b", "f", "__place", "__ordinal").toArrow().to_pylist())))
     assert found[0] == found[1]
     assert len(set(found[0])) == 60

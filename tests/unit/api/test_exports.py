@@ -51,3 +51,15 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(daybook.DaybookError) as caught:
         daybook.Workspace(tmp_path / "nowhere")
     assert caught.value.code == "MODEL_064"
+
+
+def test_a_run_does_not_begin_with_what_validating_finds(tmp_path: Path) -> None:
+    write_workspace("starter", tmp_path)
+    project = tmp_path / "projects" / "monthly-sales.yaml"
+    text = project.read_text(encoding="utf-8")
+    project.write_text(text.replace("{{identifier}}.csv", "{{identifier}}.xlsx"), encoding="utf-8")
+    with pytest.raises(daybook.DaybookError) as caught:
+        daybook.Workspace(tmp_path).run("monthly-sales", "2026-01")
+    assert caught.value.code == "RESOLVE_037"
+    assert caught.value.span is not None
+    assert not (tmp_path / ".daybook").exists()

@@ -139,3 +139,22 @@ def test_a_store_that_cannot_be_read_is_a_warning(root: Path, capsys: pytest.Cap
     answer = json.loads(capsys.readouterr().out)
     assert answer["ok"] is True
     assert [notice["code"].split("_")[0] for notice in answer["notices"]] == ["STORE"]
+
+
+def test_options_and_formats_of_files(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    location = "{path: orders.csv, options: {sep: ';'}}"
+    orders = FILES["orders.yaml"].replace("{datasource_id: lake, table: orders}", location)
+    (root / "orders.yaml").write_text(orders)
+    (root / "maker.yaml").write_text(
+        MAKER.replace("{datasource_id: lake, table: doubled}", "{location: out/doubled.xlsx}").replace(
+            "        register_as_dataset: doubled\n", ""
+        )
+    )
+    assert findings(capsys) == [("RESOLVE_037", "maker.yaml", 8), ("IO_011", "orders.yaml", 7)]
+    for command in (["apply"], ["run", "maker", "-p", "2026-01"], ["run", "maker", "-p", "2026-01", "--dry-run"]):
+        assert main(command) == 2
+        shown = capsys.readouterr().err
+        assert "orders.yaml:7:" in shown
+        assert "did you mean delimiter?" in shown.lower()
+    assert main(["runs"]) == 0
+    assert "maker" not in capsys.readouterr().out

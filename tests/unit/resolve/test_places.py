@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.model.dataset import FileFormat
+from daybook.model.formats import FileFormat
 from daybook.resolve.places import inline_location, path_location, table_location
 from tests.unit.resolve.definitions import source
 
@@ -14,7 +14,6 @@ from tests.unit.resolve.definitions import source
 def test_a_table_of_a_folder_is_a_subfolder(tmp_path: Path, kind: str) -> None:
     found = table_location(source("s", kind, path="data"), "orders", None, tmp_path)
     assert (found.format, found.uri, found.root) == (kind, f"{tmp_path}/data/orders", f"{tmp_path}/data")
-    assert found.is_single_file is False
     below = table_location(source("s", kind, path="data"), "orders", "sales", tmp_path)
     assert below.uri == f"{tmp_path}/data/sales/orders"
 
@@ -23,7 +22,7 @@ def test_a_table_of_a_folder_is_a_subfolder(tmp_path: Path, kind: str) -> None:
 def test_a_table_may_be_one_file(tmp_path: Path, kind: str) -> None:
     (tmp_path / f"orders.{kind}").write_text("")
     found = table_location(source("s", kind, path="."), "orders", None, tmp_path)
-    assert (found.uri, found.is_single_file) == (f"{tmp_path}/orders.{kind}", True)
+    assert found.uri == f"{tmp_path}/orders.{kind}"
 
 
 def test_a_table_cannot_be_both(tmp_path: Path) -> None:
@@ -56,7 +55,7 @@ def test_databases(tmp_path: Path) -> None:
     assert (lite.format, lite.table, lite.uri) == ("sqlite", "orders", None)
     jdbc = table_location(source("j", "jdbc", url="jdbc:x:y", driver="x.Driver"), "orders", None, tmp_path)
     assert (jdbc.format, jdbc.table, jdbc.schema) == ("jdbc", "orders", None)
-    assert all(place.is_database and not place.is_single_file for place in (found, lite, jdbc))
+    assert all(place.is_database for place in (found, lite, jdbc))
 
 
 def test_a_path_of_a_database(tmp_path: Path) -> None:
@@ -66,27 +65,24 @@ def test_a_path_of_a_database(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "written", "expected", "is_single_file"),
+    ("path", "written", "expected"),
     [
-        ("out/x.csv", None, "csv", True),
-        ("out/x.CSV", None, "csv", True),
-        ("out/x.json", None, "json", True),
-        ("out/x.jsonl", None, "json", True),
-        ("out/x.ndjson", None, "json", True),
-        ("out/x.parquet", None, "parquet", True),
-        ("out/x.delta", None, "delta", False),
-        ("out/x", "parquet", "parquet", False),
-        ("out/x.txt", "csv", "csv", True),
-        ("out/v1.2", "csv", "csv", False),
-        ("out.d/x", "csv", "csv", False),
-        ("out/.hidden", "csv", "csv", False),
+        ("out/x.csv", None, "csv"),
+        ("out/x.CSV", None, "csv"),
+        ("out/x.json", None, "json"),
+        ("out/x.jsonl", None, "json"),
+        ("out/x.ndjson", None, "json"),
+        ("out/x.parquet", None, "parquet"),
+        ("out/x.delta", None, "delta"),
+        ("out/x", "parquet", "parquet"),
+        ("out/x.txt", "csv", "csv"),
     ],
 )
 def test_the_format_is_read_off_the_extension(
-    tmp_path: Path, path: str, written: FileFormat | None, expected: str, is_single_file: bool
+    tmp_path: Path, path: str, written: FileFormat | None, expected: str
 ) -> None:
     found = inline_location(path, written, {}, tmp_path)
-    assert (found.format, found.is_single_file) == (expected, is_single_file)
+    assert found.format == expected
     assert (found.uri, found.root) == (f"{tmp_path}/{path}", str(tmp_path))
 
 

@@ -84,6 +84,8 @@ def test_a_mode_that_is_written_counts(tmp_path: Path, mode: str) -> None:
         (to_table("t", "pg"), "sandbox/pg/t"),
         (to_path("out/{{identifier}}.csv"), "sandbox/out/2026-01"),
         (to_path("/elsewhere/x.csv"), "sandbox/elsewhere/x"),
+        (to_path("out/v1.2/x.csv"), "sandbox/out/v1.2/x"),
+        (to_path({"path": "out/v1.2", "format": "csv"}), "sandbox/out/v1.2"),
         (to_path("s3://bucket/x.parquet"), "sandbox/s3/bucket/x"),
     ],
 )

@@ -75,7 +75,7 @@ def test_activating_again_changes_nothing(active: Store) -> None:
 
 
 def test_applying_the_unchanged_file_leaves_it_active(active: Store) -> None:
-    assert put(active, ORDERS_TEXT, PROJECT).is_empty
+    assert {change.action for change in put(active, ORDERS_TEXT, PROJECT).changes} == {"unchanged"}
     assert state(active).status == "active"
 
 
@@ -266,7 +266,7 @@ class TestInputVersion:
         activation = turn_on(store, dataset_version=1)
         assert activation.inputs == (ProjectInput("orders", 1, is_pinned=True),)
         assert runnable(store, PROJECT).input.dataset_version == 1
-        assert put(store, NARROWER, PROJECT).is_empty
+        assert {change.action for change in put(store, NARROWER, PROJECT).changes} == {"unchanged"}
         put(store, dataset_text({"order_id": "string"}))
         assert state(store).status == "active"
 

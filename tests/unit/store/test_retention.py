@@ -74,8 +74,6 @@ def test_data_beyond_the_newest_versions_expires(store: Store) -> None:
         assert [(item.version, item.pin.delta_version) for item in expired] == [(1, 0), (2, 1), (3, 2)]
         transaction.retention.mark_expired(expired, now=NOW)
         assert transaction.retention.expired_versions(keep=2) == ()
-        assert transaction.definitions.is_data_expired("net", 3)
-        assert not transaction.definitions.is_data_expired("net", 4)
         assert transaction.definitions.versions("dataset", "net") == (1, 2, 3, 4, 5)
 
 

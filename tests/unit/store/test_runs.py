@@ -97,7 +97,6 @@ def test_who_was_taken_over_can_do_nothing_more(store: Store) -> None:
     start(store, "r2", later(31))
     attempts: list[Callable[[Transaction], object]] = [
         lambda transaction: transaction.runs.heartbeat(zombie, now=later(32)),
-        lambda transaction: transaction.runs.require(zombie),
         lambda transaction: transaction.runs.mark_running(zombie, now=later(32)),
         lambda transaction: transaction.runs.finish(zombie, "completed", now=later(32)),
         lambda transaction: transaction.outcomes.record_commit(zombie, COMMIT, now=later(32)),

@@ -1,9 +1,8 @@
 """CSV as typed rows: bound by header name, an unquoted empty field NULL, `""` the empty text."""
 
-import codecs
 import csv
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -18,14 +17,6 @@ from daybook.io.text_values import BadValue, parse
 from daybook.model.catalog import DatasetVersion
 from daybook.resolve.location import Location
 
-CSV_OPTIONS: Mapping[str, Any] = {
-    "delimiter": ",",
-    "quote": '"',
-    "escape": None,
-    "encoding": "utf-8",
-    "null_value": "",
-    "spreadsheet_safe": False,
-}
 _BLOCK = 8 << 20
 _WHOLE_FILE = 1 << 30
 
@@ -40,14 +31,7 @@ class CsvRows:
         self.extra: frozenset[str] = frozenset()
         self._version = version
         self._location = location
-        self._options = options_of("csv", location.options, location.datasource, CSV_OPTIONS)
-        for option in ("delimiter", "quote"):
-            if len(self._options[option].encode()) != 1:
-                raise DaybookError("IO_011", format="csv", option=f"{option}: {self._options[option]!r}")
-        try:
-            codecs.lookup(self._options["encoding"])
-        except LookupError:
-            raise DaybookError("IO_011", format="csv", option=f"encoding: {self._options['encoding']!r}") from None
+        self._options = options_of("csv", location.options)
 
     def batches(self) -> Iterator[Batch]:
         header = self._header()

@@ -50,7 +50,7 @@ class JsonRows:
         self.extra: frozenset[str] = frozenset()
         self._location = location
         self._version = version
-        options_of("json", location.options, location.datasource, {})
+        options_of("json", location.options)
 
     def batches(self) -> Iterator[Batch]:
         keys: dict[str, None] = {}

@@ -7,9 +7,10 @@ from typing import Any, assert_never
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as sf
+from pyspark.sql import functions as F
 
 from daybook.engine.source import ORDINAL, PLACE
+from daybook.expression import quote_identifier
 from daybook.io.tables import Binding
 from daybook.model.types import (
     BooleanType,
@@ -31,16 +32,16 @@ def identity_columns(columns: Sequence[Binding], natural_key: Sequence[str]) -> 
 
 def place_of(columns: Sequence[Binding]) -> Column:
     """Length-prefixed text of every column, NULL tagged, hashed."""
-    return sf.md5(sf.concat(*(_tagged(column) for column in columns)).cast("binary"))
+    return F.md5(F.concat(*(_tagged(column) for column in columns)).cast("binary"))
 
 
 def _tagged(column: Binding) -> Column:
     text = _text(column)
-    return sf.coalesce(sf.concat(sf.octet_length(text).cast("string"), sf.lit(":"), text), sf.lit("-"))
+    return F.coalesce(F.concat(F.octet_length(text).cast("string"), F.lit(":"), text), F.lit("-"))
 
 
 def _text(column: Binding) -> Column:
-    value = sf.col("`" + column.name.replace("`", "``") + "`")
+    value = F.col(quote_identifier(column.name))
     match column.type:
         case StringType():
             return value
@@ -48,11 +49,11 @@ def _text(column: Binding) -> Column:
             return value.cast("string")
         case FloatType():
             # The text of a double differs between Java versions; its hash is taken from its bits.
-            return sf.when(value.isNotNull(), sf.xxhash64(value).cast("string"))
+            return F.when(value.isNotNull(), F.xxhash64(value).cast("string"))
         case DateType():
-            return sf.unix_date(value).cast("string")
+            return F.unix_date(value).cast("string")
         case TimestampType():
-            return sf.unix_micros(value).cast("string")
+            return F.unix_micros(value).cast("string")
         case NullType():
             raise TypeError("no column has the type null")
         case _:
@@ -90,11 +91,9 @@ def _comparable(value: Any) -> tuple[Any, ...]:
 
 def with_ordinals(df: DataFrame, identity: Sequence[Binding], everything: Sequence[Binding]) -> DataFrame:
     """The same numbers by Spark, for what does not fit into memory."""
-    order = [
-        sf.col("`" + name.replace("`", "``") + "`").asc_nulls_first() for name in sorted(c.name for c in everything)
-    ]
+    order = [F.col(quote_identifier(name)).asc_nulls_first() for name in sorted(c.name for c in everything)]
     window = Window.partitionBy(PLACE).orderBy(*order)
-    return df.withColumn(PLACE, place_of(identity)).withColumn(ORDINAL, sf.row_number().over(window).cast("bigint") - 1)
+    return df.withColumn(PLACE, place_of(identity)).withColumn(ORDINAL, F.row_number().over(window).cast("bigint") - 1)
 
 
 def is_unique(df: DataFrame, identity: Sequence[Binding], rows: int) -> bool:

@@ -7,7 +7,6 @@ from typing import Protocol
 import pyarrow as pa
 
 from daybook.errors import DaybookError
-from daybook.io.column_types import arrow_type
 from daybook.io.tables import Binding
 from daybook.io.text_values import BadValue, parse
 
@@ -53,10 +52,6 @@ class RowSource(Protocol):
     extra: frozenset[str]
 
     def batches(self) -> Iterator[Batch]: ...
-
-
-def landed_schema(bindings: tuple[Binding, ...]) -> pa.Schema:
-    return pa.schema([pa.field(binding.name, arrow_type(binding.type)) for binding in bindings])
 
 
 def check_nulls(batch: Batch, bindings: tuple[Binding, ...], file: str) -> None:

@@ -7,12 +7,12 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from daybook.engine.source import ORDINAL, PLACE
+from daybook.expression import quote_identifier
 from daybook.io.column_types import arrow_type, spark_type
 from daybook.io.landing.area import LandedFile, LandingArea
 from daybook.io.landing.ordinals import identity_columns, is_unique, ordinals, with_ordinals
 from daybook.io.landing.rows import Batch
 from daybook.io.place import child, list_files, spark_uri, store_of
-from daybook.io.staging import write_parquet
 from daybook.io.tables import Binding
 
 # Beyond this much data in memory, rows are streamed to disk.
@@ -92,13 +92,13 @@ class Sink:
         self, spark: SparkSession, columns: Sequence[Binding], identity: Sequence[Binding]
     ) -> tuple[tuple[LandedFile, ...], bool]:
         raw = f"{self._attempt}/rows.parquet"
-        schema = ", ".join(f"`{c.name.replace('`', '``')}` {spark_type(c.type).simpleString()}" for c in columns)
+        schema = ", ".join(f"{quote_identifier(c.name)} {spark_type(c.type).simpleString()}" for c in columns)
         df = spark.read.schema(schema).parquet(spark_uri(self._area.absolute(raw)))
         if is_unique(df, identity, self.rows):
             return (LandedFile(raw, self.rows),), True
         numbered = f"{self._attempt}/numbered"
         target = self._area.absolute(numbered)
-        write_parquet(with_ordinals(df, identity, columns).drop(PLACE), spark_uri(target))
+        with_ordinals(df, identity, columns).drop(PLACE).write.mode("error").parquet(spark_uri(target))
         place = store_of(self._area.absolute(raw))
         place.system.delete_file(place.path)
         files = []

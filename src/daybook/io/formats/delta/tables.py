@@ -11,7 +11,6 @@ from daybook.io.place import local_path
 _KNOWN_READER_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
 _KNOWN_WRITER_FEATURES = frozenset({"appendOnly", "invariants", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
 _FEATURE_NAMES = {"deletionVectors": "deletion vectors", "columnMapping": "column mapping"}
-_COLUMN_MAPPING_READER = 2
 
 
 def table_uri(uri: str) -> str:

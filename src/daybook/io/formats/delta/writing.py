@@ -21,7 +21,8 @@ from daybook.io.options import options_of
 from daybook.io.place import child, list_files, local_path, store_of
 from daybook.io.scanning import DataFile, scan
 from daybook.io.schema_change import check_columns, type_text
-from daybook.io.staging import attempt_name, parquet_files, remove_tree, spark_writes, write_parquet
+from daybook.io.staged_names import PREFIX
+from daybook.io.staging import attempt_name, parquet_files, remove_tree, spark_writes
 from daybook.io.tables import Binding
 from daybook.io.writing import Commit, Fence, Staged, Target, no_fence
 from daybook.model.system_columns import RUN_PERIOD
@@ -40,7 +41,7 @@ _RECENT = 20
 
 class DeltaWriter:
     def check(self, target: Target) -> None:
-        options_of("delta", target.options, None, {})
+        options_of("delta", target.options)
         table = open_table(target.uri or "")
         if table is None:
             self._check_place(target)
@@ -54,7 +55,7 @@ class DeltaWriter:
         # The log holds the partition value; some readers take it from the path all the same.
         folder = partition_folder({RUN_PERIOD: target.run_period}) if target.run_period is not None else ""
         with spark_writes(target):
-            write_parquet(df, child(place, folder) if folder else place)
+            df.write.mode("error").parquet(child(place, folder) if folder else place)
         files = parquet_files(place, lambda footer: statistics(footer, target.columns))
         return Staged(place, sum(file.rows for file in files), files=files, seen=seen)
 
@@ -114,7 +115,7 @@ class DeltaWriter:
 
     def _check_place(self, target: Target) -> None:
         """A table is not made on top of other files."""
-        ours = f"{table_uri(target.uri or '')}/daybook-"
+        ours = f"{table_uri(target.uri or '')}/{PREFIX}"
         if any(not file.path.startswith(ours) for file in list_files(target.uri or "")):
             raise DaybookError("IO_028", location=target.place, found="no Delta table", expected="one")
 

@@ -23,7 +23,7 @@ _EXTENSIONS = {"parquet": (".parquet", ".parq", ".pq"), "csv": (".csv",), "json"
 
 
 def check_folder(path: Path, target: Target) -> None:
-    recover(path)
+    path = _standing(path)
     if not path.exists():
         return
     if not path.is_dir():
@@ -45,7 +45,7 @@ def check_folder(path: Path, target: Target) -> None:
 
 def slice_state(path: Path, target: Target) -> str:
     """Who wrote what a commit would replace, to notice another writer."""
-    manifest = read_manifest(str(path))
+    manifest = read_manifest(str(_standing(path)))
     if manifest is None or target.mode == "append":
         return "[]"
     kept = _kept(manifest, target)
@@ -53,7 +53,7 @@ def slice_state(path: Path, target: Target) -> str:
 
 
 def committed_folder(path: Path, target: Target) -> Commit | None:
-    manifest = read_manifest(str(path))
+    manifest = read_manifest(str(_standing(path)))
     for run_id, seq, rows in manifest.past if manifest else ():
         if (run_id, seq) == (target.run_id, target.operation_seq):
             return Commit(rows, is_repeat=True)
@@ -159,7 +159,7 @@ def _publish(fresh: Path, path: Path, work: Path) -> tuple[Notice, ...]:
             exchange(fresh, path)
         except ExchangeUnsupported:
             # A crash between the two renames leaves the old folder where `recover` finds it.
-            old = path.with_name(f".{path.name}.daybook-old")
+            old = _aside(path)
             path.rename(old)
             fresh.rename(path)
             remove_tree(old)
@@ -172,12 +172,21 @@ def _publish(fresh: Path, path: Path, work: Path) -> tuple[Notice, ...]:
 
 def recover(path: Path) -> None:
     """Put back what a crash between two renames left aside."""
-    old = path.with_name(f".{path.name}.daybook-old")
+    old = _aside(path)
     if old.exists():
         if path.exists():
             remove_tree(old)
         else:
             old.rename(path)
+
+
+def _aside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.daybook-old")
+
+
+def _standing(path: Path) -> Path:
+    """The folder that holds the rows: who only looks puts nothing back, since a commit may be under way."""
+    return path if path.exists() else _aside(path)
 
 
 def _current(path: Path, target: Target) -> Manifest | None:

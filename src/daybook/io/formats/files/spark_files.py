@@ -10,13 +10,10 @@ from typing import Any, assert_never
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sf
+from pyspark.sql import functions as F
 
-from daybook.errors import DaybookError
+from daybook.expression import quote_identifier
 from daybook.io.column_types import arrow_type
-from daybook.io.landing.csv_rows import CSV_OPTIONS
-from daybook.io.options import options_of
-from daybook.io.staging import write_parquet
 from daybook.io.writing import OutputColumn, Target
 from daybook.model.types import (
     BooleanType,
@@ -33,22 +30,11 @@ from daybook.model.types import (
 _FORMULA = r"^[=+\-@\t\r]"
 
 
-def write_options(target: Target) -> dict[str, Any]:
-    """The options of a file output, checked."""
-    known = CSV_OPTIONS if target.format == "csv" else {}
-    options = options_of(target.format, target.options, target.datasource, known)
-    if target.format == "csv" and options["encoding"].lower().replace("_", "-") not in ("utf-8", "utf8"):
-        raise DaybookError("IO_011", format="csv output", option=f"encoding: {options['encoding']!r}")
-    if target.format == "csv" and options["null_value"] != "":
-        raise DaybookError("IO_011", format="csv output", option=f"null_value: {options['null_value']!r}")
-    return options
-
-
 def spark_write(df: DataFrame, place: Path, target: Target, options: Mapping[str, Any]) -> None:
     """Part files below `place`; those of a one-file CSV without header."""
     match target.format:
         case "parquet":
-            write_parquet(df, str(place))
+            df.write.mode("error").parquet(str(place))
         case "csv":
             texts = df.select(*(_csv_text(c, options["spreadsheet_safe"]).alias(c.name) for c in target.columns))
             texts.write.mode("error").csv(
@@ -71,11 +57,11 @@ def spark_write(df: DataFrame, place: Path, target: Target, options: Mapping[str
 
 
 def _named(column: OutputColumn) -> Column:
-    return sf.col("`" + column.name.replace("`", "``") + "`")
+    return F.col(quote_identifier(column.name))
 
 
 def _timestamp_text(value: Column) -> Column:
-    return sf.concat(sf.replace(value.cast("string"), sf.lit(" "), sf.lit("T")), sf.lit("Z"))
+    return F.concat(F.replace(value.cast("string"), F.lit(" "), F.lit("T")), F.lit("Z"))
 
 
 def _csv_text(column: OutputColumn, spreadsheet_safe: bool) -> Column:
@@ -84,7 +70,7 @@ def _csv_text(column: OutputColumn, spreadsheet_safe: bool) -> Column:
         case StringType():
             if not spreadsheet_safe:
                 return value
-            return sf.when(value.rlike(_FORMULA), sf.concat(sf.lit("'"), value)).otherwise(value)
+            return F.when(value.rlike(_FORMULA), F.concat(F.lit("'"), value)).otherwise(value)
         case TimestampType():
             return _timestamp_text(value)
         case IntegerType() | DecimalType() | FloatType() | BooleanType() | DateType() | NullType():

@@ -9,7 +9,8 @@ from daybook.errors import DaybookError
 from daybook.io.fingerprint import Watch
 from daybook.io.formats.files.folder import check_folder, commit_folder, committed_folder, slice_state
 from daybook.io.formats.files.one_file import check_file, commit_file, committed_file
-from daybook.io.formats.files.spark_files import header_line, join_parts, spark_write, write_options
+from daybook.io.formats.files.spark_files import header_line, join_parts, spark_write
+from daybook.io.options import options_of
 from daybook.io.place import local_path
 from daybook.io.staging import attempt_name, remove_tree, spark_writes
 from daybook.io.writing import Commit, Fence, Staged, Target, no_fence
@@ -19,7 +20,7 @@ _PARTS = "parts"
 
 class FileWriter:
     def check(self, target: Target) -> None:
-        write_options(target)
+        options_of(target.format, target.options, is_output=True)
         path = _path(target)
         if target.is_one_file:
             check_file(path, target)
@@ -27,7 +28,7 @@ class FileWriter:
             check_folder(path, target)
 
     def stage(self, df: DataFrame, target: Target) -> Staged:
-        options = write_options(target)
+        options = options_of(target.format, target.options, is_output=True)
         path = _path(target)
         path.parent.mkdir(parents=True, exist_ok=True)
         work = path.parent / f".{attempt_name(target)}"

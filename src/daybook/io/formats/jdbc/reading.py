@@ -10,23 +10,16 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as spark_types
 
 from daybook.errors import DaybookError, raise_all
+from daybook.expression import quote_identifier
 from daybook.io.column_types import arrow_type, stored_type_fits
 from daybook.io.formats.jdbc.connecting import source_of, spark_options, table_expression
 from daybook.io.landing.rows import Batch, row_numbers
-from daybook.io.options import options_of
 from daybook.io.place import list_files, spark_uri, store_of
-from daybook.io.staging import write_parquet
 from daybook.io.tables import Binding, bind, missing_columns
 from daybook.model.catalog import DatasetVersion
 from daybook.resolve.location import Location
 
-_PARTITIONING = {
-    "partitionColumn": None,
-    "lowerBound": None,
-    "upperBound": None,
-    "numPartitions": 1,
-    "fetchsize": 10_000,
-}
+_FETCHED = 10_000
 
 
 class JdbcRows:
@@ -42,13 +35,11 @@ class JdbcRows:
         self._version = version
         self._workspace = workspace
         self._scratch = scratch
-        self._options = options_of("jdbc", location.options, None, _PARTITIONING)
 
     def batches(self) -> Iterator[Batch]:
         reader = self._spark.read.format("jdbc").options(**spark_options(self._source, self._workspace))
-        given = {name: value for name, value in self._options.items() if value is not None}
         try:
-            df = reader.options(**given).option("dbtable", self._table()).load()
+            df = reader.option("fetchsize", _FETCHED).option("dbtable", self._table()).load()
         except PySparkException as failure:
             raise DaybookError("IO_012", location=self.name, reason=str(failure)) from failure
         # Databases that fold names to upper case still bind to declared names.
@@ -58,8 +49,8 @@ class JdbcRows:
         self.carried = frozenset(binding.name for binding in bindings.carried)
         self.extra = frozenset(bindings.extra)
         try:
-            names = ["`" + binding.stored.replace("`", "``") + "`" for binding in bindings.all]
-            write_parquet(df.select(*names), spark_uri(self._scratch))
+            names = [quote_identifier(binding.stored) for binding in bindings.all]
+            df.select(*names).write.mode("error").parquet(spark_uri(self._scratch))
         except PySparkException as failure:
             raise DaybookError("IO_012", location=self.name, reason=str(failure)) from failure
         yield from self._read_back(bindings.all)

@@ -4,23 +4,42 @@ import uuid
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
+from pyspark.sql import functions as F
 
 from daybook.errors import DaybookError
+from daybook.expression import quote_identifier
 from daybook.io.fingerprint import Watch
 from daybook.io.formats.jdbc.connecting import JdbcConnection, source_of, spark_options, transaction
-from daybook.io.options import options_of
-from daybook.io.schema_change import check_columns
+from daybook.io.ledger import (
+    check_existing,
+    entry_of,
+    refuse_emptying,
+    refuse_lost_rows,
+    refuse_other_writer,
+    replaced_period,
+    stored_columns,
+)
 from daybook.io.writing import Commit, Fence, Staged, Target, no_fence
 from daybook.model.system_columns import RUN_PERIOD
 from daybook.model.types import DateType, TimestampType
 
 LEDGER = "daybook_ledger"
+# Names that are no key words anywhere, in the order of `entry_of`; the number of the entry comes last.
+_COLUMNS = (
+    ("run_id", "VARCHAR(128) NOT NULL"),
+    ("operation_seq", "INTEGER NOT NULL"),
+    ("target_table", "VARCHAR(128) NOT NULL"),
+    ("output_mode", "VARCHAR(20) NOT NULL"),
+    ("run_period", "VARCHAR(128)"),
+    ("row_count", "DECIMAL(19) NOT NULL"),
+    ("project_id", "VARCHAR(128) NOT NULL"),
+    ("operation_id", "VARCHAR(128) NOT NULL"),
+    ("entry", "DECIMAL(19) NOT NULL"),
+)
 
 
 class JdbcWriter:
     def check(self, target: Target) -> None:
-        options_of("jdbc", target.options, None, {})
         spark = _session()
         with transaction(spark, source_of(target.datasource), target.workspace) as connection:
             if _committed(connection, target) is None:
@@ -35,7 +54,7 @@ class JdbcWriter:
         watch = Watch(target.columns)
         rows = watch.on(_without_lost_days(df, target))
         if target.run_period is not None:
-            rows = rows.withColumn(RUN_PERIOD, sf.lit(target.run_period))
+            rows = rows.withColumn(RUN_PERIOD, F.lit(target.run_period))
         try:
             _write(rows, target, name)
         except PySparkException as failure:
@@ -103,10 +122,10 @@ def _without_lost_days(df: DataFrame, target: Target) -> DataFrame:
     days = [column.name for column in target.columns if isinstance(column.type, DateType | TimestampType)]
     checked = {}
     for name in days:
-        value = sf.col("`" + name.replace("`", "``") + "`")
-        is_lost = value.cast("date").between(sf.lit("1582-10-05").cast("date"), sf.lit("1582-10-14").cast("date"))
-        message = sf.lit(f"column {name} holds a day of October 1582 that JDBC cannot store")
-        checked[name] = sf.when(is_lost, sf.raise_error(message).cast(df.schema[name].dataType)).otherwise(value)
+        value = F.col(quote_identifier(name))
+        is_lost = value.cast("date").between(F.lit("1582-10-05").cast("date"), F.lit("1582-10-14").cast("date"))
+        message = F.lit(f"column {name} holds a day of October 1582 that JDBC cannot store")
+        checked[name] = F.when(is_lost, F.raise_error(message).cast(df.schema[name].dataType)).otherwise(value)
     return df.withColumns(checked) if checked else df
 
 
@@ -128,18 +147,7 @@ def _ledger(connection: JdbcConnection, target: Target) -> str:
 def _create_ledger(connection: JdbcConnection, target: Target) -> None:
     if connection.has_table(target.schema, LEDGER):
         return
-    columns = (
-        ("run_id", "VARCHAR(128) NOT NULL"),
-        ("operation_seq", "INTEGER NOT NULL"),
-        ("target_table", "VARCHAR(128) NOT NULL"),
-        ("output_mode", "VARCHAR(20) NOT NULL"),
-        ("run_period", "VARCHAR(128)"),
-        ("row_count", "DECIMAL(19) NOT NULL"),
-        ("project_id", "VARCHAR(128) NOT NULL"),
-        ("operation_id", "VARCHAR(128) NOT NULL"),
-        ("entry", "DECIMAL(19) NOT NULL"),
-    )
-    defined = ", ".join(f"{connection.quoted(name)} {type_}" for name, type_ in columns)
+    defined = ", ".join(f"{connection.quoted(name)} {type_}" for name, type_ in _COLUMNS)
     keys = f"{connection.quoted('run_id')}, {connection.quoted('operation_seq')}"
     unique = f"UNIQUE ({connection.quoted('entry')})"
     connection.execute(f"create table {_ledger(connection, target)} ({defined}, PRIMARY KEY ({keys}), {unique})")
@@ -167,22 +175,18 @@ def _slice_version(connection: JdbcConnection, target: Target) -> str:
         f"where {name('target_table')} = ? and {name('output_mode')} <> 'append'"
     )
     parameters: tuple[object, ...] = (target.table,)
-    if target.mode == "replace_period":
+    if (period := replaced_period(target)) is not None:
         query += f" and ({name('run_period')} = ? or {name('output_mode')} = 'replace')"
-        parameters += (target.run_period,)
+        parameters += (period,)
     return str(connection.number(query, parameters) or 0)
 
 
 def _check_table(spark: SparkSession, connection: JdbcConnection, target: Target) -> None:
+    """Types and their changes are every database's own, so a table keeps the columns it has, whatever the mode."""
     if not connection.has_table(target.schema, target.table or ""):
         return
-    if target.mode == "error":
-        raise DaybookError("IO_020", location=target.place)
-    existing = _read(spark, target, target.table or "").columns
-    if target.run_period is not None and RUN_PERIOD not in existing:
-        raise DaybookError("IO_021", location=target.place, difference=f"without {RUN_PERIOD}")
-    own = dict.fromkeys(name for name in existing if not (target.run_period and name == RUN_PERIOD))
-    if check_columns(target, own).added:
+    existing = dict.fromkeys(_read(spark, target, target.table or "").columns)
+    if check_existing(target, existing, is_changeable=False):
         reason = "columns cannot be added by JDBC"
         raise DaybookError("IO_032", location=target.place, mode=target.mode, reason=reason)
 
@@ -197,48 +201,21 @@ def _move(connection: JdbcConnection, staged: Staged, target: Target) -> None:
     elif target.mode == "replace_period":
         where = f"where {connection.quoted(RUN_PERIOD)} = ?"
         removed = connection.execute(f"delete from {table} {where}", (target.run_period,))
-    if removed and not staged.rows and not target.allow_empty:
-        raise DaybookError("IO_023", location=target.place, rows=removed, slice=target.slice_note)
-    names = [column.name for column in target.columns]
-    if target.run_period is not None:
-        names.append(RUN_PERIOD)
-    listed = ", ".join(connection.quoted(name) for name in names)
+    refuse_emptying(target, staged, removed)
+    listed = ", ".join(connection.quoted(column.name) for column in stored_columns(target))
     staging = connection.quoted(target.schema, staged.place)
     moved = connection.execute(f"insert into {table} ({listed}) select {listed} from {staging}")
-    if moved != staged.rows:
-        raise DaybookError("IO_026", location=target.place, reason=f"{moved} rows were staged, not {staged.rows}")
+    refuse_lost_rows(target, staged, moved)
 
 
 def _record(connection: JdbcConnection, staged: Staged, target: Target) -> None:
     """Entries count up and are unique, so that of two commits at once one fails."""
     name = connection.quoted
     ledger = _ledger(connection, target)
-    if target.mode != "append" and _slice_version(connection, target) != staged.seen:
-        raise DaybookError("IO_024", location=target.place, slice=target.slice_note)
+    refuse_other_writer(target, staged, _slice_version(connection, target))
     entry = (connection.number(f"select max({name('entry')}) from {ledger}") or 0) + 1
-    columns = (
-        "run_id",
-        "operation_seq",
-        "target_table",
-        "output_mode",
-        "run_period",
-        "row_count",
-        "project_id",
-        "operation_id",
-        "entry",
-    )
-    listed = ", ".join(name(column) for column in columns)
-    values = (
-        target.run_id,
-        target.operation_seq,
-        target.table,
-        target.mode,
-        target.run_period,
-        staged.rows,
-        target.owner.project_id,
-        target.owner.operation_id,
-        entry,
-    )
+    listed = ", ".join(name(column) for column, _ in _COLUMNS)
+    values = (*entry_of(target, staged.rows), entry)
     # A typed NULL cannot be bound by every driver, so a missing period is written as one.
     marks = ["NULL" if value is None else "?" for value in values]
     given = [value for value in values if value is not None]

@@ -3,6 +3,7 @@
 Executors need nothing of Daybook: this module imports only installed packages and is pickled by value.
 """
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,8 @@ ADDRESS = "secret_address"
 SCHEMA = "staging_schema"
 TABLE = "staging_table"
 ACKNOWLEDGED = "acknowledged_table"
+# Long enough for Spark to fill what lies between it and a worker.
+UNTAKEN_SECONDS = 2.0
 
 
 @dataclass
@@ -52,9 +55,15 @@ class CopyWriter(DataSourceArrowWriter):
         first = next(iterator, None)
         if first is not None:
             reader = pyarrow.RecordBatchReader.from_batches(first.schema.append(tag), tagged(first))
-            with adbc.connect(self.options[ADDRESS]) as connection, connection.cursor() as cursor:
-                cursor.adbc_ingest(self.options[TABLE], reader, mode="append", db_schema_name=self.options[SCHEMA])
-                connection.commit()
+            try:
+                with adbc.connect(self.options[ADDRESS]) as connection, connection.cursor() as cursor:
+                    cursor.adbc_ingest(self.options[TABLE], reader, mode="append", db_schema_name=self.options[SCHEMA])
+                    connection.commit()
+            except Exception:
+                # Spark looks for a failure only when its rows are not taken, and a failed worker takes them all:
+                # without a moment in which nobody does, the rest of the partition is computed for nothing.
+                time.sleep(UNTAKEN_SECONDS if context else 0)
+                raise
         return Copied(attempt, rows)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:

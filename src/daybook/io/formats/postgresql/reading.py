@@ -16,7 +16,6 @@ from daybook.io.formats.postgresql.connecting import address, connect, options_o
 from daybook.io.formats.postgresql.tables import columns_of
 from daybook.io.landing.rows import Batch, bad_value, row_numbers
 from daybook.io.landing.values import refuse_unknown_dates
-from daybook.io.options import options_of
 from daybook.io.tables import Binding, bind, missing_columns
 from daybook.io.text_values import BadValue, parse
 from daybook.model.catalog import DatasetVersion
@@ -52,7 +51,6 @@ class PostgresqlRows:
         self._version = version
         self._workspace = workspace
         self._slices = slices
-        options_of("postgresql", location.options, None, {})
 
     def batches(self) -> Iterator[Batch]:
         with connect(self._source, self._workspace) as connection:

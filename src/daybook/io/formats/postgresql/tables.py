@@ -5,6 +5,7 @@ from typing import Any, assert_never
 import psycopg
 from psycopg import sql
 
+from daybook.io.ledger import LEDGER
 from daybook.io.writing import OutputColumn, Target
 from daybook.model.types import (
     BooleanType,
@@ -17,8 +18,6 @@ from daybook.model.types import (
     StringType,
     TimestampType,
 )
-
-LEDGER = "_daybook_ledger"
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 

@@ -15,7 +15,6 @@ from daybook.io.fingerprint import Watch
 from daybook.io.formats.postgresql import ingest
 from daybook.io.formats.postgresql.connecting import address, connect, options_of_source
 from daybook.io.formats.postgresql.tables import (
-    LEDGER,
     Connection,
     column_list,
     column_type,
@@ -25,12 +24,21 @@ from daybook.io.formats.postgresql.tables import (
     named,
     schema_of,
 )
-from daybook.io.options import options_of
-from daybook.io.schema_change import check_columns
+from daybook.io.ledger import (
+    COLUMNS,
+    LEDGER,
+    check_existing,
+    entry_of,
+    refuse_emptying,
+    refuse_lost_rows,
+    refuse_other_writer,
+    replaced_period,
+    stored_columns,
+)
 from daybook.io.staging import attempt_name, spark_writes
 from daybook.io.writing import Commit, Fence, OutputColumn, Staged, Target, no_fence
 from daybook.model.system_columns import RUN_PERIOD
-from daybook.model.types import INTEGER, STRING
+from daybook.model.types import INTEGER
 
 _MAX_NAME = 63
 _ACKNOWLEDGED = ".ack"
@@ -44,7 +52,6 @@ _BATCHES = {
 
 class PostgresqlWriter:
     def check(self, target: Target) -> None:
-        options_of("postgresql", target.options, None, {})
         if len(f"{attempt_name(target)}{_ACKNOWLEDGED}".encode()) > _MAX_NAME:
             raise ValueError(f"run id {target.run_id!r} is too long to name a staging table")
         with _connection(target) as connection:
@@ -156,18 +163,8 @@ def _committed(connection: Connection, target: Target) -> Commit | None:
 def _check_table(connection: Connection, target: Target) -> tuple[OutputColumn, ...]:
     """The columns to add to an existing table; what may not be written is refused."""
     existing = columns_of(connection, schema_of(target), target.table or "")
-    if existing is None:
-        return ()
-    if target.mode == "error":
-        raise DaybookError("IO_020", location=target.place)
-    if target.mode == "replace":
-        return ()
-    if target.run_period is not None and RUN_PERIOD not in existing:
-        raise DaybookError("IO_021", location=target.place, difference=f"without {RUN_PERIOD}")
-    own = {
-        name: declared_type(type_) for name, type_ in existing.items() if not (target.run_period and name == RUN_PERIOD)
-    }
-    return check_columns(target, own).added
+    declared = existing and {name: declared_type(type_) for name, type_ in existing.items()}
+    return check_existing(target, declared)
 
 
 def _slice_version(connection: Connection, target: Target) -> str:
@@ -176,28 +173,24 @@ def _slice_version(connection: Connection, target: Target) -> str:
         "select coalesce(max(id), 0) from {} where target = %s and mode <> 'append' "
         "and (%s::text is null or run_period = %s or mode = 'replace')"
     ).format(named(target, LEDGER))
-    period = target.run_period if target.mode == "replace_period" else None
+    period = replaced_period(target)
     row = connection.execute(query, (target.table, period, period)).fetchone()
     return str(row[0]) if row else "0"
 
 
 def _move(connection: Connection, staged: Staged, target: Target) -> None:
     """Everything of a commit but its COMMIT; the lock keeps other writers out and lets readers go on."""
-    columns = target.columns
-    sliced = (*columns, OutputColumn(RUN_PERIOD, STRING)) if target.run_period is not None else columns
+    columns = stored_columns(target)
     if columns_of(connection, schema_of(target), target.table or "") is None:
-        _execute(connection, "create table {} ({})", named(target), column_list(sliced))
+        _execute(connection, "create table {} ({})", named(target), column_list(columns))
     else:
         _execute(connection, "lock table {} in share row exclusive mode", named(target))
         for column in _check_table(connection, target):
             _execute(connection, "alter table {} add column {}", named(target), column_list((column,)))
-    if target.mode != "append" and _slice_version(connection, target) != staged.seen:
-        raise DaybookError("IO_024", location=target.place, slice=target.slice_note)
-    removed = _remove(connection, target)
-    if removed and not staged.rows and not target.allow_empty:
-        raise DaybookError("IO_023", location=target.place, rows=removed, slice=target.slice_note)
+    refuse_other_writer(target, staged, _slice_version(connection, target))
+    refuse_emptying(target, staged, _remove(connection, target))
     if target.mode == "replace":
-        _take_columns(connection, target, sliced)
+        _take_columns(connection, target, columns)
     _insert(connection, staged, target)
     _record(connection, staged, target)
 
@@ -250,18 +243,14 @@ def _insert(connection: Connection, staged: Staged, target: Target) -> None:
         sql.Identifier(ingest.ATTEMPT),
         named(target, staged.place + _ACKNOWLEDGED),
     )
-    if moved != staged.rows:
-        raise DaybookError("IO_026", location=target.place, reason=f"{moved} rows were staged, not {staged.rows}")
+    refuse_lost_rows(target, staged, moved)
 
 
 def _record(connection: Connection, staged: Staged, target: Target) -> None:
-    statement = sql.SQL(
-        "insert into {} (run_id, operation_seq, target, mode, run_period, rows, project_id, operation_id) "
-        "values (%s, %s, %s, %s, %s, %s, %s, %s)"
-    ).format(named(target, LEDGER))
-    owner = target.owner
-    values = (target.run_id, target.operation_seq, target.table, target.mode, target.run_period, staged.rows)
-    connection.execute(statement, (*values, owner.project_id, owner.operation_id))
+    names = sql.SQL(", ").join(map(sql.Identifier, COLUMNS))
+    values = sql.SQL(", ").join([sql.Placeholder()] * len(COLUMNS))
+    statement = sql.SQL("insert into {} ({}) values ({})").format(named(target, LEDGER), names, values)
+    connection.execute(statement, entry_of(target, staged.rows))
 
 
 def _drop(connection: Connection, target: Target, name: str) -> None:

@@ -8,7 +8,6 @@ from daybook.errors import DaybookError, raise_all
 from daybook.io.formats.sqlite.connecting import columns_of, database_path, open_for_reading, quoted
 from daybook.io.formats.sqlite.values import from_sqlite
 from daybook.io.landing.rows import Batch, bad_value, row_numbers
-from daybook.io.options import options_of
 from daybook.io.tables import Binding, bind, missing_columns
 from daybook.io.text_values import BadValue
 from daybook.model.catalog import DatasetVersion
@@ -29,7 +28,6 @@ class SqliteRows:
         self._location = location
         self._version = version
         self._slices = slices
-        options_of("sqlite", location.options, None, {})
 
     def batches(self) -> Iterator[Batch]:
         connection = open_for_reading(self._path)

@@ -16,20 +16,25 @@ from daybook.errors import DaybookError
 from daybook.io.fingerprint import Watch
 from daybook.io.formats.sqlite.connecting import columns_of, database_path, open_for_writing, quoted
 from daybook.io.formats.sqlite.values import column_type, declared_type, to_sqlite
-from daybook.io.options import options_of
-from daybook.io.schema_change import check_columns
-from daybook.io.staging import attempt_name, parquet_files, remove_tree, spark_writes, write_parquet
+from daybook.io.ledger import (
+    COLUMNS,
+    LEDGER,
+    check_existing,
+    entry_of,
+    refuse_emptying,
+    refuse_other_writer,
+    replaced_period,
+    stored_columns,
+)
+from daybook.io.staging import attempt_name, parquet_files, remove_tree, spark_writes
 from daybook.io.writing import Commit, Fence, OutputColumn, Staged, Target, no_fence
 from daybook.model.system_columns import RUN_PERIOD
-from daybook.model.types import STRING
 
-LEDGER = "_daybook_ledger"
 _ROWS = 20_000
 
 
 class SqliteWriter:
     def check(self, target: Target) -> None:
-        options_of("sqlite", target.options, None, {})
         path = _path(target)
         if path.exists():
             with _connection(path) as connection:
@@ -46,7 +51,7 @@ class SqliteWriter:
         work = path.parent / f".{attempt_name(target)}"
         watch = Watch(target.columns)
         with spark_writes(target):
-            write_parquet(watch.on(df), str(work))
+            watch.on(df).write.mode("error").parquet(str(work))
         files = parquet_files(str(work))
         return Staged(str(work), sum(file.rows for file in files), watch.fingerprint, files, seen)
 
@@ -100,24 +105,14 @@ def _committed(connection: sqlite3.Connection, target: Target) -> Commit | None:
 
 def _check_table(connection: sqlite3.Connection, target: Target) -> tuple[OutputColumn, ...]:
     existing = columns_of(connection, target.table or "")
-    if existing is None:
-        return ()
-    if target.mode == "error":
-        raise DaybookError("IO_020", location=target.place)
-    if target.mode == "replace":
-        return ()
-    if target.run_period is not None and RUN_PERIOD not in existing:
-        raise DaybookError("IO_021", location=target.place, difference=f"without {RUN_PERIOD}")
-    own = {
-        name: declared_type(type_) for name, type_ in existing.items() if not (target.run_period and name == RUN_PERIOD)
-    }
-    return check_columns(target, own).added
+    declared = existing and {name: declared_type(type_) for name, type_ in existing.items()}
+    return check_existing(target, declared)
 
 
 def _slice_version(connection: sqlite3.Connection, target: Target) -> str:
     if columns_of(connection, LEDGER) is None:
         return "0"
-    period = target.run_period if target.mode == "replace_period" else None
+    period = replaced_period(target)
     query = (
         f"select coalesce(max(id), 0) from {LEDGER} where target = ? and mode <> 'append' "
         "and (? is null or run_period = ? or mode = 'replace')"
@@ -137,34 +132,19 @@ def _move(connection: sqlite3.Connection, staged: Staged, target: Target) -> Non
         "rows integer not null, project_id text not null, operation_id text not null, "
         "committed_at text not null default current_timestamp, unique (run_id, operation_seq))"
     )
-    if target.mode != "append" and _slice_version(connection, target) != staged.seen:
-        raise DaybookError("IO_024", location=target.place, slice=target.slice_note)
-    columns = target.columns
-    sliced = (*columns, OutputColumn(RUN_PERIOD, STRING)) if target.run_period is not None else columns
+    refuse_other_writer(target, staged, _slice_version(connection, target))
+    columns = stored_columns(target)
     table = quoted(target.table or "")
     added = _check_table(connection, target)
     removed = _remove(connection, target)
-    if removed and not staged.rows and not target.allow_empty:
-        raise DaybookError("IO_023", location=target.place, rows=removed, slice=target.slice_note)
-    connection.execute(f"create table if not exists {table} ({_definition(sliced)})")
+    refuse_emptying(target, staged, removed)
+    connection.execute(f"create table if not exists {table} ({_definition(columns)})")
     for column in added:
         connection.execute(f"alter table {table} add column {_definition((column,))}")
-    _insert(connection, staged, target, sliced)
-    owner = target.owner
-    connection.execute(
-        f"insert into {LEDGER} (run_id, operation_seq, target, mode, run_period, rows, project_id, operation_id) "
-        "values (?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            target.run_id,
-            target.operation_seq,
-            target.table,
-            target.mode,
-            target.run_period,
-            staged.rows,
-            owner.project_id,
-            owner.operation_id,
-        ),
-    )
+    _insert(connection, staged, target, columns)
+    marks = ", ".join("?" * len(COLUMNS))
+    statement = f"insert into {LEDGER} ({', '.join(COLUMNS)}) values ({marks})"
+    connection.execute(statement, entry_of(target, staged.rows))
 
 
 def _remove(connection: sqlite3.Connection, target: Target) -> int:
@@ -182,9 +162,9 @@ def _remove(connection: sqlite3.Connection, target: Target) -> int:
             return 0
 
 
-def _insert(connection: sqlite3.Connection, staged: Staged, target: Target, sliced: tuple[OutputColumn, ...]) -> None:
-    names = ", ".join(quoted(column.name) for column in sliced)
-    marks = ", ".join("?" * len(sliced))
+def _insert(connection: sqlite3.Connection, staged: Staged, target: Target, columns: tuple[OutputColumn, ...]) -> None:
+    names = ", ".join(quoted(column.name) for column in columns)
+    marks = ", ".join("?" * len(columns))
     statement = f"insert into {quoted(target.table or '')} ({names}) values ({marks})"
     for file in staged.files:
         for batch in pq.ParquetFile(Path(staged.place) / file.path).iter_batches(_ROWS):

@@ -1,0 +1,50 @@
+"""What can be wrong with how files are written: a format that cannot be told, an option it does not have."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from daybook.errors import DaybookError
+from daybook.model.dataset import Dataset, PathLocation
+from daybook.model.datasource import FolderSource
+from daybook.model.formats import option_findings
+from daybook.model.operation import LocationDestination, OutputOperation
+from daybook.model.project import Project
+from daybook.model.source_map import Path, SourceMap
+from daybook.resolve.places import format_of
+
+
+def format_errors(model: object, source: SourceMap) -> Iterator[DaybookError]:
+    """Of a data source's folder, a dataset's own location and the destinations of outputs."""
+    match model:
+        case FolderSource():
+            yield from _option_errors(model.type, model.options.options, source, ("options", "options"))
+        case Dataset():
+            if isinstance(location := model.main_table.location, PathLocation):
+                yield from _location_errors(location, source, ("main_table", "location"))
+        case Project():
+            for index, operation in enumerate(model.operations):
+                if isinstance(operation, OutputOperation):
+                    destination = operation.arguments.destination
+                    if isinstance(destination, LocationDestination):
+                        path = ("operations", index, "arguments", "destination", "location")
+                        yield from _location_errors(destination.location, source, path, is_output=True)
+        case _:
+            return
+
+
+def _location_errors(
+    location: PathLocation, source: SourceMap, path: Path, *, is_output: bool = False
+) -> Iterator[DaybookError]:
+    try:
+        format_ = location.format or format_of(location.path, source.span(*path, "path"))
+    except DaybookError as error:
+        yield error
+        return
+    yield from _option_errors(format_, location.options, source, (*path, "options"), is_output=is_output)
+
+
+def _option_errors(
+    format_: str, options: Mapping[str, Any], source: SourceMap, path: Path, *, is_output: bool = False
+) -> Iterator[DaybookError]:
+    for one in option_findings(format_, options, is_output=is_output):
+        yield DaybookError(one.code, span=source.key(*path, *one.path), hint=one.hint, **one.parameters)
