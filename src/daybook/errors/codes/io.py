@@ -162,4 +162,10 @@ CODES: dict[str, Code] = family(
         "{location} does not support mode {mode}: {reason}",
         "Not every kind of target can do every mode.",
     ),
+    Code(
+        "IO_033",
+        "{location} lacks files that earlier runs wrote: {files}",
+        "Someone removed files of a table, so its other periods cannot be kept as they were.",
+        hint="restore the files, or run their periods again",
+    ),
 )
