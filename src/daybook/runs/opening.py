@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
+from urllib.parse import quote
 
 from daybook.engine.classic import active
 from daybook.io.place import is_uri
@@ -50,7 +51,7 @@ def rehearsing(workspace: Workspace) -> Iterator[Workspace]:
         if address.path.exists():
             with closing(sqlite3.connect(address.path)) as store, closing(sqlite3.connect(copy)) as other:
                 store.backup(other)
-        settings = workspace.settings.model_copy(update={"store": f"sqlite:///{copy}"})
+        settings = workspace.settings.model_copy(update={"store": f"sqlite:///{quote(str(copy))}"})
         yield replace(workspace, settings=settings)
 
 

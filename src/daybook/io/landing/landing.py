@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
+from daybook.engine.path_pattern import literal
 from daybook.engine.source import ORDINAL, PLACE
 from daybook.errors import DaybookError
 from daybook.io.formats.files.manifest import read_manifest
@@ -248,7 +249,7 @@ def _read(
     declared = {column.name for column in version.dataset.main_table.columns}
     columns = [column for column in _columns(version) if column.name in declared or column.name in landed.carried]
     schema = spark_schema(columns, with_ordinal=not landed.is_unique)
-    df = spark.read.schema(schema).parquet(*(spark_uri(area.absolute(file.path)) for file in landed.files))
+    df = spark.read.schema(schema).parquet(*(literal(spark_uri(area.absolute(file.path))) for file in landed.files))
     if landed.is_unique:
         df = df.withColumn(ORDINAL, sf.lit(0).cast("bigint"))
     df = df.withColumn(PLACE, place_of(identity_columns(columns, version.dataset.natural_key_columns)))
