@@ -29,6 +29,7 @@ from daybook.cli import (
 from daybook.cli.command import add_command
 from daybook.cli.invocation import Invocation
 from daybook.cli.root_options import root_options_first
+from daybook.cli.streams import Streams
 
 # A program error of ours: neither the run (1) nor the input (2) is to blame.
 INTERNAL_ERROR = 3
@@ -150,10 +151,27 @@ add_command(app, "gc", collect.gc, "daybook gc --dry-run")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command line; 0 done, 1 the run or a test failed, 2 the input is wrong, 3 an error of ours."""
+    """Runs a command line; 0 done, 1 the run or a test failed, 2 the input is wrong, 3 an error of ours.
+
+    Without arguments it is the process `daybook`, whose output may have been closed, end early or go to a full disk.
+    """
+    if arguments is not None:
+        return _executed(arguments)
+    streams = Streams()
+    code = _executed(sys.argv[1:])
+    if (reason := streams.unsaid()) is None:
+        return code
+    from daybook.cli.terminal import show_error
+    from daybook.errors import DaybookError
+
+    show_error(DaybookError("IO_012", location="the standard output", reason=reason))
+    return code or WRONG_INPUT
+
+
+def _executed(arguments: Sequence[str]) -> int:
     # A command lives shortly and keeps most of what it makes, so collecting often only costs time.
     gc.set_threshold(50_000, 20, 20)
-    given = root_options_first(sys.argv[1:] if arguments is None else arguments)
+    given = root_options_first(arguments)
     try:
         app(given, prog_name="daybook")
     except SystemExit as end:
@@ -174,7 +192,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _failed(error: Exception, *, is_debug: bool, as_json: bool) -> int:
-    from daybook.cli.terminal import error_as_data, say_json, show_error
+    from daybook.cli.terminal import coloured, error_as_data, say_json, show_error
     from daybook.errors import DaybookError, flatten
 
     if is_debug:
@@ -188,7 +206,7 @@ def _failed(error: Exception, *, is_debug: bool, as_json: bool) -> int:
             show_error(error)
         return WRONG_INPUT
     first_line = _first_line(error)
-    typer.secho("Daybook itself failed", err=True, fg=typer.colors.RED, bold=True)
+    typer.secho("Daybook itself failed", err=True, fg=typer.colors.RED, bold=True, color=coloured())
     typer.echo(f"  {type(error).__name__}: {first_line}", err=True)
     if not is_debug:
         typer.echo("  hint: run it again with --debug, and report what it shows", err=True)
