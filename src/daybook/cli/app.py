@@ -1,10 +1,12 @@
 """The `daybook` command: root options, the commands, and what becomes of errors."""
 
+import errno
 import gc
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -28,12 +30,17 @@ from daybook.cli import (
 )
 from daybook.cli.command import add_command
 from daybook.cli.invocation import Invocation
+from daybook.cli.places import current_folder
 from daybook.cli.root_options import root_options_first
 from daybook.cli.streams import Streams
+
+if TYPE_CHECKING:
+    from daybook.errors import DaybookError
 
 # A program error of ours: neither the run (1) nor the input (2) is to blame.
 INTERNAL_ERROR = 3
 WRONG_INPUT = 2
+_REFUSALS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
 
 # A paragraph that begins with \b is not wrapped.
 _EPILOG = """\b
@@ -164,7 +171,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from daybook.cli.terminal import show_error
     from daybook.errors import DaybookError
 
-    show_error(DaybookError("IO_012", location="the standard output", reason=reason))
+    show_error(DaybookError("IO_012", location="the standard output", reason=reason, hint="write it elsewhere"))
     return code or WRONG_INPUT
 
 
@@ -191,6 +198,19 @@ def _first_line(error: Exception) -> str:
         return ""
 
 
+def _refusal(error: Exception) -> "DaybookError | None":
+    """What the machine refused, wherever it was met; None for an error of ours."""
+    from daybook.errors import DaybookError
+
+    if isinstance(error, FileNotFoundError) and current_folder() is None:
+        return DaybookError("MODEL_064", path="The current folder", hint="change to a folder that exists")
+    if isinstance(error, OSError) and error.errno in _REFUSALS:
+        place = str(error.filename or "a file or folder")
+        hint = "check the rights and the room there"
+        return DaybookError("IO_012", location=place, reason=os.strerror(error.errno), hint=hint)
+    return None
+
+
 def _failed(error: Exception, *, is_debug: bool, as_json: bool) -> int:
     from daybook.cli.terminal import coloured, error_as_data, say_json, show_error
     from daybook.errors import DaybookError, flatten
@@ -199,6 +219,7 @@ def _failed(error: Exception, *, is_debug: bool, as_json: bool) -> int:
         import traceback
 
         typer.echo("".join(traceback.format_exception(error)), err=True)
+    error = _refusal(error) or error
     if isinstance(error, DaybookError):
         if as_json:
             say_json({"errors": [error_as_data(single) for single in flatten(error)]})

@@ -24,7 +24,7 @@ from daybook.io.landing.ordinals import identity_columns, place_of
 from daybook.io.landing.rows import Batch, Given, RowSource, check_nulls
 from daybook.io.landing.sink import IN_MEMORY_BYTES, Sink
 from daybook.io.pins import LandedPin
-from daybook.io.place import FileStat, list_files, relative_to, spark_uri, store_of
+from daybook.io.place import FileStat, list_files, readable, relative_to, spark_uri, store_of
 from daybook.io.read_part import ReadPart
 from daybook.io.scanning import spark_schema
 from daybook.io.tables import Binding, carried_types, extra_columns, is_needed
@@ -169,7 +169,7 @@ def _files(location: Location, slices: frozenset[str] | None) -> Iterator[_File]
 def _digest(path: str) -> str:
     place = store_of(path)
     digest = hashlib.blake2b(digest_size=20)
-    with place.system.open_input_stream(place.path, compression=None) as stream:
+    with readable(path), place.system.open_input_stream(place.path, compression=None) as stream:
         while block := stream.read(_BLOCK):
             digest.update(block)
     return digest.hexdigest()

@@ -3,14 +3,13 @@
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from daybook.errors import DaybookError
-from daybook.io.place import child, local_path, store_of
+from daybook.io.place import child, local_path, readable, store_of
 
 _KNOWN_READER_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
 _KNOWN_WRITER_FEATURES = frozenset({"appendOnly", "invariants", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
@@ -48,8 +47,9 @@ def open_table(uri: str, version: int | None = None) -> DeltaTable | None:
     if path is not None and (escape := _ESCAPE.search(str(path.absolute()))):
         reason = f"Delta tables cannot lie in a folder with {escape[0]} in its name, which would be read as an escape"
         raise DaybookError("IO_012", location=uri, reason=reason, hint="rename the folder, or write another format")
-    if path is not None and not (Path(path) / "_delta_log").is_dir():
-        return None
+    with readable(uri):
+        if path is not None and not (path / "_delta_log").is_dir():
+            return None
     try:
         return DeltaTable(table_uri(uri), version=version)
     except TableNotFoundError:
