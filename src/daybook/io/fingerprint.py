@@ -20,6 +20,8 @@ from daybook.model.types import FloatType
 
 _LOW_HALF = 0xFFFFFFFF
 _DIGITS = 12
+# Takes the smallest numbers to where powers of ten have all their digits.
+_LIFT = 200
 ROWS = "rows"
 _LOW = "low"
 _HIGH = "high"
@@ -42,7 +44,15 @@ def _hashed(column: OutputColumn) -> list[Column]:
     # NaN, infinities and zero have no magnitude and stand for themselves.
     is_plain = (value != 0) & ~sf.isnan(value) & (sf.abs(value) != sf.lit(float("inf")))
     magnitude = sf.when(is_plain, sf.floor(sf.log10(sf.abs(value))))
-    digits = sf.round(value / sf.pow(sf.lit(10.0), magnitude) * sf.lit(10.0 ** (_DIGITS - 1)))
+    # Of the smallest numbers of all the power of ten would be zero.
+    is_tiny = magnitude < -300
+    lifted = sf.when(is_tiny, value * sf.lit(10.0**_LIFT)).otherwise(value)
+    power = sf.when(is_tiny, magnitude + _LIFT).otherwise(magnitude)
+    digits = sf.round(lifted / sf.pow(sf.lit(10.0), power) * sf.lit(10.0 ** (_DIGITS - 1)))
+    # What is rounded up to the next power of ten is written as that.
+    is_carried = sf.abs(digits) >= 10.0**_DIGITS
+    digits = sf.when(is_carried, digits / 10).otherwise(digits)
+    magnitude = sf.when(is_carried, magnitude + 1).otherwise(magnitude)
     return [sf.when(is_plain, digits).otherwise(value + sf.lit(0.0)), magnitude]
 
 
