@@ -3,7 +3,10 @@
 import io
 import os
 import sys
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 
 class _Outlet(io.FileIO):
@@ -11,14 +14,14 @@ class _Outlet(io.FileIO):
 
     failure: OSError | None = None
 
-    def write(self, data: "bytes | bytearray | memoryview") -> int:  # type: ignore[override]
+    def write(self, data: "ReadableBuffer", /) -> int:
         try:
-            return super().write(data) or 0
+            return super().write(data)
         except OSError as failure:
             if not isinstance(failure, BrokenPipeError):
                 self.failure = failure
             _close(self.fileno())
-            return len(data)
+            return memoryview(data).nbytes
 
 
 def _close(number: int) -> None:

@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -43,7 +44,7 @@ def test_a_value_that_does_not_fit_fails(
 
 @pytest.mark.parametrize("columns", [WIDE, FINE])
 def test_values_that_fit_are_exact(spark: SparkSession, place: Place, columns: tuple[OutputColumn, ...]) -> None:
-    rows = [{"wide": Decimal("-1.5")}, {"wide": None}, {"wide": Decimal("1234567.123")}]
+    rows: list[dict[str, Any]] = [{"wide": Decimal("-1.5")}, {"wide": None}, {"wide": Decimal("1234567.123")}]
     target = place.target(columns)
     write(frame(spark, columns, rows), target)
     assert rows_of(read_target(spark, target), "wide") == sorted_rows(rows)

@@ -3,7 +3,7 @@
 import uuid
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import DataType as SparkType
 from pyspark.sql.types import DecimalType as SparkDecimal
@@ -122,7 +122,7 @@ def _without_lost_digits(df: DataFrame, target: Target, staging: str) -> DataFra
     spark = df.sparkSession
     with transaction(spark, source_of(target.datasource), target.workspace) as connection:
         is_there = connection.has_table(target.schema, target.table or "")
-    checked = {}
+    checked: dict[str, Column] = {}
     for table in (staging, target.table or "") if is_there else (staging,):
         stored = {field.name: field.dataType for field in _read(spark, target, table).schema}
         for column in target.columns:
