@@ -1,10 +1,12 @@
 """The `daybook` command: root options, the commands, and what becomes of errors."""
 
+import errno
 import gc
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -29,11 +31,17 @@ from daybook.cli import (
 )
 from daybook.cli.command import add_command
 from daybook.cli.invocation import Invocation
+from daybook.cli.places import current_folder
 from daybook.cli.root_options import root_options_first
+from daybook.cli.streams import Streams
+
+if TYPE_CHECKING:
+    from daybook.errors import DaybookError
 
 # A program error of ours: neither the run (1) nor the input (2) is to blame.
 INTERNAL_ERROR = 3
 WRONG_INPUT = 2
+_REFUSALS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
 
 # A paragraph that begins with \b is not wrapped.
 _EPILOG = """\b
@@ -159,10 +167,27 @@ add_command(app, "gc", collect.gc, "daybook gc --dry-run")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command line; 0 done, 1 the run or a test failed, 2 the input is wrong, 3 an error of ours."""
+    """Runs a command line; 0 done, 1 the run or a test failed, 2 the input is wrong, 3 an error of ours.
+
+    Without arguments it is the process `daybook`, whose output may have been closed, end early or go to a full disk.
+    """
+    if arguments is not None:
+        return _executed(arguments)
+    streams = Streams()
+    code = _executed(sys.argv[1:])
+    if (reason := streams.unsaid()) is None:
+        return code
+    from daybook.cli.terminal import show_error
+    from daybook.errors import DaybookError
+
+    show_error(DaybookError("IO_012", location="the standard output", reason=reason, hint="write it elsewhere"))
+    return code or WRONG_INPUT
+
+
+def _executed(arguments: Sequence[str]) -> int:
     # A command lives shortly and keeps most of what it makes, so collecting often only costs time.
     gc.set_threshold(50_000, 20, 20)
-    given = root_options_first(sys.argv[1:] if arguments is None else arguments)
+    given = root_options_first(arguments)
     try:
         app(given, prog_name="daybook")
     except SystemExit as end:
@@ -182,14 +207,28 @@ def _first_line(error: Exception) -> str:
         return ""
 
 
+def _refusal(error: Exception) -> "DaybookError | None":
+    """What the machine refused, wherever it was met; None for an error of ours."""
+    from daybook.errors import DaybookError
+
+    if isinstance(error, FileNotFoundError) and current_folder() is None:
+        return DaybookError("MODEL_064", path="The current folder", hint="change to a folder that exists")
+    if isinstance(error, OSError) and error.errno in _REFUSALS:
+        place = str(error.filename or "a file or folder")
+        hint = "check the rights and the room there"
+        return DaybookError("IO_012", location=place, reason=os.strerror(error.errno), hint=hint)
+    return None
+
+
 def _failed(error: Exception, *, is_debug: bool, as_json: bool) -> int:
-    from daybook.cli.terminal import say_json, show_error
+    from daybook.cli.terminal import coloured, say_json, show_error
     from daybook.errors import DaybookError, as_data, flatten
 
     if is_debug:
         import traceback
 
         typer.echo("".join(traceback.format_exception(error)), err=True)
+    error = _refusal(error) or error
     if isinstance(error, DaybookError):
         if as_json:
             say_json({"errors": [as_data(single) for single in flatten(error)]})
@@ -197,7 +236,7 @@ def _failed(error: Exception, *, is_debug: bool, as_json: bool) -> int:
             show_error(error)
         return WRONG_INPUT
     first_line = _first_line(error)
-    typer.secho("Daybook itself failed", err=True, fg=typer.colors.RED, bold=True)
+    typer.secho("Daybook itself failed", err=True, fg=typer.colors.RED, bold=True, color=coloured())
     typer.echo(f"  {type(error).__name__}: {first_line}", err=True)
     if not is_debug:
         typer.echo("  hint: run it again with --debug, and report what it shows", err=True)

@@ -1,6 +1,7 @@
 """Writing to the terminal: colours for people, plain unwrapped lines for pipes."""
 
 import json
+import os
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -27,20 +28,25 @@ def console(stream: TextIO | None = None) -> "Console":
     return Console(
         file=target,
         width=None if is_terminal else _UNWRAPPED,
-        no_color=not is_terminal,
+        no_color=not is_terminal or coloured() is False,
         highlight=False,
         soft_wrap=True,
     )
 
 
+def coloured() -> bool | None:
+    """False when colours are not wanted (https://no-color.org), None when the stream decides."""
+    return False if os.environ.get("NO_COLOR") else None
+
+
 def say(text: str) -> None:
     """A line of the command's result."""
-    typer.echo(text)
+    typer.echo(text, color=coloured())
 
 
 def remark(text: str) -> None:
     """A line beside the result: progress, summaries, warnings."""
-    typer.echo(text, err=True)
+    typer.echo(text, err=True, color=coloured())
 
 
 def show_table(table: "Table") -> None:
@@ -65,7 +71,7 @@ def show_error(error: "DaybookError") -> None:
 
     for single in flatten(error):
         first, _, rest = near_in(render(single)).partition("\n")
-        typer.secho(first, err=True, fg=typer.colors.RED, bold=True)
+        typer.secho(first, err=True, fg=typer.colors.RED, bold=True, color=coloured())
         typer.echo(f"{rest}\n" if rest else "", err=True)
 
 
@@ -73,7 +79,7 @@ def show_notice(notice: "Notice") -> None:
     from daybook.errors import render_notice
 
     first, _, rest = near_in(render_notice(notice)).partition("\n")
-    typer.secho(f"warning: {first}", err=True, fg=typer.colors.YELLOW)
+    typer.secho(f"warning: {first}", err=True, fg=typer.colors.YELLOW, color=coloured())
     if rest:
         typer.echo(rest, err=True)
 

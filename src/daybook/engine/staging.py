@@ -2,6 +2,8 @@
 
 from pyspark.sql import DataFrame, SparkSession
 
+from daybook.engine.path_pattern import literal
+
 
 class Staging:
     """Parquet below one folder that belongs to the run; whoever gave the folder removes it."""
@@ -16,4 +18,4 @@ class Staging:
         self._count += 1
         path = f"{self._folder}/{self._count:03d}-{label}"
         df.write.mode("overwrite").parquet(path)
-        return self._spark.read.schema(df.schema).parquet(path)
+        return self._spark.read.schema(df.schema).parquet(literal(path))

@@ -21,6 +21,8 @@ from daybook.model.types import FloatType
 
 _LOW_HALF = 0xFFFFFFFF
 _DIGITS = 12
+# Takes the smallest numbers to where powers of ten have all their digits.
+_LIFT = 200
 ROWS = "rows"
 _LOW = "low"
 _HIGH = "high"
@@ -43,7 +45,15 @@ def _hashed(column: OutputColumn) -> list[Column]:
     # NaN, infinities and zero have no magnitude and stand for themselves.
     is_plain = (value != 0) & ~F.isnan(value) & (F.abs(value) != F.lit(float("inf")))
     magnitude = F.when(is_plain, F.floor(F.log10(F.abs(value))))
-    digits = F.round(value / F.pow(F.lit(10.0), magnitude) * F.lit(10.0 ** (_DIGITS - 1)))
+    # Of the smallest numbers of all the power of ten would be zero.
+    is_tiny = magnitude < -300
+    lifted = F.when(is_tiny, value * F.lit(10.0**_LIFT)).otherwise(value)
+    power = F.when(is_tiny, magnitude + _LIFT).otherwise(magnitude)
+    digits = F.round(lifted / F.pow(F.lit(10.0), power) * F.lit(10.0 ** (_DIGITS - 1)))
+    # What is rounded up to the next power of ten is written as that.
+    is_carried = F.abs(digits) >= 10.0**_DIGITS
+    digits = F.when(is_carried, digits / 10).otherwise(digits)
+    magnitude = F.when(is_carried, magnitude + 1).otherwise(magnitude)
     return [F.when(is_plain, digits).otherwise(value + F.lit(0.0)), magnitude]
 
 

@@ -1,12 +1,17 @@
 """Paths and URIs of files, local or on an object store."""
 
+import os
 import posixpath
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from pyarrow import fs
+
+from daybook.errors import DaybookError
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
@@ -51,6 +56,16 @@ def store_of(uri: str) -> Store:
     return Store(system, inner)
 
 
+@contextmanager
+def readable(uri: str) -> Iterator[None]:
+    """IO_012 for what the system refuses to give."""
+    try:
+        yield
+    except OSError as failure:
+        reason = os.strerror(failure.errno) if failure.errno else str(failure)
+        raise DaybookError("IO_012", location=uri, reason=reason, hint="check that you may read it") from failure
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class FileStat:
     """One file as it was seen; `path` is absolute (a local path or a full URI)."""
@@ -68,15 +83,16 @@ def list_files(uri: str) -> tuple[FileStat, ...]:
     """The files at a place by path: itself, or everything below it that is not hidden; empty if there is nothing."""
     place = store_of(uri)
     prefix = "" if local_path(uri) is not None else uri[: uri.index("://") + 3]
-    info = place.system.get_file_info(place.path)
-    if info.type == fs.FileType.NotFound:
-        return ()
-    if info.type == fs.FileType.File:
-        found = [info]
-    else:
-        everything = place.system.get_file_info(fs.FileSelector(place.path, recursive=True))
-        start = len(place.path.rstrip("/")) + 1
-        found = [item for item in everything if item.type == fs.FileType.File and not _is_hidden(item.path[start:])]
+    with readable(uri):
+        info = place.system.get_file_info(place.path)
+        if info.type == fs.FileType.NotFound:
+            return ()
+        if info.type == fs.FileType.File:
+            found = [info]
+        else:
+            everything = place.system.get_file_info(fs.FileSelector(place.path, recursive=True))
+            start = len(place.path.rstrip("/")) + 1
+            found = [item for item in everything if item.type == fs.FileType.File and not _is_hidden(item.path[start:])]
     return tuple(sorted(FileStat(prefix + item.path, item.size, item.mtime_ns or 0) for item in found))
 
 

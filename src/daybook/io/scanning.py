@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
+from daybook.engine.path_pattern import literal
 from daybook.engine.source import ORDINAL, PLACE
 from daybook.expression import quote_identifier, quote_literal
 from daybook.expression import spark_type as sql_type
@@ -16,7 +17,6 @@ from daybook.io.place import is_uri, relative_to, spark_uri
 from daybook.io.tables import Binding
 from daybook.model.types import STRING
 
-_GLOB = re.compile(r"([\\{}\[\]*?])")
 # Characters that stand for themselves in the URIs Spark reports.
 _PLAIN = re.compile(r"[A-Za-z0-9_./=-]*")
 _FILE = "__file"
@@ -46,7 +46,7 @@ def scan(
     schema = spark_types.StructType(
         [spark_types.StructField(name, spark_type(binding.type)) for name, binding in stored.items()]
     )
-    df = spark.read.schema(schema).parquet(*(_spark_path(file.path) for file in files))
+    df = spark.read.schema(schema).parquet(*(literal(file.path) for file in files))
     identity = {PLACE: _place([file.path for file in files], root), ORDINAL: "_metadata.row_index"}
     attached = [binding for binding in bindings if binding.stored in partitions]
     values = [tuple(file.partitions.get(binding.stored) for binding in attached) for file in files]
@@ -62,10 +62,6 @@ def scan(
 
 def _named(columns: Mapping[str, str]) -> list[str]:
     return [f"{sql} AS {quote_identifier(name)}" for name, sql in columns.items()]
-
-
-def _spark_path(path: str) -> str:
-    return _GLOB.sub(r"\\\1", path)
 
 
 def spark_schema(bindings: Sequence[Binding], *, with_ordinal: bool) -> spark_types.StructType:

@@ -23,7 +23,11 @@ _NO_SETTINGS = frozenset({"selectors", "resolver_overrides", "selector", "source
 
 _NAME = re.compile(rf"(?i)(?:{'|'.join(SECRET_WORDS)})s?(?![a-z])")
 _REFERENCE = re.compile(r"(?:\w+ )?(?:env|file)://\S+")
-_IN_URL = re.compile(rf"(?i)://[^/\s:@]*:[^@\s/]+@|[?&;](?:[\w.-]{{0,40}})(?:{'|'.join(SECRET_WORDS)}|sig)=[^&;\s]+")
+# Oracle's own form is jdbc:oracle:thin:user/password@host.
+_IN_URL = re.compile(
+    r"(?i)://[^/\s:@]*:[^@\s/]+@|jdbc:oracle:\w+:[^/\s@]*/[^@\s]+@|"
+    rf"[?&;](?:[\w.-]{{0,40}})(?:{'|'.join(SECRET_WORDS)}|sig)=[^&;\s]+"
+)
 
 
 @lru_cache(maxsize=4096)
@@ -51,7 +55,7 @@ def secrets_in(node: Node, path: tuple[str | int, ...] = ()) -> Iterator[tuple[t
             for index, item in enumerate(node.items):
                 yield from secrets_in(item, (*path, index))
         case ScalarNode():
-            if ("://" in node.text or "=" in node.text) and _IN_URL.search(node.text):
+            if ("@" in node.text or "=" in node.text) and _IN_URL.search(node.text):
                 yield path, node
 
 

@@ -8,8 +8,10 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
+from urllib.parse import quote
 
 from daybook.engine.classic import active
+from daybook.errors import DaybookError
 from daybook.io.place import is_uri
 from daybook.model.loading import Workspace
 from daybook.runs.attempt import SessionProvider, Surroundings
@@ -48,9 +50,12 @@ def rehearsing(workspace: Workspace) -> Iterator[Workspace]:
     with tempfile.TemporaryDirectory(prefix="daybook-") as folder:
         copy = Path(folder) / "store.db"
         if address.path.exists():
-            with closing(sqlite3.connect(address.path)) as store, closing(sqlite3.connect(copy)) as other:
-                store.backup(other)
-        settings = workspace.settings.model_copy(update={"store": f"sqlite:///{copy}"})
+            try:
+                with closing(sqlite3.connect(address.path)) as store, closing(sqlite3.connect(copy)) as other:
+                    store.backup(other)
+            except sqlite3.Error as failure:
+                raise DaybookError("STORE_003", place=str(address), reason=str(failure)) from failure
+        settings = workspace.settings.model_copy(update={"store": f"sqlite:///{quote(str(copy))}"})
         yield replace(workspace, settings=settings)
 
 

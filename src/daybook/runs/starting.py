@@ -14,6 +14,7 @@ from daybook.model.source_map import SourceMap
 from daybook.resolve.known_calendars import calendar_for
 from daybook.resolve.periods import period_range
 from daybook.runs.conflicts import new_conflicts
+from daybook.runs.own_files import refuse_own_files
 from daybook.runs.period_status import check_period
 from daybook.runs.preparing import Prepared, Request, prepare
 from daybook.runs.provenance import provenance
@@ -128,6 +129,7 @@ def prepare_run(
         provenance=provenance(workspace.root, version),
     )
     prepared = prepare(request, chosen.catalog, workspace.root, workspace.settings.catalogs.allowed_hosts)
+    refuse_own_files(workspace, prepared.outputs, is_sandboxed=sandbox is not None)
     return prepared, (*notices, *prepared.plan.notices)
 
 

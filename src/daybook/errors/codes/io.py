@@ -162,4 +162,16 @@ CODES: dict[str, Code] = family(
         "{location} does not support mode {mode}: {reason}",
         "Not every kind of target can do every mode.",
     ),
+    Code(
+        "IO_033",
+        "{location} lacks files that earlier runs wrote: {files}",
+        "Someone removed files of a table, so its other periods cannot be kept as they were.",
+        hint="restore the files, or run their periods again",
+    ),
+    Code(
+        "IO_034",
+        "The output {output} would overwrite {what} of the workspace: {place}",
+        "An output may not be equal to, inside or above the store, the state folder, `daybook.yaml` or a definition.",
+        hint="write to another place",
+    ),
 )

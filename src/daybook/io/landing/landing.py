@@ -7,6 +7,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from daybook.engine.path_pattern import literal
 from daybook.engine.source import ORDINAL, PLACE
 from daybook.errors import DaybookError
 from daybook.io.landing.area import Landed
@@ -93,7 +94,9 @@ def _read(spark: SparkSession, landed: Landed, request: LandingRequest) -> ReadP
     declared = {column.name for column in dataset.main_table.columns}
     columns = [column for column in request.columns if column.name in declared or column.name in landed.carried]
     schema = spark_schema(columns, with_ordinal=not landed.is_unique)
-    df = spark.read.schema(schema).parquet(*(spark_uri(request.area.absolute(file.path)) for file in landed.files))
+    df = spark.read.schema(schema).parquet(
+        *(literal(spark_uri(request.area.absolute(file.path))) for file in landed.files)
+    )
     if landed.is_unique:
         df = df.withColumn(ORDINAL, F.lit(0).cast("bigint"))
     df = df.withColumn(PLACE, place_of(identity_columns(columns, dataset.natural_key_columns)))

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
+from daybook.engine.path_pattern import literal
 from daybook.engine.source import ORDINAL, PLACE
 from daybook.expression import quote_identifier
 from daybook.io.column_types import arrow_type, spark_type
@@ -93,7 +94,7 @@ class Sink:
     ) -> tuple[tuple[LandedFile, ...], bool]:
         raw = f"{self._attempt}/rows.parquet"
         schema = ", ".join(f"{quote_identifier(c.name)} {spark_type(c.type).simpleString()}" for c in columns)
-        df = spark.read.schema(schema).parquet(spark_uri(self._area.absolute(raw)))
+        df = spark.read.schema(schema).parquet(literal(spark_uri(self._area.absolute(raw))))
         if is_unique(df, identity, self.rows):
             return (LandedFile(raw, self.rows),), True
         numbered = f"{self._attempt}/numbered"

@@ -13,14 +13,14 @@ _PAIR = re.compile(
     rf"(?i)(?<![\w.-])(?P<lead>[\"']?[\w.-]{{0,60}}(?:{_WORD}|(?<=[?&;])sig)[\w-]{{0,60}}(?:[\"']?[ \t]*:[ \t]*|=))"
     r"(?P<value>\"(?:[^\"\\\n]|\\.)*\"?|'[^'\n]*'?|[^\s,}#][^,}\n]*)"
 )
-_URL = re.compile(r"(?P<lead>://[^/\s:@'\"]*:)(?P<value>[^@\s/'\"]+)(?=@)")
+_URL = re.compile(r"(?P<lead>://[^/\s:@'\"]*:|(?i:jdbc:oracle:)\w+:[^/\s@'\"]*/)(?P<value>[^@\s/'\"]+)(?=@)")
 _REFERENCE = re.compile(r"[\"']?(?:\w+ )?(env|file)://")
 
 
 def mask(text: str) -> str:
     """The same text, character for character in the same places, with secrets replaced by stars."""
     folded = text.lower()
-    if "://" in folded and "@" in folded:
+    if "@" in folded and ("://" in folded or "jdbc:" in folded):
         text = _URL.sub(_stars, text)
     if any(part in folded for part in _TELLING) or ("key" in folded and any(part in folded for part in _KEYS)):
         text = _PAIR.sub(_stars, text)

@@ -108,13 +108,15 @@ def _load_files(root: Path, settings: WorkspaceFile) -> list[_Loaded]:
     folders = deque([root])
     while folders:
         folder = folders.popleft()
-        if folder is not root and (_absolute(root, folder) in skipped or (folder / WORKSPACE_FILE).is_file()):
+        if folder is not root and _absolute(root, folder) in skipped:
             continue
         try:
             with os.scandir(folder) as entries:
                 listed = sorted(entries, key=lambda entry: entry.name)
         except OSError as error:
             loaded.append(_unreadable(folder, error))
+            continue
+        if folder is not root and any(entry.name == WORKSPACE_FILE for entry in listed):
             continue
         for entry in listed:
             path = folder / entry.name
@@ -136,7 +138,8 @@ def _may_define(entry: os.DirEntry[str]) -> bool:
 
 def _unreadable(path: Path, error: OSError) -> _Loaded:
     reason = error.strerror or str(error)
-    return _Loaded(path, [], [DaybookError("MODEL_001", file=path.as_posix(), reason=reason)])
+    hint = "make it readable; a folder whose name begins with _ is left out"
+    return _Loaded(path, [], [DaybookError("MODEL_001", file=path.as_posix(), reason=reason, hint=hint)])
 
 
 def _load_file(path: Path) -> _Loaded:

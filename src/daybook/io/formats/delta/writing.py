@@ -1,7 +1,6 @@
 """Writing Delta: Spark writes the files below the table, the `deltalake` package commits them."""
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +14,7 @@ from daybook.errors import DaybookError
 from daybook.io.column_types import arrow_type
 from daybook.io.fingerprint import fingerprint
 from daybook.io.formats.delta.statistics import statistics
-from daybook.io.formats.delta.tables import open_table, refuse_unknown_features, table_uri
+from daybook.io.formats.delta.tables import commit_infos, open_table, refuse_unknown_features, table_uri
 from daybook.io.hive import partition_folder
 from daybook.io.options import options_of
 from daybook.io.place import child, list_files, local_path, store_of
@@ -35,8 +34,6 @@ _CONFIGURATION = {
 }
 _INFO = "daybook"
 _ATTEMPTS = 30
-# How far back the log is looked at before all of it is.
-_RECENT = 20
 
 
 class DeltaWriter:
@@ -189,9 +186,9 @@ class DeltaWriter:
         table = open_table(target.uri or "")
         if table is None or table.transaction_version(target.key) is None:
             return None
-        entry = _entry(table, target)
+        found = _commit_info(table, target)
         # Where the log no longer says which folder it was, none of them may go.
-        return "*" if entry is None else str(_info(entry)["place"])
+        return "*" if found is None else str(found[1]["place"])
 
 
 def _staged_names(target: Target) -> list[str]:
@@ -246,26 +243,23 @@ def _properties(target: Target, staged: Staged, slice_version: int) -> CommitPro
     return CommitProperties(custom_metadata={_INFO: json.dumps(info)}, app_transactions=transactions)
 
 
-def _info(entry: Mapping[str, Any]) -> dict[str, Any]:
-    text = entry.get(_INFO)
-    return json.loads(text) if isinstance(text, str) else {}
-
-
 def _committed(table: DeltaTable, target: Target) -> Commit | None:
     if table.transaction_version(target.key) is None:
         return None
-    entry = _entry(table, target)
-    if entry is None:
+    found = _commit_info(table, target)
+    if found is None:
         return Commit(0, None, is_repeat=True)
-    return Commit(int(_info(entry)["rows"]), entry["version"], is_repeat=True)
+    version, info = found
+    return Commit(int(info["rows"]), version, is_repeat=True)
 
 
-def _entry(table: DeltaTable, target: Target) -> dict[str, Any] | None:
-    """The commit of this run and operation in the log; it is nearly always among the last few."""
-    for limit in (_RECENT, None):
-        for entry in table.history(limit):
-            if _info(entry).get("key") == target.key:
-                return entry
+def _commit_info(table: DeltaTable, target: Target) -> tuple[int, dict[str, Any]] | None:
+    """Version and description of the commit of this run and operation; it is nearly always among the last few."""
+    for version, entry in commit_infos(table, target.uri or ""):
+        text = entry.get(_INFO)
+        info = json.loads(text) if isinstance(text, str) else {}
+        if info.get("key") == target.key:
+            return version, info
     return None
 
 

@@ -19,6 +19,8 @@ from daybook.io.writing import Commit, Fence, Staged, Target
 from daybook.model.system_columns import RUN_PERIOD
 
 _REMEMBERED = 1000
+# Files that one message names.
+_NAMED = 3
 _EXTENSIONS = {"parquet": (".parquet", ".parq", ".pq"), "csv": (".csv",), "json": (".json", ".jsonl", ".ndjson")}
 
 
@@ -33,6 +35,7 @@ def check_folder(path: Path, target: Target) -> None:
     current = _current(path, target)
     if current is None or committed_folder(path, target) is not None:
         return
+    _refuse_differences(path, current, target)
     if target.mode == "error":
         raise DaybookError("IO_020", location=target.place)
     if target.mode != "replace":
@@ -75,7 +78,8 @@ def commit_folder(parts: Path, work: Path, path: Path, staged: Staged, target: T
         fresh = work / "new"
         remove_tree(fresh)
         fresh.mkdir()
-        _link(path, fresh, [file for entry in kept for file in entry.files])
+        there = _visible(path) if path.exists() else set()
+        _link(path, fresh, [*(file for entry in kept for file in entry.files if file in there), *_hidden(path)])
         added = _move_parts(parts, fresh, target)
         manifest = _manifest(current, kept, added, staged, target)
         (fresh / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
@@ -193,11 +197,14 @@ def _current(path: Path, target: Target) -> Manifest | None:
     """What the folder holds: by its manifest, or by looking when Daybook did not write it; None when it is empty."""
     if not path.exists():
         return None
-    files = {relative_to(file.path, str(path)): file for file in list_files(str(path))}
     manifest = read_manifest(str(path))
     if manifest is not None:
         return manifest
-    foreign = [name for name in files if not name.endswith(_EXTENSIONS[target.format])]
+    if (path / "_delta_log").exists():
+        expected = f"a folder of {target.format} files"
+        raise DaybookError("IO_028", location=target.place, found="a Delta table", expected=expected)
+    files = _visible(path)
+    foreign = [name for name in sorted(files) if not name.endswith(_EXTENSIONS[target.format])]
     if foreign:
         found = f"a folder with other files ({foreign[0]})"
         raise DaybookError("IO_028", location=target.place, found=found, expected=f"a folder of {target.format} files")
@@ -209,6 +216,45 @@ def _current(path: Path, target: Target) -> Manifest | None:
     )
     columns = _columns(path / min(files), target) or {column.name: "" for column in target.columns}
     return Manifest(columns, entries)
+
+
+def _refuse_differences(path: Path, current: Manifest, target: Target) -> None:
+    """A commit leaves behind what no commit wrote, and cannot keep what is gone."""
+    found = _visible(path)
+    foreign = sorted(found.difference(*(entry.files for entry in current.entries)))
+    if foreign:
+        raise DaybookError(
+            "IO_028",
+            location=target.place,
+            found=f"a folder with files that no run wrote ({_some(foreign)})",
+            expected="one that only runs write to",
+            hint="move them away; files whose names begin with _ or . may stay",
+        )
+    missing = {file: entry.run_period for entry in current.entries for file in entry.files if file not in found}
+    # Of several periods that lost files, each is brought back by a run of its own.
+    is_repair = target.mode == "replace_period" and target.run_period in missing.values()
+    if missing and _kept(current, target) and not is_repair:
+        periods = sorted({period for period in missing.values() if period is not None})
+        again = f"run {_some(periods)} again" if periods and target.mode == "replace_period" else "use mode replace"
+        hint = f"restore them, or {again}; without its {MANIFEST} the folder is taken as it is"
+        raise DaybookError("IO_033", location=target.place, files=_some(sorted(missing)), hint=hint)
+
+
+def _some(names: list[str]) -> str:
+    """The first few, and how many more there are."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"
+
+
+def _visible(path: Path) -> set[str]:
+    """What readers take for data."""
+    return {relative_to(file.path, str(path)) for file in list_files(str(path))}
+
+
+def _hidden(path: Path) -> list[str]:
+    """What readers pass over: notes and the like, which move along with the table."""
+    everything = {str((Path(parent) / name).relative_to(path)) for parent, _, names in os.walk(path) for name in names}
+    return sorted(everything - _visible(path) - {MANIFEST})
 
 
 def _rows(file: Path, target: Target) -> int:

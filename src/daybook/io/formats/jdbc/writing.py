@@ -3,11 +3,14 @@
 import uuid
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType as SparkType
+from pyspark.sql.types import DecimalType as SparkDecimal
 
 from daybook.errors import DaybookError
 from daybook.expression import quote_identifier
+from daybook.io.column_types import spark_type
 from daybook.io.fingerprint import Watch
 from daybook.io.formats.jdbc.connecting import JdbcConnection, source_of, spark_options, transaction
 from daybook.io.ledger import (
@@ -21,7 +24,7 @@ from daybook.io.ledger import (
 )
 from daybook.io.writing import Commit, Fence, Staged, Target, no_fence
 from daybook.model.system_columns import RUN_PERIOD
-from daybook.model.types import DateType, TimestampType
+from daybook.model.types import DateType, DecimalType, TimestampType
 
 LEDGER = "daybook_ledger"
 # Names that are no key words anywhere, in the order of `entry_of`; the number of the entry comes last.
@@ -52,11 +55,11 @@ class JdbcWriter:
         with transaction(spark, source, target.workspace) as connection:
             seen = _slice_version(connection, target)
         watch = Watch(target.columns)
-        rows = watch.on(_without_lost_days(df, target))
-        if target.run_period is not None:
-            rows = rows.withColumn(RUN_PERIOD, F.lit(target.run_period))
         try:
-            _write(rows, target, name)
+            # Made empty first, to see what the database makes of the types.
+            _write(_with_period(df.limit(0), target), target, name)
+            exact = _without_lost_digits(_without_lost_days(df, target), target, name)
+            _write(_with_period(watch.on(exact), target), target, name, mode="append")
         except PySparkException as failure:
             raise DaybookError("IO_026", location=target.place, reason=str(failure)) from failure
         return Staged(name, watch.rows, watch.fingerprint, seen=seen)
@@ -127,6 +130,37 @@ def _without_lost_days(df: DataFrame, target: Target) -> DataFrame:
         message = F.lit(f"column {name} holds a day of October 1582 that JDBC cannot store")
         checked[name] = F.when(is_lost, F.raise_error(message).cast(df.schema[name].dataType)).otherwise(value)
     return df.withColumns(checked) if checked else df
+
+
+def _with_period(df: DataFrame, target: Target) -> DataFrame:
+    return df if target.run_period is None else df.withColumn(RUN_PERIOD, F.lit(target.run_period))
+
+
+def _without_lost_digits(df: DataFrame, target: Target, staging: str) -> DataFrame:
+    """Databases round decimals that have more digits than a column, or make it narrower than it was asked for."""
+    spark = df.sparkSession
+    with transaction(spark, source_of(target.datasource), target.workspace) as connection:
+        is_there = connection.has_table(target.schema, target.table or "")
+    checked: dict[str, Column] = {}
+    for table in (staging, target.table or "") if is_there else (staging,):
+        stored = {field.name: field.dataType for field in _read(spark, target, table).schema}
+        for column in target.columns:
+            type_ = stored.get(column.name)
+            if not isinstance(column.type, DecimalType) or type_ is None or _holds(type_, column.type):
+                continue
+            value = F.col("`" + column.name.replace("`", "``") + "`")
+            is_kept = value.eqNullSafe(value.try_cast(type_).try_cast(spark_type(column.type)))
+            told = f" in column {column.name} does not fit the database's {type_.simpleString()}"
+            failed = F.raise_error(F.concat(value.cast("string"), F.lit(told)))
+            kept = checked.get(column.name, value)
+            checked[column.name] = F.when(is_kept, kept).otherwise(failed.cast(spark_type(column.type)))
+    return df.withColumns(checked) if checked else df
+
+
+def _holds(stored: SparkType, asked: DecimalType) -> bool:
+    if not isinstance(stored, SparkDecimal):
+        return False
+    return stored.scale >= asked.scale and stored.precision - stored.scale >= asked.precision - asked.scale
 
 
 def _like(spark: SparkSession, target: Target, staging: str) -> DataFrame:

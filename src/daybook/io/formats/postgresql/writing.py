@@ -14,6 +14,7 @@ from daybook.errors import DaybookError
 from daybook.io.fingerprint import Watch
 from daybook.io.formats.postgresql import ingest
 from daybook.io.formats.postgresql.connecting import address, connect, options_of_source
+from daybook.io.formats.postgresql.refusal import told_by_column
 from daybook.io.formats.postgresql.tables import (
     Connection,
     column_list,
@@ -88,7 +89,7 @@ class PostgresqlWriter:
             .option(ingest.ACKNOWLEDGED, name + _ACKNOWLEDGED)
             .mode("append")
         )
-        with spark_writes(target), set_meanwhile(df.sparkSession, _BATCHES):
+        with told_by_column(target), spark_writes(target), set_meanwhile(df.sparkSession, _BATCHES):
             writer.save()
         with _connection(target) as connection:
             query = sql.SQL("select coalesce(sum(rows), 0)::bigint from {}").format(named(target, name + _ACKNOWLEDGED))
