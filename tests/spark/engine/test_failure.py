@@ -1,5 +1,8 @@
 """Failures at run time."""
 
+import datetime
+import re
+
 import pytest
 
 from daybook.errors import DaybookError, render
@@ -59,6 +62,38 @@ def test_operation_column_expression_value_and_condition_are_named(
     if value:
         assert error.parameters["value"] == value
     assert "java" not in render(error).lower()
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("TO_DATE(status)", "'text'"),
+        ('TO_DATE(status, "dd.MM.yyyy")', "'text'"),
+        ('TO_DATE(CONCAT("31.02.", TO_STRING(quantity + 2018)), "dd.MM.yyyy")', "'2023-02-31'"),
+        ("DATE(quantity + 2018, quantity + 8, 1)", "'2023-13-01'"),
+        ("DATEADD(day, quantity * 100000000)", "500000000"),
+        ("ADD_MONTHS(day, quantity * 100000000)", "500000000"),
+        ("EOMONTH(day, quantity * 100000000)", "500000000"),
+        ("-(quantity - 9223372036854775807 - 6)", None),
+        ("ABS(quantity - 9223372036854775807 - 6)", None),
+        ("LEFT(status, quantity * 9223372036854775807)", None),
+        ("LEN(CONCAT(status, status, status, status, status, RIGHT(status, quantity * 9223372036854775807)))", None),
+    ],
+)
+@pytest.mark.parametrize("is_selector", [False, True])
+def test_a_function_that_fails_names_its_operation_and_value(
+    world: World, expression: str, value: str | None, is_selector: bool
+) -> None:
+    if is_selector:
+        expression = f"{expression} IS NULL"
+    operation = update("region", '"x"', f"selector: '{expression}', ") if is_selector else update("n", expression)
+    row = order("O-1", status="text", quantity=5, day=datetime.date(2026, 1, 31))
+    error = fails(world, FINE + operation, row)
+    assert (error.code, error.operation_seq) == ("PROJECT_033", 2)
+    assert error.parameters["column"] == ("its selector" if is_selector else "n")
+    assert error.parameters["expression"] == expression
+    assert error.parameters["value"] == value
+    assert not re.search("try_|ansi|necessary", render(error))
 
 
 def test_a_sum_that_overflows(world: World) -> None:
