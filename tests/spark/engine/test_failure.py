@@ -96,6 +96,35 @@ def test_a_function_that_fails_names_its_operation_and_value(
     assert not re.search("try_|ansi|necessary", render(error))
 
 
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ('DATEADD(DATE("0001-01-01"), -1)', "'0000-12-31'"),
+        ('DATEADD(DATE("9999-12-31"), quantity - 4)', "'+10000-01-01'"),
+        ("ADD_MONTHS(day, 12 * 8000)", "'+10026-01-31'"),
+        ("TIMESTAMP(ADD_MONTHS(day, 12 * 8000))", "'+10026-01-31 00:00:00'"),
+        ("DATE(quantity - 5, 1, 1)", "'0000-01-01'"),
+    ],
+)
+def test_a_date_that_not_every_format_can_hold_is_not_written(world: World, expression: str, value: str) -> None:
+    row = order("O-1", quantity=5, day=datetime.date(2026, 1, 31))
+    error = fails(world, update("n", expression), row)
+    assert (error.code, error.operation_seq, error.parameters["column"]) == ("PROJECT_033", 2, "n")
+    assert error.parameters["value"] == value
+
+
+def test_the_first_and_the_last_date_are_written(world: World) -> None:
+    expressions = {
+        "a": 'DATE("0001-01-01")',
+        "b": 'DATE("9999-12-31")',
+        "c": 'TIMESTAMP("9999-12-31T23:59:59.999999Z")',
+    }
+    operations = "".join(update(name, f"IF(quantity = 5, {text}, NULL)") for name, text in expressions.items())
+    (first, empty) = world.run(operations + OUTPUT, [order("O-1", quantity=5), order("O-2")]).rows
+    assert [str(first[name]) for name in "abc"] == ["0001-01-01", "9999-12-31", "9999-12-31 23:59:59.999999+00:00"]
+    assert [empty[name] for name in "abc"] == [None, None, None]
+
+
 def test_a_sum_that_overflows(world: World) -> None:
     operations = update("big", 'TO_NUMBER(CONCAT("9999999999999999999999999999", ".0")) * 9999999999.0') + (
         "- {type: aggregate, arguments: {group_by: [region], aggregations: [{column: total, expression: SUM(big)}]}}\n"
