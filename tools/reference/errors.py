@@ -50,7 +50,7 @@ def _entry(code: Code) -> Iterator[str]:
     yield f"**{_literal(_placeholders(code.message))}**\n"
     yield f"{_literal(code.explanation)}\n"
     if code.hint:
-        hint = code.hint[:1].upper() + code.hint[1:]
+        hint = _placeholders(code.hint[:1].upper() + code.hint[1:])
         yield f"*Way out:* {_literal(hint)}{'' if hint.endswith(('.', '?')) else '.'}\n"
 
 
