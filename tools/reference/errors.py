@@ -49,8 +49,8 @@ def _entry(code: Code) -> Iterator[str]:
     yield f"### {code.code}\n"
     yield f"**{_literal(code.wording)}**\n"
     yield f"{_literal(code.explanation)}\n"
-    if code.hint:
-        hint = code.hint[:1].upper() + code.hint[1:]
+    if code.advice:
+        hint = code.advice[:1].upper() + code.advice[1:]
         yield f"*Way out:* {_literal(hint)}{'' if hint.endswith(('.', '?')) else '.'}\n"
 
 

@@ -62,12 +62,12 @@ def _explain_code(written: str, *, as_json: bool) -> None:
     if code is None:
         raise DaybookError("RUN_029", name=written, hint=did_you_mean(written, CODES))
     if as_json:
-        say_json({"code": code.code, "message": code.wording, "explanation": code.explanation, "hint": code.hint})
+        say_json({"code": code.code, "message": code.wording, "explanation": code.explanation, "hint": code.advice})
         return
     say(f"[{code.code}] {code.wording}")
     say(f"  {code.explanation}")
-    if code.hint:
-        say(f"  hint: {code.hint}")
+    if code.advice:
+        say(f"  hint: {code.advice}")
 
 
 def _explained(

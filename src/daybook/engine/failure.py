@@ -11,7 +11,11 @@ from daybook.expression import Compiled
 from daybook.plan.plan import Plan
 from daybook.plan.steps import AggregateStep, AppendStep, DeleteStep, OutputStep, Step, UpdateStep
 
-_PLACE = re.compile(r"^== SQL.*\(line (\d+), position (\d+)\) ==\n(.*)", re.DOTALL)
+# What Spark quotes: the line on which the failing text begins, cut to what is near it, and carets below that text.
+_QUOTED = re.compile(r"== SQL.*==\n(.*)\n( *)\^")
+
+# Functions and settings that a project does not have.
+_ADVICE = re.compile(r"\.? (?:Use [`']try_|If necessary set |SQLSTATE: ).*")
 
 
 def failure_of(plan: Plan, error: Exception) -> Exception:
@@ -27,6 +31,7 @@ def failure_of(plan: Plan, error: Exception) -> Exception:
             return DaybookError(
                 "PROJECT_033",
                 span=Span(expression.text, 0, len(expression.text)) if expression else None,
+                hint=_hint(step, parameters),
                 operation_seq=step.seq,
                 seq=step.seq,
                 name=step.name,
@@ -40,16 +45,12 @@ def failure_of(plan: Plan, error: Exception) -> Exception:
 
 
 def _failing_sql(error: PySparkException) -> list[str]:
-    """The text that Spark was given, up to the end of what failed in it."""
-    found = []
-    for context in error.getQueryContext():
-        if match := _PLACE.match(context.summary()):
-            lines = match[3].split("\n")
-            number = int(match[1]) - 1
-            # Spark prints the text from its first line on, then the carets.
-            text = "\n".join(lines[:number]) + lines[min(number, len(lines) - 1)][: int(match[2])]
-            found.append(text + context.fragment())
-    return found
+    """The texts that failed, each with a little of what stands before it."""
+    return [
+        quoted[1][: len(quoted[2])] + context.fragment()
+        for context in error.getQueryContext()
+        if (quoted := _QUOTED.match(context.summary()))
+    ]
 
 
 def _reason(condition: str, parameters: Mapping[str, str], error: PySparkException) -> str:
@@ -65,7 +66,14 @@ def _reason(condition: str, parameters: Mapping[str, str], error: PySparkExcepti
             return str(parameters.get("message", "overflow")).lower()
         case _:
             text = str(error).partition("JVM stacktrace")[0].strip()
-            return re.sub(r"^\[[A-Z_.]+\] ", "", text.splitlines()[0] if text else type(error).__name__)
+            first = text.splitlines()[0] if text else type(error).__name__
+            return _ADVICE.sub("", re.sub(r"^\[[A-Z_.]+\] ", "", first))
+
+
+def _hint(step: Step, parameters: Mapping[str, str]) -> str | None:
+    """An output refuses dates only for their year."""
+    is_date = parameters.get("targetType") in ('"DATE"', '"TIMESTAMP"')
+    return "dates go from 0001-01-01 to 9999-12-31" if is_date and isinstance(step, OutputStep) else None
 
 
 def _value(parameters: Mapping[str, str]) -> str | None:

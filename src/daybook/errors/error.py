@@ -31,7 +31,7 @@ class DaybookError(Exception):
         self.span = span
         self.operation_seq = operation_seq
         self.causes: tuple[DaybookError, ...] = tuple(causes)
-        own = hint if hint is not None else entry.hint
+        own = hint if hint is not None else entry.way_out(parameters)
         self.hint: str | None = self.causes[0].hint if own is None and len(self.causes) == 1 else own
         super().__init__(f"[{code}] {self.message}")
 
@@ -80,7 +80,7 @@ def notice(
     """A notice worded by its code's template, like an error."""
     entry = CODES[code]
     message = entry.message.format(**parameters)
-    return Notice(code, message, hint if hint is not None else entry.hint, span, operation_seq)
+    return Notice(code, message, hint if hint is not None else entry.way_out(parameters), span, operation_seq)
 
 
 def flatten(error: DaybookError) -> tuple[DaybookError, ...]:

@@ -56,7 +56,7 @@ def compile_expression(
 ) -> Compiled:
     """Check an expression completely; raises all its errors at once."""
     tree = parse(text, span)
-    checking = Checking(scope, selectors or Selectors.none(), grouping, span_of(text, span))
+    checking = Checking(scope, selectors, grouping, span_of(text, span))
     checking.has_room_for(tree)
     typed = check_condition(tree, checking) if expect == "boolean" else check(tree, checking)
     if grouping is not None:

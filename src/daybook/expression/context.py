@@ -15,10 +15,13 @@ from daybook.expression.typed import Broken
 
 @dataclass(slots=True)
 class Checking:
-    """Errors are collected; `source` is the text at hand, which changes inside a named selector."""
+    """Errors are collected; `source` is the text at hand, which changes inside a named selector.
+
+    Without `selectors` none may be named at this place.
+    """
 
     scope: Scope
-    selectors: Selectors
+    selectors: Selectors | None
     grouping: Grouping | None
     source: Span
     errors: list[DaybookError] = field(default_factory=list)
@@ -42,8 +45,8 @@ class Checking:
             self.errors.append(error)
 
     @contextmanager
-    def inside_selector(self, name: str) -> Iterator[None]:
-        outer, self.source = self.source, self.selectors.source(name)
+    def inside_selector(self, name: str, source: Span) -> Iterator[None]:
+        outer, self.source = self.source, source
         self.open_selectors = (*self.open_selectors, name)
         try:
             yield

@@ -108,6 +108,9 @@ def is_negated_exactly(column_type: ColumnType) -> bool:
 
 def negative(sql: str, column_type: ColumnType) -> str:
     """The SQL of unary minus, exact for every number."""
+    if isinstance(column_type, IntegerType):
+        # Where there is nothing on the other side of the smallest number, only a difference fails with its place.
+        return f"0L - ({sql})"
     if is_negated_exactly(column_type):
         return f"-({sql})"
     # Below 38 digits the difference is one digit wider than the number.

@@ -84,6 +84,8 @@ def check_selector(
 ) -> Typed:
     """The named selector's own tree; its errors point into its own text."""
     name, selectors = node.name, checking.selectors
+    if selectors is None:
+        return checking.report("EXPR_052", node.place, name=name)
     if name not in selectors.names:
         known = sorted(selectors.names)
         hint = _meant(name, known) or (
@@ -103,5 +105,5 @@ def check_selector(
     if not checking.has_room_for(tree):
         found = f"more than {MAX_NODES:,} parts with its selectors"
         return checking.report("EXPR_008", node.place, found=found, limit=f"{MAX_NODES:,}")
-    with checking.inside_selector(name):
+    with checking.inside_selector(name, selectors.source(name)):
         return check_condition(tree, checking)

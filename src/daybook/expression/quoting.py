@@ -50,8 +50,11 @@ def quote_literal(value: Value, column_type: ColumnType) -> str:
 
 
 def quote_text(text: str) -> str:
-    """Backslashes and quotes are escaped, and `${`, which a session with variable substitution would expand."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{")
+    """Backslashes and quotes are escaped, and `${`, which a session with variable substitution would expand.
+
+    So are line ends: of what failed, Spark quotes no more than the line it begins on.
+    """
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{").replace("\n", "\\n")
     return f"'{escaped}'"
 
 

@@ -15,10 +15,6 @@ class Selectors:
         self._spans = dict(spans or {})
         self._trees: dict[str, Node] = {}
 
-    @classmethod
-    def none(cls) -> "Selectors":
-        return cls({})
-
     @property
     def names(self) -> frozenset[str]:
         return frozenset(self._texts)

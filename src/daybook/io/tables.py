@@ -10,7 +10,7 @@ from daybook.model.types import STRING, ColumnType
 from daybook.resolve.location import Location
 
 # Physical names a bitemporal table may use for its time columns.
-_TIME_NAMES = {"_valid_from": "valid_from", "_valid_to": "valid_to"}
+TIME_NAMES = {"_valid_from": "valid_from", "_valid_to": "valid_to"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +53,14 @@ def bind(stored: Iterable[str], version: DatasetVersion, location: Location) -> 
     missing = [binding.stored for binding in declared if binding.stored not in known]
     carried: list[Binding] = []
     for name, type_ in carried_types().items():
-        physical = _TIME_NAMES.get(name)
+        physical = TIME_NAMES.get(name)
         if name in known:
             carried.append(Binding(name, name, type_))
         elif physical in known and table.temporal_mode == "bitemporal":
             carried.append(Binding(name, physical, type_))
     have = {binding.name for binding in carried}
     if table.temporal_mode == "bitemporal":
-        missing += [physical for name, physical in _TIME_NAMES.items() if name not in have and physical not in missing]
+        missing += [physical for name, physical in TIME_NAMES.items() if name not in have and physical not in missing]
     if table.temporal_mode == "period" and location.period is None and not have & {"_period", RUN_PERIOD}:
         missing.append("_period")
     used = {binding.stored for binding in (*declared, *carried)}

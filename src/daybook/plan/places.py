@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from daybook.errors import DaybookError
 from daybook.model.catalog import Catalog
-from daybook.model.operation import OutputOperation, TableDestination
+from daybook.model.operation import OutputOperation, TableDestination, UpdateOperation
 from daybook.model.project import Project
 from daybook.model.source_map import SourceMap
 from daybook.model.suggestion import did_you_mean
-from daybook.plan.steps import LoadStep
+from daybook.plan.steps import INPUT, LoadStep, append_key, join_key
 from daybook.resolve.precedence import way_to
 
 
@@ -16,16 +16,15 @@ def check_places(
     project: Project, source: SourceMap, catalog: Catalog, loads: Sequence[LoadStep]
 ) -> Iterator[DaybookError]:
     """Findings about resolvers and data sources."""
-    paths = {(_seq(project, path), reference.dataset_id): path for path, reference in project.reads()}
+    paths = {_load_key(project, path): path for path, _ in project.reads()}
     for load in loads:
         try:
             way_to(load.version, catalog, project.resolver_overrides)
         except DaybookError as cause:
             code = "APPEND_007" if load.role == "append" else "PROJECT_026"
-            path = paths[load.operation_seq, load.dataset_id]
             yield DaybookError(
                 code,
-                span=source.span(*path),
+                span=source.span(*paths[load.key]),
                 operation_seq=load.operation_seq or None,
                 causes=(cause,),
                 dataset_id=load.dataset_id,
@@ -35,8 +34,14 @@ def check_places(
             yield from _destination(operation, index, source, catalog)
 
 
-def _seq(project: Project, path: tuple[str | int, ...]) -> int:
-    return project.operations[int(path[1])].seq if path[0] == "operations" else 0
+def _load_key(project: Project, path: tuple[str | int, ...]) -> str:
+    """The key of the load that a reference becomes."""
+    if path[0] != "operations":
+        return INPUT
+    operation = project.operations[int(path[1])]
+    if isinstance(operation, UpdateOperation):
+        return join_key(operation.seq, operation.arguments.joins[int(path[-1])].alias)
+    return append_key(operation.seq)
 
 
 def _destination(operation: OutputOperation, index: int, source: SourceMap, catalog: Catalog) -> Iterator[DaybookError]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from daybook.errors import DaybookError
 from daybook.model.catalog import Catalog, DatasetVersion
+from daybook.model.column_names import ENGINE_NAMES
 from daybook.model.dataset import DatasetRef
 from daybook.model.source_map import SourceMap
 from daybook.model.suggestion import did_you_mean
@@ -36,4 +37,8 @@ def find_dataset(
         )
     if found.status == "disabled":
         raise DaybookError(disabled, span=place, operation_seq=seq, **described)
+    for column in found.dataset.main_table.columns:
+        if ENGINE_NAMES.fullmatch(column.name):
+            hint = f"rename the column of dataset {reference.dataset_id}"
+            raise DaybookError("PROJECT_027", span=place, hint=hint, operation_seq=seq, column=column.name)
     return found

@@ -12,6 +12,16 @@ from daybook.model.types import ColumnType
 
 INPUT = "input"
 
+
+def join_key(seq: int, alias: str) -> str:
+    """The key under which a plan loads what an update joins."""
+    return f"{seq}.{alias}"
+
+
+def append_key(seq: int) -> str:
+    return f"{seq}.source"
+
+
 # The business columns of the working dataset, in order; system columns are always there.
 Schema: TypeAlias = Mapping[str, ColumnType]
 

@@ -1,6 +1,5 @@
 """One walk over a project's operations: what is known and what was found on the way."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -8,6 +7,7 @@ from typing import Any, Literal
 from daybook.errors import DaybookError, Notice, Span
 from daybook.expression import Compiled, Grouping, Scope, Selectors, common_type, compile_expression, fits
 from daybook.model.catalog import Catalog
+from daybook.model.column_names import ENGINE_NAMES
 from daybook.model.project import Project
 from daybook.model.source_map import SourceMap
 from daybook.model.system_columns import SYNONYMS, SYSTEM_COLUMNS
@@ -17,9 +17,6 @@ from daybook.plan.steps import LoadStep, Schema
 from daybook.plan.usage import UsageLog
 
 Path = tuple[str | int, ...]
-
-# Columns that the engine carries beside the user's.
-_ENGINE_NAMES = re.compile(r"__place|__ordinal|__daybook_.*")
 
 
 @dataclass
@@ -79,7 +76,7 @@ class Walk:
     ) -> Compiled | None:
         """The compiled expression, or None with its findings reported."""
         span = self.source.scalar(*path)
-        selectors = self.selectors if allow_selectors else Selectors.none()
+        selectors = self.selectors if allow_selectors else None
         try:
             return compile_expression(text, scope, selectors=selectors, span=span, expect=expect, grouping=grouping)
         except DaybookError as error:
@@ -119,7 +116,7 @@ class Walk:
 
     def refuses(self, column: str, *path: str | int, seq: int) -> bool:
         """Whether an operation may not make a column of this name; reported, if so."""
-        if _ENGINE_NAMES.fullmatch(column):
+        if ENGINE_NAMES.fullmatch(column):
             self.report("PROJECT_027", *path, seq=seq, column=column)
             return True
         if existing := self.lookalike(column):

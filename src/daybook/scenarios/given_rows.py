@@ -1,5 +1,6 @@
 """Rows written in a scenario as the engine takes them: exact values, never through floats."""
 
+from collections.abc import Collection, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -9,19 +10,18 @@ from pyspark.sql import SparkSession
 from daybook.engine.source import ORDINAL, PLACE, SourceFrame
 from daybook.errors import DaybookError
 from daybook.io.column_types import arrow_type
-from daybook.io.tables import carried_types
+from daybook.io.tables import TIME_NAMES, carried_types
 from daybook.io.text_values import BadValue, parse
 from daybook.model.suggestion import did_you_mean
 from daybook.model.types import STRING, ColumnType
 from daybook.scenarios.scenario import GivenDataset
 
-_TIME_NAMES = {"valid_from": "_valid_from", "valid_to": "_valid_to"}
-
 
 def given_frame(spark: SparkSession, given: GivenDataset) -> SourceFrame:
     """The rows of a dataset; a column a row leaves out is NULL."""
     declared = {column.name: column.type for column in given.version.dataset.main_table.columns}
-    rows = [{_TIME_NAMES.get(name, name): value for name, value in row.items()} for row in given.rows]
+    is_bitemporal = given.version.dataset.main_table.temporal_mode == "bitemporal"
+    rows = [_with_time(row, declared) if is_bitemporal else row for row in given.rows]
     named = {name for row in rows for name in row}
     carried = {name: type_ for name, type_ in carried_types().items() if name in named}
     if unknown := sorted(named - declared.keys() - carried.keys()):
@@ -34,6 +34,13 @@ def given_frame(spark: SparkSession, given: GivenDataset) -> SourceFrame:
     ordinals = pa.array(range(len(rows)), pa.int64())
     table = pa.Table.from_arrays([*columns, places, ordinals], names=[*types, PLACE, ORDINAL])
     return SourceFrame(spark.createDataFrame(table), frozenset(carried))
+
+
+def _with_time(row: Mapping[str, Any], declared: Collection[str]) -> dict[str, Any]:
+    """A row's validity under its system names too; the physical names stay where they are declared."""
+    times = {name: row[physical] for name, physical in TIME_NAMES.items() if physical in row}
+    kept = {name: value for name, value in row.items() if name in declared or name not in TIME_NAMES.values()}
+    return {**times, **kept}
 
 
 def _column(given: GivenDataset, rows: list[dict[str, Any]], name: str, type_: ColumnType) -> pa.Array:

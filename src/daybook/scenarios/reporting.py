@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from daybook.errors import render
+from daybook.errors import DaybookError, render
 from daybook.scenarios.comparing import Difference
 from daybook.scenarios.running import ScenarioResult
 
@@ -13,8 +13,13 @@ _SHOWN = 10
 
 def explain(result: ScenarioResult) -> Iterator[str]:
     """Why a scenario failed: expected, actual, and the columns in which they differ."""
-    if result.error is not None:
-        yield from render(result.error).split("\n")
+    match result.error:
+        case None:
+            pass
+        case DaybookError() as error:
+            yield from render(error).split("\n")
+        case error:
+            yield f"Daybook itself failed: {type(error).__name__}: {error}"
     if result.expected_error is not None:
         yield f"expected the error {result.expected_error}, but the project ran"
     for difference in result.differences:

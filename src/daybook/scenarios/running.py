@@ -19,7 +19,7 @@ from daybook.io.landing.area import LandingArea
 from daybook.io.reading import read
 from daybook.plan.planning import plan_project
 from daybook.plan.steps import LoadStep, OutputStep
-from daybook.resolve.calendars import GREGORIAN
+from daybook.resolve.known_calendars import calendar_for
 from daybook.resolve.location import Resolution
 from daybook.resolve.periods import period_of
 from daybook.resolve.places import inline_location
@@ -35,13 +35,16 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ScenarioResult:
-    """`error` is what stopped the scenario although nothing, or something else, was expected to."""
+    """`error` is what stopped the scenario although nothing, or something else, was expected to.
+
+    One that is no DaybookError is our own mistake; it must not keep the other scenarios from being run.
+    """
 
     file: Path
     name: str
     duration: float
     differences: tuple[Difference, ...] = ()
-    error: DaybookError | None = None
+    error: Exception | None = None
     expected_error: str | None = None
     # The rows of every output, by operation id and by table or path; for writing expectations.
     actual: Mapping[str, tuple[Row, ...]] | None = None
@@ -65,7 +68,7 @@ def run_file(spark: SparkSession, file: Path) -> ScenarioResult:
     began = time.monotonic()
     try:
         scenario = load_scenario(file)
-    except DaybookError as error:
+    except Exception as error:
         return ScenarioResult(file, file.stem, time.monotonic() - began, error=error)
     return run_scenario(spark, scenario, began)
 
@@ -74,24 +77,23 @@ def run_scenario(spark: SparkSession, scenario: Scenario, began: float) -> Scena
     expected = scenario.frame.expect.error
     try:
         actual = _outputs(spark, scenario)
-    except DaybookError as error:
-        is_expected = expected is not None and expected in _codes(error)
+        differences = tuple(_differences(scenario, actual)) if expected is None else ()
+    except Exception as error:
+        is_expected = isinstance(error, DaybookError) and expected in _codes(error)
         took = time.monotonic() - began
         return ScenarioResult(scenario.file, scenario.name, took, error=None if is_expected else error)
     took = time.monotonic() - began
-    if expected is not None:
-        return ScenarioResult(scenario.file, scenario.name, took, expected_error=expected, actual=actual)
-    return ScenarioResult(scenario.file, scenario.name, took, tuple(_differences(scenario, actual)), actual=actual)
+    return ScenarioResult(scenario.file, scenario.name, took, differences, expected_error=expected, actual=actual)
 
 
 def _outputs(spark: SparkSession, scenario: Scenario) -> dict[str, tuple[Row, ...]]:
     """What every output would write; the same destination again replaces what it had."""
     if scenario.project is None:
         raise DaybookErrors(scenario.findings)
-    period = period_of(scenario.frame.period, GREGORIAN)
-    midnight = datetime.datetime.combine(period.start_date, datetime.time(), datetime.UTC)
-    catalog = ScenarioCatalog(given.version for given in scenario.datasets)
     definition = scenario.project
+    catalog = ScenarioCatalog((given.version for given in scenario.datasets), scenario.file)
+    period = period_of(scenario.frame.period, calendar_for(definition.model.calendar_id, catalog))
+    midnight = datetime.datetime.combine(period.start_date, datetime.time(), datetime.UTC)
     raise_all(unknown_outputs(scenario, definition.model))
     plan = plan_project(definition.model, definition.source, catalog, Constants(midnight, period), with_places=False)
     with tempfile.TemporaryDirectory(prefix="daybook-scenario-") as scratch:
@@ -109,7 +111,8 @@ def _collected(pipeline: Pipeline) -> dict[str, tuple[Row, ...]]:
     steps: dict[int, OutputStep] = {}
     for group in pipeline.groups():
         for output in group.outputs:
-            found[output.step.seq] = tuple(row.asDict() for row in output.df.collect())
+            # Arrow's timestamps are UTC; those of collect() are the machine's local time.
+            found[output.step.seq] = tuple(output.df.toArrow().to_pylist())
             steps[output.step.seq] = output.step
         group.verify()
     by_id = {steps[seq].operation_id: found[seq] for seq in sorted(found)}

@@ -1,5 +1,8 @@
 """Failures at run time."""
 
+import datetime
+import re
+
 import pytest
 
 from daybook.errors import DaybookError, render
@@ -59,6 +62,67 @@ def test_operation_column_expression_value_and_condition_are_named(
     if value:
         assert error.parameters["value"] == value
     assert "java" not in render(error).lower()
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("TO_DATE(status)", "'text'"),
+        ('TO_DATE(status, "dd.MM.yyyy")', "'text'"),
+        ('TO_DATE(CONCAT("31.02.", TO_STRING(quantity + 2018)), "dd.MM.yyyy")', "'2023-02-31'"),
+        ("DATE(quantity + 2018, quantity + 8, 1)", "'2023-13-01'"),
+        ("DATEADD(day, quantity * 100000000)", "500000000"),
+        ("ADD_MONTHS(day, quantity * 100000000)", "500000000"),
+        ("EOMONTH(day, quantity * 100000000)", "500000000"),
+        ("-(quantity - 9223372036854775807 - 6)", None),
+        ("ABS(quantity - 9223372036854775807 - 6)", None),
+        ("LEFT(status, quantity * 9223372036854775807)", None),
+        ("LEN(CONCAT(status, status, status, status, status, RIGHT(status, quantity * 9223372036854775807)))", None),
+    ],
+)
+@pytest.mark.parametrize("is_selector", [False, True])
+def test_a_function_that_fails_names_its_operation_and_value(
+    world: World, expression: str, value: str | None, is_selector: bool
+) -> None:
+    if is_selector:
+        expression = f"{expression} IS NULL"
+    operation = update("region", '"x"', f"selector: '{expression}', ") if is_selector else update("n", expression)
+    row = order("O-1", status="text", quantity=5, day=datetime.date(2026, 1, 31))
+    error = fails(world, FINE + operation, row)
+    assert (error.code, error.operation_seq) == ("PROJECT_033", 2)
+    assert error.parameters["column"] == ("its selector" if is_selector else "n")
+    assert error.parameters["expression"] == expression
+    assert error.parameters["value"] == value
+    assert not re.search("try_|ansi|necessary", render(error))
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ('DATEADD(DATE("0001-01-01"), -1)', "'0000-12-31'"),
+        ('DATEADD(DATE("9999-12-31"), quantity - 4)', "'+10000-01-01'"),
+        ("ADD_MONTHS(day, 12 * 8000)", "'+10026-01-31'"),
+        ("TIMESTAMP(ADD_MONTHS(day, 12 * 8000))", "'+10026-01-31 00:00:00'"),
+        ("DATE(quantity - 5, 1, 1)", "'0000-01-01'"),
+    ],
+)
+def test_a_date_that_not_every_format_can_hold_is_not_written(world: World, expression: str, value: str) -> None:
+    row = order("O-1", quantity=5, day=datetime.date(2026, 1, 31))
+    error = fails(world, update("n", expression), row)
+    assert (error.code, error.operation_seq, error.parameters["column"]) == ("PROJECT_033", 2, "n")
+    assert error.parameters["value"] == value
+
+
+def test_the_first_and_the_last_date_are_written(world: World) -> None:
+    expressions = {
+        "a": 'DATE("0001-01-01")',
+        "b": 'DATE("9999-12-31")',
+        "c": 'TIMESTAMP("9999-12-31T23:59:59.999999Z")',
+    }
+    operations = "".join(update(name, f"IF(quantity = 5, {text}, NULL)") for name, text in expressions.items())
+    (first, empty) = world.run(operations + OUTPUT, [order("O-1", quantity=5), order("O-2")]).rows
+    assert [str(first[name]) for name in "abc"] == ["0001-01-01", "9999-12-31", "9999-12-31 23:59:59.999999+00:00"]
+    assert [empty[name] for name in "abc"] == [None, None, None]
 
 
 def test_a_sum_that_overflows(world: World) -> None:

@@ -47,6 +47,12 @@ def tables(spark: SparkSession, tmp_path: Path) -> Tables:
 
 
 class TestParquet:
+    def test_two_columns_of_one_name(self, tables: Tables) -> None:
+        path = tables.folder / "doubled.parquet"
+        pq.write_table(pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"]), path)
+        error = tables.error(dataset("a integer"), Location("parquet", uri=str(path)))
+        assert (error.code, error.parameters["column"]) == ("IO_014", "a")
+
     def test_widening_that_loses_nothing(self, tables: Tables) -> None:
         folder = tables.folder / "odd [name] +%é"
         folder.mkdir()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from daybook.errors import CODES, FAMILIES, Code
+from daybook.errors import CODES, FAMILIES, Code, DaybookError, notice
 
 SOURCES = Path(__file__).parents[3] / "src" / "daybook"
 RAISING = {"DaybookError", "notice", "finding"}
@@ -81,3 +81,23 @@ def test_a_hint_goes_on_after_the_colon(code: Code) -> None:
     first = code.hint.split()[0]
     assert first[0].islower() or first.isupper() or not first[0].isalpha()
     assert not code.hint.endswith(".") or code.hint.endswith("...")
+
+
+def test_codes_get_the_parameters_of_their_hints() -> None:
+    hinted = [one for one in raises() if CODES[one.code].hint and not one.has_more and "hint" not in one.given]
+    assert hinted
+    assert [one for one in hinted if not placeholders(CODES[one.code].hint or "") <= one.given - ATTRIBUTES] == []
+
+
+@pytest.mark.parametrize("code", [code for code in CODES.values() if code.hint], ids=lambda code: code.code)
+def test_a_hint_is_worded_with_parameters_of_the_message(code: Code) -> None:
+    """Where parameters are handed on, only the message's are sure to be there."""
+    assert placeholders(code.hint or "") <= placeholders(code.message)
+    assert code.way_out(dict.fromkeys(placeholders(code.message), "given"))
+
+
+def test_hints_are_worded() -> None:
+    expected = "write amount, or choose another name"
+    assert DaybookError("PROJECT_023", column="Amount", existing="amount").hint == expected
+    assert notice("PROJECT_023", column="Amount", existing="amount").hint == expected
+    assert (DaybookError("OUTPUT_003", reason="").hint or "").endswith("or destination: {location: ...}")

@@ -108,8 +108,8 @@ REFUSED: dict[str, str] = {
     'TO_STRING(TODAY(), "yyyy\'); DROP")': "EXPR_026",
     'DATE("2026-01-01\'; DROP TABLE x")': "EXPR_027",
     'TIMESTAMP("now")': "EXPR_027",
-    "{{nothing}}": "EXPR_050",
-    "{{}}": "EXPR_050",
+    "{{nothing}}": "EXPR_052",
+    "{{}}": "EXPR_052",
     "{{a}": "EXPR_003",
     "{{ {{a}} }}": "EXPR_003",
 }  # fmt: skip

@@ -214,3 +214,39 @@ def test_a_selector_that_nobody_uses_is_checked_too() -> None:
     (found,) = findings(OUTPUT, head="selectors: {fine: 'amount > 1', broken: 'amount >'}\n")
     assert (found.code, found.parameters["name"]) == ("PROJECT_028", "broken")
     assert [cause.code for cause in found.causes] == ["EXPR_002"]
+
+
+def test_each_join_of_a_dataset_that_nothing_leads_to_has_its_place() -> None:
+    joins = [f"{{alias: {alias}, dataset_id: customers, on: 'customer_id = {alias}.id'}}" for alias in "ab"]
+    located = ORDERS + "    location: {path: data/orders.csv}\n"
+    operations = (
+        f"- {{type: update, arguments: {{joins: [{', '.join(joins)}], "
+        "assignments: [{column: x, expression: a.tier}, {column: y, expression: b.tier}]}}\n"
+    )
+    found = findings(operations + OUTPUT, catalog=Datasets(located, CUSTOMERS), with_places=True)
+    spans = [error.span for error in found if error.span]
+    assert [span.text[span.start : span.end] for span in spans] == joins
+
+
+@pytest.mark.parametrize("name", ["__place", "__ordinal", "__daybook_fault"])
+def test_a_dataset_cannot_be_read_whose_columns_the_engine_would_overwrite(name: str) -> None:
+    taken = CUSTOMERS.replace("tier", name)
+    for catalog, operations in (
+        (Datasets(taken.replace("customers", "orders")), ""),
+        (Datasets(ORDERS, taken), join()),
+    ):
+        (found,) = findings(operations + OUTPUT, catalog=catalog)
+        assert (found.code, found.parameters) == ("PROJECT_027", {"column": name})
+
+
+@pytest.mark.parametrize(
+    "operations",
+    [
+        UPDATE % ("TRUE", "IF({{big}}, 1, 2)"),
+        join(on="{{big}} AND customer_id = c.id"),
+        aggregate(expression="SUM(IF({{big}}, amount, 0))"),
+    ],
+)
+def test_a_named_selector_stands_in_selectors_only(operations: str) -> None:
+    (found,) = findings(operations + OUTPUT, head="selectors: {big: 'amount > 1'}\n")
+    assert [cause.code for cause in found.causes] == ["EXPR_052"]

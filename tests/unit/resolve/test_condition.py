@@ -36,6 +36,7 @@ def test_what_a_condition_cannot_use(when: str, what: str) -> None:
     ("when", "code"),
     [
         ("amount > 1", "EXPR_012"),
+        ("{{big}}", "EXPR_052"),
         ("table.id = 1", "EXPR_012"),
         ("period.status = 1", "EXPR_012"),
         ("orders.amount > 1", "EXPR_013"),

@@ -1,17 +1,26 @@
 """Applies an output: the rows and columns that are written."""
 
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from daybook.engine.context import RunContext
 from daybook.engine.counters import Counters
 from daybook.engine.folding import both, settled_update_time
+from daybook.engine.marking import VALUE, mark
 from daybook.engine.staging import Staging
 from daybook.engine.working import Working
-from daybook.expression import fit, quote_identifier
+from daybook.expression import fit, quote_identifier, quote_literal, spark_type
 from daybook.model.system_columns import SYSTEM_COLUMNS
-from daybook.model.types import ColumnType
+from daybook.model.types import DATE, TIMESTAMP, ColumnType
 from daybook.plan.steps import OutputStep
+
+_BOUNDS: Mapping[ColumnType, tuple[date, date]] = {
+    DATE: (date.min, date.max),
+    TIMESTAMP: (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)),
+}
 
 
 class Writing:
@@ -29,7 +38,9 @@ class Writing:
         df = self._working.rows_for(step.selector, counters.passing if counters else None)()
         if picked := self._picked(step):
             df = df.where(F.expr(picked))
-        columns = (self._column(name, target, step) for name, target in step.columns.items())
+        columns = (
+            self._column(name, target, step, number) for number, (name, target) in enumerate(step.columns.items())
+        )
         types = {**step.schema, **SYSTEM_COLUMNS}
         df = df.selectExpr(*columns, *(self._column(name, types[name], step) for name in ordering))
         if not step.order_by:
@@ -42,9 +53,19 @@ class Writing:
         live = None if step.arguments.include_deleted else self._working.layer.live()
         return both(live, self._context.selector(step))
 
-    def _column(self, name: str, target: ColumnType, step: OutputStep) -> str:
+    def _column(self, name: str, target: ColumnType, step: OutputStep, number: int | None = None) -> str:
+        """A column to be written has its number, one that is only sorted by has none."""
         if name == "_updated_at":
             value = settled_update_time(self._context)
+        elif number is not None and target in _BOUNDS:
+            value = mark(_dated(quote_identifier(name), target), step.seq, VALUE, number)
         else:
             value = fit(quote_identifier(name), step.schema.get(name, target), target)
         return f"{value} AS {quote_identifier(name)}"
+
+
+def _dated(column: str, column_type: ColumnType) -> str:
+    """A date or timestamp that every format can hold; others fail the run, by a cast that tells the value."""
+    first, last = (quote_literal(value, column_type) for value in _BOUNDS[column_type])
+    other = f"CAST(CONCAT('?', CAST({column} AS STRING)) AS {spark_type(column_type)})"
+    return f"IF({column} BETWEEN {first} AND {last}, {column}, {other})"

@@ -1,12 +1,13 @@
 """What is known about one code."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A stable code: its message template, its usual way out, and its paragraph in the reference."""
+    """A stable code: the templates of its message and of its usual way out, and its paragraph in the reference."""
 
     code: str
     message: str
@@ -16,7 +17,19 @@ class Code:
     @property
     def wording(self) -> str:
         """The message as people read it: words in braces stand for what it names."""
-        return re.sub(r"\{(\w+)[^{}]*\}", r"{\1}", self.message).replace("{{", "{").replace("}}", "}")
+        return _in_words(self.message)
+
+    @property
+    def advice(self) -> str | None:
+        """The hint as people read it."""
+        return _in_words(self.hint) if self.hint is not None else None
+
+    def way_out(self, parameters: Mapping[str, object]) -> str | None:
+        return self.hint.format(**parameters) if self.hint is not None else None
+
+
+def _in_words(template: str) -> str:
+    return re.sub(r"\{(\w+)[^{}]*\}", r"{\1}", template).replace("{{", "{").replace("}}", "}")
 
 
 def family(*codes: Code) -> dict[str, Code]:

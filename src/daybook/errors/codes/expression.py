@@ -91,6 +91,7 @@ CODES: dict[str, Code] = family(
         "{name} must give one kind of value, not {left} and {right}",
         "The alternatives of IF, CASE, COALESCE, MIN, MAX and NULLIF must be of one kind: all numbers, all texts, "
         "all dates, all timestamps or all booleans.",
+        hint="convert one of them: TO_STRING, TO_NUMBER, TO_DATE, DATE, TIMESTAMP",
     ),
     Code(
         "EXPR_024",
@@ -127,6 +128,7 @@ CODES: dict[str, Code] = family(
         "EXPR_040",
         "{name} is an aggregate function; it needs a grouping",
         "Aggregate functions are allowed in aggregate and in the aggregation of append only.",
+        hint="use it in an aggregate operation",
     ),
     Code(
         "EXPR_041",
@@ -160,6 +162,14 @@ CODES: dict[str, Code] = family(
         "EXPR_051",
         "Selector {name} refers to itself: {path}",
         "Named selectors may use each other, but not in a circle.",
+        hint="take one of these references out",
+    ),
+    Code(
+        "EXPR_052",
+        "The selector {name} is named where no selector stands",
+        "A project's named selectors can be used in selectors, source selectors and other named selectors; not in "
+        "expressions that make values, in join conditions, or in the rules of a resolver.",
+        hint="write its condition out here",
     ),
     Code(
         "EXPR_060",

@@ -80,8 +80,9 @@ CODES: dict[str, Code] = family(
     ),
     Code(
         "IO_014",
-        "The header of {file} names {column} twice",
+        "{file} has two columns {column}",
         "Columns bind by name, so a name must be unique.",
+        hint="rename one of them in the file",
     ),
     Code(
         "IO_015",

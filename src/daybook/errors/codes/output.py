@@ -17,7 +17,7 @@ CODES: dict[str, Code] = family(
         "OUTPUT_003",
         "Invalid destination: {reason}",
         "V-003, InvalidDestination. A destination is either datasource_id with table, or a location.",
-        hint="write destination: {datasource_id: ..., table: ...} or destination: {location: ...}",
+        hint="write destination: {{datasource_id: ..., table: ...}} or destination: {{location: ...}}",
     ),
     Code(
         "OUTPUT_004",

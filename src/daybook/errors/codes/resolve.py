@@ -76,11 +76,13 @@ CODES: dict[str, Code] = family(
         "RESOLVE_016",
         "Period {period} cannot be listed: {problem}",
         "A listed period has an identifier of its own, one of the calendar's levels, a first and a last day.",
+        hint="correct its entry under periods, or remove it",
     ),
     Code(
         "RESOLVE_017",
         "Periods {first} and {second} overlap on {day}",
         "Periods of one level share no day, so that no row belongs to two of them.",
+        hint="let {second} start on the day after {first} ends",
     ),
     Code(
         "RESOLVE_018",
@@ -189,6 +191,7 @@ CODES: dict[str, Code] = family(
         "A rule is chosen before any data is read and must be chosen the same way in every retry. Its when knows "
         "the period and the table's name, and has all operators, whole numbers, and the functions for conditions, "
         "texts and dates that need neither the clock nor Spark.",
+        hint="compare period.identifier, period.level, period.start_date, period.end_date or table.name instead",
     ),
     Code(
         "RESOLVE_049",

@@ -62,6 +62,7 @@ CODES: dict[str, Code] = family(
         "UPDATE_012",
         "Two joins have the alias {alias}",
         "The aliases of one update's joins name their columns in expressions, so they are unique.",
+        hint="give one of the joins another alias",
     ),
     Code(
         "UPDATE_013",

@@ -21,6 +21,9 @@ from daybook.model.types import DATE, MAX_DIGITS, STRING, ColumnType, DateType, 
 _FORMAT_PART = re.compile(r"yyyy|yy|MM|dd|HH|mm|ss|[-/.:_, ]|T(?=HH)")
 _DEFAULT_SCALE = DecimalType().scale
 
+_DATE_FORMAT = "yyyy-MM-dd"
+_DATE_PARTS = {"yyyy": "(?!0000)([0-9]{4})", "MM": "([0-9]{2})", "dd": "([0-9]{2})"}
+
 
 def _is_format(value: object) -> bool:
     return isinstance(value, str) and value != "" and _FORMAT_PART.sub("", value) == ""
@@ -50,7 +53,8 @@ def _formattable(arguments: tuple[Typed, ...]) -> Typed | None:
 
 def _to_string_sql(arguments: Arguments) -> str:
     if len(arguments) == 2:
-        return f"DATE_FORMAT({arguments[0].sql}, {_format_sql(arguments)})"
+        written = _format(arguments).replace("T", "'T'")
+        return f"DATE_FORMAT({arguments[0].sql}, {quote_text(written)})"
     return arguments[0].sql if arguments[0].type == STRING else f"CAST({arguments[0].sql} AS STRING)"
 
 
@@ -73,23 +77,26 @@ def _scale(arguments: Arguments) -> int:
 
 
 def _to_date_sql(arguments: Arguments) -> str:
-    written = _format_sql(arguments) if len(arguments) == 2 else "'yyyy-MM-dd'"
-    return f"TO_DATE({arguments[0].sql}, {written})"
+    """A cast tells which value failed and where, Spark's TO_DATE does not; the cast takes its own form only."""
+    written = _format(arguments) if len(arguments) == 2 else _DATE_FORMAT
+    form = "".join(_DATE_PARTS.get(part, re.escape(part)) for part in re.split("(yyyy|MM|dd)", written))
+    this_form, other_form = quote_text(f"^{form}\\z"), quote_text(f"^(?!{form}\\z)")
+    text = f"REGEXP_REPLACE({arguments[0].sql}, {other_form}, '?')"
+    if written != _DATE_FORMAT:
+        order = re.findall("yyyy|MM|dd", written)
+        turned = "-".join(f"${order.index(part) + 1}" for part in _DATE_PARTS)
+        text = f"REGEXP_REPLACE({text}, {this_form}, {quote_text(turned)})"
+    return f"CAST({text} AS DATE)"
 
 
-def _format_sql(arguments: Arguments) -> str:
+def _format(arguments: Arguments) -> str:
     written = arguments[1].literal
     assert isinstance(written, str)
-    return quote_text(written.replace("T", "'T'"))
+    return written
 
 
 def _is_date_format(value: object) -> bool:
-    return (
-        _is_format(value)
-        and isinstance(value, str)
-        and all(part in value for part in ("yyyy", "MM", "dd"))
-        and not re.search("HH|mm|ss|T", value)
-    )
+    return _is_format(value) and sorted(re.findall("yyyy|[A-Za-z]{2}|T", str(value))) == sorted(_DATE_PARTS)
 
 
 FUNCTIONS = (
@@ -143,7 +150,7 @@ FUNCTIONS = (
                 "format",
                 Accepts.TEXT,
                 is_optional=True,
-                written=Written("a format with yyyy, MM and dd, written out", _is_date_format),
+                written=Written("a format with yyyy, MM and dd once each, written out", _is_date_format),
             ),
         ),
         returns=DATE,

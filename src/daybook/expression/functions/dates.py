@@ -4,7 +4,7 @@ import datetime
 import re
 
 from daybook.expression.functions.declaration import Accepts, Arguments, Example, Function, Parameter, UnfitError
-from daybook.expression.functions.whole_numbers import as_int, as_shift
+from daybook.expression.functions.whole_numbers import as_shift
 from daybook.expression.kinds import describe
 from daybook.expression.typed import ConstantValue, Conversion, LiteralValue, Typed
 from daybook.model.types import DATE, INTEGER, TIMESTAMP, DateType, StringType, TimestampType
@@ -92,7 +92,11 @@ def _parsed_timestamp(text: str) -> datetime.datetime:
 
 
 def _make_date_sql(arguments: Arguments) -> str:
-    return f"MAKE_DATE({', '.join(as_int(argument) for argument in arguments)})"
+    """A cast tells which value failed and where, Spark's MAKE_DATE does not."""
+    numbers = ", ".join(argument.sql for argument in arguments)
+    date = f"CAST(FORMAT_STRING('%04d-%02d-%02d', {numbers}) AS DATE)"
+    checks = " OR ".join(f"ISNULL({argument.sql})" for argument in arguments if argument.literal is None)
+    return f"IF({checks}, NULL, {date})" if checks else date
 
 
 def _part(name: str, sentence: str, value: int) -> Function:
@@ -115,9 +119,9 @@ FUNCTIONS = (
     Function(
         name="DATE",
         parameters=(
-            Parameter("value", Accepts.DATE_SOURCE, repeats=3),
-            Parameter("month", Accepts.INTEGER, is_optional=True, repeats=3),
-            Parameter("day", Accepts.INTEGER, is_optional=True, repeats=3),
+            Parameter("value", Accepts.DATE_SOURCE, repeats=2),
+            Parameter("month", Accepts.INTEGER, is_optional=True, repeats=2),
+            Parameter("day", Accepts.INTEGER, is_optional=True, repeats=2),
         ),
         returns=DATE,
         sql=_make_date_sql,

@@ -8,7 +8,7 @@ from daybook.errors import DaybookError
 from daybook.io.formats.files.manifest import read_manifest
 from daybook.io.hive import partition_values
 from daybook.io.landing.rows import Given
-from daybook.io.place import FileStat, list_files, relative_to, store_of
+from daybook.io.place import FileStat, list_files, readable, relative_to, store_of
 from daybook.io.tables import carried_types, is_needed
 from daybook.resolve.location import Location
 
@@ -56,7 +56,7 @@ def named_by_folders(locations: Iterable[Location]) -> set[str]:
 def _digest(path: str) -> str:
     place = store_of(path)
     digest = hashlib.blake2b(digest_size=20)
-    with place.system.open_input_stream(place.path, compression=None) as stream:
+    with readable(path), place.system.open_input_stream(place.path, compression=None) as stream:
         while block := stream.read(_BLOCK):
             digest.update(block)
     return digest.hexdigest()

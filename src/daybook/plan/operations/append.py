@@ -8,7 +8,7 @@ from daybook.model.system_columns import GROUPABLE, SYSTEM_COLUMNS
 from daybook.model.types import ColumnType
 from daybook.plan.findings import translator
 from daybook.plan.references import find_dataset
-from daybook.plan.steps import AppendStep, LoadStep, Value
+from daybook.plan.steps import AppendStep, LoadStep, Value, append_key
 from daybook.plan.usage import working_columns
 from daybook.plan.walk import Path, Walk
 
@@ -24,7 +24,7 @@ def plan_append(walk: Walk, operation: AppendOperation, index: int) -> AppendSte
     except DaybookError as error:
         walk.errors.append(error)
         return None
-    load = LoadStep(f"{operation.seq}.source", "append", operation.seq, version)
+    load = LoadStep(append_key(operation.seq), "append", operation.seq, version)
     walk.loads.append(load)
     visible = {**load.types, **SYSTEM_COLUMNS}
     scope = Scope(visible, {load.table: visible})

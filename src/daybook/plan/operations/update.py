@@ -8,7 +8,7 @@ from daybook.model.system_columns import SYSTEM_COLUMNS
 from daybook.model.types import NULL, ColumnType
 from daybook.plan.findings import translator
 from daybook.plan.references import find_dataset
-from daybook.plan.steps import JoinStep, LoadStep, UpdateStep, Value
+from daybook.plan.steps import JoinStep, LoadStep, UpdateStep, Value, join_key
 from daybook.plan.usage import alias_columns, working_columns
 from daybook.plan.walk import Walk
 
@@ -76,7 +76,7 @@ def _load(walk: Walk, operation: UpdateOperation, join: RuntimeJoin, place: tupl
     except DaybookError as error:
         walk.errors.append(error)
         return None
-    load = LoadStep(f"{operation.seq}.{join.alias}", "join", operation.seq, version, join.alias)
+    load = LoadStep(join_key(operation.seq, join.alias), "join", operation.seq, version, join.alias)
     walk.loads.append(load)
     return load
 

@@ -137,6 +137,8 @@ def _findings(
     for path, schema in schemas.items():
         lacking = [b.stored for b in bindings.declared if b.stored not in elsewhere and b.stored not in schema.names]
         errors += [DaybookError("IO_002", file=path, column=name) for name in lacking]
+        doubled = {b.stored for b in bindings.all if schema.names.count(b.stored) > 1}
+        errors += [DaybookError("IO_014", file=path, column=name) for name in sorted(doubled)]
         errors += type_findings(bindings.all, schema, path)
     for values in files.values():
         errors += check_partition_values(bindings.all, values, uri)
