@@ -51,7 +51,7 @@ def test_a_code(written: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_every_code_can_be_explained(code: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", code, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert (told["code"], told["explanation"], told["hint"]) == (code, CODES[code].explanation, CODES[code].hint)
+    assert (told["code"], told["explanation"], told["hint"]) == (code, CODES[code].explanation, CODES[code].advice)
     assert "!r" not in told["message"]
 
 

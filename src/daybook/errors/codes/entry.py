@@ -1,8 +1,8 @@
 """What is known about one code."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from string import Formatter
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,8 @@ class Code:
 
 
 def _in_words(template: str) -> str:
-    return re.sub(r"\{(\w+)[^{}]*\}", r"{\1}", template).replace("{{", "{").replace("}}", "}")
+    parts = Formatter().parse(template)
+    return "".join(text if name is None else f"{text}{{{name}}}" for text, name, _, _ in parts)
 
 
 def family(*codes: Code) -> dict[str, Code]:

@@ -59,7 +59,7 @@ CODES: dict[str, Code] = family(
         "OUTPUT_020",
         "Data source {datasource_id} does not exist",
         "The destination of an output names a known data source.",
-        hint="define it in a file: `datasource: {id: ..., name: ..., type: delta, options: {path: FOLDER}}`",
+        hint="define it in a file: `datasource: {{id: ..., name: ..., type: delta, options: {{path: FOLDER}}}}`",
     ),
     Code(
         "OUTPUT_021",
