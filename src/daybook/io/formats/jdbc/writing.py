@@ -148,7 +148,7 @@ def _without_lost_digits(df: DataFrame, target: Target, staging: str) -> DataFra
             type_ = stored.get(column.name)
             if not isinstance(column.type, DecimalType) or type_ is None or _holds(type_, column.type):
                 continue
-            value = F.col("`" + column.name.replace("`", "``") + "`")
+            value = F.col(quote_identifier(column.name))
             is_kept = value.eqNullSafe(value.try_cast(type_).try_cast(spark_type(column.type)))
             told = f" in column {column.name} does not fit the database's {type_.simpleString()}"
             failed = F.raise_error(F.concat(value.cast("string"), F.lit(told)))
