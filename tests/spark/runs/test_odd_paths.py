@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from daybook.runs.result import RunFailedError
+from daybook.errors import DaybookError
 from tests.workspaces import COLUMNS, Folder, assign, to_path, to_table
 
 
@@ -40,9 +40,9 @@ def test_an_escape_is_refused_for_delta_and_taken_as_it_is_elsewhere(spark: Spar
     folder.run("2026-01")
     assert len(folder.csv_rows("out/x.csv")) == 3
     folder.project(to_table())
-    with pytest.raises(RunFailedError) as failed:
+    with pytest.raises(DaybookError) as failed:
         folder.run("2026-01")
-    (cause,) = failed.value.error.causes
+    (cause,) = failed.value.causes
     assert cause.code == "IO_012"
     assert "%20" in str(cause.parameters["reason"])
     assert not (folder.root / "lake").exists()
