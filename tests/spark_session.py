@@ -36,7 +36,8 @@ def spark(request: pytest.FixtureRequest, is_connect: bool) -> "Iterator[SparkSe
         # Without the question whether Sail can do it: that is what the tests tell.
         session = open_sail(remote_conf(EngineSettings(conf={"spark.sql.shuffle.partitions": 3})), "daybook-tests")
     else:
-        session = start_session(settings, app_name="daybook-tests", workload="short")
+        # Ten thousand small queries are a long run for Java.
+        session = start_session(settings, app_name="daybook-tests", workload="long")
         if not is_connect:
             leave_modes_to_umask(session)
     yield session

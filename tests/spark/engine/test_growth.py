@@ -102,13 +102,19 @@ def test_independent_updates_are_one_projection(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("project", "few", "many"),
-    [(chained, 10, 20), (aggregates, 3, 6), (aggregates, 6, 12), (rounds, 10, 20), (outputs, 4, 8)],
+    ("project", "few", "many"), [(chained, 10, 20), (aggregates, 3, 6), (aggregates, 6, 12), (outputs, 4, 8)]
 )
 def test_twice_the_operations_make_at_most_twice_the_plan(world: World, project: object, few: int, many: int) -> None:
     assert callable(project)
     small, large = (optimised_nodes(last_frame(world, project(count))) for count in (few, many))
     assert large <= 2 * small + 2
+
+
+def test_rounds_are_cut_before_their_rows_multiply_the_plan(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forks, "_WIDEST", 3)
+    cut = optimised_nodes(last_frame(world, rounds(5)))
+    monkeypatch.setattr(forks, "_WIDEST", 100)
+    assert cut < optimised_nodes(last_frame(world, rounds(5))) / 2
 
 
 def test_a_very_long_chain_is_cut(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
