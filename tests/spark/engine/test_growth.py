@@ -146,8 +146,8 @@ def test_a_join_is_left_out_of_the_branch_that_does_not_read_it(world: World) ->
     assert len(re.findall(r"\w+Join", shown.getvalue())) == 1
 
 
-@pytest.mark.parametrize(("is_small", "exchanges"), [(True, 0), (False, 2)])
-def test_the_keys_of_a_small_table_are_counted_without_a_shuffle(world: World, is_small: bool, exchanges: int) -> None:
+@pytest.mark.parametrize("is_small", [True, False])
+def test_the_keys_of_a_small_table_are_counted_without_a_shuffle(world: World, is_small: bool) -> None:
     operations = (
         "- {type: update, arguments: {joins: [{alias: o, dataset_id: orders, on: 'customer_id = o.order_id'}], "
         "assignments: [{column: found, expression: o.status}]}}\n"
@@ -159,4 +159,4 @@ def test_the_keys_of_a_small_table_are_counted_without_a_shuffle(world: World, i
     with world.pipeline(plan, sources) as pipeline, contextlib.redirect_stdout(io.StringIO()) as shown:
         for group in pipeline.groups():
             group.outputs[0].df.explain()
-    assert shown.getvalue().count("Exchange hashpartitioning") == exchanges
+    assert ("Exchange hashpartitioning" not in shown.getvalue()) == is_small
