@@ -13,7 +13,7 @@ RESULTS = Path("benchmarks/results")
 # Module, its arguments for a quick look (None: not then), its arguments at full size.
 BENCHMARKS: tuple[tuple[str, tuple[str, ...] | None, tuple[str, ...]], ...] = (
     ("close", ("--lines", "1"), ("--lines", "1", "5")),
-    ("close", None, ("--lines", "5", "20", "50", "--rounds", "2", "--only", "daybook", "by hand", "duckdb", "polars")),
+    ("close", None, ("--lines", "5", "20", "50", "--only", "daybook", "by hand", "duckdb", "polars")),
     ("close", None, ("--lines", "1", "5", "--only", "daybook", "by hand", "--remote", "local[2]")),
     ("cold_start", ("3",), ("9",)),
     ("engine_growth", ("chain", "aggregates", "outputs", "--rows", "50000"), ()),
