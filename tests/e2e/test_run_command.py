@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import NoReturn
 
 import pexpect
 import pytest
@@ -17,15 +16,19 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "DAYBOOK_C
 MANY = 300_000
 
 
-def no_session() -> NoReturn:
-    raise AssertionError("the command has its own")
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
+    return made(tmp_path_factory.mktemp("command") / "w")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
-    conf = {"spark.sql.shuffle.partitions": 2, "spark.driver.memory": "1g"}
-    root = tmp_path_factory.mktemp("command") / "w"
-    folder = Folder.new(root, no_session, engine={"master": "local[2]", "conf": conf})
+def ranged(folder: Folder) -> subprocess.CompletedProcess[str]:
+    """A range of which the first period completes and the second fails."""
+    return daybook(folder, "run", "p", "--period", "2026-01..2026-03", "--json")
+
+
+def made(root: Path) -> Folder:
+    folder = Folder.for_commands(root)
     # February has an amount that the assignment cannot take.
     folder.project(
         assign("code", "TO_NUMBER(IF(amount = 70, order_id, '1'))"),
@@ -40,18 +43,20 @@ def daybook(folder: Folder, *arguments: str) -> subprocess.CompletedProcess[str]
     return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=300)
 
 
-def test_a_range_ends_at_the_first_failure_and_shows_both(folder: Folder) -> None:
-    done = daybook(folder, "run", "p", "--period", "2026-01..2026-03", "--json")
-    assert done.returncode == 1
-    january, february = json.loads(done.stdout)
+def test_a_range_ends_at_the_first_failure_and_shows_both(
+    folder: Folder, ranged: subprocess.CompletedProcess[str]
+) -> None:
+    assert ranged.returncode == 1
+    january, february = json.loads(ranged.stdout)
     assert (january["period"], january["status"]) == ("2026-01", "completed")
     assert [output["rows_written"] for output in january["outputs"]] == [3, 3]
     assert (february["status"], february["outputs"]) == ("failed", [])
     assert [error["code"] for error in february["errors"]] == ["PROJECT_033"]
-    assert "Traceback" not in done.stderr
+    assert "Traceback" not in ranged.stderr
     assert folder.csv_rows("out/2026-01.csv") == [{"order_id": row["order_id"]} for row in ORDERS[:3]]
 
 
+@pytest.mark.usefixtures("ranged")
 def test_a_retry_that_fails_again_says_how_to_go_on(folder: Folder) -> None:
     failed = next(run for run in folder.all_runs() if run.status == "failed")
     again = daybook(folder, "retry", failed.id)
@@ -61,6 +66,7 @@ def test_a_retry_that_fails_again_says_how_to_go_on(folder: Folder) -> None:
     assert f"daybook retry {failed.id}" in again.stderr
 
 
+@pytest.mark.usefixtures("ranged")
 def test_a_replay_is_verified_without_a_word_on_the_error_stream(folder: Folder) -> None:
     completed = next(run for run in folder.all_runs() if run.status == "completed")
     done = daybook(folder, "replay", completed.id, "--verify")
@@ -68,6 +74,7 @@ def test_a_replay_is_verified_without_a_word_on_the_error_stream(folder: Folder)
     assert "every output is the same" in done.stdout
 
 
+@pytest.mark.usefixtures("ranged")
 def test_wrong_input_ends_with_2(folder: Folder) -> None:
     completed = next(run for run in folder.all_runs() if run.status == "completed")
     for arguments, code in (
@@ -81,8 +88,9 @@ def test_wrong_input_ends_with_2(folder: Folder) -> None:
         assert done.stderr.startswith(f"[{code}]")
 
 
-def test_ctrl_c_on_a_terminal(folder: Folder, tmp_path: Path) -> None:
+def test_ctrl_c_on_a_terminal(tmp_path: Path) -> None:
     """Progress is shown, the run ends in order, and nothing is left."""
+    folder = made(tmp_path / "w")
     rows = [{"order_id": f"O-{n}", "region": "x", "amount": "1.00", "_period": "2026-05"} for n in range(MANY)]
     folder.write_csv("data/orders.csv", rows)
     command = ["-m", "daybook", "--workspace", str(folder.root), "run", "p", "--period", "2026-05"]
