@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import yaml
 from deltalake import DeltaTable
@@ -54,6 +54,11 @@ def assign(column: str, expression: str, **more: Any) -> dict[str, Any]:
     return {"type": "update", "arguments": {"assignments": [{"column": column, "expression": expression}]}, **more}
 
 
+def no_session() -> NoReturn:
+    """For workspaces of commands, which start a session of their own."""
+    raise AssertionError("the command has its own")
+
+
 @dataclass
 class Folder:
     """A workspace on disk with orders of two months and a Delta lake; `session` gives the Spark session."""
@@ -70,6 +75,12 @@ class Folder:
         folder.datasource("lake", "delta", path="lake")
         folder.dataset("orders", COLUMNS, {"path": "data/orders.csv"}, temporal_mode="period")
         return folder
+
+    @classmethod
+    def for_commands(cls, root: Path) -> "Folder":
+        """A workspace for the program itself, on a small Spark."""
+        conf = {"spark.sql.shuffle.partitions": 2, "spark.driver.memory": "1g"}
+        return cls.new(root, no_session, engine={"master": "local[2]", "conf": conf})
 
     def write_csv(self, path: str, rows: list[dict[str, str]], columns: list[str] | None = None) -> None:
         target = self.root / path

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 
@@ -17,15 +17,10 @@ TOTALS = {
 }
 
 
-def no_session() -> NoReturn:
-    raise AssertionError("the command has its own")
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
-    conf = {"spark.sql.shuffle.partitions": 2, "spark.driver.memory": "1g"}
     root = tmp_path_factory.mktemp("explain") / "w"
-    folder = Folder.new(root, no_session, engine={"master": "local[2]", "conf": conf})
+    folder = Folder.for_commands(root)
     folder.project(assign("amount", "amount * 2"), TOTALS, to_table())
     done = piped("run", "p", "--period", "2026-01", "--json", folder=root)
     assert done.returncode == 0, done.stderr

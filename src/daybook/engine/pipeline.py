@@ -41,7 +41,7 @@ from daybook.engine.working import Working
 from daybook.expression import quote_identifier
 from daybook.model.system_columns import SYSTEM_COLUMNS
 from daybook.plan.plan import Plan
-from daybook.plan.steps import INPUT, AppendStep, DeleteStep, JoinStep, OutputStep, Step, UpdateStep
+from daybook.plan.steps import INPUT, AppendStep, DeleteStep, JoinStep, OutputStep, Step, UpdateStep, until_last_output
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +146,7 @@ class Pipeline:
     def _effective(self) -> Sequence[Step]:
         """The steps up to the last output that is wanted; what follows is never seen."""
         steps = [step for step in self._plan.steps if step.seq not in self._skip or not isinstance(step, OutputStep)]
-        last = max((index for index, step in enumerate(steps) if isinstance(step, OutputStep)), default=-1)
-        return steps[: last + 1]
+        return steps[: until_last_output(steps)]
 
     def _load(self) -> Working:
         load, frame = self._plan.input, self._sources[INPUT]

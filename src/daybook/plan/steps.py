@@ -1,6 +1,6 @@
 """What a project becomes once everything about it is checked: frozen steps in the order they execute."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -142,3 +142,8 @@ class OutputStep:
 
 
 Step: TypeAlias = UpdateStep | AggregateStep | AppendStep | DeleteStep | OutputStep
+
+
+def until_last_output(steps: Sequence[Step]) -> int:
+    """How many steps there are up to the last output and with it; what follows is never seen."""
+    return max((index + 1 for index, step in enumerate(steps) if isinstance(step, OutputStep)), default=0)

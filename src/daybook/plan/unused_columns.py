@@ -6,14 +6,22 @@ from typing import assert_never
 from daybook.errors import Notice, notice
 from daybook.model.source_map import SourceMap
 from daybook.model.suggestion import nearest
-from daybook.plan.steps import AggregateStep, AppendStep, DeleteStep, LoadStep, OutputStep, Step, UpdateStep
+from daybook.plan.steps import (
+    AggregateStep,
+    AppendStep,
+    DeleteStep,
+    LoadStep,
+    OutputStep,
+    Step,
+    UpdateStep,
+    until_last_output,
+)
 from daybook.plan.usage import working_columns
 
 
 def find_unused_columns(steps: Sequence[Step], load: LoadStep, source: SourceMap) -> Iterator[Notice]:
     """What follows the last output is left out: all of it is in vain, and told so elsewhere."""
-    last = max((index for index, step in enumerate(steps) if isinstance(step, OutputStep)), default=-1)
-    seen = steps[: last + 1]
+    seen = steps[: until_last_output(steps)]
     used = set(load.types).union(*map(_read, seen))
     for index, step in enumerate(seen):
         match step:

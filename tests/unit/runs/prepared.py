@@ -2,7 +2,6 @@
 
 import datetime
 from pathlib import Path
-from typing import NoReturn
 
 from daybook.model.workspace_catalog import WorkspaceCatalog
 from daybook.resolve.calendars import GREGORIAN
@@ -10,13 +9,9 @@ from daybook.resolve.periods import period_of
 from daybook.runs.preparing import Prepared, Request, prepare
 from daybook.runs.provenance import GitState, Provenance
 from daybook.runs.snapshot import RunSettings
-from tests.workspaces import Folder
+from tests.workspaces import Folder, no_session
 
 TIMESTAMP = datetime.datetime(2026, 2, 2, 9, 30, tzinfo=datetime.UTC)
-
-
-def no_session() -> NoReturn:
-    raise AssertionError("no Spark here")
 
 
 def new_folder(root: Path) -> Folder:

@@ -8,8 +8,7 @@ import pytest
 from daybook.errors import DaybookError
 from daybook.runs.running import dry_run
 from daybook.runs.starting import RunWish
-from tests.unit.runs.prepared import no_session
-from tests.workspaces import COLUMNS, Folder, to_table
+from tests.workspaces import COLUMNS, Folder, no_session, to_table
 
 
 def at(path: str, format_: str) -> dict[str, Any]:

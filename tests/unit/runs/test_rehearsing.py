@@ -12,8 +12,8 @@ from daybook.errors import DaybookError, flatten
 from daybook.runs.opening import rehearsing, surroundings
 from daybook.runs.running import DryRun, dry_run, run
 from daybook.runs.starting import RunWish
-from tests.unit.runs.prepared import new_folder, no_session
-from tests.workspaces import Folder, assign, to_table
+from tests.unit.runs.prepared import new_folder
+from tests.workspaces import Folder, assign, no_session, to_table
 
 
 def rehearsed(folder: Folder) -> tuple[DryRun, ...]:
