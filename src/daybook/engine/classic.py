@@ -98,9 +98,17 @@ def forget_classic() -> None:
     from pyspark.core.context import SparkContext
     from pyspark.sql import SparkSession
 
+    context = SparkContext._active_spark_context
+    if context is not None and context._accumulatorServer is not None:
+        # It prints a traceback when Java, which Python tasks report to it through, is gone.
+        setattr(context._accumulatorServer, "handle_error", _silent)  # noqa: B010
     if SparkContext._gateway is not None:
         # Objects collected from now on are no longer reported to Java, which would answer with an error.
         SparkContext._gateway._gateway_client.is_connected = False
     SparkContext._active_spark_context = None
     SparkContext._gateway = SparkContext._jvm = None
     SparkSession._instantiatedSession = SparkSession._activeSession = None
+
+
+def _silent(request: object, client_address: object) -> None:
+    """What an ended connection says to nobody."""

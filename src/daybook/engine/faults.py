@@ -48,4 +48,8 @@ class Checks:
 
     def _loading(self, code: str, key: str, parameters: Mapping[str, Any]) -> DaybookError:
         load = self.plan.load(key)
-        return DaybookError(code, operation_seq=load.operation_seq or None, dataset_id=load.dataset_id, **parameters)
+        seq, dataset_id = load.operation_seq or None, load.dataset_id
+        error = DaybookError(code, operation_seq=seq, dataset_id=dataset_id, **parameters)
+        if load.role != "append":
+            return error
+        return DaybookError("APPEND_008", operation_seq=seq, causes=(error,), dataset_id=dataset_id)

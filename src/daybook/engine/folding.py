@@ -105,6 +105,9 @@ class Layer:
         return changed
 
     def _assign(self, value: Value, condition: str | None, sql: str) -> None:
+        if value.column == "_labels":
+            # No row is without labels: it has none of them.
+            sql = f"COALESCE({sql}, '')"
         self.branches.setdefault(value.column, []).insert(0, Branch(condition, sql, value.type))
         if value.column not in SYSTEM_COLUMNS:
             self.after[value.column] = value.type

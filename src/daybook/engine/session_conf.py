@@ -49,6 +49,8 @@ _APPLICATION: Mapping[str, str] = {
     "spark.scheduler.listenerbus.eventqueue.capacity": "100000",
     # It tells Spark with every column which line of ours asked for it: half of all words between Python and Java.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
+    # A close compiles forty classes; with Spark's hundred a session that does more than one thing compiles all again.
+    "spark.sql.codegen.cache.maxEntries": "500",
 }
 
 _LOOPBACK: Mapping[str, str] = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}

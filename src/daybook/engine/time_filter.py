@@ -13,23 +13,30 @@ from daybook.plan.steps import LoadStep
 
 
 def filter_by_time(frame: SourceFrame, load: LoadStep, context: RunContext) -> DataFrame:
-    """Period tables by their period, or by the slice when Daybook wrote them; bitemporal ones as of a date."""
+    """Period tables by their period, bitemporal ones as of a date; both by the slice when Daybook wrote them."""
     match load.temporal_mode:
         case "period":
             column = RUN_PERIOD if RUN_PERIOD in frame.carried else "_period"
             _needs(frame, load, column)
-            accepted = frame.periods or (context.period.identifier,)
-            choices = ", ".join(quote_literal(identifier, STRING) for identifier in accepted)
-            return frame.df.where(F.expr(f"{quote_identifier(column)} IN ({choices})"))
+            return frame.df.where(F.expr(_is_of_period(column, frame, context)))
         case "bitemporal":
             _needs(frame, load, "_valid_from")
             _needs(frame, load, "_valid_to")
             as_of = quote_literal(context.as_of, DATE)
-            return frame.df.where(
-                F.expr(f"`_valid_from` <= {as_of} AND (`_valid_to` > {as_of} OR `_valid_to` IS NULL)")
-            )
+            is_valid = f"`_valid_from` <= {as_of} AND (`_valid_to` > {as_of} OR `_valid_to` IS NULL)"
+            if RUN_PERIOD in frame.carried:
+                # Summary rows are valid for the slice they stand in.
+                is_summary = "`_valid_from` IS NULL AND `_valid_to` IS NULL"
+                is_valid = f"{_is_of_period(RUN_PERIOD, frame, context)} AND (({is_valid}) OR ({is_summary}))"
+            return frame.df.where(F.expr(is_valid))
         case "snapshot" | None:
             return frame.df
+
+
+def _is_of_period(column: str, frame: SourceFrame, context: RunContext) -> str:
+    accepted = frame.periods or (context.period.identifier,)
+    choices = ", ".join(quote_literal(identifier, STRING) for identifier in accepted)
+    return f"{quote_identifier(column)} IN ({choices})"
 
 
 def _needs(frame: SourceFrame, load: LoadStep, column: str) -> None:

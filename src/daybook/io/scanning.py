@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
@@ -15,7 +16,7 @@ from daybook.expression import spark_type as sql_type
 from daybook.io.column_types import spark_type
 from daybook.io.place import is_uri, relative_to, spark_uri
 from daybook.io.tables import Binding
-from daybook.model.types import STRING
+from daybook.model.types import INTEGER, STRING
 
 # Characters that stand for themselves in the URIs Spark reports.
 _PLAIN = re.compile(r"[A-Za-z0-9_./=-]*")
@@ -72,8 +73,9 @@ def spark_schema(bindings: Sequence[Binding], *, with_ordinal: bool) -> spark_ty
 
 
 def _empty(spark: SparkSession, bindings: Sequence[Binding]) -> DataFrame:
-    return spark.createDataFrame([], spark_schema(bindings, with_ordinal=True)).withColumn(
-        PLACE, F.lit("").cast("string")
+    types = {**{binding.name: binding.type for binding in bindings}, ORDINAL: INTEGER, PLACE: STRING}
+    return spark.range(0).selectExpr(
+        *_named({name: f"CAST(NULL AS {sql_type(type_)})" for name, type_ in types.items()})
     )
 
 
@@ -114,13 +116,12 @@ def _looked_up(
 ) -> DataFrame:
     """Partition columns that differ between files, by file from a broadcast table."""
     by_file = "__partition_file"
-    rows = [(_normal(file.path), *value) for file, value in zip(files, values, strict=True)]
-    schema = spark_types.StructType(
-        [spark_types.StructField(by_file, spark_types.StringType())]
-        + [spark_types.StructField(column.stored, spark_types.StringType()) for column in columns]
-    )
+    texts: dict[str, list[str | None]] = {by_file: [_normal(file.path) for file in files]}
+    texts |= {column.stored: [value[index] for value in values] for index, column in enumerate(columns)}
+    # Of an Arrow table Spark makes a constant; rows of Python would start Python workers.
+    rows = pa.table({name: pa.array(found, pa.string()) for name, found in texts.items()})
     typed = {c.stored: f"CAST({quote_identifier(c.stored)} AS {sql_type(c.type)})" for c in columns}
-    lookup = df.sparkSession.createDataFrame(rows, schema).selectExpr(by_file, *_named(typed))
+    lookup = df.sparkSession.createDataFrame(rows).selectExpr(by_file, *_named(typed))
     return df.join(F.broadcast(lookup), F.col(_FILE) == F.col(by_file), "inner")
 
 

@@ -8,8 +8,8 @@ from daybook.model.system_columns import RESERVED
 
 IDENTIFIER = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 
-# Columns that reading, the engine and writing carry beside the user's.
-ENGINE_NAMES = re.compile(r"__place|__ordinal|__file|__partition_file|__attempt|__daybook_.*")
+# Columns that Spark, reading, the engine and writing carry beside the user's.
+ENGINE_NAMES = re.compile(r"_metadata|__place|__ordinal|__file|__partition_file|__attempt|__daybook_.*")
 
 # The qualifier under which expressions find the run's period.
 PERIOD = "period"

@@ -149,7 +149,7 @@ def _read_rows(plan: Plan, step: AppendStep, keys: Sequence[Key]) -> Cut:
 
 
 def _cut(plan: Plan, step: Step, *last: Step, order: tuple[str, ...] = ()) -> Cut:
-    before = _steps_before(plan, step)
+    before = [each for each in _steps_before(plan, step) if not isinstance(each, OutputStep)]
     seqs = {step.seq, *(each.seq for each in before)}
     loads = tuple(load for load in plan.loads if load.key == INPUT or load.operation_seq in seqs)
     feeds = {load.key: load.key for load in loads}

@@ -104,7 +104,7 @@ def _input(project: Project, source: SourceMap, catalog: Catalog) -> LoadStep:
 def _typed(
     project: Project, source: SourceMap, catalog: Catalog, selectors: Selectors, load: LoadStep
 ) -> tuple[Walk, tuple[Step, ...]]:
-    """Walks until the types of the columns that the project makes no longer widen."""
+    """Walks until the types of the columns that the project makes no longer widen, or widened to what no type holds."""
     assumed: Mapping[str, ColumnType] = {}
     growing: frozenset[str] = frozenset()
     while True:
@@ -112,8 +112,10 @@ def _typed(
         for _ in range(_WALKS):
             walk, steps = _walk(project, source, catalog, selectors, load, assumed, growing)
             found = {name: _no_longer_null(made) for name, made in walk.made.items()}
-            if walk.errors or found == assumed:
+            if found == assumed or (walk.errors and changed <= growing):
                 return walk, steps
+            if walk.errors:
+                break
             changed = frozenset(name for name, made in found.items() if assumed.get(name) != made)
             assumed = found
         growing |= changed

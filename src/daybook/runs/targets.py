@@ -115,7 +115,8 @@ def _sandboxed(
     else:
         uri = str(location.uri)
         inside = uri.removeprefix(f"{location.root}/") if location.root else uri.replace("://", "/").strip("/")
-        below = inside.rpartition(".")[0] if extension(inside) else inside
+        # A table and a path, or two files that differ in their extension, stay apart.
+        below = "-".join(inside.rsplit(".", 1)) if extension(inside) else inside
     return inline_location(f"{sandbox.rstrip('/')}/{below}", "delta", {}, root)
 
 

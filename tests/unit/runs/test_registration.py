@@ -41,8 +41,11 @@ def registered(tmp_path: Path, output: dict[str, Any], mode: str | None = "perio
         ("period", to_path("out/{{table_name}}.csv", columns=["amount"]), None),
         ("bitemporal", to_table(), "bitemporal"),
         ("bitemporal", to_table(columns=["amount", "_valid_from", "_valid_to"]), "bitemporal"),
-        ("bitemporal", to_table(columns=["amount", "_valid_from"]), None),
-        (None, to_table(), None),
+        ("bitemporal", to_table(columns=["amount", "_valid_from"]), "period"),
+        (None, to_table(), "period"),
+        (None, to_table(mode="append"), "period"),
+        (None, to_table(mode="replace"), None),
+        (None, to_path("out/x.csv"), None),
     ],
 )
 def test_the_way_with_time(tmp_path: Path, mode: str | None, output: dict[str, Any], expected: str | None) -> None:

@@ -82,11 +82,11 @@ def test_a_mode_that_is_written_counts(tmp_path: Path, mode: str) -> None:
         (to_table(), "sandbox/lake/result"),
         (to_table("t", "db"), "sandbox/db/t"),
         (to_table("t", "pg"), "sandbox/pg/t"),
-        (to_path("out/{{identifier}}.csv"), "sandbox/out/2026-01"),
-        (to_path("/elsewhere/x.csv"), "sandbox/elsewhere/x"),
-        (to_path("out/v1.2/x.csv"), "sandbox/out/v1.2/x"),
+        (to_path("out/{{identifier}}.csv"), "sandbox/out/2026-01-csv"),
+        (to_path("/elsewhere/x.csv"), "sandbox/elsewhere/x-csv"),
+        (to_path("out/v1.2/x.csv"), "sandbox/out/v1.2/x-csv"),
         (to_path({"path": "out/v1.2", "format": "csv"}), "sandbox/out/v1.2"),
-        (to_path("s3://bucket/x.parquet"), "sandbox/s3/bucket/x"),
+        (to_path("s3://bucket/x.parquet"), "sandbox/s3/bucket/x-parquet"),
     ],
 )
 def test_drafts_write_delta_below_the_sandbox(tmp_path: Path, output: dict[str, Any], below: str) -> None:

@@ -27,11 +27,8 @@ def summary_rows(working: Working, together: AggregatePass, context: RunContext,
 
 def _columns(step: AggregateStep, found: Mapping[str, str], context: RunContext) -> Mapping[str, str]:
     known = (context.project_id, str(step.seq))
-    columns = {
+    return {
         **new_row_columns(context, context.dataset_id, context.table, step.seq),
         "_row_id": row_id(context.period, "summary", known, [found[name] for name in step.group_by]),
         **found,
     }
-    if "_labels" in step.group_by:
-        columns["_labels"] = f"COALESCE({found['_labels']}, '')"
-    return columns

@@ -111,8 +111,8 @@ CODES: dict[str, Code] = family(
     Code(
         "PROJECT_027",
         "{column} is a name that the engine uses itself",
-        "__place, __ordinal, __file, __partition_file, __attempt and names beginning with __daybook_ are columns that "
-        "the engine carries beside the user's.",
+        "_metadata, __place, __ordinal, __file, __partition_file, __attempt and names beginning with __daybook_ are "
+        "columns that Spark or the engine carries beside the user's.",
         hint="choose another name",
     ),
     Code(

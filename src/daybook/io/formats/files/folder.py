@@ -204,12 +204,14 @@ def _current(path: Path, target: Target) -> Manifest | None:
         expected = f"a folder of {target.format} files"
         raise DaybookError("IO_028", location=target.place, found="a Delta table", expected=expected)
     files = _visible(path)
-    foreign = [name for name in sorted(files) if not name.endswith(_EXTENSIONS[target.format])]
+    foreign = [name for name in sorted(files) if not _is_part(name, target)]
     if foreign:
         found = f"a folder with other files ({foreign[0]})"
         raise DaybookError("IO_028", location=target.place, found=found, expected=f"a folder of {target.format} files")
     if not files:
         return None
+    if target.mode == "replace":
+        raise _foreign_files(sorted(files), target)
     entries = tuple(
         Entry("", 0, "", "", partition_values(name).get(RUN_PERIOD), _rows(path / name, target), (name,))
         for name in sorted(files)
@@ -218,18 +220,29 @@ def _current(path: Path, target: Target) -> Manifest | None:
     return Manifest(columns, entries)
 
 
+def _is_part(name: str, target: Target) -> bool:
+    """Whether a file looks like one of this table: in the folder itself or in that of a slice."""
+    *folders, file = name.split("/")
+    is_in_slice = len(folders) == 1 and RUN_PERIOD in partition_values(name)
+    return (not folders or is_in_slice) and file.endswith(_EXTENSIONS[target.format])
+
+
+def _foreign_files(files: list[str], target: Target) -> DaybookError:
+    return DaybookError(
+        "IO_028",
+        location=target.place,
+        found=f"a folder with files that no run wrote ({_some(files)})",
+        expected="one that only runs write to",
+        hint="move them away; files whose names begin with _ or . may stay",
+    )
+
+
 def _refuse_differences(path: Path, current: Manifest, target: Target) -> None:
     """A commit leaves behind what no commit wrote, and cannot keep what is gone."""
     found = _visible(path)
     foreign = sorted(found.difference(*(entry.files for entry in current.entries)))
     if foreign:
-        raise DaybookError(
-            "IO_028",
-            location=target.place,
-            found=f"a folder with files that no run wrote ({_some(foreign)})",
-            expected="one that only runs write to",
-            hint="move them away; files whose names begin with _ or . may stay",
-        )
+        raise _foreign_files(foreign, target)
     missing = {file: entry.run_period for entry in current.entries for file in entry.files if file not in found}
     # Of several periods that lost files, each is brought back by a run of its own.
     is_repair = target.mode == "replace_period" and target.run_period in missing.values()
