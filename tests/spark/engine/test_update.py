@@ -104,6 +104,16 @@ def test_labels_are_the_one_system_column_that_can_be_assigned(world: World) -> 
     assert found == {"O-1": "{region:EMEA}{region:EMEA}", "O-2": ""}
 
 
+BY_LABELS = "- {type: aggregate, arguments: {group_by: [_labels], aggregations: [{column: n, expression: COUNT(*)}]}}\n"
+
+
+def test_rows_without_labels_are_one_group(world: World) -> None:
+    rows = [order("O-1", region="EMEA"), order("O-2", region="US"), order("O-3", region="US")]
+    operations = update(("_labels", "NULL"), selector='region = "EMEA"') + BY_LABELS
+    found = [(row["_labels"], row["n"]) for row in world.run(operations + OUTPUT, rows).rows if row["_operation_seq"]]
+    assert found == [("", 3)]
+
+
 def test_deleted_rows_are_untouched_and_invisible(world: World) -> None:
     operations = (
         delete("quantity = 1")

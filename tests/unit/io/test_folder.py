@@ -104,6 +104,32 @@ def test_without_its_manifest_a_folder_is_taken_as_it_is(table: Path) -> None:
     assert contents(table) == {"2026-02": ["a"], "2026-03": ["b"]}
 
 
+@pytest.mark.parametrize("name", ["h.csv", "_run_period=2026-01/h.csv"])
+def test_a_folder_that_no_run_wrote_is_not_replaced(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "t" / name
+    file.parent.mkdir(parents=True)
+    file.write_text("key\nby hand\n")
+    with pytest.raises(DaybookError) as refused:
+        run(tmp_path / "t", "2026-01", "b", "replace")
+    assert (refused.value.code, name in str(refused.value)) == ("IO_028", True)
+    assert file.read_text() == "key\nby hand\n"
+
+
+@pytest.mark.parametrize("mode", ["replace_period", "append", "replace"])
+def test_a_folder_of_tables_is_no_table(table: Path, mode: str) -> None:
+    with pytest.raises(DaybookError) as refused:
+        run(table.parent, "2026-01", "b", mode)
+    assert refused.value.code == "IO_028"
+    assert contents(table) == {"2026-01": ["a"], "2026-02": ["a"]}
+
+
+def test_a_slice_of_a_table_is_no_table(table: Path) -> None:
+    with pytest.raises(DaybookError) as refused:
+        run(table / "_run_period=2026-01", "2026-01", "b", "replace")
+    assert refused.value.code == "IO_028"
+    assert contents(table)["2026-01"] == ["a"]
+
+
 def test_a_delta_table_is_no_folder_of_files(tmp_path: Path) -> None:
     (tmp_path / "t" / "_delta_log").mkdir(parents=True)
     with pytest.raises(DaybookError) as refused:

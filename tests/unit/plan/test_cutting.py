@@ -68,6 +68,10 @@ def test_only_what_stands_before_is_computed_and_read() -> None:
     assert set(cut_at(5).feeds) == {"input", "2.customers", "4.source"}
 
 
+def test_outputs_on_the_way_are_left_out() -> None:
+    assert [step.seq for step in cut_at(6).plan.steps] == [1, 2, 3, 4, 6]
+
+
 def test_an_update_writes_beside_what_is_there() -> None:
     cut = cut_at(2, EMEA)
     update = cut.plan.steps[1]

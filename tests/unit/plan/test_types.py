@@ -2,6 +2,7 @@
 
 import pytest
 
+from daybook.model.types import DecimalType
 from tests.unit.plan.planned import codes, findings, plan_of, types
 
 
@@ -69,6 +70,14 @@ def test_an_integer_that_counts_up_stays_an_integer() -> None:
     assert types(plan.types)["n"] == "integer"
 
 
+@pytest.mark.parametrize(("factor", "times", "scale"), [("1.1234567", 1, 9), ("1.12345678", 2, 18), ("1.01", 15, 32)])
+def test_a_growing_column_is_refused_only_for_digits_it_has(factor: str, times: int, scale: int) -> None:
+    plan = plan_of(assign(("x", "amount")) + assign(("x", f"x * {factor}")) * times + OUTPUT)
+    found = plan.types["x"]
+    assert isinstance(found, DecimalType)
+    assert found.scale == scale
+
+
 def test_an_early_output_of_a_growing_column_has_its_final_type() -> None:
     early = "- {type: output, arguments: {destination: {location: early.csv}}}\n"
     plan = plan_of(assign(("x", "amount")) + early + assign(("x", "x * 0.9")) + OUTPUT)
@@ -117,7 +126,7 @@ def test_names_that_differ_only_in_case_are_mistaken_for_each_other() -> None:
     assert (found.code, found.parameters["existing"]) == ("PROJECT_023", "amount")
 
 
-@pytest.mark.parametrize("name", ["__place", "__daybook_fault"])
+@pytest.mark.parametrize("name", ["_metadata", "__place", "__daybook_fault"])
 def test_names_of_the_engine_cannot_be_taken(name: str) -> None:
     assert codes(assign((name, "1")) + OUTPUT) == ["PROJECT_027"]
 
