@@ -26,6 +26,7 @@ _TITLES = {
     "AGGREGATE": "Aggregate",
     "APPEND": "Append",
     "DELETE": "Delete",
+    "CHECK": "Checks",
     "OUTPUT": "Output",
     "IO": "Reading and writing",
     "STORE": "Versions and the store",

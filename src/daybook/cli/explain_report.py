@@ -19,6 +19,7 @@ _PICKED = {
     "aggregate": "the rows it summed up, as they were then",
     "append": "the rows it read",
     "delete": "the rows it deleted, as they were before",
+    "check": "the rows that fail it",
     "output": "the rows it wrote",
 }
 

@@ -11,12 +11,12 @@ from daybook.model.period import Period
 from daybook.model.system_columns import SYSTEM_COLUMNS
 from daybook.model.types import INTEGER, STRING, TIMESTAMP, ColumnType
 from daybook.plan.plan import Plan
-from daybook.plan.steps import AggregateStep, DeleteStep, OutputStep, UpdateStep, Value
+from daybook.plan.steps import AggregateStep, DeleteStep, OutputStep, RowStep, UpdateStep, Value
 
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """`bits` numbers the operations that pick rows, in order."""
+    """`bits` numbers the operations that pick rows, in order; `changing` are those that also change them."""
 
     project_id: str
     dataset_id: str
@@ -25,12 +25,13 @@ class RunContext:
     period: Period
     as_of: datetime.date
     bits: Mapping[int, int]
+    changing: frozenset[int]
 
     @classmethod
     def of(cls, plan: Plan, as_of: datetime.date | None) -> "RunContext":
         if plan.constants is None or plan.constants.period is None:
             raise ValueError("a plan without timestamp and period cannot be executed")
-        picking = [step.seq for step in plan.steps if isinstance(step, UpdateStep | DeleteStep)]
+        picking = [step.seq for step in plan.steps if isinstance(step, RowStep)]
         return cls(
             plan.project.id,
             plan.input.dataset_id,
@@ -39,6 +40,7 @@ class RunContext:
             plan.constants.period,
             as_of or plan.constants.period.start_date,
             {seq: number for number, seq in enumerate(picking)},
+            frozenset(step.seq for step in plan.steps if isinstance(step, UpdateStep | DeleteStep)),
         )
 
     def sql(self, expression: Compiled) -> str:
@@ -48,7 +50,7 @@ class RunContext:
         """A value in the type of its column."""
         return fit(self.sql(value.expression), value.expression.type, value.type)
 
-    def selector(self, step: UpdateStep | DeleteStep | AggregateStep | OutputStep) -> str | None:
+    def selector(self, step: RowStep | AggregateStep | OutputStep) -> str | None:
         return mark(self.sql(step.selector), step.seq, SELECTOR) if step.selector else None
 
     @property
@@ -68,6 +70,14 @@ class RunContext:
         """The column and the bit that say whether an operation picked the row."""
         number = self.bits[seq]
         return self.words[number // BITS], number % BITS
+
+    def is_changed(self) -> str | None:
+        """SQL that is true on rows that any operation changed; None when none does."""
+        masks = dict.fromkeys(self.words, 0)
+        for seq in self.changing:
+            word, bit = self.place_of_bit(seq)
+            masks[word] |= 1 << bit
+        return " OR ".join(f"{word} & {mask}L <> 0" for word, mask in masks.items() if mask) or None
 
 
 def null(column_type: ColumnType) -> str:

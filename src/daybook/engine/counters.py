@@ -22,7 +22,7 @@ from daybook.engine.metrics import (
     picking_seq,
 )
 from daybook.engine.observed import Observed
-from daybook.plan.steps import DeleteStep, UpdateStep
+from daybook.plan.steps import RowStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,11 @@ class Counters:
     def __init__(self, context: RunContext) -> None:
         self._context = context
         self._observed: list[Observed] = []
-        self._waiting: list[tuple[UpdateStep | DeleteStep, str]] = []
+        self._waiting: list[tuple[RowStep, str]] = []
         self._is_input_counted = False
 
     @property
-    def waiting(self) -> tuple[UpdateStep | DeleteStep, ...]:
+    def waiting(self) -> tuple[RowStep, ...]:
         """Steps whose picked rows are still to be counted."""
         return tuple(step for step, _ in self._waiting)
 
@@ -60,7 +60,7 @@ class Counters:
     def is_waiting(self) -> bool:
         return bool(self._waiting) or not self._is_input_counted
 
-    def wait(self, step: UpdateStep | DeleteStep, *, is_input: bool) -> None:
+    def wait(self, step: RowStep, *, is_input: bool) -> None:
         """Count what a step picks later on; `is_input`: it picks the rows of the input."""
         word, bit = self._context.place_of_bit(step.seq)
         self._waiting.append((step, INPUT_ROWS if is_input else f"COUNT(IF({word} & {1 << bit}L = 0, NULL, 1))"))

@@ -9,7 +9,7 @@ from daybook.engine.marking import ON, SELECTOR, last_mark
 from daybook.errors import DaybookError, Span
 from daybook.expression import Compiled
 from daybook.plan.plan import Plan
-from daybook.plan.steps import AggregateStep, AppendStep, DeleteStep, OutputStep, Step, UpdateStep
+from daybook.plan.steps import AggregateStep, AppendStep, CheckStep, DeleteStep, OutputStep, Step, UpdateStep
 
 # What Spark quotes: the line on which the failing text begins, cut to what is near it, and carets below that text.
 _QUOTED = re.compile(r"== SQL.*==\n(.*)\n( *)\^")
@@ -109,3 +109,5 @@ def _place(step: Step, what: str, number: int) -> tuple[str, Compiled | None]:
             return list(step.columns)[number], None
         case DeleteStep():
             return "its selector", step.selector
+        case CheckStep():
+            return "its condition", step.condition

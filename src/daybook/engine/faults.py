@@ -14,6 +14,7 @@ _SEPARATOR = "\x1f"
 NULL_VALUE = "null"
 ROW_ID = "row_id"
 FAN_OUT = "fan_out"
+CHECK = "check"
 
 
 def fault(kind: str, known: tuple[str, ...], parts: tuple[str, ...]) -> str:
@@ -23,6 +24,15 @@ def fault(kind: str, known: tuple[str, ...], parts: tuple[str, ...]) -> str:
         f"COALESCE(CAST({part} AS STRING), 'NULL')" for part in parts
     )
     return f"CONCAT({quote_literal(head, STRING)}, {texts})"
+
+
+def key_text(parts: Mapping[str, str]) -> str:
+    """SQL of what tells a row, as people read it: customer_id = C-1, day = 2026-01-15."""
+    texts = []
+    for number, (label, sql) in enumerate(parts.items()):
+        head = quote_literal(f"{', ' if number else ''}{label} = ", STRING)
+        texts += [head, f"COALESCE(CAST({sql} AS STRING), 'NULL')"]
+    return f"CONCAT({', '.join(texts)})" if texts else "'any'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +49,14 @@ class Checks:
         if kind == ROW_ID:
             key, value, place, ordinal = rest
             return self._loading("PROJECT_031", key, {"value": value, "place": place, "ordinal": ordinal})
+        if kind == CHECK:
+            return self._failed(int(rest[0]), _SEPARATOR.join(rest[1:]))
         seq, alias, row = rest
         return self.fan_out(int(seq), alias, row)
+
+    def _failed(self, seq: int, row: str) -> DaybookError:
+        step = next(step for step in self.plan.steps if step.seq == seq)
+        return DaybookError("CHECK_020", operation_seq=seq, seq=seq, name=step.name, row=row)
 
     def fan_out(self, seq: int, alias: str, key: str) -> DaybookError:
         step = next(step for step in self.plan.steps if step.seq == seq)

@@ -1,4 +1,4 @@
-"""Updates and deletes in a row become as few projections as their dependencies allow.
+"""Updates, deletes and checks in a row become as few projections as their dependencies allow.
 
 Every operation of a layer sees the columns as they were before the layer. So an operation may join a layer as long
 as it reads nothing that the layer writes; what it writes replaces, where it picks, what earlier operations wrote.
@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from daybook.engine.context import RunContext, null
+from daybook.engine.faults import CHECK, fault, key_text
 from daybook.engine.hidden import FAULT
-from daybook.engine.marking import VALUE, mark
+from daybook.engine.marking import CONDITION, VALUE, mark
 from daybook.expression import fit, quote_identifier
 from daybook.model.system_columns import SYSTEM_COLUMNS
 from daybook.model.types import ColumnType
-from daybook.plan.steps import DeleteStep, UpdateStep, Value
+from daybook.plan.steps import CheckStep, DeleteStep, RowStep, UpdateStep, Value
 from daybook.plan.usage import working_columns
 
 # Each delete of a layer is repeated in the condition of every later operation of that layer.
@@ -50,16 +51,18 @@ class Layer:
     def __post_init__(self) -> None:
         self.after = dict(self.before)
 
-    def accepts(self, step: UpdateStep | DeleteStep) -> bool:
+    def accepts(self, step: RowStep) -> bool:
         """Whether a step reads nothing that this layer writes."""
         read = working_columns(*step.expressions)
+        if isinstance(step, CheckStep):
+            read |= {*step.columns}
         if self.deletes and ("_deleted" in read or len(self.deletes) >= _MOST_DELETES):
             return False
         if "_updated_at" in read and self.bits:
             return False
         return self.length < _LONGEST and not read & self.branches.keys()
 
-    def add(self, step: UpdateStep | DeleteStep) -> None:
+    def add(self, step: RowStep) -> None:
         condition = self.picked_by(step)
         word, bit = self.context.place_of_bit(step.seq)
         self.bits.setdefault(word, []).append((condition, 1 << bit))
@@ -70,6 +73,8 @@ class Layer:
                     self._assign(value, condition, mark(self.context.fitted(value), step.seq, VALUE, number))
             case DeleteStep():
                 self.deletes.append(condition)
+            case CheckStep():
+                self.faults.append(self._failed(step, condition))
             case _:
                 assert_never(step)
 
@@ -77,7 +82,7 @@ class Layer:
         """Columns that the next step adds or widens get their place and their type."""
         self.after.update(schema)
 
-    def picked_by(self, step: UpdateStep | DeleteStep) -> str | None:
+    def picked_by(self, step: RowStep) -> str | None:
         """SQL that is true exactly on the rows a step picks; None when it picks all."""
         return both(self.live(), self.context.selector(step))
 
@@ -103,6 +108,13 @@ class Layer:
         if self.faults:
             changed[FAULT] = f"COALESCE({', '.join((quote_identifier(FAULT), *self.faults))})"
         return changed
+
+    def _failed(self, step: CheckStep, picked: str | None) -> str:
+        """SQL of the text of a failed check; NULL where its condition holds."""
+        condition = mark(self.context.sql(step.condition), step.seq, CONDITION)
+        row = key_text({name: quote_identifier(name) for name in step.columns})
+        found = f"IF({condition}, NULL, {fault(CHECK, (str(step.seq),), (row,))})"
+        return f"CASE WHEN {picked} THEN {found} END" if picked else found
 
     def _assign(self, value: Value, condition: str | None, sql: str) -> None:
         if value.column == "_labels":
@@ -141,6 +153,6 @@ def both(live: str | None, selector: str | None) -> str | None:
 
 
 def settled_update_time(context: RunContext) -> str:
-    """SQL of `_updated_at`: all operations set the same time, so it follows from whether any picked the row."""
-    picked = " OR ".join(f"{quote_identifier(word)} <> 0" for word in context.words)
-    return f"IF({picked}, {context.timestamp}, `_updated_at`)" if picked else "`_updated_at`"
+    """SQL of `_updated_at`: all operations set the same time, so it follows from whether any changed the row."""
+    changed = context.is_changed()
+    return f"IF({changed}, {context.timestamp}, `_updated_at`)" if changed else "`_updated_at`"

@@ -6,7 +6,7 @@ from typing import assert_never
 
 from daybook.engine.passes import AggregatePass, Stage
 from daybook.plan.exclusion import excludes_all
-from daybook.plan.steps import AppendStep, DeleteStep, OutputStep, UpdateStep
+from daybook.plan.steps import AppendStep, CheckStep, DeleteStep, OutputStep, RowStep, UpdateStep
 from daybook.plan.usage import working_columns
 
 # Writing all rows down and reading them back costs about as much as so many joins executed again.
@@ -33,7 +33,7 @@ def uses_of(seqs: tuple[int, ...], following: Sequence[Stage]) -> int:
     is_merged = False
     for step in following:
         match step:
-            case UpdateStep() | DeleteStep():
+            case UpdateStep() | DeleteStep() | CheckStep():
                 is_merged = True
             case AggregatePass() | OutputStep():
                 uses += is_merged or not excludes_all(step.selector, seqs)
@@ -75,11 +75,11 @@ def is_read_by_next_outputs(seqs: tuple[int, ...], following: Sequence[Stage]) -
     return any(isinstance(output, OutputStep) and not excludes_all(output.selector, seqs) for output in outputs)
 
 
-def reads_every_join(step: AggregatePass, earlier: Sequence[UpdateStep | DeleteStep]) -> bool:
+def reads_every_join(step: AggregatePass, earlier: Sequence[RowStep]) -> bool:
     """Whether an aggregate needs all that earlier steps joined, so that looking at it costs no further join."""
     wanted = step.columns
     for each in reversed(earlier):
-        read = [each.selector]
+        read = list(each.expressions)
         if isinstance(each, UpdateStep):
             values = [value.expression for value in each.assignments if value.column in wanted]
             read = [each.selector, *values] if values else []

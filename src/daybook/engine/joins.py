@@ -16,14 +16,13 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from daybook.engine.context import RunContext
-from daybook.engine.faults import FAN_OUT, fault
+from daybook.engine.faults import FAN_OUT, fault, key_text
 from daybook.engine.folding import both
 from daybook.engine.marking import ON, mark
 from daybook.engine.working import Working
-from daybook.expression import quote_identifier, quote_literal
+from daybook.expression import quote_identifier
 from daybook.expression.sql import to_sql
 from daybook.expression.typed import ColumnValue, Typed
-from daybook.model.types import STRING
 from daybook.plan.conditions import JoinShape, aliases_of, column_uses, conjuncts, shape_of
 from daybook.plan.steps import JoinStep, UpdateStep
 
@@ -88,7 +87,7 @@ class Joining:
             if shape.is_by_key:
                 df = df.join(rows, F.expr(condition), "left")
                 df = df if self._is_picked_late else self._taken(df, join)
-                faults.append(self._fault(f"{_of(join, _MATCHES)} > 1", join.alias, _key_text(self._own_keys(shape))))
+                faults.append(self._fault(f"{_of(join, _MATCHES)} > 1", join.alias, key_text(self._own_keys(shape))))
             elif self._is_picked_late:
                 df = df.join(rows, F.expr(condition), "left")
                 without_key.append(join)
@@ -182,7 +181,7 @@ class Joining:
 
     def _counted(self, df: DataFrame, rows: DataFrame, join: JoinStep, condition: str) -> tuple[DataFrame, RowCount]:
         below, above = Observation(), Observation()
-        key = _key_text(self._own_columns(join))
+        key = key_text(self._own_columns(join))
 
         def doubles() -> DataFrame:
             matched = df.join(rows, F.expr(condition), "inner").selectExpr("`_row_id`", f"{key} AS __key")
@@ -211,7 +210,7 @@ class Joining:
         ).where(F.expr(f"{_NUMBER} = 1"))
         aliases = ", ".join(join.alias for join in joins)
         columns = {name: sql for join in joins for name, sql in self._own_columns(join).items()}
-        return df, self._fault(f"{_COPIES} > 1", aliases, _key_text(columns))
+        return df, self._fault(f"{_COPIES} > 1", aliases, key_text(columns))
 
 
 def _numbered(df: DataFrame) -> DataFrame:
@@ -225,12 +224,3 @@ def _of(join: JoinStep, name: str) -> str:
 
 def _key(join: JoinStep, number: int) -> str:
     return _of(join, f"__key_{number}")
-
-
-def _key_text(parts: Mapping[str, str]) -> str:
-    """SQL of a key as people read it: customer_id = C-1, day = 2026-01-15."""
-    texts = []
-    for number, (label, sql) in enumerate(parts.items()):
-        head = quote_literal(f"{', ' if number else ''}{label} = ", STRING)
-        texts += [head, f"COALESCE(CAST({sql} AS STRING), 'NULL')"]
-    return f"CONCAT({', '.join(texts)})" if texts else "'any'"

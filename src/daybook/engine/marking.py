@@ -6,6 +6,7 @@ from collections.abc import Iterator
 SELECTOR = "selector"
 ON = "on"
 VALUE = "value"
+CONDITION = "condition"
 
 _MARK = re.compile(r"/\* (\d+):(\w+)(?:\.(\d+))? \*/")
 
@@ -17,7 +18,7 @@ _REACH = 30
 
 
 def mark(sql: str, seq: int, what: str, number: int | None = None) -> str:
-    """`what` is selector, on or value; `number` says which of several."""
+    """`what` is selector, on, value or condition; `number` says which of several."""
     place = what if number is None else f"{what}.{number}"
     return "".join(_marked(sql, f"/* {seq}:{place} */ "))
 

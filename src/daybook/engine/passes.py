@@ -9,7 +9,7 @@ from daybook.expression.typed import Applied, Typed
 from daybook.model.types import ColumnType, DecimalType
 from daybook.plan.conditions import parts_of
 from daybook.plan.exclusion import excludes_all
-from daybook.plan.steps import AggregateStep, AppendStep, DeleteStep, OutputStep, Step, UpdateStep
+from daybook.plan.steps import AggregateStep, AppendStep, OutputStep, RowStep, Step
 from daybook.plan.usage import working_columns
 
 # Each value is computed in the groups of every aggregate of a pass, so this bounds what is computed in vain.
@@ -56,7 +56,7 @@ class AggregatePass:
         return working_columns(*self.expressions).union(*(step.group_by for step in self.steps))
 
 
-Stage: TypeAlias = UpdateStep | DeleteStep | AppendStep | AggregatePass | OutputStep
+Stage: TypeAlias = RowStep | AppendStep | AggregatePass | OutputStep
 
 
 def in_passes(steps: Sequence[Step], columns: Iterable[str]) -> list[Stage]:

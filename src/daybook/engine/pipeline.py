@@ -41,7 +41,18 @@ from daybook.engine.working import Working
 from daybook.expression import quote_identifier
 from daybook.model.system_columns import SYSTEM_COLUMNS
 from daybook.plan.plan import Plan
-from daybook.plan.steps import INPUT, AppendStep, DeleteStep, JoinStep, OutputStep, Step, UpdateStep, until_last_output
+from daybook.plan.steps import (
+    INPUT,
+    AppendStep,
+    CheckStep,
+    DeleteStep,
+    JoinStep,
+    OutputStep,
+    RowStep,
+    Step,
+    UpdateStep,
+    until_last_output,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,11 +181,11 @@ class Pipeline:
     def _apply(
         self,
         working: Working,
-        step: UpdateStep | AggregatePass | AppendStep | DeleteStep,
+        step: RowStep | AggregatePass | AppendStep,
         following: Sequence[Stage],
     ) -> None:
         match step:
-            case UpdateStep() | DeleteStep():
+            case UpdateStep() | DeleteStep() | CheckStep():
                 self._counters.wait(step, is_input=working.is_picked_entirely(step))
                 if isinstance(step, UpdateStep) and step.joins:
                     self._join(working, step)

@@ -12,7 +12,7 @@ from daybook.expression import Compiled, quote_identifier
 from daybook.model.system_columns import SYSTEM_COLUMNS
 from daybook.model.types import ColumnType
 from daybook.plan.exclusion import excludes_all
-from daybook.plan.steps import DeleteStep, UpdateStep
+from daybook.plan.steps import RowStep
 from daybook.plan.usage import working_columns
 
 
@@ -71,7 +71,7 @@ class Working:
         own = [passing(self._df) if passing else self._df] if is_read else []
         return lambda: reduce(DataFrame.union, (*own, *(each.aligned(schema) for each in beside)))
 
-    def is_picked_entirely(self, step: UpdateStep | DeleteStep) -> bool:
+    def is_picked_entirely(self, step: RowStep) -> bool:
         """Whether a step picks every row, and all of them come from the input."""
         return self._layer.picked_by(step) is None and self._seqs == {0} and not self._added
 
@@ -80,7 +80,7 @@ class Working:
         self._layer.extend(added.schema)
         self._added.append(added)
 
-    def add(self, step: UpdateStep | DeleteStep) -> None:
+    def add(self, step: RowStep) -> None:
         if self._added:
             self._flush()
             self._merge()

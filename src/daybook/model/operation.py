@@ -1,4 +1,4 @@
-"""The five operations of a project, discriminated by `type`."""
+"""The operations of a project, discriminated by `type`."""
 
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -124,6 +124,14 @@ class DeleteArguments(SelectableArguments):
     """Nothing: the selector says which rows."""
 
 
+class CheckArguments(SelectableArguments):
+    """What must be true of every picked row."""
+
+    condition: Expression = Field(
+        description="Must be true; a row for which it is false or NULL fails the run."
+    )
+
+
 class TableDestination(Declaration):
     """A table of a data source."""
 
@@ -230,6 +238,14 @@ class DeleteOperation(OperationBase):
     ] = DeleteArguments()
 
 
+class CheckOperation(OperationBase):
+    """Fails the run, before anything more is committed, unless a condition holds for all picked rows."""
+
+    type: Literal["check"]
+    selector: Expression | None = Field(default=None, description=_SELECTOR)
+    arguments: CheckArguments
+
+
 class OutputOperation(OperationBase):
     """Writes the picked rows."""
 
@@ -239,6 +255,6 @@ class OutputOperation(OperationBase):
 
 
 Operation: TypeAlias = Annotated[
-    UpdateOperation | AggregateOperation | AppendOperation | DeleteOperation | OutputOperation,
+    UpdateOperation | AggregateOperation | AppendOperation | DeleteOperation | CheckOperation | OutputOperation,
     Field(discriminator="type"),
 ]

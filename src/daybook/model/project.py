@@ -15,6 +15,7 @@ from daybook.model.operation import (
     Aggregation,
     AppendOperation,
     Assignment,
+    CheckOperation,
     DeleteOperation,
     LocationDestination,
     Operation,
@@ -86,7 +87,7 @@ def _values(operation: Operation) -> tuple[tuple[str, ...], Sequence[Assignment 
             return ("aggregations",), arguments.aggregations
         case AppendOperation(arguments=arguments):
             return ("aggregation", "aggregations"), arguments.aggregation.aggregations if arguments.aggregation else ()
-        case DeleteOperation() | OutputOperation():
+        case DeleteOperation() | CheckOperation() | OutputOperation():
             return (), ()
         case _:
             assert_never(operation)

@@ -6,7 +6,7 @@ from typing import assert_never
 
 from daybook.expression import ColumnUse, Compiled, Grouping, Scope, compile_expression
 from daybook.expression.quoting import Value as Literal
-from daybook.expression.typed import ColumnValue, Compared, IsNull, Junction, LiteralValue, Typed
+from daybook.expression.typed import ColumnValue, Compared, Inverse, IsNull, Junction, LiteralValue, Typed
 from daybook.model.operation import OutputArguments
 from daybook.model.system_columns import SYSTEM_COLUMNS
 from daybook.model.types import BOOLEAN, INTEGER, ColumnType
@@ -15,6 +15,7 @@ from daybook.plan.steps import (
     INPUT,
     AggregateStep,
     AppendStep,
+    CheckStep,
     DeleteStep,
     LoadStep,
     OutputStep,
@@ -75,14 +76,12 @@ def picked_rows(plan: Plan, step: Step, keys: Sequence[Key]) -> Cut:
             return _changed_rows(plan, step, keys)
         case AppendStep():
             return _read_rows(plan, step, keys)
-        case AggregateStep() | DeleteStep():
-            seen = seen_columns(plan, step)
-            if isinstance(step, AggregateStep):
-                names = _summed_up(step, plan.input)
-            else:
-                names = [*_schema_before(plan, step), *_system_columns(step.selector, keys)]
-            output = _output(step, step.seq, _narrowed(step.selector, keys), _shown(names, seen))
-            return _cut(plan, step, replace(output, schema=_schema_before(plan, step)))
+        case AggregateStep():
+            return _standing_rows(plan, step, step.selector, keys, _summed_up(step, plan.input))
+        case DeleteStep():
+            return _standing_rows(plan, step, step.selector, keys, _schema_before(plan, step))
+        case CheckStep():
+            return _standing_rows(plan, step, _failing(step), keys, _schema_before(plan, step))
         case OutputStep():
             seen = {**seen_columns(plan, step), **step.columns}
             written = step.columns if step.arguments.columns else _schema_before(plan, step)
@@ -115,6 +114,23 @@ def summary_rows(plan: Plan, step: Step, keys: Sequence[Key]) -> Cut | None:
     is_made = Compared("=", _column("_operation_seq", INTEGER), LiteralValue(step.seq, INTEGER))
     output = _output(step, step.seq + 1, _compiled(is_made, "_operation_seq"), {name: types[name] for name in names})
     return _cut(plan, step, made, replace(output, schema=schema), order=(*grouped, "_row_id"))
+
+
+def _standing_rows(plan: Plan, step: Step, selector: Compiled | None, keys: Sequence[Key], names: Iterable[str]) -> Cut:
+    """Rows of the working dataset as the operation found them."""
+    shown = _shown([*names, *_system_columns(selector, keys)], seen_columns(plan, step))
+    output = _output(step, step.seq, _narrowed(selector, keys), shown)
+    return _cut(plan, step, replace(output, schema=_schema_before(plan, step)))
+
+
+def _failing(step: CheckStep) -> Compiled:
+    """The rows that a check picks and that its condition does not hold for."""
+    condition = step.condition
+    fails = Junction("OR", (Inverse(condition.tree), IsNull(condition.tree, is_negated=False)))
+    if step.selector is None:
+        return Compiled(condition.text, BOOLEAN, condition.uses, False, fails)
+    tree = Junction("AND", (step.selector.tree, fails))
+    return Compiled(condition.text, BOOLEAN, condition.uses | step.selector.uses, False, tree)
 
 
 def _changed_rows(plan: Plan, step: UpdateStep, keys: Sequence[Key]) -> Cut:

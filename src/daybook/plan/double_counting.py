@@ -6,7 +6,7 @@ from typing import assert_never
 
 from daybook.errors import Notice, notice
 from daybook.model.source_map import SourceMap
-from daybook.plan.steps import AggregateStep, AppendStep, DeleteStep, LoadStep, OutputStep, Step, UpdateStep
+from daybook.plan.steps import AggregateStep, AppendStep, CheckStep, DeleteStep, LoadStep, OutputStep, Step, UpdateStep
 from daybook.plan.usage import working_columns
 
 # A selector that looks at one of these tells summary rows from others itself.
@@ -34,7 +34,7 @@ def find_double_counting(steps: Sequence[Step], load: LoadStep, source: SourceMa
                     holders[value.column].add(step.seq)
             case OutputStep():
                 yield from _notices(holders, set(step.columns), step, index, source)
-            case DeleteStep():
+            case DeleteStep() | CheckStep():
                 pass
             case _:
                 assert_never(step)

@@ -13,6 +13,7 @@ from daybook.plan.steps import (
     INPUT,
     AggregateStep,
     AppendStep,
+    CheckStep,
     DeleteStep,
     LoadStep,
     OutputStep,
@@ -85,6 +86,8 @@ def _details(step: Mapping[str, Any]) -> Iterator[str]:
         yield f"where {selector['sql']}"
     if group_by := step.get("group_by"):
         yield f"group by {', '.join(group_by)}"
+    if condition := step.get("condition"):
+        yield f"must hold: {condition['sql']}"
     for value in step.get("values", ()):
         yield f"{value['column']} {value['type']} = {value['sql']}"
     if "destination" in step:
@@ -138,6 +141,8 @@ def _step(plan: Plan, step: Step, constants: Constants) -> dict[str, Any]:
             data |= {"type": "append", "source": source, "group_by": list(step.group_by), "values": values}
         case DeleteStep():
             data |= {"type": "delete"}
+        case CheckStep():
+            data |= {"type": "check", "condition": _expression(step.condition, constants)}
         case OutputStep():
             data |= {
                 "type": "output",

@@ -10,6 +10,7 @@ from daybook.model.catalog import Catalog
 from daybook.model.operation import (
     AggregateOperation,
     AppendOperation,
+    CheckOperation,
     DeleteOperation,
     Operation,
     OutputOperation,
@@ -24,6 +25,7 @@ from daybook.plan.no_effect import find_no_effect
 from daybook.plan.no_rows import find_no_rows
 from daybook.plan.operations.aggregate import plan_aggregate
 from daybook.plan.operations.append import plan_append
+from daybook.plan.operations.check import plan_check
 from daybook.plan.operations.delete import plan_delete
 from daybook.plan.operations.output import plan_output
 from daybook.plan.operations.update import plan_update
@@ -162,6 +164,8 @@ def _plan_operation(walk: Walk, operation: Operation, index: int) -> Step | None
             return plan_append(walk, operation, index)
         case DeleteOperation():
             return plan_delete(walk, operation, index)
+        case CheckOperation():
+            return plan_check(walk, operation, index)
         case OutputOperation():
             return plan_output(walk, operation, index)
         case _:

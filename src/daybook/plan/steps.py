@@ -128,6 +128,23 @@ class DeleteStep:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckStep:
+    """`columns` tell a row that fails."""
+
+    seq: int
+    operation_id: str
+    name: str
+    selector: Compiled | None
+    condition: Compiled
+    columns: tuple[str, ...]
+    schema: Schema
+
+    @property
+    def expressions(self) -> tuple[Compiled | None, ...]:
+        return (self.selector, self.condition)
+
+
+@dataclass(frozen=True, slots=True)
 class OutputStep:
     """`columns` are what is written, in order, with the types they are written in."""
 
@@ -141,7 +158,10 @@ class OutputStep:
     schema: Schema
 
 
-Step: TypeAlias = UpdateStep | AggregateStep | AppendStep | DeleteStep | OutputStep
+Step: TypeAlias = UpdateStep | AggregateStep | AppendStep | DeleteStep | CheckStep | OutputStep
+
+# Steps that pick rows of the working dataset where they stand.
+RowStep: TypeAlias = UpdateStep | DeleteStep | CheckStep
 
 
 def until_last_output(steps: Sequence[Step]) -> int:

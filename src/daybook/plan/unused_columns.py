@@ -9,6 +9,7 @@ from daybook.model.suggestion import nearest
 from daybook.plan.steps import (
     AggregateStep,
     AppendStep,
+    CheckStep,
     DeleteStep,
     LoadStep,
     OutputStep,
@@ -29,7 +30,7 @@ def find_unused_columns(steps: Sequence[Step], load: LoadStep, source: SourceMap
                 place = "assignments"
             case AggregateStep(aggregations=values):
                 place = "aggregations"
-            case AppendStep() | DeleteStep() | OutputStep():
+            case AppendStep() | DeleteStep() | CheckStep() | OutputStep():
                 continue
             case _:
                 assert_never(step)
@@ -50,8 +51,8 @@ def _read(step: Step) -> set[str]:
             return working_columns(step.selector, *(value.expression for value in step.aggregations)) | {*step.group_by}
         case AppendStep():
             return set()
-        case DeleteStep():
-            return working_columns(step.selector)
+        case DeleteStep() | CheckStep():
+            return working_columns(*step.expressions)
         case OutputStep():
             return working_columns(step.selector) | {*step.columns, *step.order_by}
         case _:

@@ -44,6 +44,8 @@ def _deed(operation: OperationResult) -> tuple[int | None, str]:
             return operation.rows_added, "added"
         case "delete":
             return operation.rows_deleted, "deleted"
+        case "check":
+            return operation.rows_picked, "checked"
         case "output":
             return operation.rows_written, "written"
         case _:

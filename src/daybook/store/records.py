@@ -13,7 +13,7 @@ ProjectStatus = Literal["draft", "active", "inactive", "conflict"]
 RunStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
 FinalStatus = Literal["completed", "failed", "cancelled"]
 # Reading the input is recorded like an operation, before all others.
-RecordedType = Literal["load", "update", "aggregate", "append", "delete", "output"]
+RecordedType = Literal["load", "update", "aggregate", "append", "delete", "check", "output"]
 
 
 def milliseconds(duration: datetime.timedelta) -> int:

@@ -19,4 +19,12 @@ def test_scenario(quick: SparkSession, file: Path) -> None:
 
 
 def test_there_are_scenarios() -> None:
-    assert {file.parent.name for file in FILES} >= {"update", "aggregate", "append", "delete", "output", "project"}
+    assert {file.parent.name for file in FILES} >= {
+        "update",
+        "aggregate",
+        "append",
+        "delete",
+        "check",
+        "output",
+        "project",
+    }

@@ -88,7 +88,9 @@ def test_summary_rows_come_along_by_their_slice(folder: Folder) -> None:
     folder.runs("2026-01..2026-02")
     folder.project(to_table("copy"), id_="reads", input_="booked")
     result = folder.run("2026-01", "reads")
-    totals = sorted((row["region"], row["total"], row["_origin_seq"]) for row in folder.table("copy") if row["_origin_seq"])
+    totals = sorted(
+        (row["region"], row["total"], row["_origin_seq"]) for row in folder.table("copy") if row["_origin_seq"]
+    )
     assert totals == [("APAC", Decimal("0.00"), 1), ("EMEA", Decimal("150.00"), 1)]
     assert result.outputs[0].rows_written == 5
 

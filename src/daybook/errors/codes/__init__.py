@@ -3,6 +3,7 @@
 from daybook.errors.codes import (
     aggregate,
     append,
+    check,
     delete,
     engine,
     expression,
@@ -26,6 +27,7 @@ FAMILIES: tuple[dict[str, Code], ...] = (
     aggregate.CODES,
     append.CODES,
     delete.CODES,
+    check.CODES,
     output.CODES,
     io.CODES,
     store.CODES,

@@ -36,8 +36,8 @@ CODES: dict[str, Code] = family(
     Code(
         "PROJECT_007",
         "Unknown operation type {type!r}",
-        "An operation is an update, aggregate, append, delete or output.",
-        hint="types are update, aggregate, append, delete and output",
+        "An operation is an update, aggregate, append, delete, check or output.",
+        hint="types are update, aggregate, append, delete, check and output",
     ),
     Code(
         "PROJECT_008",
