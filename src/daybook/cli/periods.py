@@ -81,6 +81,8 @@ def periods(
                     "calendar_id": period.calendar_id,
                     "status": effective.status,
                     "because_of": effective.because_of,
+                    "changed_at": effective.changed_at and effective.changed_at.isoformat(),
+                    "changed_by": effective.changed_by,
                 }
                 for period, effective in listed
             ]

@@ -127,9 +127,7 @@ class DeleteArguments(SelectableArguments):
 class CheckArguments(SelectableArguments):
     """What must be true of every picked row."""
 
-    condition: Expression = Field(
-        description="Must be true; a row for which it is false or NULL fails the run."
-    )
+    condition: Expression = Field(description="Must be true; a row for which it is false or NULL fails the run.")
 
 
 class TableDestination(Declaration):

@@ -9,6 +9,7 @@ from daybook.model.project import Project
 from daybook.model.source_map import SourceMap
 from daybook.model.suggestion import did_you_mean
 from daybook.plan.steps import INPUT, LoadStep, append_key, join_key
+from daybook.resolve.places import check_table_name
 from daybook.resolve.precedence import way_to
 
 
@@ -49,9 +50,16 @@ def _destination(operation: OutputOperation, index: int, source: SourceMap, cata
     if not isinstance(destination, TableDestination):
         return
     datasource_id = destination.datasource_id
-    span = source.span("operations", index, "arguments", "destination", "datasource_id")
-    if catalog.datasource(datasource_id) is None:
+    path = ("operations", index, "arguments", "destination")
+    span = source.span(*path, "datasource_id")
+    datasource = catalog.datasource(datasource_id)
+    if datasource is None:
         hint = did_you_mean(datasource_id, catalog.ids("datasource"))
         yield DaybookError("OUTPUT_020", span=span, hint=hint, operation_seq=operation.seq, datasource_id=datasource_id)
     elif catalog.is_datasource_disabled(datasource_id):
         yield DaybookError("OUTPUT_021", span=span, operation_seq=operation.seq, datasource_id=datasource_id)
+    else:
+        try:
+            check_table_name(datasource, destination.table, source.span(*path, "table"))
+        except DaybookError as error:
+            yield error

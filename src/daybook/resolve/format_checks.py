@@ -1,15 +1,16 @@
-"""What can be wrong with how files are written: a format that cannot be told, an option it does not have."""
+"""What can be wrong with how files are written: a format that cannot be told, an option or a mode it does not have."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from daybook.errors import DaybookError
+from daybook.errors import DaybookError, Span
 from daybook.model.dataset import Dataset, PathLocation
 from daybook.model.datasource import FolderSource
 from daybook.model.formats import option_findings
-from daybook.model.operation import LocationDestination, OutputOperation
+from daybook.model.operation import LocationDestination, OutputMode, OutputOperation
 from daybook.model.project import Project
 from daybook.model.source_map import Path, SourceMap
+from daybook.resolve.location import extension
 from daybook.resolve.places import format_of
 
 
@@ -24,12 +25,31 @@ def format_errors(model: object, source: SourceMap) -> Iterator[DaybookError]:
         case Project():
             for index, operation in enumerate(model.operations):
                 if isinstance(operation, OutputOperation):
-                    destination = operation.arguments.destination
-                    if isinstance(destination, LocationDestination):
-                        path = ("operations", index, "arguments", "destination", "location")
-                        yield from _location_errors(destination.location, source, path, is_output=True)
+                    yield from _output_errors(operation, source, ("operations", index, "arguments"))
         case _:
             return
+
+
+def mode_error(mode: OutputMode | None, location: str, span: Span | None = None) -> DaybookError | None:
+    """Why one file cannot be written in a mode, if it cannot."""
+    if mode == "append":
+        return DaybookError("IO_022", span=span, location=location)
+    if mode == "replace_period":
+        hint = "Use mode replace, or a path without an extension."
+        reason = "one file holds one period"
+        return DaybookError("IO_032", span=span, location=location, mode=mode, reason=reason, hint=hint)
+    return None
+
+
+def _output_errors(operation: OutputOperation, source: SourceMap, path: Path) -> Iterator[DaybookError]:
+    destination, mode = operation.arguments.destination, operation.arguments.mode
+    if not isinstance(destination, LocationDestination):
+        return
+    location = destination.location
+    yield from _location_errors(location, source, (*path, "destination", "location"), is_output=True)
+    if location.format != "delta" and extension(location.path):
+        error = mode_error(mode, location.path, source.span(*path, "mode"))
+        yield from [error] if error else []
 
 
 def _location_errors(

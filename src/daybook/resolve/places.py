@@ -19,21 +19,19 @@ def table_location(
     In a folder it is the subfolder of that name (below one named like the schema, if there is one). CSV and JSON
     tables may instead be one file, `orders.csv`; when neither exists yet, the table is the folder.
     """
+    check_table_name(datasource, table, span)
     match datasource:
         case FolderSource():
             return _table_in_folder(datasource, table, schema, root, span)
         case PostgresqlSource():
-            _check_name(table, span)
             return Location(
                 "postgresql", table=table, schema=schema or datasource.options.schema_name, datasource=datasource
             )
         case SqliteSource():
-            _check_name(table, span)
             if schema is not None:
                 raise DaybookError("RESOLVE_038", span=span, table=table, problem="a SQLite database has no schemas")
             return Location("sqlite", table=table, datasource=datasource)
         case JdbcSource():
-            _check_name(table, span)
             return Location("jdbc", table=table, schema=schema, datasource=datasource)
         case _:
             assert_never(datasource)
@@ -86,10 +84,8 @@ def _outside(path: str, root: Path, span: Span | None) -> str:
 def _table_in_folder(
     datasource: FolderSource, table: str, schema: str | None, root: Path, span: Span | None
 ) -> Location:
-    for name in (table, schema):
-        if name is not None and not is_name(name):
-            problem = "it is the name of a folder here, without slashes, wildcards and escapes"
-            raise DaybookError("RESOLVE_038", span=span, table=name, problem=problem)
+    if schema is not None:
+        check_table_name(datasource, schema, span)
     relative = table if schema is None else f"{schema}/{table}"
     folder = path_location(datasource, relative, root, span=span)
     if datasource.type not in ("csv", "json"):
@@ -102,6 +98,10 @@ def _table_in_folder(
     return file
 
 
-def _check_name(table: str, span: Span | None) -> None:
-    if not table or "\0" in table:
-        raise DaybookError("RESOLVE_038", span=span, table=table, problem="it is empty or has a NUL character")
+def check_table_name(datasource: DataSource, name: str, span: Span | None) -> None:
+    """RESOLVE_038 for a name that no table of the data source can have."""
+    if isinstance(datasource, FolderSource) and not is_name(name):
+        problem = "it is the name of a folder here, without slashes, wildcards and escapes"
+        raise DaybookError("RESOLVE_038", span=span, table=name, problem=problem)
+    if not name or "\0" in name:
+        raise DaybookError("RESOLVE_038", span=span, table=name, problem="it is empty or has a NUL character")

@@ -16,10 +16,12 @@ _ACTIONS = {"open": "opened", "closed": "closed", "locked": "locked"}
 
 @dataclass(frozen=True, slots=True)
 class EffectiveStatus:
-    """`because_of` is the covering period whose status counts; None when the period is open."""
+    """`because_of` is the covering period whose status counts, and who changed it when; all None when it is open."""
 
     status: PeriodStatus
-    because_of: str | None
+    because_of: str | None = None
+    changed_at: datetime.datetime | None = None
+    changed_by: str | None = None
 
 
 class PeriodStatuses:
@@ -28,15 +30,20 @@ class PeriodStatuses:
 
     def status(self, period: Period) -> EffectiveStatus:
         """The furthest status of the period and of the periods of its calendar that contain it."""
-        query = select(PERIOD_STATUS.c.identifier, PERIOD_STATUS.c.status).where(
+        query = select(PERIOD_STATUS).where(
             PERIOD_STATUS.c.calendar_id == period.calendar_id,
             PERIOD_STATUS.c.start_date <= period.start_date,
             PERIOD_STATUS.c.end_date >= period.end_date,
         )
-        found = [(_ORDER.index(row.status), row.identifier) for row in self._connection.execute(query)]
         # Its own status explains better than an equal one of a period around it.
-        rank, because_of = max(found, key=lambda entry: (entry[0], entry[1] == period.identifier), default=(0, None))
-        return EffectiveStatus(_ORDER[rank], because_of)
+        found = max(
+            self._connection.execute(query),
+            key=lambda row: (_ORDER.index(row.status), row.identifier == period.identifier),
+            default=None,
+        )
+        if found is None:
+            return EffectiveStatus("open")
+        return EffectiveStatus(found.status, found.identifier, found.changed_at, found.changed_by)
 
     def advance(self, period: Period, status: PeriodStatus, *, now: datetime.datetime, user: str | None = None) -> bool:
         """Close or lock a period; False when it already is."""

@@ -155,6 +155,9 @@ def test_periods_are_closed_and_locked_and_never_reopened(root: Path, capsys: py
     by_id = {period["identifier"]: (period["status"], period["because_of"]) for period in listed}
     assert by_id["2026-01"] == ("locked", "2026-Q1")
     assert by_id["2026-04"] == ("open", None)
+    who = {period["identifier"]: (period["changed_by"], period["changed_at"]) for period in listed}
+    assert who["2026-04"] == (None, None)
+    assert all(who["2026-01"])
     assert main(["periods", "close", "2026-02"]) == 2
     assert "[STORE_017]" in capsys.readouterr().err
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from daybook.model.datasource import DataSource, FolderOptions, FolderSource
 from tests.unit.plan.planned import BUDGET, CUSTOMERS, ORDERS, Datasets, codes, findings, plan_of
 
 OUTPUT = "- {type: output, arguments: {destination: {location: out.csv}}}\n"
@@ -202,6 +203,19 @@ def test_an_output_needs_its_data_source() -> None:
     located = ORDERS + "    location: {path: data/orders.csv}\n"
     target = "- {type: output, arguments: {destination: {datasource_id: lake, table: t}}}\n"
     assert codes(target, catalog=Datasets(located), with_places=True) == ["OUTPUT_020"]
+
+
+class WithLake(Datasets):
+    def datasource(self, datasource_id: str) -> DataSource | None:
+        return FolderSource(id=datasource_id, name="Lake", type="delta", options=FolderOptions(path="lake"))
+
+
+@pytest.mark.parametrize("table", ["a/b", "../evil", "t{{MM}}"])
+def test_an_output_into_a_folder_has_a_name_that_a_folder_can_have(table: str) -> None:
+    located = ORDERS + "    location: {path: data/orders.csv}\n"
+    target = f'- {{type: output, arguments: {{destination: {{datasource_id: lake, table: "{table}"}}}}}}\n'
+    (found,) = findings(target, catalog=WithLake(located), with_places=True)
+    assert (found.code, found.parameters["table"]) == ("RESOLVE_038", table)
 
 
 def test_a_project_may_not_read_what_it_writes() -> None:

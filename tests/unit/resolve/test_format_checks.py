@@ -38,6 +38,18 @@ def marked(error: DaybookError) -> str:
     return error.span.text[error.span.start : error.span.end]
 
 
+@pytest.mark.parametrize(("mode", "code"), [("append", "IO_022"), ("replace_period", "IO_032")])
+def test_one_file_holds_what_one_run_wrote(mode: str, code: str) -> None:
+    def written(location: Any) -> list[DaybookError]:
+        definition = output(location)
+        definition["project"]["operations"][0]["arguments"]["mode"] = mode
+        return found(definition)
+
+    (error,) = written("out/x.csv")
+    assert (error.code, marked(error)) == (code, mode)
+    assert written({"path": "out/x", "format": "csv"}) == written({"path": "out/x.v1", "format": "delta"}) == []
+
+
 @pytest.mark.parametrize(
     ("definition", "option", "hint"),
     [

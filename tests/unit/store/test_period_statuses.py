@@ -23,7 +23,7 @@ APRIL = period("2026-04", "month", "2026-04-01", "2026-04-30")
 
 def test_periods_are_open_until_told(store: Store) -> None:
     with store.read() as transaction:
-        assert transaction.periods.status(JANUARY) == EffectiveStatus("open", None)
+        assert transaction.periods.status(JANUARY) == EffectiveStatus("open")
 
 
 def test_open_closed_locked(store: Store) -> None:
@@ -31,8 +31,8 @@ def test_open_closed_locked(store: Store) -> None:
         assert transaction.periods.advance(JANUARY, "closed", now=NOW)
         assert not transaction.periods.advance(JANUARY, "closed", now=NOW)
         assert transaction.periods.status(JANUARY).status == "closed"
-        assert transaction.periods.advance(JANUARY, "locked", now=NOW)
-        assert transaction.periods.status(JANUARY) == EffectiveStatus("locked", "2026-01")
+        assert transaction.periods.advance(JANUARY, "locked", now=NOW, user="ann")
+        assert transaction.periods.status(JANUARY) == EffectiveStatus("locked", "2026-01", NOW, "ann")
 
 
 def test_an_open_period_may_be_locked_directly(store: Store) -> None:
@@ -52,7 +52,7 @@ def test_nothing_goes_back(store: Store, status: str) -> None:
 def test_a_lock_covers_the_periods_inside_and_no_others(store: Store) -> None:
     with store.write() as transaction:
         transaction.periods.advance(QUARTER, "locked", now=NOW)
-        assert transaction.periods.status(JANUARY) == EffectiveStatus("locked", "2026-Q1")
+        assert transaction.periods.status(JANUARY) == EffectiveStatus("locked", "2026-Q1", NOW)
         assert transaction.periods.status(APRIL).status == "open"
         assert transaction.periods.status(YEAR).status == "open"
         other = period("FY26-01", "month", "2026-01-01", "2026-01-31", "fiscal")

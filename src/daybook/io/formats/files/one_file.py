@@ -8,6 +8,7 @@ from daybook.errors import DaybookError
 from daybook.io.exchange import lock, take_name
 from daybook.io.staging import flush
 from daybook.io.writing import Commit, Fence, Staged, Target
+from daybook.resolve.format_checks import mode_error
 
 _REMEMBERED = 20
 
@@ -47,12 +48,8 @@ def _current(path: Path) -> Note | None:
 
 
 def check_file(path: Path, target: Target) -> None:
-    if target.mode == "append":
-        raise DaybookError("IO_022", location=target.place)
-    if target.mode == "replace_period":
-        hint = "Use mode replace, or a path without an extension."
-        reason = "one file holds one period"
-        raise DaybookError("IO_032", location=target.place, mode=target.mode, reason=reason, hint=hint)
+    if (error := mode_error(target.mode, target.place)) is not None:
+        raise error
     if path.is_dir():
         raise DaybookError("IO_028", location=target.place, found="a folder", expected="a file")
     if target.mode == "error" and path.exists() and committed_file(path, target) is None:
