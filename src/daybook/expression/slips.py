@@ -81,6 +81,7 @@ _WORDS = {
 _ALWAYS_TOGETHER = frozenset(
     {"PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "COMPARISON", "IN", "IS", "LIKE", "BETWEEN", "NOT"}
 )
+_IN_CAST = re.compile(r"\bCAST\s*\([^()]*$", re.IGNORECASE)
 _QUERY_WORDS = frozenset({"SELECT", "FROM", "WHERE", "UNION", "JOIN", "EXISTS", "OVER", "AS"})
 
 
@@ -130,6 +131,10 @@ def explain_token(text: str, token: object, expected: Iterable[str], source: Spa
 
 def _hint_for_word(kind: str, word: str, before: str, wanted: set[str]) -> str | None:
     previous = before.split()[-1].upper() if before.split() else ""
+    if _IN_CAST.search(before):
+        return "values are converted by TO_STRING, TO_NUMBER and TO_DATE"
+    if previous.endswith("(DISTINCT"):
+        return "DISTINCT is not known; aggregate by the column first, then count the summary rows"
     if word.upper() in _QUERY_WORDS or previous in _QUERY_WORDS:
         return "an expression is not a query; it computes one value of one row"
     if previous == "IN" or (previous in {"AND", "OR"} and wanted == {"LPAR"}):
