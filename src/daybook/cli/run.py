@@ -48,7 +48,7 @@ def run(
     from daybook.errors import DaybookError
     from daybook.runs.opening import rehearsing, surroundings
     from daybook.runs.result import RunFailedError
-    from daybook.runs.running import dry_run as prepare_only
+    from daybook.runs.running import rehearse
     from daybook.runs.running import run as execute
     from daybook.runs.starting import RunWish
 
@@ -60,7 +60,7 @@ def run(
     with background_session(workspace.settings.engine, show_log=called.is_verbose) as session:
         if dry_run:
             with rehearsing(workspace) as copied, surroundings(copied, session) as around:
-                planned = tuple(prepare_only(copied, around, wanted))
+                planned = tuple(rehearse(copied, around, wanted))
             say_json([run_data.of_dry_run(each) for each in planned]) if as_json else run_report.show_dry_runs(planned)
             return
         try:

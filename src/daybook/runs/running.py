@@ -11,6 +11,7 @@ from daybook.runs.period_status import check_period, require_unlocked
 from daybook.runs.preparing import Prepared, restore
 from daybook.runs.result import RunResult
 from daybook.runs.snapshot import snapshot_from_json
+from daybook.runs.sources import check_sources
 from daybook.runs.starting import (
     RunWish,
     Started,
@@ -70,6 +71,13 @@ def dry_run(workspace: Workspace, around: Surroundings, wanted: RunWish) -> Iter
         check_outputs(prepared.outputs)
         yield DryRun(prepared, (*applied, *notices))
         applied = ()
+
+
+def rehearse(workspace: Workspace, around: Surroundings, wanted: RunWish) -> Iterator[DryRun]:
+    """Everything a run checks, and that the data it would read is there."""
+    for planned in dry_run(workspace, around, wanted):
+        check_sources(planned.prepared)
+        yield planned
 
 
 def retry(around: Surroundings, run_id: str) -> RunResult:

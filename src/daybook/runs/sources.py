@@ -5,7 +5,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from daybook.errors import DaybookError, flatten
+from daybook.errors import DaybookError, flatten, raise_all
+from daybook.io.finding import check_found
 from daybook.io.landing.area import LandingArea
 from daybook.io.pins import Pin
 from daybook.io.reading import ReadSource, read
@@ -37,6 +38,17 @@ def read_sources(
                 raise _of_operation(error, load) from error
         sources[load.key] = known[key]
     return sources
+
+
+def check_sources(prepared: Prepared) -> None:
+    """All that is not there to be read, as far as that can be told without Spark."""
+    errors: list[DaybookError] = []
+    for load in prepared.plan.loads:
+        try:
+            check_found(prepared.snapshot.source(load.key).resolution)
+        except DaybookError as error:
+            errors.append(_of_operation(error, load))
+    raise_all(errors)
 
 
 def _of_operation(error: DaybookError, load: LoadStep) -> DaybookError:
