@@ -1,6 +1,7 @@
 """The rows of an operation as people read them, and as data."""
 
 import datetime
+import shlex
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,8 @@ def as_data(found: "Explanation") -> dict[str, Any]:
 
 
 def show(found: "Explanation") -> None:
+    from daybook.runs.row_keys import as_words
+
     say(f"operation {found.seq} of run {found.run_id}: {found.name} ({found.type})")
     named = " and ".join(
         f"{column} is NULL" if value is None else f"{column} = {_text(value)}" for column, value in found.keys.items()
@@ -45,9 +48,9 @@ def show(found: "Explanation") -> None:
     if found.summary_rows is not None:
         _show_rows("what it computed", found.summary_rows)
     _show_rows(_PICKED[found.type], found.rows)
-    made = sorted({row["_operation_seq"] for row in found.rows.rows} - {0})
-    for number, seq in enumerate(made[:_MOST_HINTS]):
-        line = f"operation {seq} made some of them; `daybook explain {found.run_id} {seq}` shows of what"
+    for number, (seq, keys) in enumerate(list(found.leads.items())[:_MOST_HINTS]):
+        command = shlex.join(("daybook", "explain", found.run_id, str(seq), *as_words(keys)))
+        line = f"operation {seq} made some of them; `{command}` shows of what"
         remark(line if number else f"\n{line}")
 
 

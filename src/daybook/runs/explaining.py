@@ -16,7 +16,7 @@ from daybook.io.pins import Pin
 from daybook.io.reading import ReadSource
 from daybook.model.operation import Operation
 from daybook.model.suggestion import did_you_mean
-from daybook.plan.cutting import Cut, picked_rows, summary_rows
+from daybook.plan.cutting import Cut, key_columns, picked_rows, summary_rows
 from daybook.plan.plan import Plan
 from daybook.plan.steps import Step
 from daybook.runs.attempt import Surroundings
@@ -65,7 +65,14 @@ def explain(
         keys={key.column: key.value for key in typed},
         rows=shown[0],
         summary_rows=shown[1] if len(shown) > 1 else None,
+        leads=_leads(prepared.plan, shown[0], keys),
     )
+
+
+def _leads(plan: Plan, shown: ShownRows, keys: Mapping[str, str | None]) -> dict[int, dict[str, str | None]]:
+    makers = sorted({row["_operation_seq"] for row in shown.rows} - {0})
+    known = {seq: key_columns(plan, _step(plan, seq)) for seq in makers}
+    return {seq: {name: text for name, text in keys.items() if name in known[seq]} for seq in makers}
 
 
 def find_operation(snapshot: RunSnapshot, named: str | None) -> Operation:

@@ -1,7 +1,7 @@
 """What explaining an operation of a run gives."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -16,7 +16,11 @@ class ShownRows:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The rows that one operation picked, and the summary rows it made of them where it groups."""
+    """The rows that one operation picked, and the summary rows it made of them where it groups.
+
+    `leads` are the operations that made some of the picked rows, each with those of the question's texts by column
+    that name rows there as well.
+    """
 
     run_id: str
     project_id: str
@@ -28,3 +32,4 @@ class Explanation:
     keys: Mapping[str, Any]
     rows: ShownRows
     summary_rows: ShownRows | None
+    leads: Mapping[int, Mapping[str, str | None]] = field(default_factory=dict)

@@ -31,6 +31,11 @@ def written_keys(words: Iterable[str]) -> dict[str, str | None]:
     return keys
 
 
+def as_words(keys: Mapping[str, str | None]) -> list[str]:
+    """The same keys as they stand on a line."""
+    return [f"{column}={'' if text is None else text or _EMPTY_TEXT}" for column, text in keys.items()]
+
+
 def typed_keys(plan: Plan, step: Step, given: Mapping[str, str | None]) -> tuple[Key, ...]:
     """The keys in the types of their columns; all that is wrong with them is raised together."""
     columns = key_columns(plan, step)

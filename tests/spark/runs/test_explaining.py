@@ -131,6 +131,7 @@ def test_a_summary_of_summaries_leads_to_the_first_ones(closed: tuple[Folder, st
     assert written[made["_row_id"]]["total"] == money("10.00")
     assert values(found.rows, "total", "_operation_seq") == [(money("2.50"), 3), (money("7.50"), 3)]
     assert {row["_row_id"] for row in found.rows.rows} <= written.keys()
+    assert found.leads == {3: {"region": None}}
 
 
 def test_an_update_shows_what_was_there_and_what_came(closed: tuple[Folder, str]) -> None:

@@ -9,7 +9,7 @@ import pytest
 from daybook.errors import DaybookError, flatten
 from daybook.plan.cutting import Key
 from daybook.plan.plan import Plan
-from daybook.runs.row_keys import typed_keys, written_keys
+from daybook.runs.row_keys import as_words, typed_keys, written_keys
 from tests.unit.plan.planned import plan_of
 
 PLAN = plan_of(
@@ -50,6 +50,11 @@ def test_words() -> None:
         "net amount": "-1.50",
     }
     assert written_keys([]) == {}
+
+
+def test_what_is_written_again_is_read_the_same() -> None:
+    keys = {"region": "a=b", "day": None, "note": "", "text": " x "}
+    assert written_keys(as_words(keys)) == keys
 
 
 @pytest.mark.parametrize("words", [["region"], ["region=EMEA", "region=APAC"]])
