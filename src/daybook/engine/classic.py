@@ -101,7 +101,7 @@ def forget_classic() -> None:
     context = SparkContext._active_spark_context
     if context is not None and context._accumulatorServer is not None:
         # It prints a traceback when Java, which Python tasks report to it through, is gone.
-        setattr(context._accumulatorServer, "handle_error", _silent)  # noqa: B010
+        context._accumulatorServer.handle_error = _silent  # type: ignore[method-assign]
     if SparkContext._gateway is not None:
         # Objects collected from now on are no longer reported to Java, which would answer with an error.
         SparkContext._gateway._gateway_client.is_connected = False
