@@ -153,6 +153,17 @@ class TestDelta:
         assert [row[1] for row in values(source, "a", "region")] == ["EU", "US é/x", None, "EU", "US é/x", None]
         assert all(place.startswith("table/") for (place,) in values(source, "__place"))
 
+    def test_partition_values_are_looked_up_without_python_workers(
+        self, tables: Tables, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        for region in ("EU", "US"):
+            uri = self.write(tables.folder, {"a": [1], "region": [region]}, partition_by=["region"])
+        source = tables.read(dataset("a integer", "region string"), Location("delta", uri=uri))
+        source.frame.df.explain()
+        plan = capsys.readouterr().out
+        assert "LocalTableScan" in plan
+        assert "ExistingRDD" not in plan
+
     def test_a_version_stays_readable(self, tables: Tables) -> None:
         uri = self.write(tables.folder, {"a": [1]})
         source = tables.read(dataset("a integer"), Location("delta", uri=uri))
