@@ -55,7 +55,7 @@ def test_it_sees_what_operations_before_it_did(world: World) -> None:
 @pytest.mark.parametrize("after", [OUTPUT, LINES])
 def test_summaries_are_checked_whether_they_are_written_or_not(world: World, after: str) -> None:
     refused = refusal(world, BY_REGION + check("n > 1", "_operation_seq = 1") + after, *ROWS)
-    assert "n = 1" in str(refused.parameters["row"])
+    assert refused.parameters["row"] in ("region = EMEA, n = 1", "region = NULL, n = 1")
     world.run(BY_REGION + check("n = 1", "_operation_seq = 1") + after, ROWS)
 
 
