@@ -97,6 +97,9 @@ def test_a_question_that_is_wrong(
     assert hint is None or error["hint"] == hint
 
 
+LEADS = {2: {"region": None, "note": "a b"}}
+
+
 def explanation(count: int = 2) -> Explanation:
     rows = (
         {"region": None, "amount": Decimal("10.50"), "day": datetime.date(2026, 1, 5), "_operation_seq": 0},
@@ -105,7 +108,7 @@ def explanation(count: int = 2) -> Explanation:
     made = ({"region": None, "total": Decimal("8.50"), "rows": count},)
     shown = ShownRows(("region", "amount", "day", "_operation_seq"), rows, count)
     summary = ShownRows(("region", "total", "rows"), made, 1)
-    return Explanation(RUN, "p", "2026-01", 3, "op-3", "Totals", "aggregate", {"region": None}, shown, summary)
+    return Explanation(RUN, "p", "2026-01", 3, "op-3", "Totals", "aggregate", {"region": None}, shown, summary, LEADS)
 
 
 def test_rows_for_people(capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,7 +125,7 @@ def test_rows_for_people(capsys: pytest.CaptureFixture[str]) -> None:
         "NULL 10.50 2026-01-05 0",
         "a b -2.00 NULL 2",
     ]
-    assert f"`daybook explain {RUN} 2`" in told.err
+    assert f"`daybook explain {RUN} 2 region= 'note=a b'`" in told.err
 
 
 def test_rows_that_are_too_wide_are_shown_value_by_value(
