@@ -104,7 +104,8 @@ def test_a_null_in_the_source_stops_the_run_whether_it_is_picked_or_not(world: W
     ):
         with pytest.raises(DaybookError) as caught:
             world.run(APPEND % more + OUTPUT, [], budgets=budgets, catalog=catalog)
-        assert (caught.value.code, caught.value.operation_seq) == ("PROJECT_030", 1)
+        assert (caught.value.code, caught.value.operation_seq) == ("APPEND_008", 1)
+        assert [cause.code for cause in caught.value.causes] == ["PROJECT_030"]
 
 
 def test_a_value_that_does_not_fit_stops_the_run(world: World) -> None:

@@ -72,7 +72,7 @@ def test_drafts_write_to_the_sandbox(folder: Folder) -> None:
     assert not (folder.root / "data/out.db").exists()
     assert not (folder.root / "out").exists()
     below = {str(path.parent.relative_to(folder.root)) for path in folder.root.glob("sandbox/**/_delta_log")}
-    assert below == {"sandbox/lake/result", "sandbox/db/t", "sandbox/out/2026-01"}
+    assert below == {"sandbox/lake/result", "sandbox/db/t", "sandbox/out/2026-01-csv"}
     assert result.outputs[0].dataset_id == "sandbox.booked"
 
 
