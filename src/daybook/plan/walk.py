@@ -83,6 +83,16 @@ class Walk:
             self.errors += translated(error, translate, seq=seq, span=self._whole(span, path))
             return None
 
+    def condition(
+        self, text: str | None, path: Path, translate: Translate, *, seq: int, scope: Scope | None = None
+    ) -> Compiled | None:
+        """A boolean expression that may name selectors; None where none is written, or with its findings reported."""
+        if text is None:
+            return None
+        return self.compile(
+            text, scope or self.scope(), path, translate, seq=seq, expect="boolean", allow_selectors=True
+        )
+
     def _whole(self, span: Span | None, path: Path) -> Span | None:
         return span or self.source.span(*path)
 

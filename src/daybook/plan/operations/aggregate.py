@@ -16,17 +16,8 @@ from daybook.plan.walk import Walk
 def plan_aggregate(walk: Walk, operation: AggregateOperation, index: int) -> AggregateStep:
     path = ("operations", index)
     scope = walk.scope()
-    selector = None
-    if operation.selector is not None:
-        selector = walk.compile(
-            operation.selector,
-            scope,
-            (*path, "selector"),
-            translator("AGGREGATE_020", unknown="AGGREGATE_004"),
-            seq=operation.seq,
-            expect="boolean",
-            allow_selectors=True,
-        )
+    translate = translator("AGGREGATE_020", unknown="AGGREGATE_004")
+    selector = walk.condition(operation.selector, (*path, "selector"), translate, seq=operation.seq, scope=scope)
     group_by = _group_by(walk, operation, path)
     values = []
     for number, aggregation in enumerate(operation.arguments.aggregations):

@@ -28,17 +28,9 @@ def plan_append(walk: Walk, operation: AppendOperation, index: int) -> AppendSte
     walk.loads.append(load)
     visible = {**load.types, **SYSTEM_COLUMNS}
     scope = Scope(visible, {load.table: visible})
-    selector = None
-    if arguments.source_selector is not None:
-        selector = walk.compile(
-            arguments.source_selector,
-            scope,
-            (*path, "source_selector"),
-            translator("APPEND_004", unknown="APPEND_006"),
-            seq=operation.seq,
-            expect="boolean",
-            allow_selectors=True,
-        )
+    translate = translator("APPEND_004", unknown="APPEND_006")
+    place = (*path, "source_selector")
+    selector = walk.condition(arguments.source_selector, place, translate, seq=operation.seq, scope=scope)
     group_by: tuple[str, ...] = ()
     values: tuple[Value, ...] = ()
     columns: tuple[str, ...]

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from daybook.expression import Compiled
-from daybook.model.column_names import unqualified
 from daybook.model.operation import AggregateOperation, CheckOperation
 from daybook.model.system_columns import SYSTEM_COLUMNS
 from daybook.plan.exclusion import excludes
@@ -14,27 +13,10 @@ from daybook.plan.walk import Walk
 
 
 def plan_check(walk: Walk, operation: CheckOperation, index: int) -> CheckStep | None:
-    selector = None
-    path = ("operations", index)
-    if operation.selector is not None:
-        selector = walk.compile(
-            operation.selector,
-            walk.scope(),
-            (*path, "selector"),
-            translator("CHECK_001"),
-            seq=operation.seq,
-            expect="boolean",
-            allow_selectors=True,
-        )
-    condition = walk.compile(
-        operation.arguments.condition,
-        walk.scope(),
-        (*path, "arguments", "condition"),
-        translator("CHECK_002"),
-        seq=operation.seq,
-        expect="boolean",
-        allow_selectors=True,
-    )
+    seq, path = operation.seq, ("operations", index)
+    selector = walk.condition(operation.selector, (*path, "selector"), translator("CHECK_001"), seq=seq)
+    place = (*path, "arguments", "condition")
+    condition = walk.condition(operation.arguments.condition, place, translator("CHECK_002"), seq=seq)
     read = working_columns(selector, condition)
     walk.usage.add(operation.seq, walk.input.dataset_id, walk.input.types, read)
     if condition is None:
@@ -50,4 +32,4 @@ def _telling(walk: Walk, selector: Compiled | None, index: int) -> Iterator[str]
         yield from walk.input.version.dataset.natural_key_columns
     for earlier in walk.project.operations[:index]:
         if isinstance(earlier, AggregateOperation) and not excludes(selector, earlier.seq):
-            yield from map(unqualified, earlier.arguments.group_by)
+            yield from (walk.column_name(name, walk.input.table) for name in earlier.arguments.group_by)

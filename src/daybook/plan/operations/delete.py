@@ -8,16 +8,7 @@ from daybook.plan.walk import Walk
 
 
 def plan_delete(walk: Walk, operation: DeleteOperation, index: int) -> DeleteStep:
-    selector = None
-    if operation.selector is not None:
-        selector = walk.compile(
-            operation.selector,
-            walk.scope(),
-            ("operations", index, "selector"),
-            translator("DELETE_002"),
-            seq=operation.seq,
-            expect="boolean",
-            allow_selectors=True,
-        )
+    path = ("operations", index, "selector")
+    selector = walk.condition(operation.selector, path, translator("DELETE_002"), seq=operation.seq)
     walk.usage.add(operation.seq, walk.input.dataset_id, walk.input.types, working_columns(selector))
     return DeleteStep(operation.seq, operation.id, operation.name, selector, walk.schema())

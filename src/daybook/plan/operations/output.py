@@ -12,17 +12,7 @@ from daybook.plan.walk import Path, Walk
 def plan_output(walk: Walk, operation: OutputOperation, index: int) -> OutputStep:
     path: Path = ("operations", index)
     arguments = operation.arguments
-    selector = None
-    if operation.selector is not None:
-        selector = walk.compile(
-            operation.selector,
-            walk.scope(),
-            (*path, "selector"),
-            translator("OUTPUT_001"),
-            seq=operation.seq,
-            expect="boolean",
-            allow_selectors=True,
-        )
+    selector = walk.condition(operation.selector, (*path, "selector"), translator("OUTPUT_001"), seq=operation.seq)
     if arguments.columns is None:
         names = [*walk.columns, *(SYSTEM_COLUMNS if arguments.system_columns else ())]
     else:

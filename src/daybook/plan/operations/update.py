@@ -30,18 +30,8 @@ def plan_update(walk: Walk, operation: UpdateOperation, index: int) -> UpdateSte
         on = walk.compile(join.on, scope, (*place, "on"), translate, seq=operation.seq, expect="boolean")
         conditions.append((join, load, on))
     scope = walk.scope(seen)
-    selector = None
-    if operation.selector is not None:
-        translate = translator("UPDATE_004", unknown="UPDATE_006", selector="UPDATE_003", ignore=missing)
-        selector = walk.compile(
-            operation.selector,
-            scope,
-            (*path, "selector"),
-            translate,
-            seq=operation.seq,
-            expect="boolean",
-            allow_selectors=True,
-        )
+    translate = translator("UPDATE_004", unknown="UPDATE_006", selector="UPDATE_003", ignore=missing)
+    selector = walk.condition(operation.selector, (*path, "selector"), translate, seq=operation.seq, scope=scope)
     values = _assignments(walk, operation, scope, missing, (*path, "arguments", "assignments"))
     expressions = (selector, *(on for _, _, on in conditions), *(value.expression for value in values))
     joins = []
