@@ -16,7 +16,7 @@ demo: ## run a month-end close on generated data
 test: ## run the tests, those without a Java virtual machine first; faults and races bounded
 	@tools/environment dev
 	@$(RUN)/python -m pytest -m "not spark and not faults and not slow" -n $(CORES) -q
-	-@$(RUN)/python -m daybook.engine.build_archive
+	-@$(RUN)/python -m daybook.engine.java.build_archive
 	@$(RUN)/python -m pytest -m "(spark or faults) and not cluster and not slow" -n $(CORES) --dist worksteal -q
 
 test-quick: ## run the tests that need no Java virtual machine

@@ -22,18 +22,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from benchmarks.meter import Reading, measure
+from daybook.engine.java.session import start_session, stop_session
 from daybook.engine.pipeline import Pipeline
-from daybook.engine.session import start_session, stop_session
-from daybook.engine.source import ORDINAL, PLACE, SourceFrame
+from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame
 from daybook.expression import Constants
-from daybook.model.definition import KINDS
-from daybook.model.loading.build import load_text
-from daybook.model.loading.workspace import Workspace
+from daybook.model.definition import DEFINITION_KINDS
+from daybook.model.loading.definitions import load_text
+from daybook.model.loading.workspace import LoadedWorkspace, WorkspaceCatalog
 from daybook.model.period import Period
-from daybook.model.workspace_catalog import WorkspaceCatalog
-from daybook.model.workspace_file import EngineSettings, WorkspaceFile
-from daybook.plan.plan import Plan
-from daybook.plan.planning import plan_project
+from daybook.model.settings import EngineSettings, WorkspaceSettings
+from daybook.plan.plan_project import plan_project
+from daybook.plan.steps import Plan
 
 Result = TypeVar("Result")
 
@@ -106,8 +105,8 @@ project:
 
 def planned(extras: tuple[str, ...]) -> Plan:
     loaded = load_text(definitions(extras), "latency.yaml")
-    by_kind = {kind: {each.id: each for each in loaded if each.kind == kind} for kind in KINDS}
-    catalog = WorkspaceCatalog(Workspace(Path(), WorkspaceFile(name="latency"), by_kind))
+    by_kind = {kind: {each.id: each for each in loaded if each.kind == kind} for kind in DEFINITION_KINDS}
+    catalog = WorkspaceCatalog(LoadedWorkspace(Path(), WorkspaceSettings(name="latency"), by_kind))
     project = by_kind["project"]["latency"]
     return plan_project(project.model, project.source, catalog, Constants(NOW, JANUARY), with_places=False)
 
@@ -125,7 +124,7 @@ def frame(spark: SparkSession, path: Path) -> SourceFrame:
     df = (
         spark.read.schema(SCHEMAS[path.name])
         .parquet(str(path))
-        .select("*", place.alias(PLACE), sf.col("_metadata.row_index").alias(ORDINAL))
+        .select("*", place.alias(ORIGIN_COLUMN), sf.col("_metadata.row_index").alias(ORDINAL_COLUMN))
     )
     return SourceFrame(df, frozenset({"_period"}))
 

@@ -23,8 +23,8 @@ from typing import Any
 
 import psutil
 
-from daybook.engine.java import Java, find_java
-from daybook.engine.launch import launcher_variables, module_flags, spark_home, spark_jars
+from daybook.engine.java.launch import launcher_variables, module_flags, spark_home, spark_jars
+from daybook.engine.java.runtime import JavaRuntime, find_java
 
 MASTER_VARIABLE = "DAYBOOK_TEST_MASTER"
 HOST = "127.0.0.1"
@@ -84,7 +84,9 @@ def running_cluster(*, workers: int = 2, cores: int = 1, memory_megabytes: int =
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _daemon(java: Java, folder: Path, name: str, main_class: str, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+def _daemon(
+    java: JavaRuntime, folder: Path, name: str, main_class: str, arguments: Sequence[str]
+) -> subprocess.Popen[bytes]:
     flags = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *module_flags(java)]
     class_path = os.pathsep.join(map(str, spark_jars(spark_home())))
     command = [str(java.executable), *flags, "-cp", class_path, main_class, *arguments]

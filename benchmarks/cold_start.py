@@ -19,10 +19,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from daybook.engine.build_archive import build
-from daybook.engine.class_archive import archive_path
-from daybook.engine.java import find_java
-from daybook.engine.launch import spark_home
+from daybook.engine.java.build_archive import build_archive
+from daybook.engine.java.launch import archive_path, spark_home
+from daybook.engine.java.runtime import find_java
 
 ROWS = 10_000
 AIM = 0.6
@@ -139,7 +138,7 @@ def _make_archive() -> None:
     archive = archive_path(java, spark_home(), os.environ)
     if archive is not None and not archive.exists():
         began = time.perf_counter()
-        if build(archive, java):
+        if build_archive(archive, java):
             size = archive.stat().st_size / 1e6
             print(f"class-data archive made in {time.perf_counter() - began:.0f} s, {size:.0f} MB")
 

@@ -16,21 +16,19 @@ import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from daybook.io.bindings import Binding
 from daybook.io.column_types import arrow_type
-from daybook.io.formats.delta.reading import data_files
-from daybook.io.formats.delta.tables import open_table
-from daybook.io.formats.delta.writing import DeltaWriter
+from daybook.io.formats.delta.table import data_files, open_table
+from daybook.io.formats.delta.writer import DeltaWriter
+from daybook.io.formats.files.csv import CsvRows
 from daybook.io.landing.area import LandingArea
-from daybook.io.landing.csv_rows import CsvRows
-from daybook.io.landing.rows import Given
-from daybook.io.landing.sink import Sink
-from daybook.io.staging import attempt_name, parquet_files
-from daybook.io.tables import Binding
-from daybook.io.writing import OutputColumn, Owner, Staged, Target
-from daybook.model.catalog import DatasetVersion
+from daybook.io.landing.rows import ImpliedColumns
+from daybook.io.landing.sink import LandingSink
+from daybook.io.writer import OutputColumn, SliceOwner, StagedOutput, Target, new_attempt_name, staged_parquet_files
 from daybook.model.dataset import ColumnDef, Dataset, MainTable
+from daybook.model.definition import DatasetVersion
 from daybook.model.types import DATE, INTEGER, STRING, ColumnType, DecimalType
-from daybook.resolve.location import Location
+from daybook.resolve.locations.location import Location
 
 COLUMNS: dict[str, ColumnType] = {
     **{f"text_{number}": STRING for number in range(10)},
@@ -61,20 +59,26 @@ def timed(action: Callable[[], object]) -> tuple[float, float]:
 def measure_commit(count: int, folder: Path) -> None:
     columns = tuple(OutputColumn(name, type_) for name, type_ in COLUMNS.items())
     target = Target(
-        "delta", "replace", columns, "019b76da-0000-7000-8000-000000000000", 1, Owner("p", "o"), uri=str(folder / "t")
+        "delta",
+        "replace",
+        columns,
+        "019b76da-0000-7000-8000-000000000000",
+        1,
+        SliceOwner("p", "o"),
+        uri=str(folder / "t"),
     )
-    place = folder / "t" / attempt_name(target)
+    place = folder / "t" / new_attempt_name(target)
     place.mkdir(parents=True)
     schema = pa.schema([(name, arrow_type(type_)) for name, type_ in COLUMNS.items()])
     values = {field.name: pa.array([None], field.type) for field in schema}
     one = pa.table(values, schema=schema)
     for number in range(count):
         pq.write_table(one, place / f"part-{number:05d}-0a1b2c3d-c000.snappy.parquet")
-    found: list[Staged] = []
+    found: list[StagedOutput] = []
 
     def list_and_count() -> None:
-        files = parquet_files(str(place))
-        found.append(Staged(str(place), sum(file.rows for file in files), files=files))
+        files = staged_parquet_files(str(place))
+        found.append(StagedOutput(str(place), sum(file.rows for file in files), files=files))
 
     footers = timed(list_and_count)
     commit = timed(lambda: DeltaWriter().commit(found[0], target))
@@ -103,8 +107,8 @@ def measure_landing(rows: int, folder: Path) -> None:
     bindings = tuple(Binding(name, name, type_) for name, type_ in COLUMNS.items())
 
     def land() -> None:
-        sink = Sink(area, area.new_attempt("files/key"), bindings, limit=1)
-        for batch in CsvRows(str(path), location, VERSION, Given({}, frozenset())).batches():
+        sink = LandingSink(area, area.new_attempt("files/key"), bindings, limit=1)
+        for batch in CsvRows(str(path), location, VERSION, ImpliedColumns({}, frozenset())).batches():
             sink.add(batch)
         sink.close()
 

@@ -23,16 +23,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from daybook.engine.pipeline import Pipeline
-from daybook.engine.source import ORDINAL, PLACE, SourceFrame
+from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame
 from daybook.expression import Constants
-from daybook.model.definition import KINDS
-from daybook.model.loading.build import load_text
-from daybook.model.loading.workspace import Workspace
+from daybook.model.definition import DEFINITION_KINDS
+from daybook.model.loading.definitions import load_text
+from daybook.model.loading.workspace import LoadedWorkspace, WorkspaceCatalog
 from daybook.model.period import Period
-from daybook.model.workspace_catalog import WorkspaceCatalog
-from daybook.model.workspace_file import WorkspaceFile
-from daybook.plan.plan import Plan
-from daybook.plan.planning import plan_project
+from daybook.model.settings import WorkspaceSettings
+from daybook.plan.plan_project import plan_project
+from daybook.plan.steps import Plan
 
 JANUARY = Period("2026-01", "month", datetime.date(2026, 1, 1), datetime.date(2026, 1, 31))
 CONSTANTS = Constants(datetime.datetime(2026, 2, 1, tzinfo=datetime.UTC), JANUARY)
@@ -46,8 +45,8 @@ OUTPUT = "  - {type: output, arguments: {destination: {location: out}}}\n"
 def planned(operations: str) -> Plan:
     text = f"{DATASET}---\nproject:\n  id: p\n  name: P\n  input: {{dataset_id: t}}\n  operations:\n{operations}"
     loaded = load_text(text, "growth.yaml")
-    definitions = {kind: {each.id: each for each in loaded if each.kind == kind} for kind in KINDS}
-    catalog = WorkspaceCatalog(Workspace(Path(), WorkspaceFile(name="growth"), definitions))
+    definitions = {kind: {each.id: each for each in loaded if each.kind == kind} for kind in DEFINITION_KINDS}
+    catalog = WorkspaceCatalog(LoadedWorkspace(Path(), WorkspaceSettings(name="growth"), definitions))
     project = definitions["project"]["p"]
     return plan_project(project.model, project.source, catalog, CONSTANTS, with_places=False)
 
@@ -91,7 +90,9 @@ def data(spark: SparkSession, folder: Path, rows: int) -> SourceFrame:
             for number, name in enumerate(COLUMNS)
         )
     ).write.parquet(path)
-    df = spark.read.parquet(path).select("*", sf.lit("f").alias(PLACE), sf.col("_metadata.row_index").alias(ORDINAL))
+    df = spark.read.parquet(path).select(
+        "*", sf.lit("f").alias(ORIGIN_COLUMN), sf.col("_metadata.row_index").alias(ORDINAL_COLUMN)
+    )
     return SourceFrame(df, frozenset())
 
 
@@ -152,7 +153,7 @@ def measure_runs(name: str, project: Callable[[int], str], counts: tuple[int, ..
 
 def measure_forks(spark: SparkSession, source: SourceFrame, folder: Path) -> bool:
     """Aggregates in a row by four rules, in plain Spark."""
-    base = source.df.drop(PLACE, ORDINAL).selectExpr(*COLUMNS, "0 AS seq")
+    base = source.df.drop(ORIGIN_COLUMN, ORDINAL_COLUMN).selectExpr(*COLUMNS, "0 AS seq")
 
     def summary(df: DataFrame, number: int) -> DataFrame:
         key = COLUMNS[number % 7]

@@ -20,16 +20,15 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from daybook.engine.pipeline import Pipeline
-from daybook.engine.source import ORDINAL, PLACE, SourceFrame
+from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame
 from daybook.expression import Constants
-from daybook.model.definition import KINDS
-from daybook.model.loading.build import load_text
-from daybook.model.loading.workspace import Workspace
+from daybook.model.definition import DEFINITION_KINDS
+from daybook.model.loading.definitions import load_text
+from daybook.model.loading.workspace import LoadedWorkspace, WorkspaceCatalog
 from daybook.model.period import Period
-from daybook.model.workspace_catalog import WorkspaceCatalog
-from daybook.model.workspace_file import WorkspaceFile
-from daybook.plan.plan import Plan
-from daybook.plan.planning import plan_project
+from daybook.model.settings import WorkspaceSettings
+from daybook.plan.plan_project import plan_project
+from daybook.plan.steps import Plan
 
 AIM = 1.05
 NOW = datetime.datetime(2026, 2, 1, 12, tzinfo=datetime.UTC)
@@ -111,14 +110,14 @@ def make_data(spark: SparkSession, rows: int, folder: Path) -> None:
 def orders(spark: SparkSession, folder: Path) -> DataFrame:
     place = sf.regexp_extract("_metadata.file_path", "[^/]+$", 0)
     return spark.read.parquet(str(folder / "orders")).select(
-        "*", place.alias(PLACE), sf.col("_metadata.row_index").alias(ORDINAL)
+        "*", place.alias(ORIGIN_COLUMN), sf.col("_metadata.row_index").alias(ORDINAL_COLUMN)
     )
 
 
 def planned() -> Plan:
     loaded = load_text(DEFINITIONS, "benchmark.yaml")
-    definitions = {kind: {each.id: each for each in loaded if each.kind == kind} for kind in KINDS}
-    catalog = WorkspaceCatalog(Workspace(Path(), WorkspaceFile(name="benchmark"), definitions))
+    definitions = {kind: {each.id: each for each in loaded if each.kind == kind} for kind in DEFINITION_KINDS}
+    catalog = WorkspaceCatalog(LoadedWorkspace(Path(), WorkspaceSettings(name="benchmark"), definitions))
     project = definitions["project"]["benchmark"]
     return plan_project(project.model, project.source, catalog, Constants(NOW, JANUARY), with_places=False)
 
@@ -126,7 +125,7 @@ def planned() -> Plan:
 def by_engine(spark: SparkSession, folder: Path, target: Path) -> None:
     """Planning included."""
     customers = spark.read.parquet(str(folder / "customers")).select(
-        "*", sf.lit("c").alias(PLACE), sf.lit(0).cast("bigint").alias(ORDINAL)
+        "*", sf.lit("c").alias(ORIGIN_COLUMN), sf.lit(0).cast("bigint").alias(ORDINAL_COLUMN)
     )
     sources = {
         "input": SourceFrame(orders(spark, folder), frozenset({"_period"})),
@@ -169,11 +168,11 @@ def by_hand(spark: SparkSession, folder: Path, target: Path) -> None:
             sf.when(sf.col("tier") == "gold", (net * sf.expr("0.9BD")).cast("decimal(38,3)"))
             .otherwise(net.cast("decimal(38,3)"))
             .alias("net"),
-            PLACE,
-            ORDINAL,
+            ORIGIN_COLUMN,
+            ORDINAL_COLUMN,
         )
     )
-    loaded = sf.md5(sf.concat(sf.lit("6:loaded6:orders"), _tagged(PLACE), _tagged(ORDINAL)))
+    loaded = sf.md5(sf.concat(sf.lit("6:loaded6:orders"), _tagged(ORIGIN_COLUMN), _tagged(ORDINAL_COLUMN)))
     grouped = sf.md5(sf.concat(sf.lit("7:summary9:benchmark1:6"), _tagged("region"), _tagged("tier")))
     summary = details.groupBy("region", "tier").agg(sf.sum("net").alias("total"), sf.count("*").alias("orders"))
     stamp = sf.lit(NOW).alias("_updated_at")
@@ -210,7 +209,7 @@ def literally(spark: SparkSession, folder: Path, target: Path) -> None:
 
     customers = spark.read.parquet(str(folder / "customers")).withColumnRenamed("tier", "joined_tier")
     df = orders(spark, folder).where(sf.col("_period") == "2026-01")
-    loaded = sf.md5(sf.concat(sf.lit("6:loaded6:orders"), _tagged(PLACE), _tagged(ORDINAL)))
+    loaded = sf.md5(sf.concat(sf.lit("6:loaded6:orders"), _tagged(ORIGIN_COLUMN), _tagged(ORDINAL_COLUMN)))
     df = df.select(
         *("order_id", "customer_id", "region", "status", "amount", "quantity", "day"),
         sf.lit(None).cast("decimal(1,1)").alias("rate"),

@@ -17,11 +17,11 @@ from sqlalchemy import insert
 from daybook.model.dataset import Dataset
 from daybook.model.loading import load_text
 from daybook.store import open_store
+from daybook.store.database.runs import format_page_mark
+from daybook.store.database.tables import DEFINITION, DEFINITION_VERSION, RUN, RUN_SNAPSHOT
+from daybook.store.definition_text import decode_definition, encode_definition
 from daybook.store.records import RunFilter
-from daybook.store.run_rows import page_mark
-from daybook.store.store import Store
-from daybook.store.tables import DEFINITION, DEFINITION_VERSION, RUN, RUN_SNAPSHOT
-from daybook.store.texts import from_text, to_text
+from daybook.store.store import MetadataStore
 from tests.postgres import running_server
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
@@ -47,16 +47,16 @@ def main(datasets: int = 10_000, runs: int = 100_000) -> int:
     return 1 if slow else 0
 
 
-def _stores() -> Iterator[tuple[str, Store]]:
+def _stores() -> Iterator[tuple[str, MetadataStore]]:
     with tempfile.TemporaryDirectory(prefix="daybook-bench-") as folder:
         yield "SQLite", open_store("sqlite:///store.db", root=Path(folder))
     with running_server() as server:
         yield "PostgreSQL", open_store(server.create_database(), root=Path(), migrate=True)
 
 
-def _fill(store: Store, datasets: int, runs: int) -> None:
+def _fill(store: MetadataStore, datasets: int, runs: int) -> None:
     """Straight into the tables: what is measured is reading."""
-    content = to_text("dataset", _dataset())
+    content = encode_definition("dataset", _dataset())
     for begin in range(0, datasets, BATCH):
         ids = [f"dataset-{number}" for number in range(begin, min(begin + BATCH, datasets))]
         heads = [
@@ -129,16 +129,16 @@ def _dataset() -> Dataset:
     return model
 
 
-def _measured(store: Store, datasets: int, runs: int) -> Iterator[tuple[str, float, float]]:
+def _measured(store: MetadataStore, datasets: int, runs: int) -> Iterator[tuple[str, float, float]]:
     middle = f"dataset-{datasets // 2}"
 
     def show_dataset() -> object:
         with store.read() as transaction:
-            return from_text("dataset", transaction.definitions.get("dataset", middle).body)
+            return decode_definition("dataset", transaction.definitions.get("dataset", middle).body)
 
     def show_old_version() -> object:
         with store.read() as transaction:
-            return from_text("dataset", transaction.definitions.get("dataset", middle, 1).body)
+            return decode_definition("dataset", transaction.definitions.get("dataset", middle, 1).body)
 
     def show_run() -> object:
         with store.read() as transaction:
@@ -155,7 +155,7 @@ def _measured(store: Store, datasets: int, runs: int) -> Iterator[tuple[str, flo
         return read
 
     with store.read() as transaction:
-        far = page_mark(transaction.runs.get(f"run-{runs // 2}"))
+        far = format_page_mark(transaction.runs.get(f"run-{runs // 2}"))
 
     for what, question in (
         ("show dataset", show_dataset),

@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from benchmarks.meter import Reading, measure
-from daybook.io.formats.delta.writing import DeltaWriter
-from daybook.io.writing import OutputColumn, Owner, Target
+from daybook.io.formats.delta.writer import DeltaWriter
+from daybook.io.writer import OutputColumn, SliceOwner, Target
 from daybook.model.types import DATE, INTEGER, STRING, TIMESTAMP, DecimalType
 
 COLUMNS = (
@@ -73,7 +73,7 @@ def main() -> None:
             columns=COLUMNS,
             run_id=f"run-{round_}",
             operation_seq=1,
-            owner=Owner("benchmark", "output"),
+            owner=SliceOwner("benchmark", "output"),
             uri=str(place / "table"),
             run_period="2026-01",
         )

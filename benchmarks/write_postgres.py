@@ -26,8 +26,8 @@ from pyspark.sql import SparkSession
 
 from benchmarks.meter import Reading, measure
 from benchmarks.write_delta import COLUMNS, frame
-from daybook.io.formats.postgresql.writing import PostgresqlWriter
-from daybook.io.writing import Owner, Target
+from daybook.io.formats.postgresql.writer import PostgresqlWriter
+from daybook.io.writer import SliceOwner, Target
 from daybook.model.datasource import PostgresqlOptions, PostgresqlSource
 
 _JDBC = "spark jdbc, as it is"
@@ -100,7 +100,7 @@ def main() -> None:
                 columns=COLUMNS,
                 run_id=f"run-{run}",
                 operation_seq=1,
-                owner=Owner("benchmark", "output"),
+                owner=SliceOwner("benchmark", "output"),
                 table=table,
                 datasource=source,
                 run_period="2026-01",

@@ -22,10 +22,10 @@ def is_connect(request: pytest.FixtureRequest) -> bool:
 @pytest.fixture(scope="session")
 def spark(request: pytest.FixtureRequest, is_connect: bool) -> "Iterator[SparkSession]":
     """A session with the product's own settings and few shuffle partitions; two threads unless told otherwise."""
-    from daybook.engine.sail import open_sail
-    from daybook.engine.session import start_session, stop_session
-    from daybook.engine.session_conf import remote_conf
-    from daybook.model.workspace_file import EngineSettings
+    from daybook.engine.java.connect import open_sail_session
+    from daybook.engine.java.session import start_session, stop_session
+    from daybook.engine.java.session_conf import remote_conf
+    from daybook.model.settings import EngineSettings
     from tests.spark.local_files import leave_modes_to_umask
 
     # Joins of small tables keep whole pages until Java collects its garbage: large ones fill the heap in no time.
@@ -34,7 +34,9 @@ def spark(request: pytest.FixtureRequest, is_connect: bool) -> "Iterator[SparkSe
     settings = EngineSettings(remote=master, conf=conf) if is_connect else EngineSettings(master=master, conf=conf)
     if request.config.getoption("--sail"):
         # Without the question whether Sail can do it: that is what the tests tell.
-        session = open_sail(remote_conf(EngineSettings(conf={"spark.sql.shuffle.partitions": 3})), "daybook-tests")
+        session = open_sail_session(
+            remote_conf(EngineSettings(conf={"spark.sql.shuffle.partitions": 3})), "daybook-tests"
+        )
     else:
         # Ten thousand small queries are a long run for Java.
         session = start_session(settings, app_name="daybook-tests", workload="long")

@@ -12,19 +12,17 @@ from typing import Any, NoReturn
 import yaml
 from deltalake import DeltaTable
 
-from daybook.model.loading import Workspace, load_workspace
-from daybook.runs.attempt import SessionProvider, Surroundings
-from daybook.runs.explaining import explain
-from daybook.runs.explanation import Explanation
-from daybook.runs.opening import surroundings
-from daybook.runs.replaying import ReplayResult, replay
+from daybook.model.loading import LoadedWorkspace, load_workspace
+from daybook.runs.execution import RunEnvironment, SessionProvider
+from daybook.runs.explain import OperationExplanation, explain
+from daybook.runs.replay import ReplayResult, replay
 from daybook.runs.result import RunResult
-from daybook.runs.running import retry, run
+from daybook.runs.run import open_run_environment, retry, run
 from daybook.runs.snapshot import RunSnapshot, snapshot_from_json
-from daybook.runs.starting import RunWish
+from daybook.runs.start import RunRequest
+from daybook.store.database.periods import Slices
 from daybook.store.lifecycle import activate
 from daybook.store.records import RunRecord
-from daybook.store.slices import Slices
 
 ORDERS = [
     {"order_id": "O-1", "region": "EMEA", "amount": "100.00", "_period": "2026-01"},
@@ -107,18 +105,18 @@ class Folder:
     def project(self, *operations: dict[str, Any], id_: str = "p", input_: str = "orders", **more: Any) -> None:
         self.define("project", {"id": id_, "input": {"dataset_id": input_}, "operations": list(operations), **more})
 
-    def load(self) -> Workspace:
+    def load(self) -> LoadedWorkspace:
         return load_workspace(self.root)
 
     @contextmanager
-    def around(self, workspace: Workspace | None = None) -> Iterator[Surroundings]:
-        with surroundings(workspace or self.load(), self.session) as found:
+    def around(self, workspace: LoadedWorkspace | None = None) -> Iterator[RunEnvironment]:
+        with open_run_environment(workspace or self.load(), self.session) as found:
             yield found
 
     def runs(self, period: str, project: str = "p", **wish: Any) -> list[RunResult]:
         workspace = self.load()
         with self.around(workspace) as around:
-            return list(run(workspace, around, RunWish(project, period, **wish)))
+            return list(run(workspace, around, RunRequest(project, period, **wish)))
 
     def run(self, period: str = "2026-01", project: str = "p", **wish: Any) -> RunResult:
         (result,) = self.runs(period, project, **wish)
@@ -134,7 +132,7 @@ class Folder:
 
     def explain(
         self, run_id: str, operation: str | int, keys: dict[str, str | None] | None = None, *, limit: int = 20
-    ) -> Explanation:
+    ) -> OperationExplanation:
         with self.around() as around:
             return explain(around, run_id, str(operation), keys or {}, limit=limit)
 

@@ -19,13 +19,12 @@ from benchmarks.close import by_duckdb, by_hand, by_polars, literally
 from benchmarks.close.comparing import differences
 from benchmarks.close.data import make_ledger
 from benchmarks.close.workspace import write_workspace
-from daybook.engine.connect import is_connect
-from daybook.engine.session import start_session, stop_session
+from daybook.engine.java.connect import is_connect
+from daybook.engine.java.session import start_session, stop_session
 from daybook.model.loading import load_workspace
-from daybook.model.workspace_file import EngineSettings
-from daybook.runs.opening import surroundings
-from daybook.runs.running import run
-from daybook.runs.starting import RunWish
+from daybook.model.settings import EngineSettings
+from daybook.runs.run import open_run_environment, run
+from daybook.runs.start import RunRequest
 
 Contender = Callable[[Path], None]
 
@@ -39,8 +38,8 @@ _WARM_UPS = 6
 def contenders(spark: SparkSession, ledger: Path, names: list[str]) -> dict[str, Contender]:
     def daybook(out: Path) -> None:
         workspace = load_workspace(out.parent / f"{out.name}-workspace")
-        with surroundings(workspace, lambda: spark) as around:
-            list(run(workspace, around, RunWish("close", "2026")))
+        with open_run_environment(workspace, lambda: spark) as around:
+            list(run(workspace, around, RunRequest("close", "2026")))
 
     every: dict[str, Contender] = {
         "daybook": daybook,

@@ -10,15 +10,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from daybook.api.workspace import Run, Workspace
     from daybook.errors import DaybookError, DaybookErrors, Notice, render
     from daybook.model.dataset import Dataset
     from daybook.model.period import Period
     from daybook.model.project import Project
     from daybook.runs.result import OutputResult, RunFailedError, RunResult
+    from daybook.workspace.python_api import Run, Workspace
 
 # Imported when asked for, so that the command line does not pay for what it does not use.
-_HOMES = {
+_EXPORTED_FROM = {
     "DaybookError": "daybook.errors",
     "DaybookErrors": "daybook.errors",
     "Dataset": "daybook.model.dataset",
@@ -26,10 +26,10 @@ _HOMES = {
     "OutputResult": "daybook.runs.result",
     "Period": "daybook.model.period",
     "Project": "daybook.model.project",
-    "Run": "daybook.api.workspace",
+    "Run": "daybook.workspace.python_api",
     "RunFailedError": "daybook.runs.result",
     "RunResult": "daybook.runs.result",
-    "Workspace": "daybook.api.workspace",
+    "Workspace": "daybook.workspace.python_api",
     "render": "daybook.errors",
 }
 
@@ -50,9 +50,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name not in _EXPORTED_FROM:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_EXPORTED_FROM[name]), name)
 
 
 def __dir__() -> list[str]:

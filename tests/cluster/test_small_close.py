@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from benchmarks.cluster import Cluster
-from daybook.engine.launch import spark_home
+from daybook.engine.java.launch import spark_home
 from tests.cluster.conftest import LINES, Expected
 from tests.cluster.small_close import SmallClose, result_of
 from tests.postgres import PostgresServer

@@ -9,17 +9,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
-from daybook.model.types import (
-    BOOLEAN,
-    DATE,
-    FLOAT,
-    INTEGER,
-    MAX_DIGITS,
-    STRING,
-    TIMESTAMP,
-    ColumnType,
-    DecimalType,
-)
+from daybook.model.types import BOOLEAN, DATE, FLOAT, INTEGER, MAX_DIGITS, STRING, TIMESTAMP, ColumnType, DecimalType
 from tests.reference import dates, numbers, texts
 from tests.reference.numbers import ValueFailureError, arithmetic_type, as_type, calculate
 from tests.reference.tree import (

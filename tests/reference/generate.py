@@ -4,17 +4,7 @@ import datetime
 from collections.abc import Callable, Sequence
 from random import Random
 
-from daybook.model.types import (
-    BOOLEAN,
-    DATE,
-    FLOAT,
-    INTEGER,
-    MAX_DIGITS,
-    STRING,
-    TIMESTAMP,
-    ColumnType,
-    DecimalType,
-)
+from daybook.model.types import BOOLEAN, DATE, FLOAT, INTEGER, MAX_DIGITS, STRING, TIMESTAMP, ColumnType, DecimalType
 from tests.reference import literals
 from tests.reference.functions import Call
 from tests.reference.numbers import decimal_of, is_numeric

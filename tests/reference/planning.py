@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 from daybook.expression import Constants
 from daybook.model.calendar import Calendar
-from daybook.model.catalog import DatasetVersion, ResolverVersion
 from daybook.model.datasource import DataSource
-from daybook.model.loading.build import load_text
+from daybook.model.definition import DatasetVersion, ResolverVersion
+from daybook.model.loading.definitions import load_text
 from daybook.model.period import Period
-from daybook.plan.plan import Plan
-from daybook.plan.planning import plan_project
+from daybook.plan.plan_project import plan_project
+from daybook.plan.steps import Plan
 from tests.reference import declare
 from tests.reference.functions import RUN_TIMESTAMP
 from tests.reference.generated import GeneratedProject

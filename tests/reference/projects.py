@@ -6,8 +6,7 @@ from dataclasses import replace
 from decimal import Decimal
 from random import Random
 
-from daybook.model.system_columns import RUN_PERIOD
-from daybook.model.types import BOOLEAN, DATE, INTEGER, STRING, TIMESTAMP, ColumnType, DecimalType
+from daybook.model.types import BOOLEAN, DATE, INTEGER, RUN_PERIOD_COLUMN, STRING, TIMESTAMP, ColumnType, DecimalType
 from tests.reference import literals
 from tests.reference.functions import Call
 from tests.reference.generate import ExpressionGenerator
@@ -102,7 +101,7 @@ class ProjectGenerator:
             rows = [row | {"_row_id": f"019b76da-a800-7000-8000-{number:012}"} for number, row in enumerate(rows)]
         if required and rows and self.chance(0.02):
             self._violate(rows, mode, sorted(required)[0])
-        time = (*TIME_COLUMNS.get(mode, ()), *((RUN_PERIOD,) if is_slice else ()))
+        time = (*TIME_COLUMNS.get(mode, ()), *((RUN_PERIOD_COLUMN,) if is_slice else ()))
         return Table(name, f"{name}_table", columns, rows, mode, required, (*time, *system))
 
     def _violate(self, rows: list[Record], mode: str | None, column: str) -> None:
@@ -117,7 +116,7 @@ class ProjectGenerator:
             case "period":
                 period = self.random.choice((*PERIODS, "2026-01", "2026-01", "2026-01"))
                 if is_slice:
-                    return {RUN_PERIOD: period, "_period": self.random.choice((None, period))}
+                    return {RUN_PERIOD_COLUMN: period, "_period": self.random.choice((None, period))}
                 return {"_period": period}
             case "bitemporal":
                 start = datetime.date(2025, 12, 30) + datetime.timedelta(days=self.random.randint(0, 3))

@@ -17,12 +17,11 @@ LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
 
 CLASSIC_ONLY = {"sparkContext", "rdd", "_jvm", "_jdf", "_jsc", "_jsparkSession", "_sc"}
 MAY_LOOK_AT_THE_CLASSIC_CONTEXT = {
-    "engine/classic.py",
-    "engine/connect.py",
+    "engine/java/classic.py",
+    "engine/java/connect.py",
     "engine/jobs.py",
-    "engine/progress.py",
     # Only the virtual machine has the driver of a foreign database.
-    "io/formats/jdbc/connecting.py",
+    "io/formats/jdbc/table.py",
 }
 HEAVY = ("pyspark", "pyarrow", "pandas", "numpy", "deltalake", "sqlalchemy", "alembic", "adbc_driver_manager")
 
@@ -47,8 +46,8 @@ def test_only_the_session_looks_at_the_classic_context() -> None:
 
 
 def test_the_rule_about_the_classic_context_sees_what_it_looks_for() -> None:
-    assert "sparkContext" in set(attributes(SOURCE / "engine" / "progress.py"))
-    assert "_jvm" in set(attributes(SOURCE / "io" / "formats" / "jdbc" / "connecting.py"))
+    assert "sparkContext" in set(attributes(SOURCE / "engine" / "jobs.py"))
+    assert "_jvm" in set(attributes(SOURCE / "io" / "formats" / "jdbc" / "table.py"))
 
 
 def test_no_module_is_named_after_nothing_in_particular() -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from daybook.model.definition import KINDS
-from daybook.model.formats import EXTENSIONS, OPTIONS, FormatOption
-from daybook.model.schema import schemas
-from daybook.scenarios.scenario import DATASET_KEYS, OWN_KEYS, Frame
+from daybook.model.definition import DEFINITION_KINDS
+from daybook.model.formats import FORMAT_BY_EXTENSION, FORMAT_OPTIONS, FormatOption
+from daybook.model.serialization import json_schemas
+from daybook.scenarios.scenario import DATASET_KEYS, SCENARIO_KEYS, ScenarioHeader
 from tools.reference.markdown import page, table
 
 Schema = Mapping[str, Any]
@@ -76,13 +76,13 @@ def files_page() -> str:
 
 def _lines() -> Iterator[str]:
     yield f"{_HEAD}\n"
-    found = schemas()
+    found = json_schemas()
     workspace = found["workspace.schema.json"]
     yield "## daybook.yaml\n"
     yield from _keys(workspace, workspace["$defs"])
     shown: set[str] = set()
     yield from _reached(workspace, workspace["$defs"], shown)
-    for kind in KINDS:
+    for kind in DEFINITION_KINDS:
         schema = found[f"{kind}.schema.json"]
         yield f"## {_TITLES.get(kind, kind.capitalize())}\n"
         yield f"{schema['description']}\n"
@@ -95,10 +95,10 @@ def _lines() -> Iterator[str]:
         else:
             yield from _reached(body, schema["$defs"], shown)
     yield from _formats()
-    scenario = TypeAdapter(Frame).json_schema()
+    scenario = TypeAdapter(ScenarioHeader).json_schema()
     yield _SCENARIO
     *frame, expect = _rows(scenario, scenario["$defs"])
-    yield from _table([*frame, *_scenario_rows(OWN_KEYS, required=set(OWN_KEYS)), expect])
+    yield from _table([*frame, *_scenario_rows(SCENARIO_KEYS, required=set(SCENARIO_KEYS)), expect])
     yield _GIVEN_DATASET
     yield from _table(_scenario_rows(DATASET_KEYS, required={"dataset"}))
     yield from _reached(scenario, scenario["$defs"], shown)
@@ -107,11 +107,13 @@ def _lines() -> Iterator[str]:
 def _formats() -> Iterator[str]:
     yield _FORMATS
     rows = []
-    for format_, options in OPTIONS.items():
-        extensions = ", ".join(f"`.{extension}`" for extension, meant in EXTENSIONS.items() if meant == format_)
+    for format_, options in FORMAT_OPTIONS.items():
+        extensions = ", ".join(
+            f"`.{extension}`" for extension, meant in FORMAT_BY_EXTENSION.items() if meant == format_
+        )
         rows.append((f"`{format_}`", extensions, "those below" if options else "none"))
     yield from table(("format", "extensions", "options"), rows)
-    for format_, options in OPTIONS.items():
+    for format_, options in FORMAT_OPTIONS.items():
         if options:
             yield f"### Options of {format_}\n"
             described = ((f"`{option.name}`", option.kind, _default(option), option.meaning) for option in options)

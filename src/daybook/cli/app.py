@@ -1,47 +1,85 @@
-"""The `daybook` command: root options, the commands, and what becomes of errors."""
+"""The program's standard streams, so that what becomes of their other end is no failure of the command.
+
+The `daybook` command: root options, the commands, and what becomes of errors.
+"""
 
 import errno
 import gc
+import io
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from daybook.cli import (
-    apply,
-    collect,
-    compiling,
-    demo,
-    doctor,
-    explain,
-    functions,
-    init,
-    lifecycle,
-    parse,
-    periods,
-    run,
-    runs,
-    scenarios,
-    schema,
-    show,
-    validate,
-)
-from daybook.cli.command import add_command
-from daybook.cli.invocation import Invocation
-from daybook.cli.places import current_folder
-from daybook.cli.root_options import root_options_first
-from daybook.cli.streams import Streams
+from daybook.cli import apply, definitions, demo, explain, expressions, history, maintenance, periods, run, scenarios
+from daybook.cli.arguments import RootOptions, add_command, move_root_options_first
+from daybook.cli.terminal import current_folder
 
 if TYPE_CHECKING:
     from daybook.errors import DaybookError
 
+
+class _TolerantFile(io.FileIO):
+    """Writes as long as somebody takes it and forgets the rest; `failure` is what a full disk or the like said."""
+
+    failure: OSError | None = None
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except OSError as failure:
+            if not isinstance(failure, BrokenPipeError):
+                self.failure = failure
+            _redirect_to_null(self.fileno())
+            return memoryview(data).nbytes
+
+
+def _redirect_to_null(number: int) -> None:
+    """From now on nothing is written there, by this process and those it starts."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    if nowhere != number:
+        os.dup2(nowhere, number)
+        os.close(nowhere)
+    os.set_inheritable(number, True)
+
+
+class StandardStreams:
+    """Standard output and standard error while the program runs."""
+
+    def __init__(self) -> None:
+        sys.stdout, self._output = _open_stream(sys.stdout, 1)
+        sys.stderr, _ = _open_stream(sys.stderr, 2)
+
+    def unsaid(self) -> str | None:
+        """Why standard output could not take everything; a reader who went away had enough."""
+        sys.stdout.flush()
+        failure = self._output.failure
+        return None if failure is None else failure.strerror or str(failure)
+
+
+def _open_stream(given: TextIO | None, number: int) -> tuple[TextIO, _TolerantFile]:
+    """The stream at a file number; Python has none where the caller closed it."""
+    if given is None:
+        _redirect_to_null(number)
+    else:
+        given.flush()
+    outlet = _TolerantFile(number, "w", closefd=False)
+    stream = io.TextIOWrapper(
+        io.BufferedWriter(outlet),
+        encoding=given.encoding if given else "utf-8",
+        errors=given.errors if given else None,
+        line_buffering=outlet.isatty() or number == 2,
+    )
+    return stream, outlet
+
+
 # A program error of ours: neither the run (1) nor the input (2) is to blame.
 INTERNAL_ERROR = 3
 WRONG_INPUT = 2
-_REFUSALS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
+_SYSTEM_REFUSALS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
 
 # A paragraph that begins with \b is not wrapped.
 _EPILOG = """\b
@@ -91,14 +129,14 @@ def root(
 ) -> None:
     if quiet and verbose:
         raise typer.BadParameter("--quiet and --verbose exclude each other")
-    context.obj = Invocation(workspace, debug, quiet, verbose)
+    context.obj = RootOptions(workspace, debug, quiet, verbose)
 
 
 # In the order somebody meets them.
-add_command(app, "init", init.init, "daybook init sales")
+add_command(app, "init", demo.init, "daybook init sales")
 add_command(app, "demo", demo.demo, "daybook demo", "daybook demo my-close --period 2026-02")
-add_command(app, "validate", validate.validate, "daybook validate", "daybook validate projects/close.yaml --json")
-add_command(app, "compile", compiling.compile_project, "daybook compile close --period 2026-01")
+add_command(app, "validate", definitions.validate, "daybook validate", "daybook validate projects/close.yaml --json")
+add_command(app, "compile", definitions.compile_project, "daybook compile close --period 2026-01")
 add_command(
     app,
     "run",
@@ -117,11 +155,11 @@ add_command(
     "daybook replay 20260131-180000-4f1c2a --verify",
 )
 add_command(app, "cancel", run.cancel, "daybook cancel 20260131-180000-4f1c2a")
-add_command(app, "runs", runs.runs, "daybook runs", "daybook runs --project close --status failed --json")
+add_command(app, "runs", history.runs, "daybook runs", "daybook runs --project close --status failed --json")
 add_command(
     app,
     "show",
-    show.show,
+    history.show,
     "daybook show project close",
     "daybook show dataset orders --version 2",
     "daybook show run 20260131-180000-4f1c2a --json",
@@ -147,23 +185,23 @@ add_command(app, "apply", apply.apply, "daybook apply", "daybook apply --prune")
 add_command(
     app,
     "activate",
-    lifecycle.activate,
+    apply.activate,
     "daybook activate close",
     "daybook activate close --dataset-version 3",
 )
-add_command(app, "deactivate", lifecycle.deactivate, "daybook deactivate close")
+add_command(app, "deactivate", apply.deactivate, "daybook deactivate close")
 app.add_typer(periods.app, name="periods")
-add_command(app, "functions", functions.functions, "daybook functions", "daybook functions EOMONTH")
+add_command(app, "functions", expressions.functions, "daybook functions", "daybook functions EOMONTH")
 add_command(
     app,
     "parse",
-    parse.parse,
+    expressions.parse,
     "daybook parse 'ROUND(amount * 0.1, 2)' --columns 'amount decimal(18,2)'",
     "daybook parse 'SUM(amount)' --columns 'amount decimal(18,2), region string' --group-by region",
 )
-add_command(app, "schema", schema.schema, "daybook schema", "daybook schema --out .schemas")
-add_command(app, "doctor", doctor.doctor, "daybook doctor", "daybook doctor --fix")
-add_command(app, "gc", collect.gc, "daybook gc --dry-run")
+add_command(app, "schema", definitions.schema, "daybook schema", "daybook schema --out .schemas")
+add_command(app, "doctor", maintenance.doctor, "daybook doctor", "daybook doctor --fix")
+add_command(app, "gc", maintenance.collect_garbage, "daybook gc --dry-run")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -172,9 +210,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Without arguments it is the process `daybook`, whose output may have been closed, end early or go to a full disk.
     """
     if arguments is not None:
-        return _executed(arguments)
-    streams = Streams()
-    code = _executed(sys.argv[1:])
+        return _execute(arguments)
+    streams = StandardStreams()
+    code = _execute(sys.argv[1:])
     if (reason := streams.unsaid()) is None:
         return code
     from daybook.cli.terminal import show_error
@@ -184,10 +222,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code or WRONG_INPUT
 
 
-def _executed(arguments: Sequence[str]) -> int:
+def _execute(arguments: Sequence[str]) -> int:
     # A command lives shortly and keeps most of what it makes, so collecting often only costs time.
     gc.set_threshold(50_000, 20, 20)
-    given = root_options_first(arguments)
+    given = move_root_options_first(arguments)
     try:
         app(given, prog_name="daybook")
     except SystemExit as end:
@@ -195,11 +233,11 @@ def _executed(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:
-        return _failed(error, is_debug="--debug" in given, as_json="--json" in given)
+        return _report_failure(error, is_debug="--debug" in given, as_json="--json" in given)
     return 0
 
 
-def _first_line(error: Exception) -> str:
+def _first_line_of(error: Exception) -> str:
     try:
         return (str(error).splitlines() or [""])[0]
     except Exception:
@@ -207,36 +245,36 @@ def _first_line(error: Exception) -> str:
         return ""
 
 
-def _refusal(error: Exception) -> "DaybookError | None":
+def _system_refusal(error: Exception) -> "DaybookError | None":
     """What the machine refused, wherever it was met; None for an error of ours."""
     from daybook.errors import DaybookError
 
     if isinstance(error, FileNotFoundError) and current_folder() is None:
         return DaybookError("MODEL_064", path="The current folder", hint="change to a folder that exists")
-    if isinstance(error, OSError) and error.errno in _REFUSALS:
+    if isinstance(error, OSError) and error.errno in _SYSTEM_REFUSALS:
         place = str(error.filename or "a file or folder")
         hint = "check the rights and the room there"
         return DaybookError("IO_012", location=place, reason=os.strerror(error.errno), hint=hint)
     return None
 
 
-def _failed(error: Exception, *, is_debug: bool, as_json: bool) -> int:
-    from daybook.cli.terminal import coloured, say_json, show_error
-    from daybook.errors import DaybookError, as_data, flatten
+def _report_failure(error: Exception, *, is_debug: bool, as_json: bool) -> int:
+    from daybook.cli.terminal import color_setting, echo_json, show_error
+    from daybook.errors import DaybookError, error_to_json, flatten
 
     if is_debug:
         import traceback
 
         typer.echo("".join(traceback.format_exception(error)), err=True)
-    error = _refusal(error) or error
+    error = _system_refusal(error) or error
     if isinstance(error, DaybookError):
         if as_json:
-            say_json({"errors": [as_data(single) for single in flatten(error)]})
+            echo_json({"errors": [error_to_json(single) for single in flatten(error)]})
         else:
             show_error(error)
         return WRONG_INPUT
-    first_line = _first_line(error)
-    typer.secho("Daybook itself failed", err=True, fg=typer.colors.RED, bold=True, color=coloured())
+    first_line = _first_line_of(error)
+    typer.secho("Daybook itself failed", err=True, fg=typer.colors.RED, bold=True, color=color_setting())
     typer.echo(f"  {type(error).__name__}: {first_line}", err=True)
     if not is_debug:
         typer.echo("  hint: run it again with --debug, and report what it shows", err=True)

@@ -8,52 +8,52 @@ import typer
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from daybook.model.loading import Workspace
-    from daybook.resolve.calendars import PeriodCalendar
+    from daybook.model.loading import LoadedWorkspace
+    from daybook.resolve.calendars.calendar import PeriodCalendar
 
 Candidate = str | tuple[str, str]
-Complete = Callable[[typer.Context, str], list[Candidate]]
+Completer = Callable[[typer.Context, str], list[Candidate]]
 
-_RUNS = 50
-_RANGE = ".."
+_MOST_RUNS = 50
+_RANGE_SEPARATOR = ".."
 
 
-def _silent(candidates: Callable[[typer.Context], Iterable[Candidate]]) -> Complete:
+def _matching_or_empty(candidates: Callable[[typer.Context], Iterable[Candidate]]) -> Completer:
     """Those that begin with what was typed; an error would only disturb the line that is being written."""
 
     def complete(context: typer.Context, incomplete: str) -> list[Candidate]:
         try:
-            return [each for each in candidates(context) if _text(each).startswith(incomplete)]
+            return [each for each in candidates(context) if _candidate_text(each).startswith(incomplete)]
         except Exception:
             return []
 
     return complete
 
 
-def _text(candidate: Candidate) -> str:
+def _candidate_text(candidate: Candidate) -> str:
     return candidate if isinstance(candidate, str) else candidate[0]
 
 
-@_silent
-def projects(context: typer.Context) -> Iterable[str]:
+@_matching_or_empty
+def project_ids(context: typer.Context) -> Iterable[str]:
     """The projects of the workspace around here."""
-    return _workspace(context).definitions["project"]
+    return _read_workspace(context).definitions["project"]
 
 
-@_silent
-def calendars(context: typer.Context) -> Iterable[str]:
-    from daybook.resolve.calendars import GREGORIAN_ID
+@_matching_or_empty
+def calendar_ids(context: typer.Context) -> Iterable[str]:
+    from daybook.resolve.calendars.calendar import GREGORIAN_ID
 
-    return (GREGORIAN_ID, *_workspace(context).definitions["calendar"])
-
-
-@_silent
-def levels(context: typer.Context) -> Iterable[str]:
-    return _calendar(context).levels
+    return (GREGORIAN_ID, *_read_workspace(context).definitions["calendar"])
 
 
-@_silent
-def statuses(_: typer.Context) -> Iterable[str]:
+@_matching_or_empty
+def calendar_levels(context: typer.Context) -> Iterable[str]:
+    return _named_calendar(context).levels
+
+
+@_matching_or_empty
+def run_statuses(_: typer.Context) -> Iterable[str]:
     from typing import get_args
 
     from daybook.store.records import RunStatus
@@ -61,17 +61,17 @@ def statuses(_: typer.Context) -> Iterable[str]:
     return get_args(RunStatus)
 
 
-@_silent
+@_matching_or_empty
 def shown_ids(context: typer.Context) -> Iterable[Candidate]:
     """What `show` can show of the kind that stands before."""
     kind: Any = str(context.params.get("kind") or "")
     if kind == "run":
-        return _runs(context)
-    with _store(context) as store, store.read() as transaction:
+        return _recent_runs(context)
+    with _open_store(context) as store, store.read() as transaction:
         return [identifier for _, identifier in transaction.definitions.heads(kind)]
 
 
-def explained(context: typer.Context, incomplete: str) -> list[Candidate]:
+def runs_and_codes(context: typer.Context, incomplete: str) -> list[Candidate]:
     """Runs; codes once one is begun, for there are hundreds."""
     from daybook.errors.codes import CODES
 
@@ -80,43 +80,43 @@ def explained(context: typer.Context, incomplete: str) -> list[Candidate]:
     return [*run_ids()(context, incomplete), *codes]
 
 
-@_silent
-def operations(context: typer.Context) -> Iterable[Candidate]:
+@_matching_or_empty
+def operation_ids(context: typer.Context) -> Iterable[Candidate]:
     """The operations of the run that stands before."""
     from daybook.runs.snapshot import snapshot_from_json
 
-    with _store(context) as store, store.read() as transaction:
+    with _open_store(context) as store, store.read() as transaction:
         snapshot = snapshot_from_json(transaction.runs.snapshot(str(context.params.get("what"))))
     return [(operation.id, operation.name) for operation in snapshot.project.operations]
 
 
-def run_ids(*status: str) -> Complete:
+def run_ids(*status: str) -> Completer:
     """The newest runs that have one of these statuses, each with what it ran."""
-    return _silent(lambda context: _runs(context, *status))
+    return _matching_or_empty(lambda context: _recent_runs(context, *status))
 
 
-def _runs(context: typer.Context, *status: str) -> Iterator[Candidate]:
+def _recent_runs(context: typer.Context, *status: str) -> Iterator[Candidate]:
     from daybook.store.records import RunFilter
 
-    with _store(context) as store, store.read() as transaction:
-        page = transaction.runs.page(RunFilter(), limit=_RUNS, after=None)
+    with _open_store(context) as store, store.read() as transaction:
+        page = transaction.runs.page(RunFilter(), limit=_MOST_RUNS, after=None)
     for run in page.runs:
         if not status or run.status in status:
             yield run.id, f"{run.project_id} {run.period} {run.status}"
 
 
-def periods(context: typer.Context, incomplete: str) -> list[Candidate]:
+def period_identifiers(context: typer.Context, incomplete: str) -> list[Candidate]:
     """Periods of the year that was begun, or of this one and the last; single days where nothing longer is left."""
     import re
     from datetime import UTC, datetime
 
-    before, dots, begun = incomplete.rpartition(_RANGE)
+    before, dots, begun = incomplete.rpartition(_RANGE_SEPARATOR)
     year = re.match(r"\d{4}", begun)
     this_year = datetime.now(UTC).year
 
-    @_silent
+    @_matching_or_empty
     def found(context: typer.Context) -> Iterable[Candidate]:
-        cut = _calendar(context)
+        cut = _named_calendar(context)
         years = (int(year[0]),) if year else (this_year - 1, this_year)
         known = [period for label in years for period in cut.of_year(label) if period.identifier.startswith(begun)]
         longer = [period for period in known if period.start_date < period.end_date]
@@ -126,7 +126,7 @@ def periods(context: typer.Context, incomplete: str) -> list[Candidate]:
     return found(context, incomplete)
 
 
-def functions(incomplete: str) -> list[str]:
+def function_names(incomplete: str) -> list[str]:
     """In the case they are being written in: a shell drops what does not begin as the word does."""
     from daybook.expression.functions.table import FUNCTIONS
 
@@ -134,47 +134,47 @@ def functions(incomplete: str) -> list[str]:
     return [name.lower() for name in names] if incomplete.islower() else names
 
 
-def _calendar(context: typer.Context) -> "PeriodCalendar":
+def _named_calendar(context: typer.Context) -> "PeriodCalendar":
     """The calendar that was named, or that of the project that was."""
-    from daybook.model.workspace_catalog import WorkspaceCatalog
-    from daybook.resolve.calendars import GREGORIAN
-    from daybook.resolve.known_calendars import calendar_for
+    from daybook.model.loading.workspace import WorkspaceCatalog
+    from daybook.resolve.calendars.calendar import GREGORIAN
+    from daybook.resolve.calendars.periods import calendar_for
 
     named = context.params.get("calendar")
     project_id = context.params.get("project")
     if named is None and project_id is None:
         return GREGORIAN
-    workspace = _workspace(context)
+    workspace = _read_workspace(context)
     project = workspace.definitions["project"].get(str(project_id))
     return calendar_for(named or (project.model.calendar_id if project else None), WorkspaceCatalog(workspace))
 
 
-def _workspace(context: typer.Context) -> "Workspace":
+def _read_workspace(context: typer.Context) -> "LoadedWorkspace":
     from daybook.model.loading.workspace import read_workspace
 
-    return read_workspace(_root(context))[0]
+    return read_workspace(_workspace_root(context))[0]
 
 
-def _store(context: typer.Context) -> Any:
-    from daybook.cli.workspace_store import opened_or_empty
+def _open_store(context: typer.Context) -> Any:
+    from daybook.cli.arguments import open_store_or_empty
     from daybook.model.loading.workspace import load_settings
 
-    root = _root(context)
-    return opened_or_empty(load_settings(root)[0].store, root)
+    root = _workspace_root(context)
+    return open_store_or_empty(load_settings(root)[0].store, root)
 
 
-def _root(context: typer.Context) -> "Path":
+def _workspace_root(context: typer.Context) -> "Path":
     """The workspace that stands on the line: no command has run that could have kept it."""
     import os
     import shlex
     from pathlib import Path
 
-    from daybook.cli.root_options import named_workspace
+    from daybook.cli.arguments import workspace_option
     from daybook.model.loading import find_workspace
 
     named = context.find_root().params.get("workspace")
     if named is None:
         # The variables in which Typer's scripts for bash, and for the others, hand over the line.
         line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
-        named = named_workspace(shlex.split(line.replace("\n", " ")))
+        named = workspace_option(shlex.split(line.replace("\n", " ")))
     return find_workspace(Path(named) if named else Path())

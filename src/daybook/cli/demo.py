@@ -1,17 +1,193 @@
-"""`daybook demo`: a month-end close on generated data, from nothing to numbers."""
+"""Bars to both sides of a line, for a terminal.
 
+The demonstration as people read it: what happened, the numbers, where they are, what to try.
+
+`daybook init`: a small workspace that runs.
+
+`daybook demo`: a month-end close on generated data, from nothing to numbers.
+"""
+
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from daybook.cli.invocation import Invocation, invocation
-from daybook.cli.parameters import json_option, period_option
-from daybook.cli.terminal import remark, say_json
+from daybook.cli.arguments import RootOptions, json_option, period_option, root_options
+from daybook.cli.run_report import format_seconds, show_effects
+from daybook.cli.terminal import console, echo, echo_json, echo_note, shorten_path, show_table
 
 if TYPE_CHECKING:
-    from daybook.demo.making import Made
+    from rich.text import Text
+
+    from daybook.demo.month_close import HeadlineLine
+    from daybook.demo.workspace_folder import DemoWorkspace
     from daybook.runs.result import RunResult
+
+
+@dataclass(frozen=True, slots=True)
+class Glyphs:
+    """A whole cell, half a cell touching the line from the left and from the right, and the line."""
+
+    whole: str
+    half_left: str
+    half_right: str
+    line: str
+
+
+BLOCK_GLYPHS = Glyphs("█", "▐", "▌", "│")
+ASCII_GLYPHS = Glyphs("#", "", "", "|")
+
+
+@dataclass(frozen=True, slots=True)
+class ChartBar:
+    label: str
+    value: Decimal
+
+
+def variance_chart(bars: Sequence[ChartBar], *, width: int, glyphs: Glyphs = BLOCK_GLYPHS) -> "list[Text]":
+    """One line of text per bar, none wider than `width`; the longest bar fills its side."""
+    from rich.text import Text
+
+    labels = max(len(bar.label) for bar in bars)
+    values = [f"{bar.value:+,.0f}" for bar in bars]
+    side = max((width - labels - max(map(len, values)) - 5) // 2, 4)
+    longest = max(abs(bar.value) for bar in bars) or Decimal(1)
+    lines = []
+    for bar, value in zip(bars, values, strict=True):
+        halves = round(abs(bar.value) / longest * side * 2)
+        style = "red" if bar.value < 0 else "green"
+        left = _left_bar(halves, glyphs) if bar.value < 0 else ""
+        right = _right_bar(halves, glyphs) if bar.value > 0 else ""
+        text = Text(f"  {bar.label:<{labels}} ")
+        text.append(f"{left:>{side}}", style)
+        text.append(glyphs.line)
+        text.append(f"{right:<{side}}", style)
+        text.append(f" {value:>{max(map(len, values))}}")
+        lines.append(text)
+    return lines
+
+
+def _left_bar(halves: int, glyphs: Glyphs) -> str:
+    return (glyphs.half_left if halves % 2 else "") + glyphs.whole * (halves // 2)
+
+
+def _right_bar(halves: int, glyphs: Glyphs) -> str:
+    return glyphs.whole * (halves // 2) + (glyphs.half_right if halves % 2 else "")
+
+
+_CHART_WIDTH = 78
+
+
+def headline_as_json(lines: "Iterable[HeadlineLine]") -> list[dict[str, Any]]:
+    return [
+        {"account_type": line.account_type, "actual": line.actual, "budget": line.budget, "variance": line.variance}
+        for line in lines
+    ]
+
+
+def show_runs(results: "Iterable[RunResult]") -> None:
+    for result in results:
+        echo(f"\n{result.project_id} for {result.period} in {format_seconds(result.duration_ms)}\n")
+        show_effects(result.operations, result.names)
+
+
+def show_headline(lines: "Sequence[HeadlineLine]", period: str) -> None:
+    """The table, then the variances as bars."""
+    from rich.table import Table
+
+    screen = console()
+    echo(f"\nActual versus budget {period}, in euro: income positive, costs negative\n")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("  account type", no_wrap=True)
+    for heading in ("actual", "budget", "variance", "%"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for line in lines:
+        table.add_row(*_headline_cells(line), style="bold" if line.is_result else None)
+    show_table(table)
+    bars = [ChartBar(line.account_type, line.variance) for line in lines if not line.is_result]
+    if bars:
+        echo("\nVariance: bars to the right are good for the result\n")
+        glyphs = ASCII_GLYPHS if screen.options.ascii_only else BLOCK_GLYPHS
+        for text in variance_chart(bars, width=min(screen.width, _CHART_WIDTH), glyphs=glyphs):
+            screen.print(text)
+
+
+def show_files(results: "Iterable[RunResult]") -> None:
+    outputs = [output for result in results for output in result.outputs]
+    width = max(len(shorten_path(output.place)) for output in outputs)
+    echo("\nWhere the numbers are; tables collect the months, files are one month each\n")
+    for output in outputs:
+        kind = "Delta table" if output.format == "delta" else output.format.upper()
+        echo(f"  {shorten_path(output.place):<{width}}  {kind}")
+    for output in outputs:
+        if output.dataset_id:
+            echo(f"\n  The second project read the first table, as dataset {output.dataset_id}.")
+
+
+def show_next_steps(folder: Path, results: "Sequence[RunResult]") -> None:
+    """Commands that work as they stand, inside the workspace."""
+    run_id = results[0].run_id
+    commands = (
+        ("daybook run close -p 2026-02", "February; January stays"),
+        ("daybook run close -p 2026-01 --as-of 2026-01-31", "the corrected dollar rate"),
+        (f"daybook show run {run_id}", "what ran, on which data"),
+        (f"daybook explain {run_id} 110", "the rows behind the numbers"),
+        (f"daybook replay {run_id} --verify", "compute again and compare"),
+        ("daybook test", "the tests of the close"),
+    )
+    echo_note("\nWhat to try next\n")
+    echo_note(f"  cd {shlex.quote(folder.as_posix())}")
+    width = max(len(command) for command, _ in commands)
+    for command, meaning in commands:
+        echo_note(f"  {command:<{width}}  # {meaning}")
+    echo_note("\nThen break something: in projects/close.yaml, operation 20, write the expression")
+    echo_note("ROUND(amout * rates.rate, 2), and run `daybook validate`. Or change what it")
+    echo_note("computes: `daybook run close -p 2026-01 --draft` tries that out in the sandbox,")
+    echo_note("and `daybook activate close` makes it count.")
+
+
+def _headline_cells(line: "HeadlineLine") -> tuple[str, ...]:
+    percent = "" if line.percent is None else f"{line.percent:+,.1f}"
+    return (
+        f"  {line.account_type}",
+        *map(_format_euro, (line.actual, line.budget, line.variance)),
+        percent,
+        line.remark or "",
+    )
+
+
+def _format_euro(amount: Decimal) -> str:
+    return f"{amount:,.2f}"
+
+
+def init(
+    context: typer.Context,
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Where to write it; made if it is not there.")
+    ] = Path(),
+) -> None:
+    """Write a small, commented workspace to start from.
+
+    It has a dataset, a project and a scenario, and runs as it is. Nothing is overwritten.
+    """
+    from daybook.demo.workspace_folder import write_workspace
+
+    for path in write_workspace("starter", folder):
+        echo((folder / path).as_posix())
+    if root_options(context).is_quiet:
+        return
+    echo_note("\nA workspace with one dataset and one project. Next:\n")
+    if folder.resolve() != Path.cwd():
+        echo_note(f"  cd {shlex.quote(folder.as_posix())}")
+    echo_note("  daybook validate                              check the definitions")
+    echo_note("  daybook run monthly-sales --period 2026-01    write out/sales-2026-01.csv")
+    echo_note("  daybook test                                  run tests/scenarios")
+
 
 FAILED = 1
 
@@ -27,61 +203,66 @@ def demo(
 
     A second call runs what is in the folder, with your changes.
     """
-    from daybook.cli import demo_report, run_data
-    from daybook.demo.headline import headline
-    from daybook.demo.making import make_workspace
+    from daybook.demo.month_close import read_headline
+    from daybook.demo.workspace_folder import make_demo_workspace
+    from daybook.workspace import result_json
 
-    called = invocation(context)
-    made = make_workspace(folder)
+    called = root_options(context)
+    made = make_demo_workspace(folder)
     if not (called.is_quiet or as_json):
-        remark(f"{'Made' if made.is_new else 'Using'} the workspace {folder.as_posix()}")
+        echo_note(f"{'Made' if made.is_new else 'Using'} the workspace {folder.as_posix()}")
     if no_run:
         _write_data(made, is_quiet=called.is_quiet or as_json)
         return
-    results = _closed(folder, period, made, called, as_json=as_json)
+    results = _run_close(folder, period, made, called, as_json=as_json)
     # A range of months ends with the one that is shown.
     last = results[-1].period
-    lines = headline(folder, last)
+    lines = read_headline(folder, last)
     if as_json:
-        runs = [run_data.of_result(result) for result in results]
-        say_json({"workspace": str(folder.resolve()), "runs": runs, "headline": demo_report.as_data(lines)})
+        runs = [result_json.run_result_as_json(result) for result in results]
+        echo_json({"workspace": str(folder.resolve()), "runs": runs, "headline": headline_as_json(lines)})
         return
     if not called.is_quiet:
-        demo_report.show_runs(results)
-    demo_report.show_headline(lines, last)
+        show_runs(results)
+    show_headline(lines, last)
     if not called.is_quiet:
-        demo_report.show_files(results)
-        demo_report.show_next(folder, results)
+        show_files(results)
+        show_next_steps(folder, results)
 
 
-def _closed(folder: Path, period: str, made: "Made", called: Invocation, *, as_json: bool) -> "list[RunResult]":
+def _run_close(
+    folder: Path, period: str, made: "DemoWorkspace", called: RootOptions, *, as_json: bool
+) -> "list[RunResult]":
     """Both projects, run in one Spark session that starts while the data is written."""
     from daybook.cli import run_report
-    from daybook.cli.run_progress import waiting, watching
-    from daybook.cli.spark_session import background_session
-    from daybook.demo.closing import close_month
+    from daybook.cli.terminal import run_listener, spinner
+    from daybook.demo.month_close import close_month
     from daybook.model.loading import load_workspace
-    from daybook.runs.opening import surroundings
     from daybook.runs.result import RunFailedError
+    from daybook.runs.run import open_run_environment
+    from daybook.workspace.spark_session import background_session
 
     is_quiet = called.is_quiet or as_json
     workspace = load_workspace(folder)
     with background_session(workspace.settings.engine, show_log=called.is_verbose) as session:
         session.begin()
         _write_data(made, is_quiet=is_quiet)
-        with waiting("Starting Spark", is_quiet=is_quiet):
+        with spinner("Starting Spark", is_quiet=is_quiet):
             session()
         try:
-            with watching(is_quiet=is_quiet) as listener, surroundings(workspace, session, listener) as around:
+            with (
+                run_listener(is_quiet=is_quiet) as listener,
+                open_run_environment(workspace, session, listener) as around,
+            ):
                 return list(close_month(workspace, around, period))
         except RunFailedError as failed:
-            run_report.show_failure(failed, as_json=as_json)
+            run_report.show_run_failure(failed, as_json=as_json)
             raise typer.Exit(FAILED) from None
 
 
-def _write_data(made: "Made", *, is_quiet: bool) -> None:
+def _write_data(made: "DemoWorkspace", *, is_quiet: bool) -> None:
     if made.write_data is None:
         return
     lines = made.write_data()
     if not is_quiet:
-        remark(f"Wrote {lines:,} journal lines, exchange rates, budgets and master data")
+        echo_note(f"Wrote {lines:,} journal lines, exchange rates, budgets and master data")

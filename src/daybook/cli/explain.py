@@ -1,16 +1,146 @@
-"""`daybook explain`: what a code means, or which rows an operation of a run worked on."""
+"""The rows of an operation as people read them, and as data.
 
-from typing import TYPE_CHECKING, Annotated
+`daybook explain`: what a code means, or which rows an operation of a run worked on.
+"""
+
+import datetime
+import shlex
+from decimal import Decimal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from daybook.cli import completion
-from daybook.cli.invocation import invocation
-from daybook.cli.parameters import AsJson
-from daybook.cli.terminal import say, say_json
+from daybook.cli.arguments import AsJson, root_options
+from daybook.cli.terminal import console, echo, echo_json, echo_note
 
 if TYPE_CHECKING:
-    from daybook.runs.explanation import Explanation
+    from rich.table import Table
+
+    from daybook.runs.explain import OperationExplanation, ShownRows
+
+
+_MOST_HINTS = 3
+_COLUMN_GAP = 2
+
+_ROWS_TITLES = {
+    "update": "the rows it changed, as they were before",
+    "aggregate": "the rows it summed up, as they were then",
+    "append": "the rows it read",
+    "delete": "the rows it deleted, as they were before",
+    "check": "the rows that fail it",
+    "output": "the rows it wrote",
+}
+
+
+def explanation_as_json(found: "OperationExplanation") -> dict[str, Any]:
+    return {
+        "run_id": found.run_id,
+        "project_id": found.project_id,
+        "period": found.period,
+        "operation": {"seq": found.seq, "id": found.operation_id, "name": found.name, "type": found.type},
+        "keys": {column: _json_value(value) for column, value in found.keys.items()},
+        "summary_rows": _rows_as_json(found.summary_rows) if found.summary_rows else None,
+        "rows": _rows_as_json(found.rows),
+    }
+
+
+def show_explanation(found: "OperationExplanation") -> None:
+    from daybook.runs.explain import format_keys
+
+    echo(f"operation {found.seq} of run {found.run_id}: {found.name} ({found.type})")
+    named = " and ".join(
+        f"{column} is NULL" if value is None else f"{column} = {_format_value(value)}"
+        for column, value in found.keys.items()
+    )
+    echo(f"{found.project_id} for {found.period}" + (f", where {named}" if named else ""))
+    if found.summary_rows is not None:
+        _show_rows("what it computed", found.summary_rows)
+    _show_rows(_ROWS_TITLES[found.type], found.rows)
+    for number, (seq, keys) in enumerate(list(found.leads.items())[:_MOST_HINTS]):
+        command = shlex.join(("daybook", "explain", found.run_id, str(seq), *format_keys(keys)))
+        line = f"operation {seq} made some of them; `{command}` shows of what"
+        echo_note(line if number else f"\n{line}")
+
+
+def _rows_as_json(shown: "ShownRows") -> dict[str, Any]:
+    rows = [{name: _json_value(value) for name, value in row.items()} for row in shown.rows]
+    return {"count": shown.count, "columns": list(shown.columns), "shown": rows}
+
+
+def _json_value(value: Any) -> Any:
+    """Exact numbers and times as texts, so that no reader of JSON rounds them."""
+    match value:
+        case Decimal() | datetime.date():
+            return _format_value(value)
+        case _:
+            return value
+
+
+def _show_rows(title: str, shown: "ShownRows") -> None:
+    count = "no rows" if not shown.count else "1 row" if shown.count == 1 else f"{shown.count:,} rows"
+    if len(shown.rows) < shown.count:
+        count = f"{len(shown.rows):,} of {count}"
+    echo(f"\n{title}: {count}\n")
+    if not shown.rows:
+        return
+    screen = console()
+    if _table_width(shown) <= screen.width:
+        screen.print(_rows_table(shown))
+    else:
+        _show_records(shown)
+
+
+def _table_width(shown: "ShownRows") -> int:
+    from rich.cells import cell_len
+
+    cells = [[_one_line(name), *(_format_value(row[name]) for row in shown.rows)] for name in shown.columns]
+    return sum(max(map(cell_len, column)) + _COLUMN_GAP for column in cells)
+
+
+def _rows_table(shown: "ShownRows") -> "Table":
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, _COLUMN_GAP, 0, 0), header_style="dim")
+    for name in shown.columns:
+        values = [row[name] for row in shown.rows]
+        is_number = any(isinstance(value, int | float | Decimal) and not isinstance(value, bool) for value in values)
+        table.add_column(Text(_one_line(name)), justify="right" if is_number else "left", no_wrap=True)
+    for row in shown.rows:
+        table.add_row(*(Text(_format_value(row[name])) for name in shown.columns))
+    return table
+
+
+def _show_records(shown: "ShownRows") -> None:
+    """One line a value where a row does not fit on a line."""
+    width = max(len(_one_line(name)) for name in shown.columns)
+    for number, row in enumerate(shown.rows):
+        if number:
+            echo("")
+        for name in shown.columns:
+            echo(f"{_one_line(name):<{width}}  {_format_value(row[name])}")
+
+
+def _format_value(value: Any) -> str:
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return "true" if value else "false"
+        case Decimal():
+            return f"{value:f}"
+        case datetime.datetime():
+            return value.isoformat().replace("+00:00", "Z")
+        case datetime.date():
+            return value.isoformat()
+        case _:
+            return _one_line(str(value))
+
+
+def _one_line(text: str) -> str:
+    """On one line, without signs that steer a terminal."""
+    return "".join(character if character.isprintable() else " " for character in text)
 
 
 def explain(
@@ -20,13 +150,13 @@ def explain(
         typer.Argument(
             metavar="CODE|RUN",
             help="An error's code, or the id of a run as `daybook runs` lists it.",
-            autocompletion=completion.explained,
+            autocompletion=completion.runs_and_codes,
         ),
     ],
     operation: Annotated[
         str | None,
         typer.Argument(
-            metavar="OPERATION", help="Of a run: an operation's id or seq.", autocompletion=completion.operations
+            metavar="OPERATION", help="Of a run: an operation's id or seq.", autocompletion=completion.operation_ids
         ),
     ] = None,
     keys: Annotated[
@@ -43,49 +173,48 @@ def explain(
     For a run it shows the rows that an operation picked, as they were when it came to them, computed again from the
     run's snapshot. Summary rows are named by the columns they are grouped by.
     """
-    from daybook.cli import explain_report
 
     # Ids of runs begin with a date.
     if operation is None and not what[:1].isdigit():
         _explain_code(what, as_json=as_json)
         return
-    found = _explained(context, what, operation, keys or [], limit, as_json=as_json)
-    say_json(explain_report.as_data(found)) if as_json else explain_report.show(found)
+    found = _compute_explanation(context, what, operation, keys or [], limit, as_json=as_json)
+    echo_json(explanation_as_json(found)) if as_json else show_explanation(found)
 
 
 def _explain_code(written: str, *, as_json: bool) -> None:
     from daybook.errors import CODES, DaybookError
-    from daybook.model.suggestion import did_you_mean
+    from daybook.errors.suggestion import did_you_mean
 
     # As a message shows it, or as somebody remembers it.
     code = CODES.get(written.strip("[]").upper().replace("-", "_"))
     if code is None:
         raise DaybookError("RUN_029", name=written, hint=did_you_mean(written, CODES))
     if as_json:
-        say_json({"code": code.code, "message": code.wording, "explanation": code.explanation, "hint": code.advice})
+        echo_json({"code": code.code, "message": code.wording, "explanation": code.explanation, "hint": code.advice})
         return
-    say(f"[{code.code}] {code.wording}")
-    say(f"  {code.explanation}")
+    echo(f"[{code.code}] {code.wording}")
+    echo(f"  {code.explanation}")
     if code.advice:
-        say(f"  hint: {code.advice}")
+        echo(f"  hint: {code.advice}")
 
 
-def _explained(
+def _compute_explanation(
     context: typer.Context, run_id: str, operation: str | None, words: list[str], limit: int, *, as_json: bool
-) -> "Explanation":
-    from daybook.cli.run_progress import waiting
-    from daybook.cli.spark_session import background_session
-    from daybook.cli.workspace_store import load
-    from daybook.runs.explaining import explain as compute
-    from daybook.runs.opening import surroundings
-    from daybook.runs.row_keys import written_keys
+) -> "OperationExplanation":
+    from daybook.cli.arguments import load_checked_workspace
+    from daybook.cli.terminal import spinner
+    from daybook.runs.explain import explain as compute
+    from daybook.runs.explain import parse_keys
+    from daybook.runs.run import open_run_environment
+    from daybook.workspace.spark_session import background_session
 
-    called = invocation(context)
-    keys = written_keys(words)
-    workspace = load(context)
+    called = root_options(context)
+    keys = parse_keys(words)
+    workspace = load_checked_workspace(context)
     with (
         background_session(workspace.settings.engine, show_log=called.is_verbose) as session,
-        surroundings(workspace, session) as around,
-        waiting("computing it again", is_quiet=called.is_quiet or as_json),
+        open_run_environment(workspace, session) as around,
+        spinner("computing it again", is_quiet=called.is_quiet or as_json),
     ):
         return compute(around, run_id, operation, keys, limit=limit)

@@ -5,17 +5,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from daybook.cli import completion
-from daybook.cli.command import add_command
-from daybook.cli.invocation import invocation
-from daybook.cli.parameters import AsJson
-from daybook.cli.terminal import say, say_json, show_table
+from daybook.cli.arguments import AsJson, add_command, root_options
+from daybook.cli.terminal import echo, echo_json, show_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from daybook.model.catalog import Catalog
+    from daybook.model.definition import Catalog
     from daybook.model.period import Period, PeriodStatus
-    from daybook.resolve.calendars import PeriodCalendar
+    from daybook.resolve.calendars.calendar import PeriodCalendar
 
 app = typer.Typer(
     help="List, close and lock periods.",
@@ -34,11 +32,12 @@ CalendarOption = Annotated[
         "--calendar",
         metavar="ID",
         help="A calendar; otherwise the built-in Gregorian one.",
-        autocompletion=completion.calendars,
+        autocompletion=completion.calendar_ids,
     ),
 ]
-Identifier = Annotated[
-    str, typer.Argument(help="A period, such as 2026-01.", metavar="PERIOD", autocompletion=completion.periods)
+PeriodArgument = Annotated[
+    str,
+    typer.Argument(help="A period, such as 2026-01.", metavar="PERIOD", autocompletion=completion.period_identifiers),
 ]
 
 
@@ -53,7 +52,7 @@ def periods(
             "--level",
             metavar="LEVEL",
             help="One level of the calendar; otherwise all but single days.",
-            autocompletion=completion.levels,
+            autocompletion=completion.calendar_levels,
         ),
     ] = None,
     as_json: AsJson = False,
@@ -63,15 +62,15 @@ def periods(
         return
     from datetime import UTC, datetime
 
-    from daybook.cli.workspace_store import opened_or_empty, settings
+    from daybook.cli.arguments import open_store_or_empty, root_and_settings
 
-    root, found = settings(context)
-    with opened_or_empty(found.store, root) as store, store.read() as transaction:
-        cut = _calendar(context, calendar, transaction.catalog())
-        shown = _of_level(cut, year or datetime.now(UTC).year, level)
+    root, found = root_and_settings(context)
+    with open_store_or_empty(found.store, root) as store, store.read() as transaction:
+        cut = _find_calendar(context, calendar, transaction.catalog())
+        shown = _periods_of_level(cut, year or datetime.now(UTC).year, level)
         listed = [(period, transaction.periods.status(period)) for period in shown]
     if as_json:
-        say_json(
+        echo_json(
             [
                 {
                     "identifier": period.identifier,
@@ -98,62 +97,61 @@ def periods(
     show_table(table)
 
 
-def _of_level(cut: "PeriodCalendar", year: int, level: str | None) -> "Iterator[Period]":
+def _periods_of_level(cut: "PeriodCalendar", year: int, level: str | None) -> "Iterator[Period]":
     """A year's periods of one level; of all levels, those longer than a day, since days would bury the rest."""
-    from daybook.resolve.periods import position
+    from daybook.resolve.calendars.periods import level_position
 
     if level is not None:
-        position(level, cut)
+        level_position(level, cut)
     for period in cut.of_year(year):
         if period.level == level or (level is None and period.start_date < period.end_date):
             yield period
 
 
 def close(
-    context: typer.Context, identifier: Identifier, calendar: CalendarOption = None, as_json: AsJson = False
+    context: typer.Context, identifier: PeriodArgument, calendar: CalendarOption = None, as_json: AsJson = False
 ) -> None:
     """Close a period: runs on it and inside it warn."""
-    _advance(context, identifier, calendar, "closed", as_json=as_json)
+    _set_status(context, identifier, calendar, "closed", as_json=as_json)
 
 
 def lock(
-    context: typer.Context, identifier: Identifier, calendar: CalendarOption = None, as_json: AsJson = False
+    context: typer.Context, identifier: PeriodArgument, calendar: CalendarOption = None, as_json: AsJson = False
 ) -> None:
     """Lock a period for good: runs on it and inside it are refused."""
-    _advance(context, identifier, calendar, "locked", as_json=as_json)
+    _set_status(context, identifier, calendar, "locked", as_json=as_json)
 
 
 add_command(app, "close", close, "daybook periods close 2026-01")
 add_command(app, "lock", lock, "daybook periods lock 2026-Q1")
 
 
-def _advance(
+def _set_status(
     context: typer.Context, identifier: str, calendar: str | None, status: "PeriodStatus", *, as_json: bool
 ) -> None:
     import getpass
     from datetime import UTC, datetime
 
-    from daybook.cli.workspace_store import opened, settings
-    from daybook.resolve.periods import period_of
+    from daybook.cli.arguments import open_workspace_store, root_and_settings
+    from daybook.resolve.calendars.periods import period_of
 
-    root, found = settings(context)
-    with opened(found.store, root) as store, store.write() as transaction:
-        period: Period = period_of(identifier, _calendar(context, calendar, transaction.catalog()))
+    root, found = root_and_settings(context)
+    with open_workspace_store(found.store, root) as store, store.write() as transaction:
+        period: Period = period_of(identifier, _find_calendar(context, calendar, transaction.catalog()))
         is_changed = transaction.periods.advance(period, status, now=datetime.now(UTC), user=getpass.getuser())
     if as_json:
-        say_json({"identifier": period.identifier, "status": status, "changed": is_changed})
-    elif is_changed or not invocation(context).is_quiet:
-        say(f"{period.identifier} is {status}" + ("" if is_changed else " already"))
+        echo_json({"identifier": period.identifier, "status": status, "changed": is_changed})
+    elif is_changed or not root_options(context).is_quiet:
+        echo(f"{period.identifier} is {status}" + ("" if is_changed else " already"))
 
 
-def _calendar(context: typer.Context, calendar_id: str | None, stored: "Catalog") -> "PeriodCalendar":
+def _find_calendar(context: typer.Context, calendar_id: str | None, stored: "Catalog") -> "PeriodCalendar":
     """As the workspace's files have it; as the store has it where no file defines it."""
-    from daybook.cli.invocation import workspace_root
-    from daybook.model.loading.workspace import read_workspace
-    from daybook.model.workspace_catalog import WorkspaceCatalog
-    from daybook.resolve.known_calendars import calendar_for
+    from daybook.cli.arguments import find_workspace_root
+    from daybook.model.loading.workspace import WorkspaceCatalog, read_workspace
+    from daybook.resolve.calendars.periods import calendar_for
 
     if calendar_id is None or stored.calendar(calendar_id) is not None:
         return calendar_for(calendar_id, stored)
-    workspace, _ = read_workspace(workspace_root(context))
+    workspace, _ = read_workspace(find_workspace_root(context))
     return calendar_for(calendar_id, WorkspaceCatalog(workspace))

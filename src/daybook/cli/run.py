@@ -5,21 +5,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from daybook.cli import completion
-from daybook.cli.invocation import invocation
-from daybook.cli.parameters import AsJson, ProjectArgument, period_option
-from daybook.cli.terminal import say, say_json
+from daybook.cli.arguments import AsJson, ProjectArgument, period_option, root_options
+from daybook.cli.terminal import echo, echo_json
 
 if TYPE_CHECKING:
     import datetime
 
-    from daybook.model.loading import Workspace
+    from daybook.model.loading import LoadedWorkspace
     from daybook.runs.result import RunResult
-    from daybook.runs.starting import RunWish
+    from daybook.runs.start import RunRequest
 
 FAILED = 1
 
 
-def _run_id(*status: str) -> Any:
+def _run_argument(*status: str) -> Any:
     """The argument of a command that takes runs of these statuses."""
     known = completion.run_ids(*status)
     return typer.Argument(metavar="RUN", help="The id of a run, as `daybook runs` lists it.", autocompletion=known)
@@ -41,76 +40,81 @@ def run(
 
     A range runs in order and ends at the first failure. A project that was never activated runs as a draft.
     """
-    from daybook.cli import run_data, run_report
-    from daybook.cli.run_progress import watching
-    from daybook.cli.spark_session import background_session
-    from daybook.cli.workspace_store import load
+    from daybook.cli import run_report
+    from daybook.cli.arguments import load_checked_workspace
+    from daybook.cli.terminal import run_listener
     from daybook.errors import DaybookError
-    from daybook.runs.opening import rehearsing, surroundings
     from daybook.runs.result import RunFailedError
-    from daybook.runs.running import rehearse
-    from daybook.runs.running import run as execute
-    from daybook.runs.starting import RunWish
+    from daybook.runs.run import check_runs, open_run_environment, workspace_with_store_copy
+    from daybook.runs.run import run as execute
+    from daybook.runs.start import RunRequest
+    from daybook.workspace import result_json
+    from daybook.workspace.spark_session import background_session
 
-    called = invocation(context)
-    workspace = load(context)
-    wanted = RunWish(project, period, _date(as_of), draft, allow_empty)
-    _check_names(workspace, wanted)
+    called = root_options(context)
+    workspace = load_checked_workspace(context)
+    wanted = RunRequest(project, period, _parse_date(as_of), draft, allow_empty)
+    _check_project_and_period(workspace, wanted)
     results: list[RunResult] = []
     with background_session(workspace.settings.engine, show_log=called.is_verbose) as session:
         if dry_run:
-            with rehearsing(workspace) as copied, surroundings(copied, session) as around:
-                planned = tuple(rehearse(copied, around, wanted))
-            say_json([run_data.of_dry_run(each) for each in planned]) if as_json else run_report.show_dry_runs(planned)
+            with workspace_with_store_copy(workspace) as copied, open_run_environment(copied, session) as around:
+                planned = tuple(check_runs(copied, around, wanted))
+            echo_json([result_json.dry_run_as_json(each) for each in planned]) if as_json else run_report.show_dry_runs(
+                planned
+            )
             return
         try:
             with (
-                watching(is_quiet=called.is_quiet or as_json) as listener,
-                surroundings(workspace, session, listener) as around,
+                run_listener(is_quiet=called.is_quiet or as_json) as listener,
+                open_run_environment(workspace, session, listener) as around,
             ):
                 results.extend(execute(workspace, around, wanted, on_planned=session.begin_for))
         except (RunFailedError, DaybookError) as failure:
             # The periods before it are done, whatever became of this one.
-            run_report.show_all(results, is_quiet=called.is_quiet, as_json=as_json, failed=failure)
+            run_report.show_run_results(results, is_quiet=called.is_quiet, as_json=as_json, failed=failure)
             if isinstance(failure, DaybookError):
                 raise
             raise typer.Exit(FAILED) from None
-    run_report.show_all(results, is_quiet=called.is_quiet, as_json=as_json)
+    run_report.show_run_results(results, is_quiet=called.is_quiet, as_json=as_json)
 
 
 def retry(
-    context: typer.Context, run_id: Annotated[str, _run_id("failed", "cancelled")], as_json: AsJson = False
+    context: typer.Context, run_id: Annotated[str, _run_argument("failed", "cancelled")], as_json: AsJson = False
 ) -> None:
     """Take a failed or cancelled run up again.
 
     It goes on from the run's own snapshot; what the run committed is not written again.
     """
-    from daybook.cli import run_data, run_report
-    from daybook.cli.run_progress import watching
-    from daybook.cli.spark_session import background_session
-    from daybook.cli.workspace_store import load
-    from daybook.runs.opening import surroundings
+    from daybook.cli import run_report
+    from daybook.cli.arguments import load_checked_workspace
+    from daybook.cli.terminal import run_listener
     from daybook.runs.result import RunFailedError
-    from daybook.runs.running import retry as execute
+    from daybook.runs.run import open_run_environment
+    from daybook.runs.run import retry as execute
+    from daybook.workspace import result_json
+    from daybook.workspace.spark_session import background_session
 
-    called = invocation(context)
-    workspace = load(context)
+    called = root_options(context)
+    workspace = load_checked_workspace(context)
     with background_session(workspace.settings.engine, show_log=called.is_verbose) as session:
         try:
             with (
-                watching(is_quiet=called.is_quiet or as_json) as listener,
-                surroundings(workspace, session, listener) as around,
+                run_listener(is_quiet=called.is_quiet or as_json) as listener,
+                open_run_environment(workspace, session, listener) as around,
             ):
                 result = execute(around, run_id)
         except RunFailedError as failed:
-            run_report.show_failure(failed, as_json=as_json)
+            run_report.show_run_failure(failed, as_json=as_json)
             raise typer.Exit(FAILED) from None
-    say_json(run_data.of_result(result)) if as_json else run_report.show(result, is_quiet=called.is_quiet)
+    echo_json(result_json.run_result_as_json(result)) if as_json else run_report.show_run_result(
+        result, is_quiet=called.is_quiet
+    )
 
 
 def replay(
     context: typer.Context,
-    run_id: Annotated[str, _run_id("completed")],
+    run_id: Annotated[str, _run_argument("completed")],
     verify: Annotated[bool, typer.Option("--verify", help="Only compare; exit with 1 if anything differs.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -118,50 +122,51 @@ def replay(
 
     The run's snapshot is executed in a scratch place, with the definitions, data and timestamp of that time.
     """
-    from daybook.cli import run_data, run_report
-    from daybook.cli.spark_session import background_session
-    from daybook.cli.workspace_store import load
-    from daybook.runs.opening import surroundings
-    from daybook.runs.replaying import replay as execute
+    from daybook.cli import run_report
+    from daybook.cli.arguments import load_checked_workspace
+    from daybook.runs.replay import replay as execute
+    from daybook.runs.run import open_run_environment
+    from daybook.workspace import result_json
+    from daybook.workspace.spark_session import background_session
 
-    workspace = load(context)
-    is_verbose = invocation(context).is_verbose
+    workspace = load_checked_workspace(context)
+    is_verbose = root_options(context).is_verbose
     with (
         background_session(workspace.settings.engine, show_log=is_verbose) as session,
-        surroundings(workspace, session) as around,
+        open_run_environment(workspace, session) as around,
     ):
         result = execute(around, run_id, keep=not verify)
-    say_json(run_data.of_replay(result)) if as_json else run_report.show_replay(result)
+    echo_json(result_json.replay_as_json(result)) if as_json else run_report.show_replay(result)
     if not result.is_same and verify:
         raise typer.Exit(FAILED)
 
 
-def cancel(context: typer.Context, run_id: Annotated[str, _run_id("queued", "running")]) -> None:
+def cancel(context: typer.Context, run_id: Annotated[str, _run_argument("queued", "running")]) -> None:
     """Ask a run to stop.
 
     It ends within seconds and leaves nothing half-written; `daybook retry` takes it up again.
     """
-    from daybook.cli.workspace_store import opened, settings
+    from daybook.cli.arguments import open_workspace_store, root_and_settings
 
-    root, found = settings(context)
-    with opened(found.store, root) as store, store.write() as transaction:
+    root, found = root_and_settings(context)
+    with open_workspace_store(found.store, root) as store, store.write() as transaction:
         run = transaction.runs.request_cancel(run_id, now=transaction.now())
-    say(f"run {run_id} is {run.status}" if not run.is_active else f"run {run_id} was asked to stop")
+    echo(f"run {run_id} is {run.status}" if not run.is_active else f"run {run_id} was asked to stop")
 
 
-def _check_names(workspace: "Workspace", wanted: "RunWish") -> None:
+def _check_project_and_period(workspace: "LoadedWorkspace", wanted: "RunRequest") -> None:
     """A typo in the project or the period is answered before Spark begins to start."""
-    from daybook.model.workspace_catalog import WorkspaceCatalog
-    from daybook.runs.named_project import find_project
-    from daybook.runs.starting import periods_of
+    from daybook.model.loading.workspace import WorkspaceCatalog
+    from daybook.runs.start import parse_periods
+    from daybook.store.references import find_project
 
     definition = find_project(workspace, wanted.project)
     calendar_id = definition.model.calendar_id
     if calendar_id is None or workspace.get("calendar", calendar_id) is not None:
-        periods_of(definition, wanted.period, WorkspaceCatalog(workspace))
+        parse_periods(definition, wanted.period, WorkspaceCatalog(workspace))
 
 
-def _date(text: str | None) -> "datetime.date | None":
+def _parse_date(text: str | None) -> "datetime.date | None":
     import datetime
 
     from daybook.errors import DaybookError

@@ -1,52 +1,68 @@
-"""Runs as people read them."""
+"""Runs as people read them.
+
+`daybook show run`: all that is known of a run.
+"""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from daybook.cli import run_data
-from daybook.cli.places import near
-from daybook.cli.terminal import remark, say, say_json, show_error, show_notice, show_table
+from daybook.cli.terminal import (
+    echo,
+    echo_json,
+    echo_note,
+    shorten_path,
+    shorten_paths_in,
+    show_error,
+    show_notice,
+    show_table,
+)
+from daybook.workspace import result_json
 
 if TYPE_CHECKING:
-    from daybook.runs.replaying import ReplayResult
+    import datetime
+
+    from daybook.runs.replay import ReplayResult
     from daybook.runs.result import OutputResult, RunFailedError, RunResult
-    from daybook.runs.running import DryRun
+    from daybook.runs.run import PlannedRun
     from daybook.runs.snapshot import SourceSnapshot
-    from daybook.store.records import OperationResult
+    from daybook.store.records import OperationResult, RecordedCommit, RunRecord
+    from daybook.store.store import MetadataStore
 
 
-def show(result: "RunResult", *, is_quiet: bool) -> None:
+def show_run_result(result: "RunResult", *, is_quiet: bool) -> None:
     """The run, what each operation did and what was written where; warnings have been shown while it ran."""
     draft = " as a draft" if result.is_draft else ""
-    say(f"{result.project_id} for {result.period}: {result.status}{draft} in {seconds(result.duration_ms)}")
+    echo(f"{result.project_id} for {result.period}: {result.status}{draft} in {format_seconds(result.duration_ms)}")
     if not is_quiet:
-        say(f"run {result.run_id}, as of {result.as_of.isoformat()}, project version {result.project_version}\n")
+        echo(f"run {result.run_id}, as of {result.as_of.isoformat()}, project version {result.project_version}\n")
         show_effects(result.operations, result.names)
-        say("")
+        echo("")
     show_outputs(result.outputs)
 
 
-def show_all(results: "Iterable[RunResult]", *, is_quiet: bool, as_json: bool, failed: Exception | None = None) -> None:
+def show_run_results(
+    results: "Iterable[RunResult]", *, is_quiet: bool, as_json: bool, failed: Exception | None = None
+) -> None:
     """The runs of a range that completed, then the one that did not."""
     from daybook.runs.result import RunFailedError
 
     failure = failed if isinstance(failed, RunFailedError) else None
     if as_json:
         if failed is None or failure is not None:
-            ended = [run_data.of_failure(failure)] if failure else []
-            say_json([*(run_data.of_result(result) for result in results), *ended])
+            ended = [result_json.run_failure_as_json(failure)] if failure else []
+            echo_json([*(result_json.run_result_as_json(result) for result in results), *ended])
         return
     for result in results:
-        show(result, is_quiet=is_quiet)
+        show_run_result(result, is_quiet=is_quiet)
     if failure is not None:
-        show_failure(failure, as_json=False)
+        show_run_failure(failure, as_json=False)
 
 
 def show_effects(operations: "Iterable[OperationResult]", names: Mapping[int, str]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from daybook.runs.effects import effects
+    from daybook.runs.result import summarize_operations
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("seq", justify="right")
@@ -55,14 +71,14 @@ def show_effects(operations: "Iterable[OperationResult]", names: Mapping[int, st
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     table.add_column("time", justify="right", no_wrap=True)
-    for effect in effects(operations, names):
+    for effect in summarize_operations(operations, names):
         table.add_row(
             Text(str(effect.seq) if effect.seq else ""),
             Text(effect.name),
-            Text(_number(effect.rows_in)),
-            Text(_number(effect.rows), style="bold"),
+            Text(_format_count(effect.rows_in)),
+            Text(_format_count(effect.rows), style="bold"),
             Text(effect.did),
-            Text("" if effect.duration_ms is None else seconds(effect.duration_ms)),
+            Text("" if effect.duration_ms is None else format_seconds(effect.duration_ms)),
         )
     show_table(table)
 
@@ -70,41 +86,43 @@ def show_effects(operations: "Iterable[OperationResult]", names: Mapping[int, st
 def show_outputs(outputs: "Iterable[OutputResult]") -> None:
     for output in outputs:
         repeat = " (committed before)" if output.is_repeat else ""
-        say(written(output.place, output.rows_written, output.dataset_id, output.dataset_version) + repeat)
+        echo(output_line(output.place, output.rows_written, output.dataset_id, output.dataset_version) + repeat)
 
 
-def written(place: str, rows: int | None, dataset_id: str | None, dataset_version: int | None) -> str:
+def output_line(place: str, rows: int | None, dataset_id: str | None, dataset_version: int | None) -> str:
     """What an output left where, in a line."""
     count = "" if rows is None else f": {rows:,} row{'' if rows == 1 else 's'}"
     known_as = f", dataset {dataset_id} version {dataset_version}" if dataset_id else ""
-    return f"wrote {near(place)}{count}{known_as}"
+    return f"wrote {shorten_path(place)}{count}{known_as}"
 
 
-def read_from(sources: "Iterable[SourceSnapshot]") -> list[str]:
+def source_lines(sources: "Iterable[SourceSnapshot]") -> list[str]:
     """What a run reads from where, each once however many operations use it."""
     found = []
     for source in sources:
-        places = ", ".join(near(location.uri or location.table or "") for location in source.resolution.locations)
+        places = ", ".join(
+            shorten_path(location.uri or location.table or "") for location in source.resolution.locations
+        )
         found.append(f"{source.dataset_id} version {source.dataset_version} from {places}")
     return list(dict.fromkeys(found))
 
 
-def show_dry_runs(planned: "Iterable[DryRun]") -> None:
+def show_dry_runs(planned: "Iterable[PlannedRun]") -> None:
     for each in planned:
         snapshot = each.prepared.snapshot
         version = f"project version {snapshot.project_version}"
-        say(f"{snapshot.project.id} can run for {snapshot.period.identifier}, as of {snapshot.as_of}, {version}")
-        for source in read_from(snapshot.sources):
-            say(f"  reads {source}")
+        echo(f"{snapshot.project.id} can run for {snapshot.period.identifier}, as of {snapshot.as_of}, {version}")
+        for source in source_lines(snapshot.sources):
+            echo(f"  reads {source}")
         for output in each.prepared.outputs:
-            say(f"  writes {near(output.target.place)} ({output.target.format}, {output.target.mode})")
+            echo(f"  writes {shorten_path(output.target.place)} ({output.target.format}, {output.target.mode})")
         for notice in each.notices:
             show_notice(notice)
-    say("nothing was written")
+    echo("nothing was written")
 
 
 def show_replay(result: "ReplayResult") -> None:
-    say(f"run {result.run_id} for {result.period}, computed again:")
+    echo(f"run {result.run_id} for {result.period}, computed again:")
     for output in result.outputs:
         before = "?" if output.rows_before is None else f"{output.rows_before:,}"
         if output.is_same:
@@ -113,30 +131,101 @@ def show_replay(result: "ReplayResult") -> None:
             found = f"{output.rows_now:,} rows; what the run wrote has been removed and cannot be compared"
         else:
             found = f"{output.rows_now:,} rows, {before} before: DIFFERENT"
-        kept = f", kept in {near(output.place)}" if output.place else ""
-        say(f"  {output.operation_seq:>4}  {output.name}: {found}{kept}")
-    say("every output is the same" if result.is_same else "outputs differ")
+        kept = f", kept in {shorten_path(output.place)}" if output.place else ""
+        echo(f"  {output.operation_seq:>4}  {output.name}: {found}{kept}")
+    echo("every output is the same" if result.is_same else "outputs differ")
 
 
-def show_failure(failed: "RunFailedError", *, as_json: bool) -> None:
+def show_run_failure(failed: "RunFailedError", *, as_json: bool) -> None:
     """Why the run failed, what it had committed, and how to go on."""
     if as_json:
-        say_json(run_data.of_failure(failed))
+        echo_json(result_json.run_failure_as_json(failed))
         return
     show_error(failed.error)
     for output in failed.outputs:
-        remark(f"  operation {output.operation_seq} had been committed to {output.destination}")
+        echo_note(f"  operation {output.operation_seq} had been committed to {output.destination}")
     if failed.status == "cancelled":
-        remark(f"  `daybook retry {failed.run_id}` takes it up again")
+        echo_note(f"  `daybook retry {failed.run_id}` takes it up again")
         return
-    remark(f"run {failed.run_id} {failed.status}")
-    remark("  with other data, definitions or options: `daybook run` again")
-    remark(f"  with the same, once what kept it from running is mended: `daybook retry {failed.run_id}`")
+    echo_note(f"run {failed.run_id} {failed.status}")
+    echo_note("  with other data, definitions or options: `daybook run` again")
+    echo_note(f"  with the same, once what kept it from running is mended: `daybook retry {failed.run_id}`")
 
 
-def seconds(milliseconds: int) -> str:
+def format_seconds(milliseconds: int) -> str:
     return f"{milliseconds / 1000:.1f} s"
 
 
-def _number(value: int | None) -> str:
+def _format_count(value: int | None) -> str:
     return "" if value is None else f"{value:,}"
+
+
+def show_run(store: "MetadataStore", run_id: str, *, as_json: bool) -> None:
+    with store.read() as transaction:
+        record = transaction.runs.get(run_id)
+        operations = transaction.outcomes.operations(run_id)
+        commits = transaction.outcomes.commits(run_id)
+        snapshot = transaction.runs.snapshot(run_id)
+    if as_json:
+        echo_json(_stored_run_as_json(record, operations, commits, snapshot))
+    else:
+        _show_stored_run(record, operations, commits, snapshot)
+
+
+def _stored_run_as_json(
+    record: "RunRecord", operations: "tuple[OperationResult, ...]", commits: "tuple[RecordedCommit, ...]", snapshot: str
+) -> dict[str, Any]:
+    """`error` as it was kept; `errors` and operations in the form that `run` gives them."""
+    import json
+    from dataclasses import asdict
+
+    from daybook.errors import findings_of_record
+    from daybook.workspace.result_json import run_record_as_json
+
+    taken = json.loads(snapshot)
+    names = {operation["seq"]: operation["name"] for operation in taken["project"]["operations"]}
+    return {
+        **run_record_as_json(record),
+        "errors": findings_of_record(record.error) if record.error else [],
+        "operations": [{**asdict(result), "name": names.get(result.seq, result.type)} for result in operations],
+        "commits": [{**asdict(item.commit), "committed_at": item.committed_at.isoformat()} for item in commits],
+        "snapshot": taken,
+    }
+
+
+def _show_stored_run(
+    record: "RunRecord", operations: "tuple[OperationResult, ...]", commits: "tuple[RecordedCommit, ...]", snapshot: str
+) -> None:
+    from daybook.errors import findings_of_record, render_finding
+    from daybook.runs.snapshot import snapshot_from_json
+    from daybook.store.records import milliseconds
+
+    taken = snapshot_from_json(snapshot)
+    draft = " as a draft" if record.is_draft else ""
+    took = f" in {format_seconds(milliseconds(record.duration))}" if record.duration else ""
+    echo(f"run {record.id}: {record.status}{draft}{took}")
+    echo(f"  project   {record.project_id} version {record.project_version}")
+    echo(f"  period    {record.period}" + (f", as of {record.as_of}" if record.as_of else ""))
+    echo(f"  created   {_format_moment(record.created_at)} by {record.user or 'somebody'} on {record.process.host}")
+    if record.finished_at:
+        echo(f"  finished  {_format_moment(record.finished_at)}")
+    if record.attempt > 1:
+        echo(f"  attempts  {record.attempt}")
+    for source in source_lines(taken.sources):
+        echo(f"  reads     {source}")
+    if operations:
+        echo("")
+        show_effects(operations, {operation.seq: operation.name for operation in taken.project.operations})
+    if commits:
+        echo("")
+    for commit in (item.commit for item in commits):
+        known = commit.details
+        line = output_line(commit.destination, commit.rows, known.get("dataset_id"), known.get("dataset_version"))
+        echo(f"{line} ({commit.mode})")
+    for finding in findings_of_record(record.error) if record.error else ():
+        echo("")
+        echo(shorten_paths_in(render_finding(finding)))
+
+
+def _format_moment(moment: "datetime.datetime") -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"

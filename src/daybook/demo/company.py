@@ -76,26 +76,32 @@ COST_CENTRES = (
     CostCentre(SHARED_CENTRE, "Shared services", None, 400),
 )
 
-_SALES = ("CC-110", "CC-120")
+_SALES_CENTRES = ("CC-110", "CC-120")
 # Big cost centres post more often.
-_ALL = tuple(centre.code for centre in COST_CENTRES if centre.charged_by for _ in range(centre.headcount // 6))
+_CENTRES_BY_HEADCOUNT = tuple(
+    centre.code for centre in COST_CENTRES if centre.charged_by for _ in range(centre.headcount // 6)
+)
 
 POSTINGS = (
-    Posting("4000", "1200", 230, 90_000, 640_000, _SALES, ("Invoice", "Invoice, web shop", "Framework order"), True),
-    Posting("4100", "1200", 90, 60_000, 420_000, (*_SALES, "CC-310"), ("Consulting", "Installation"), True),
-    Posting("4200", "1200", 60, 45_000, 320_000, (*_SALES, "CC-310"), ("Annual licence", "Monthly licence"), True),
+    Posting(
+        "4000", "1200", 230, 90_000, 640_000, _SALES_CENTRES, ("Invoice", "Invoice, web shop", "Framework order"), True
+    ),
+    Posting("4100", "1200", 90, 60_000, 420_000, (*_SALES_CENTRES, "CC-310"), ("Consulting", "Installation"), True),
+    Posting(
+        "4200", "1200", 60, 45_000, 320_000, (*_SALES_CENTRES, "CC-310"), ("Annual licence", "Monthly licence"), True
+    ),
     Posting("5000", PAYABLES, 150, 50_000, 640_000, ("CC-210",), ("Steel", "Components", "Packaging")),
     Posting("5100", PAYABLES, 70, 8_000, 110_000, ("CC-220",), ("Freight", "Customs")),
-    Posting("6000", "2100", 120, 70_000, 230_000, _ALL, ("Salaries", "Overtime", "Bonus accrual")),
-    Posting("6100", "2100", 60, 20_000, 90_000, _ALL, ("Social security", "Pension")),
-    Posting("6200", PAYABLES, 20, 10_000, 80_000, _ALL, ("Training", "Conference")),
-    Posting("6300", PAYABLES, 45, 20_000, 240_000, (*_SALES, "CC-130"), ("Online campaign", "Print")),
+    Posting("6000", "2100", 120, 70_000, 230_000, _CENTRES_BY_HEADCOUNT, ("Salaries", "Overtime", "Bonus accrual")),
+    Posting("6100", "2100", 60, 20_000, 90_000, _CENTRES_BY_HEADCOUNT, ("Social security", "Pension")),
+    Posting("6200", PAYABLES, 20, 10_000, 80_000, _CENTRES_BY_HEADCOUNT, ("Training", "Conference")),
+    Posting("6300", PAYABLES, 45, 20_000, 240_000, (*_SALES_CENTRES, "CC-130"), ("Online campaign", "Print")),
     Posting("6310", PAYABLES, 15, 40_000, 380_000, ("CC-130",), ("Trade fair", "Booth")),
     Posting("6400", PAYABLES, 55, 5_000, 190_000, ("CC-210", "CC-310", "CC-410"), ("Cloud", "Subscriptions")),
     Posting("6410", PAYABLES, 25, 30_000, 210_000, ("CC-210", "CC-310"), ("Laptops", "Test equipment")),
     Posting("6500", PAYABLES, 15, 90_000, 460_000, ("CC-110", "CC-210", "CC-220"), ("Rent", "Warehouse")),
     Posting("6510", PAYABLES, 15, 30_000, 250_000, ("CC-210", "CC-220"), ("Electricity", "Gas")),
-    Posting("6600", PAYABLES, 30, 6_000, 150_000, _ALL, ("Flight", "Train", "Hotel")),
+    Posting("6600", PAYABLES, 30, 6_000, 150_000, _CENTRES_BY_HEADCOUNT, ("Flight", "Train", "Hotel")),
 )
 
 # Of a hundred journals, so many are in this currency.

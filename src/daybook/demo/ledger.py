@@ -1,13 +1,16 @@
-"""Journal lines of one month: balanced in their own currency, with the dirt a real ledger has."""
+"""Numbers that look random and are the same on every machine: a hash of who asks, in whole 64-bit arithmetic.
+
+Journal lines of one month: balanced in their own currency, with the dirt a real ledger has.
+"""
 
 import calendar
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from daybook.demo.chances import Chances, Integers
 from daybook.demo.company import (
     ACCOUNTS,
     COST_CENTRES,
@@ -20,7 +23,56 @@ from daybook.demo.company import (
     YEAR,
 )
 
-STATUSES = ("posted", "reversed", "reversal")
+Integers: TypeAlias = NDArray[np.int64]
+_Words: TypeAlias = NDArray[np.uint64]
+
+_GOLDEN_STEP = 0x9E3779B97F4A7C15
+_WORD_MASK = (1 << 64) - 1
+# Non-negative numbers that fit int64.
+_SIGN_SHIFT = np.uint64(1)
+
+
+@dataclass(frozen=True, slots=True)
+class RandomStream:
+    """A stream of draws; `of` gives an independent one for whatever the key stands for."""
+
+    seed: int
+
+    def of(self, key: int) -> "RandomStream":
+        return RandomStream((self.seed * 31 + key + 1) * _GOLDEN_STEP & _WORD_MASK)
+
+    def draw(self, count: int) -> Integers:
+        """`count` whole numbers from 0 to 2**63 - 1."""
+        counters = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(_GOLDEN_STEP) + np.uint64(self.seed)
+        return (_splitmix64(counters) >> _SIGN_SHIFT).astype(np.int64)
+
+    def below(self, limit: int, count: int) -> Integers:
+        return self.draw(count) % limit
+
+    def within(self, lowest: Integers, highest: Integers) -> Integers:
+        """One number per pair of bounds, both included."""
+        return lowest + self.draw(len(lowest)) % (highest - lowest + 1)
+
+    def one_in(self, odds: int, count: int) -> NDArray[np.bool_]:
+        return np.equal(self.below(odds, count), 0)
+
+    def weighted(self, weights: Sequence[int], count: int) -> Integers:
+        """Positions in the list of weights, each as often as its weight says."""
+        ends = np.cumsum(np.array(weights, dtype=np.int64))
+        return np.searchsorted(ends, self.below(int(ends[-1]), count), side="right").astype(np.int64)
+
+    def number(self, limit: int) -> int:
+        return int(self.below(limit, 1)[0])
+
+
+def _splitmix64(words: _Words) -> _Words:
+    """The finishing steps of splitmix64; multiplication wraps by design."""
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
+
+
+POSTING_STATUSES = ("posted", "reversed", "reversal")
 POSTED, _REVERSED, _REVERSAL = range(3)
 
 ACCOUNT_CODES = tuple(account.code for account in ACCOUNTS)
@@ -28,17 +80,17 @@ CURRENCY_CODES = tuple(CURRENCIES)
 CENTRE_CODES = (*(centre.code for centre in COST_CENTRES), UNKNOWN_CENTRE)
 # As typed by people in a hurry; the project tidies them up.
 CENTRE_TEXTS = (*CENTRE_CODES, *(f" {code.lower()}" for code in CENTRE_CODES))
-TEXTS = (*dict.fromkeys(text for posting in POSTINGS for text in posting.texts), "Shared services invoice", "")
+POSTING_TEXTS = (*dict.fromkeys(text for posting in POSTINGS for text in posting.texts), "Shared services invoice", "")
 
-NONE = -1
-_BLANK = TEXTS.index("")
-_UNKNOWN = CENTRE_CODES.index(UNKNOWN_CENTRE)
+NULL_INDEX = -1
+_BLANK_TEXT = POSTING_TEXTS.index("")
+_UNKNOWN_CENTRE_INDEX = CENTRE_CODES.index(UNKNOWN_CENTRE)
 
 _ONE_LINE, _TWO_LINES, _THREE_LINES = 50, 25, 25
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class JournalLines:
     """Columns of equal length; texts are positions in the lists above, NONE for NULL, amounts are cents."""
 
     journal: Integers
@@ -54,62 +106,62 @@ class Lines:
     def __len__(self) -> int:
         return len(self.journal)
 
-    def where(self, picked: NDArray[np.bool_]) -> "Lines":
-        return Lines(*(getattr(self, name)[picked] for name in self.__slots__))
+    def where(self, picked: NDArray[np.bool_]) -> "JournalLines":
+        return JournalLines(*(getattr(self, name)[picked] for name in self.__slots__))
 
 
-def journal_lines(month: int, journals: int, chances: Chances) -> Lines:
+def generate_journal_lines(month: int, journals: int, chances: RandomStream) -> JournalLines:
     """The ledger of a month: what was posted, the reversals, and the invoice for shared services."""
-    posted = _posted(month, journals, chances)
-    shared = _shared_invoice(month, journals, chances.of(100))
-    return _joined([posted, _reversals(posted, journals + 1, _days(month)), shared])
+    posted = _posted_lines(month, journals, chances)
+    shared = _shared_invoice_lines(month, journals, chances.of(100))
+    return _concatenate([posted, _reversal_lines(posted, journals + 1, _days_in_month(month)), shared])
 
 
-def shared_cents(month: int, chances: Chances) -> int:
+def shared_invoice_cents(month: int, chances: RandomStream) -> int:
     """The invoice for shared services; a multiple of 4.00, so that 400 heads share it to the cent."""
     return 16_400_000 + 400 * chances.of(month).number(6_000)
 
 
-def _posted(month: int, journals: int, chances: Chances) -> Lines:
+def _posted_lines(month: int, journals: int, chances: RandomStream) -> JournalLines:
     kind = chances.of(1).weighted([posting.weight for posting in POSTINGS], journals)
     booked = 1 + chances.of(2).weighted((_ONE_LINE, _TWO_LINES, _THREE_LINES), journals)
     of_journal = np.repeat(np.arange(journals), booked)
     count = len(of_journal)
     kinds = kind[of_journal]
-    cents = _amounts(kinds, chances)
+    cents = _draw_amounts(kinds, chances)
     number = np.arange(count) - np.repeat(np.cumsum(booked) - booked, booked) + 1
-    accounts = _positions([posting.account for posting in POSTINGS], ACCOUNT_CODES)
-    counters = _positions([posting.counter_account for posting in POSTINGS], ACCOUNT_CODES)
+    accounts = _indexes_of([posting.account for posting in POSTINGS], ACCOUNT_CODES)
+    counters = _indexes_of([posting.counter_account for posting in POSTINGS], ACCOUNT_CODES)
     totals = np.add.reduceat(cents, np.cumsum(booked) - booked)
     reversed_ = np.where(chances.of(3).one_in(90, journals), _REVERSED, POSTED)
     currency = chances.of(4).weighted(tuple(CURRENCIES.values()), journals)
-    day = 1 + chances.of(5).below(_days(month), journals)
-    lines = Lines(
+    day = 1 + chances.of(5).below(_days_in_month(month), journals)
+    lines = JournalLines(
         journal=of_journal,
         line_number=number,
         day=day[of_journal],
         account=accounts[kinds],
-        centre=_centres(kinds, chances),
+        centre=_draw_centres(kinds, chances),
         currency=currency[of_journal],
         cents=cents,
-        text=_texts(kinds, chances),
+        text=_draw_texts(kinds, chances),
         status=reversed_[of_journal],
     )
-    counter_lines = Lines(
+    counter_lines = JournalLines(
         journal=np.arange(journals),
         line_number=booked + 1,
         day=day,
         account=counters[kind],
-        centre=np.full(journals, NONE),
+        centre=np.full(journals, NULL_INDEX),
         currency=currency,
         cents=-totals,
-        text=np.full(journals, NONE),
+        text=np.full(journals, NULL_INDEX),
         status=reversed_,
     )
-    return _ordered(_joined([lines, counter_lines]))
+    return _sort_by_journal(_concatenate([lines, counter_lines]))
 
 
-def _amounts(kinds: Integers, chances: Chances) -> Integers:
+def _draw_amounts(kinds: Integers, chances: RandomStream) -> Integers:
     """Debits are positive, credits negative; a few lines are zero."""
     lowest = np.array([posting.lowest for posting in POSTINGS])
     highest = np.array([posting.highest for posting in POSTINGS])
@@ -118,21 +170,21 @@ def _amounts(kinds: Integers, chances: Chances) -> Integers:
     return np.where(chances.of(7).one_in(400, len(kinds)), 0, cents)
 
 
-def _centres(kinds: Integers, chances: Chances) -> Integers:
+def _draw_centres(kinds: Integers, chances: RandomStream) -> Integers:
     """Mostly as the master data spells them, some sloppy, a few that nobody knows."""
     count = len(kinds)
-    centres = _choice([_positions(posting.centres, CENTRE_CODES) for posting in POSTINGS], kinds, chances.of(8))
-    centres = np.where(chances.of(9).one_in(350, count), _UNKNOWN, centres)
+    centres = _draw_choice([_indexes_of(posting.centres, CENTRE_CODES) for posting in POSTINGS], kinds, chances.of(8))
+    centres = np.where(chances.of(9).one_in(350, count), _UNKNOWN_CENTRE_INDEX, centres)
     return np.where(chances.of(10).one_in(120, count), centres + len(CENTRE_CODES), centres)
 
 
-def _texts(kinds: Integers, chances: Chances) -> Integers:
-    texts = _choice([_positions(posting.texts, TEXTS) for posting in POSTINGS], kinds, chances.of(11))
-    texts = np.where(chances.of(12).one_in(150, len(kinds)), _BLANK, texts)
-    return np.where(chances.of(13).one_in(150, len(kinds)), NONE, texts)
+def _draw_texts(kinds: Integers, chances: RandomStream) -> Integers:
+    texts = _draw_choice([_indexes_of(posting.texts, POSTING_TEXTS) for posting in POSTINGS], kinds, chances.of(11))
+    texts = np.where(chances.of(12).one_in(150, len(kinds)), _BLANK_TEXT, texts)
+    return np.where(chances.of(13).one_in(150, len(kinds)), NULL_INDEX, texts)
 
 
-def _reversals(posted: Lines, first_journal: int, days: int) -> Lines:
+def _reversal_lines(posted: JournalLines, first_journal: int, days: int) -> JournalLines:
     """Every reversed journal again with the signs turned, a few days later."""
     picked = posted.where(posted.status == _REVERSED)
     _, order = np.unique(picked.journal, return_inverse=True)
@@ -145,27 +197,27 @@ def _reversals(posted: Lines, first_journal: int, days: int) -> Lines:
     )
 
 
-def _shared_invoice(month: int, journal: int, chances: Chances) -> Lines:
-    cents = shared_cents(month, chances)
+def _shared_invoice_lines(month: int, journal: int, chances: RandomStream) -> JournalLines:
+    cents = shared_invoice_cents(month, chances)
     both = np.ones(2, dtype=np.int64)
-    return Lines(
+    return JournalLines(
         journal=both * journal,
         line_number=np.array([1, 2]),
         day=both * 5,
-        account=_positions((SHARED_ACCOUNT, PAYABLES), ACCOUNT_CODES),
-        centre=np.array([CENTRE_CODES.index(SHARED_CENTRE), NONE]),
+        account=_indexes_of((SHARED_ACCOUNT, PAYABLES), ACCOUNT_CODES),
+        centre=np.array([CENTRE_CODES.index(SHARED_CENTRE), NULL_INDEX]),
         currency=both * CURRENCY_CODES.index("EUR"),
         cents=np.array([cents, -cents]),
-        text=np.array([TEXTS.index("Shared services invoice"), NONE]),
+        text=np.array([POSTING_TEXTS.index("Shared services invoice"), NULL_INDEX]),
         status=both * POSTED,
     )
 
 
-def _positions(values: Sequence[str], known: Sequence[str]) -> Integers:
+def _indexes_of(values: Sequence[str], known: Sequence[str]) -> Integers:
     return np.array([known.index(value) for value in values], dtype=np.int64)
 
 
-def _choice(choices: Sequence[Integers], kinds: Integers, chances: Chances) -> Integers:
+def _draw_choice(choices: Sequence[Integers], kinds: Integers, chances: RandomStream) -> Integers:
     """For each line one of the choices that its kind has."""
     sizes = np.array([len(choice) for choice in choices])
     starts = np.cumsum(sizes) - sizes
@@ -173,14 +225,14 @@ def _choice(choices: Sequence[Integers], kinds: Integers, chances: Chances) -> I
     return chosen
 
 
-def _joined(parts: Sequence[Lines]) -> Lines:
-    return Lines(*(np.concatenate([getattr(part, name) for part in parts]) for name in Lines.__slots__))
+def _concatenate(parts: Sequence[JournalLines]) -> JournalLines:
+    return JournalLines(*(np.concatenate([getattr(part, name) for part in parts]) for name in JournalLines.__slots__))
 
 
-def _ordered(lines: Lines) -> Lines:
+def _sort_by_journal(lines: JournalLines) -> JournalLines:
     order = np.lexsort((lines.line_number, lines.journal))
-    return Lines(*(getattr(lines, name)[order] for name in Lines.__slots__))
+    return JournalLines(*(getattr(lines, name)[order] for name in JournalLines.__slots__))
 
 
-def _days(month: int) -> int:
+def _days_in_month(month: int) -> int:
     return calendar.monthrange(YEAR, month)[1]

@@ -1,28 +1,110 @@
-"""What is counted and checked on the way to the outputs, at no extra pass over the data.
+"""The names of what is counted, and the SQL that counts it.
+
+Rows that are counted while something else is done with them.
+
+What is counted and checked on the way to the outputs, at no extra pass over the data.
 
 Counting with Spark's `observe` makes it hand over every row between two pieces of compiled code, which costs the more
 the wider the row is. An aggregate counts for next to nothing, so if there is one, it counts for the steps before it.
 """
 
+import contextlib
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
 
-from daybook.engine.context import RunContext
-from daybook.engine.metrics import (
-    FAULT_TEXT,
-    FAULTY,
-    FAULTY_ROWS,
-    FIRST_FAULT,
-    INPUT,
-    INPUT_ROWS,
-    added_by,
-    picked_by,
-    picking_seq,
-)
-from daybook.engine.observed import Observed
+from daybook.engine.context import FAULT_COLUMN, RunContext
 from daybook.plan.steps import RowStep
+
+INPUT_METRIC = "input"
+# The text of a failed check, or how many rows failed one where a text would be too slow to carry.
+FAULT_TEXT_METRIC = "fault"
+FAULTY_METRIC = "faulty"
+
+INPUT_ROWS_SQL = "COUNT(IF(`_operation_seq` = 0, 1, NULL))"
+FIRST_FAULT_SQL = f"MIN({FAULT_COLUMN})"
+FAULTY_ROWS_SQL = f"COUNT({FAULT_COLUMN})"
+
+_PICKED_METRIC_PREFIX = "picked_"
+_ADDED_METRIC_PREFIX = "added_"
+
+
+def picked_metric(seq: int) -> str:
+    return f"{_PICKED_METRIC_PREFIX}{seq}"
+
+
+def added_metric(seq: int) -> str:
+    return f"{_ADDED_METRIC_PREFIX}{seq}"
+
+
+def seq_of_picked_metric(name: str) -> int | None:
+    """The operation whose picked rows a metric counts."""
+    return int(name.removeprefix(_PICKED_METRIC_PREFIX)) if name.startswith(_PICKED_METRIC_PREFIX) else None
+
+
+_OBSERVATION_TIMEOUT_SECONDS = 120.0
+
+
+class ObservedFrame:
+    """A frame and what to aggregate of it, by name and SQL, in the action that uses the frame.
+
+    The frame is made when it is used, because what it is made of counts as used from then on. `origin` makes the
+    rows it comes from.
+    """
+
+    def __init__(
+        self, rows: Callable[[], DataFrame], metrics: Mapping[str, str], origin: Callable[[], DataFrame]
+    ) -> None:
+        self._rows = rows
+        self._origin = origin
+        self._aggregates = [F.expr(sql).alias(name) for name, sql in metrics.items()]
+        self._observation: Observation | None = None
+        self._found: Mapping[str, Any] = {}
+
+    @property
+    def is_used(self) -> bool:
+        return self._observation is not None
+
+    @cached_property
+    def frame(self) -> DataFrame:
+        """The rows, for a frame that is going to be written."""
+        self._observation = Observation()
+        return self._rows().observe(self._observation, *self._aggregates)
+
+    def metrics(self) -> Mapping[str, Any]:
+        """Of the finished action; where no action needed these rows, of a look at them alone."""
+        if not self._found and self._observation:
+            self._found = read_observation(self._observation)
+        if not self._found and (row := self._rows().agg(*self._aggregates).first()):
+            self._found = row.asDict()
+        return self._found
+
+    def of_all(self, sql: str) -> Any:
+        """A figure of the rows that these come from, by a look at them."""
+        row = self._origin().agg(F.expr(sql)).first()
+        return row[0] if row else None
+
+
+def read_observation(observation: Observation, *, patience: float = _OBSERVATION_TIMEOUT_SECONDS) -> Mapping[str, Any]:
+    """The metrics of a finished action; none when Spark left out the part that was observed, or lost what it counted.
+
+    Spark tells them with the events of a job, and drops events when a huge job makes more of them than it can handle.
+    """
+    found: dict[str, Any] = {}
+
+    def get() -> None:
+        with contextlib.suppress(Exception):
+            found.update(observation.get)
+
+    waiting = threading.Thread(target=get, name="daybook-observation", daemon=True)
+    waiting.start()
+    waiting.join(patience)
+    return dict(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +117,7 @@ class OperationCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class GroupCounts:
     """`input_rows` is None where an earlier group has reported it."""
 
     input_rows: int | None
@@ -47,7 +129,7 @@ class Counters:
 
     def __init__(self, context: RunContext) -> None:
         self._context = context
-        self._observed: list[Observed] = []
+        self._observed: list[ObservedFrame] = []
         self._waiting: list[tuple[RowStep, str]] = []
         self._is_input_counted = False
 
@@ -63,64 +145,66 @@ class Counters:
     def wait(self, step: RowStep, *, is_input: bool) -> None:
         """Count what a step picks later on; `is_input`: it picks the rows of the input."""
         word, bit = self._context.place_of_bit(step.seq)
-        self._waiting.append((step, INPUT_ROWS if is_input else f"COUNT(IF({word} & {1 << bit}L = 0, NULL, 1))"))
+        self._waiting.append((step, INPUT_ROWS_SQL if is_input else f"COUNT(IF({word} & {1 << bit}L = 0, NULL, 1))"))
 
     def due(self) -> Mapping[str, str]:
         """What waits, by name and SQL, for an aggregate that is going to count it."""
-        return {**self._taken(), FAULTY: FAULTY_ROWS}
+        return {**self._taken(), FAULTY_METRIC: FAULTY_ROWS_SQL}
 
     def passing(self, df: DataFrame) -> DataFrame:
         """The working dataset, counted for the steps that wait."""
-        return self.watch(lambda: df, {**self._taken(), FAULT_TEXT: FIRST_FAULT}).frame
+        return self.watch(lambda: df, {**self._taken(), FAULT_TEXT_METRIC: FIRST_FAULT_SQL}).frame
 
     def checked(self, df: DataFrame) -> DataFrame:
         """Rows that are checked but not counted."""
-        return self.watch(lambda: df, {FAULT_TEXT: FIRST_FAULT}).frame
+        return self.watch(lambda: df, {FAULT_TEXT_METRIC: FIRST_FAULT_SQL}).frame
 
     def watch(
         self,
         rows: Callable[[], DataFrame],
         metrics: Mapping[str, str],
         checked: Callable[[], DataFrame] | None = None,
-    ) -> Observed:
+    ) -> ObservedFrame:
         """Rows to be counted when they are used; `checked` makes those that know the texts of failed checks."""
-        self._observed.append(Observed(rows, metrics, checked or rows))
+        self._observed.append(ObservedFrame(rows, metrics, checked or rows))
         return self._observed[-1]
 
-    def take(self, *, is_last: bool) -> "Counted":
+    def take(self, *, is_last: bool) -> "GroupObservations":
         """What the outputs of a group tell; rows that nobody has used yet wait, but no longer than the last group."""
         due = [each for each in self._observed if is_last or each.is_used]
         self._observed = [each for each in self._observed if each not in due]
-        return Counted(tuple(due))
+        return GroupObservations(tuple(due))
 
     def forget(self) -> None:
         self._observed.clear()
 
     def _taken(self) -> dict[str, str]:
-        metrics = {picked_by(step.seq): sql for step, sql in self._waiting}
+        metrics = {picked_metric(step.seq): sql for step, sql in self._waiting}
         if not self._is_input_counted:
-            metrics[INPUT] = INPUT_ROWS
+            metrics[INPUT_METRIC] = INPUT_ROWS_SQL
         self._waiting.clear()
         self._is_input_counted = True
         return metrics
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class GroupObservations:
     """What was observed for a group of outputs, to be read when all of them are written."""
 
-    observed: tuple[Observed, ...]
+    observed: tuple[ObservedFrame, ...]
 
     def faults(self) -> Iterable[str]:
         """The texts of failed checks."""
         for each in self.observed:
             found = each.metrics()
-            text = found.get(FAULT_TEXT) or (each.of_all(FIRST_FAULT) if found.get(FAULTY) else None)
+            text = found.get(FAULT_TEXT_METRIC) or (each.of_all(FIRST_FAULT_SQL) if found.get(FAULTY_METRIC) else None)
             if text:
                 yield text
 
-    def counts(self) -> Counts:
+    def counts(self) -> GroupCounts:
         found = {name: value for each in self.observed for name, value in each.metrics().items()}
-        seqs = sorted(seq for seq in map(picking_seq, found) if seq is not None)
-        operations = (OperationCount(seq, found[picked_by(seq)] or 0, found.get(added_by(seq)) or 0) for seq in seqs)
-        return Counts((found[INPUT] or 0) if INPUT in found else None, tuple(operations))
+        seqs = sorted(seq for seq in map(seq_of_picked_metric, found) if seq is not None)
+        operations = (
+            OperationCount(seq, found[picked_metric(seq)] or 0, found.get(added_metric(seq)) or 0) for seq in seqs
+        )
+        return GroupCounts((found[INPUT_METRIC] or 0) if INPUT_METRIC in found else None, tuple(operations))

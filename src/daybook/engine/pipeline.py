@@ -9,12 +9,22 @@ from typing import assert_never
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from daybook.engine.added import Added
 from daybook.engine.context import RunContext
-from daybook.engine.counters import Counted, Counters, Counts
-from daybook.engine.failure import failure_of
-from daybook.engine.faults import Checks
-from daybook.engine.forks import (
+from daybook.engine.counters import Counters, GroupCounts, GroupObservations, read_observation
+from daybook.engine.failures import FailedChecks, translate_failure
+from daybook.engine.java.session_conf import local_threads, read_setting
+from daybook.engine.load_rows import load_input, load_source, may_fail
+from daybook.engine.operations.aggregate import NewRows, summary_rows
+from daybook.engine.operations.append import appended_rows
+from daybook.engine.operations.join import JoinedRows, JoinRowCount, UpdateJoins
+from daybook.engine.operations.output import OutputFrames
+from daybook.engine.source import SourceFrame
+from daybook.engine.stages import (
+    AggregatePass,
+    Stage,
+    count_uses_from,
+    count_uses_of_added,
+    group_into_stages,
     is_grouped_later,
     is_read_by_next_outputs,
     is_too_deep,
@@ -22,41 +32,28 @@ from daybook.engine.forks import (
     pays_to_count,
     pays_to_stage,
     reads_every_join,
-    uses_from,
-    uses_of,
+    stage_seqs,
 )
-from daybook.engine.joins import JoinedRows, Joining, RowCount
-from daybook.engine.loading import load_input, load_source, may_fail
-from daybook.engine.observed import measured
-from daybook.engine.operations.aggregate import summary_rows
-from daybook.engine.operations.append import appended_rows
-from daybook.engine.operations.new_rows import NewRows
-from daybook.engine.operations.output import Writing
-from daybook.engine.passes import AggregatePass, Stage, in_passes, seqs_of
-from daybook.engine.session_conf import local_threads
-from daybook.engine.settings import setting
-from daybook.engine.source import SourceFrame
-from daybook.engine.staging import Staging
-from daybook.engine.working import Working
+from daybook.engine.working_dataset import AddedRows, StagingFolder, WorkingDataset
 from daybook.expression import quote_identifier
-from daybook.model.system_columns import SYSTEM_COLUMNS
-from daybook.plan.plan import Plan
+from daybook.model.types import SYSTEM_COLUMNS
 from daybook.plan.steps import (
-    INPUT,
+    INPUT_KEY,
     AppendStep,
     CheckStep,
     DeleteStep,
     JoinStep,
     OutputStep,
+    Plan,
     RowStep,
     Step,
     UpdateStep,
-    until_last_output,
+    count_until_last_output,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class OutputFrame:
     """What one output operation writes."""
 
     step: OutputStep
@@ -67,23 +64,23 @@ class Output:
 class OutputGroup:
     """Outputs with no other operation between them: write all, in order, then verify, then commit."""
 
-    outputs: tuple[Output, ...]
+    outputs: tuple[OutputFrame, ...]
     is_last: bool
-    _counted: Counted
-    _row_counts: tuple[RowCount, ...]
-    _checks: Checks
+    _counted: GroupObservations
+    _row_counts: tuple[JoinRowCount, ...]
+    _checks: FailedChecks
 
     def verify(self) -> None:
         """Raise what the rows failed: a NULL where none may be, a malformed row id, a row that matched twice."""
         for text in self._counted.faults():
             raise self._checks.error(text)
         for count in self._row_counts:
-            below, above = (measured(each).get("rows") for each in (count.below, count.above))
+            below, above = (read_observation(each).get("rows") for each in (count.below, count.above))
             # Spark counts a task that it executed twice two times, so only a look at the rows can tell.
             if (below is None or below != above) and (found := count.doubles().first()):
                 raise self._checks.fan_out(count.seq, count.alias, found[0])
 
-    def counts(self) -> Counts:
+    def counts(self) -> GroupCounts:
         """Rows picked and added by the operations since the group before."""
         return self._counted.counts()
 
@@ -108,12 +105,12 @@ class Pipeline:
         self._plan = plan
         self._sources = sources
         self._context = RunContext.of(plan, as_of)
-        self._staging = Staging(spark, staging)
+        self._staging = StagingFolder(spark, staging)
         self._skip = skip
-        self._checks = Checks(plan)
+        self._checks = FailedChecks(plan)
         self._counters = Counters(self._context)
         self._may_lose_tasks = may_lose_tasks(spark)
-        self._row_counts: list[RowCount] = []
+        self._row_counts: list[JoinRowCount] = []
         self._joins = 0
 
     @property
@@ -135,18 +132,18 @@ class Pipeline:
 
     def failure(self, error: Exception) -> Exception:
         """A Spark failure while an output was written, as an error that names operation, column and value."""
-        return failure_of(self._plan, error)
+        return translate_failure(self._plan, error)
 
     def groups(self) -> Iterator[OutputGroup]:
         """The groups in order; each must be committed before the next is asked for."""
-        steps = in_passes(self._effective(), self._plan.input.types)
+        steps = group_into_stages(self._effective(), self._plan.input.types)
         working = self._load()
         index = 0
         while index < len(steps):
             step = steps[index]
             self._relieve(working, steps, index)
             if isinstance(step, OutputStep):
-                outputs = _outputs_from(steps, index)
+                outputs = _consecutive_outputs(steps, index)
                 index += len(outputs)
                 yield self._group(working, outputs, is_last=index == len(steps))
                 self._row_counts = []
@@ -157,17 +154,17 @@ class Pipeline:
     def _effective(self) -> Sequence[Step]:
         """The steps up to the last output that is wanted; what follows is never seen."""
         steps = [step for step in self._plan.steps if step.seq not in self._skip or not isinstance(step, OutputStep)]
-        return steps[: until_last_output(steps)]
+        return steps[: count_until_last_output(steps)]
 
-    def _load(self) -> Working:
-        load, frame = self._plan.input, self._sources[INPUT]
+    def _load(self) -> WorkingDataset:
+        load, frame = self._plan.input, self._sources[INPUT_KEY]
         df = load_input(frame, load, self._context)
-        return Working(self._context, df, load.types, may_be_deleted="_deleted" in frame.carried)
+        return WorkingDataset(self._context, df, load.types, may_be_deleted="_deleted" in frame.carried)
 
-    def _relieve(self, working: Working, steps: Sequence[Stage], index: int) -> None:
+    def _relieve(self, working: WorkingDataset, steps: Sequence[Stage], index: int) -> None:
         """Write the rows down where the plan has become too deep, or forks so often that it pays."""
         is_used = isinstance(steps[index], AggregatePass | OutputStep)
-        uses = uses_from(steps, index) if is_used else 0
+        uses = count_uses_from(steps, index) if is_used else 0
         if is_too_deep(working.depth) or pays_to_stage(self._joins, uses) or is_too_wide(working.width, uses):
             working.begin_anew(self._keep(working.df, f"before-{steps[index].seq}"))
             self._joins = 0
@@ -180,7 +177,7 @@ class Pipeline:
 
     def _apply(
         self,
-        working: Working,
+        working: WorkingDataset,
         step: RowStep | AggregatePass | AppendStep,
         following: Sequence[Stage],
     ) -> None:
@@ -212,7 +209,7 @@ class Pipeline:
         """
         if self._may_lose_tasks and is_grouped_later(seqs, following):
             return True
-        return uses_of(seqs, following) > 1
+        return count_uses_of_added(seqs, following) > 1
 
     def _counts(self, step: AggregatePass, following: Sequence[Stage], *, is_kept: bool) -> bool:
         """Whether an aggregate is the best place to count what waits."""
@@ -223,9 +220,9 @@ class Pipeline:
             and reads_every_join(step, self._counters.waiting)
         )
 
-    def _join(self, working: Working, step: UpdateStep) -> None:
+    def _join(self, working: WorkingDataset, step: UpdateStep) -> None:
         joined = {join.alias: self._joined(join) for join in step.joins}
-        self._row_counts += Joining(self._context, working, step).apply(joined)
+        self._row_counts += UpdateJoins(self._context, working, step).apply(joined)
         self._joins += len(step.joins)
 
     def _joined(self, join: JoinStep) -> JoinedRows:
@@ -234,7 +231,9 @@ class Pipeline:
         rows = load_source(frame, load, self._context, join.columns)
         return JoinedRows(self._counters.checked(rows) if may_fail(frame, load) else rows, frame.is_small)
 
-    def _add_rows(self, working: Working, step: AggregatePass | AppendStep, new: NewRows, *, is_kept: bool) -> None:
+    def _add_rows(
+        self, working: WorkingDataset, step: AggregatePass | AppendStep, new: NewRows, *, is_kept: bool
+    ) -> None:
         observed = self._counters.watch(new.rows, new.metrics, new.checked)
         columns = [f"{sql} AS {quote_identifier(name)}" for name, sql in new.columns.items()]
 
@@ -244,27 +243,27 @@ class Pipeline:
 
         if is_kept:
             kept = self._keep(rows(), f"added-by-{step.seq}")
-            working.put_beside(Added(seqs_of(step), step.schema, lambda: kept))
+            working.put_beside(AddedRows(stage_seqs(step), step.schema, lambda: kept))
         else:
-            working.put_beside(Added(seqs_of(step), step.schema, rows))
+            working.put_beside(AddedRows(stage_seqs(step), step.schema, rows))
 
-    def _group(self, working: Working, outputs: Sequence[OutputStep], *, is_last: bool) -> OutputGroup:
-        writing = Writing(self._context, working, self._staging)
+    def _group(self, working: WorkingDataset, outputs: Sequence[OutputStep], *, is_last: bool) -> OutputGroup:
+        writing = OutputFrames(self._context, working, self._staging)
         # Whoever needs no sorting counts, since sorting writes the rows down first.
         written = []
         for output in sorted(outputs, key=lambda output: bool(output.order_by)):
             counters = self._counters if self._counters.is_waiting else None
-            written.append(Output(output, writing.frame(output, counters)))
+            written.append(OutputFrame(output, writing.frame(output, counters)))
         counted = self._counters.take(is_last=is_last)
         return OutputGroup(tuple(written), is_last, counted, tuple(self._row_counts), self._checks)
 
 
 def may_lose_tasks(spark: SparkSession) -> bool:
     """Whether work can be lost and done again: on machines of a cluster, not on threads of one process."""
-    return local_threads(setting(spark, "spark.master") or "", 1) is None
+    return local_threads(read_setting(spark, "spark.master") or "", 1) is None
 
 
-def _outputs_from(steps: Sequence[Stage], index: int) -> list[OutputStep]:
+def _consecutive_outputs(steps: Sequence[Stage], index: int) -> list[OutputStep]:
     outputs: list[OutputStep] = []
     for step in steps[index:]:
         if not isinstance(step, OutputStep):

@@ -1,11 +1,31 @@
-"""What reading gives the engine."""
+"""Spark's readers take paths for patterns; its writers do not.
 
+What reading gives the engine.
+
+Pieces of the input that keep all threads busy to the end.
+"""
+
+import contextlib
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
-PLACE = "__place"
-ORDINAL = "__ordinal"
+from daybook.engine.java.runtime import usable_cores
+from daybook.engine.java.session_conf import local_threads, read_setting, temporary_settings
+
+_PATTERN_CHARACTERS = re.compile(r"([\\{}\[\]*?])")
+
+
+def literal_path_pattern(path: str) -> str:
+    """The pattern that only this path fits."""
+    return _PATTERN_CHARACTERS.sub(r"\\\1", path)
+
+
+ORIGIN_COLUMN = "__place"
+ORDINAL_COLUMN = "__ordinal"
 
 
 @dataclass(frozen=True)
@@ -18,3 +38,39 @@ class SourceFrame:
     periods: tuple[str, ...] = ()
     # Whether one task reads all of it in no time, so that grouping needs no shuffle.
     is_small: bool = False
+
+
+_MAX_SPLIT_KEY = "spark.sql.files.maxPartitionBytes"
+_OPEN_COST_KEY = "spark.sql.files.openCostInBytes"
+_SIZE = re.compile(r"(\d+)\s*([kmgtp]?)b?", re.IGNORECASE)
+
+
+@contextlib.contextmanager
+def even_splits(spark: SparkSession, sizes: Sequence[int]) -> Iterator[None]:
+    """While files of these sizes are read by local threads, each thread gets as many pieces as the others.
+
+    Spark fills pieces up to a limit, and what is left over makes one that keeps a single thread busy. On a cluster
+    nobody knows how many threads there will be.
+    """
+    threads = local_threads(read_setting(spark, "spark.master") or "", usable_cores())
+    before, opening = read_setting(spark, _MAX_SPLIT_KEY), read_setting(spark, _OPEN_COST_KEY)
+    if not sizes or threads is None or before is None or opening is None:
+        yield
+        return
+    total = sum(sizes) + len(sizes) * parse_size(opening)
+    with temporary_settings(spark, {_MAX_SPLIT_KEY: f"{even_split_bytes(total, threads, parse_size(before))}b"}):
+        yield
+
+
+def even_split_bytes(total: int, threads: int, largest: int) -> int:
+    """The size of a piece, at most `largest`, such that their number is a multiple of the threads."""
+    rounds = ceil(total / (threads * largest))
+    return largest if rounds <= 1 else ceil(total / (threads * rounds))
+
+
+def parse_size(text: str) -> int:
+    """A size as Spark writes it: `134217728b`, `128m`, `128MB`."""
+    given = _SIZE.fullmatch(text.strip())
+    if given is None:
+        raise ValueError(f"not a size: {text}")
+    return int(given[1]) << 10 * " kmgtp".index(given[2].lower() or " ")

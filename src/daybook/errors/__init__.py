@@ -1,10 +1,16 @@
 """The root error, spans and codes."""
 
 from daybook.errors.codes import CODES, FAMILIES, Code
-from daybook.errors.data import as_data, kept_findings, render_data, to_keep
-from daybook.errors.error import DaybookError, DaybookErrors, Notice, flatten, notice, raise_all
-from daybook.errors.render import render, render_all, render_notice
-from daybook.errors.span import Span
+from daybook.errors.error import DaybookError, DaybookErrors, Notice, Span, flatten, notice, raise_all
+from daybook.errors.render import (
+    error_to_json,
+    error_to_record,
+    findings_of_record,
+    render,
+    render_all,
+    render_finding,
+    render_notice,
+)
 
 __all__ = [
     "CODES",
@@ -14,14 +20,14 @@ __all__ = [
     "DaybookErrors",
     "Notice",
     "Span",
-    "as_data",
+    "error_to_json",
+    "error_to_record",
+    "findings_of_record",
     "flatten",
-    "kept_findings",
     "notice",
     "raise_all",
     "render",
     "render_all",
-    "render_data",
+    "render_finding",
     "render_notice",
-    "to_keep",
 ]

@@ -1,24 +1,22 @@
 """The expression language: text → tree → typed tree → Spark SQL text."""
 
-from daybook.expression.compiling import Compiled, compile_expression
-from daybook.expression.fitting import fit, label_of
-from daybook.expression.kinds import common_type, fits, spark_type
+from daybook.expression.compiler import CompiledExpression, compile_expression
 from daybook.expression.quoting import quote_identifier, quote_literal
-from daybook.expression.scope import ColumnUse, Constants, Grouping, Scope
-from daybook.expression.selectors import Selectors
+from daybook.expression.scope import ColumnUse, Constants, Grouping, Scope, Selectors
+from daybook.expression.type_rules import cast_label, cast_sql, common_type, fits, spark_type
 
 __all__ = [
     "ColumnUse",
-    "Compiled",
+    "CompiledExpression",
     "Constants",
     "Grouping",
     "Scope",
     "Selectors",
+    "cast_label",
+    "cast_sql",
     "common_type",
     "compile_expression",
-    "fit",
     "fits",
-    "label_of",
     "quote_identifier",
     "quote_literal",
     "spark_type",

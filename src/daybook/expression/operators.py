@@ -4,24 +4,24 @@ from decimal import Decimal
 from itertools import combinations
 
 from daybook.expression import decimals
-from daybook.expression.functions.declaration import UnfitError
-from daybook.expression.kinds import common_type, describe, is_number
-from daybook.expression.nodes import ArithmeticOperator
-from daybook.expression.typed import Arithmetic, Conversion, LiteralValue, Typed
+from daybook.expression.functions.declaration import OperandError
+from daybook.expression.syntax_tree import ArithmeticOperator
+from daybook.expression.type_rules import common_type, describe_type, is_number
+from daybook.expression.typed_tree import Arithmetic, Conversion, LiteralValue, TypedNode
 from daybook.model.types import FLOAT, INTEGER, ColumnType, DecimalType, FloatType, IntegerType, NullType, StringType
 
-_VERBS = {"+": "The sum", "-": "The difference", "*": "The product", "/": "The quotient", "%": "The remainder"}
+_RESULT_NAMES = {"+": "The sum", "-": "The difference", "*": "The product", "/": "The quotient", "%": "The remainder"}
 
 
-def arithmetic(operator: ArithmeticOperator, left: Typed, right: Typed) -> Typed:
+def type_arithmetic(operator: ArithmeticOperator, left: TypedNode, right: TypedNode) -> TypedNode:
     for operand in (left, right):
         if not is_number(operand.type) and not isinstance(operand.type, NullType):
-            raise UnfitError(
+            raise OperandError(
                 "EXPR_021",
-                hint=_hint(operator, left, right),
+                hint=_operand_hint(operator, left, right),
                 operator=operator,
                 expected="numbers",
-                found=describe(operand.type),
+                found=describe_type(operand.type),
             )
     left, right = _typed_null(left, right), _typed_null(right, left)
     if isinstance(left.type, FloatType) or isinstance(right.type, FloatType):
@@ -31,31 +31,31 @@ def arithmetic(operator: ArithmeticOperator, left: Typed, right: Typed) -> Typed
             return Arithmetic(operator, left, right, INTEGER)
         left = _explicit_decimal(left)
     left, right = as_decimal_literal(left), as_decimal_literal(right)
-    return Arithmetic(operator, left, right, _decimal_type(operator, decimal_of(left), decimal_of(right)))
+    return Arithmetic(operator, left, right, _decimal_type(operator, decimal_type_of(left), decimal_type_of(right)))
 
 
-def widen(operands: tuple[Typed, ...], common: ColumnType) -> tuple[Typed, ...]:
+def widen_operands(operands: tuple[TypedNode, ...], common: ColumnType) -> tuple[TypedNode, ...]:
     """Values of one choice, converted where Spark would not do it the same way by itself."""
-    operands = tuple(retyped_literal(operand, common) for operand in operands)
+    operands = tuple(retype_literal(operand, common) for operand in operands)
     if not isinstance(common, DecimalType) or _are_exact(operands):
         return operands
     # Past 38 digits Spark would drop digits after the point; we keep them and let a value that is too large fail.
     return tuple(operand if operand.type == common else Conversion(operand, common) for operand in operands)
 
 
-def comparable(operands: tuple[Typed, ...], common: ColumnType) -> tuple[tuple[Typed, ...], bool]:
+def make_comparable(operands: tuple[TypedNode, ...], common: ColumnType) -> tuple[tuple[TypedNode, ...], bool]:
     """Operands of one comparison, and whether no decimal type holds them all, so that Spark would drop digits."""
-    operands = tuple(retyped_literal(operand, common) for operand in operands)
+    operands = tuple(retype_literal(operand, common) for operand in operands)
     return operands, isinstance(common, DecimalType) and not _are_exact(operands)
 
 
-def _are_exact(operands: tuple[Typed, ...]) -> bool:
+def _are_exact(operands: tuple[TypedNode, ...]) -> bool:
     return decimals.is_exact(
-        [decimal_of(each) for each in operands if isinstance(each.type, DecimalType | IntegerType)]
+        [decimal_type_of(each) for each in operands if isinstance(each.type, DecimalType | IntegerType)]
     )
 
 
-def common_of(operands: tuple[Typed, ...]) -> ColumnType | None:
+def common_operand_type(operands: tuple[TypedNode, ...]) -> ColumnType | None:
     """The common type, integers that were written out counting with their digits only."""
     kinds = [operand.type for operand in operands]
     if any(isinstance(kind, DecimalType) for kind in kinds):
@@ -63,13 +63,13 @@ def common_of(operands: tuple[Typed, ...]) -> ColumnType | None:
     return common_type(kinds)
 
 
-def clash(operands: tuple[Typed, ...]) -> tuple[ColumnType, ColumnType]:
+def find_type_clash(operands: tuple[TypedNode, ...]) -> tuple[ColumnType, ColumnType]:
     """The first two types among the operands that do not go together."""
     kinds = [operand.type for operand in operands]
     return next(pair for pair in combinations(kinds, 2) if common_type(pair) is None)
 
 
-def retyped_literal(operand: Typed, target: ColumnType) -> Typed:
+def retype_literal(operand: TypedNode, target: ColumnType) -> TypedNode:
     """A literal takes the type of what it meets; NULL always does."""
     if isinstance(operand.type, NullType) and not isinstance(target, NullType):
         return LiteralValue(None, target) if isinstance(operand, LiteralValue) else Conversion(operand, target)
@@ -82,7 +82,7 @@ def retyped_literal(operand: Typed, target: ColumnType) -> Typed:
             return operand
 
 
-def as_decimal_literal(operand: Typed) -> Typed:
+def as_decimal_literal(operand: TypedNode) -> TypedNode:
     match operand:
         case LiteralValue(int() as value, IntegerType()):
             return LiteralValue(value, decimals.of_literal(value))
@@ -90,7 +90,7 @@ def as_decimal_literal(operand: Typed) -> Typed:
             return operand
 
 
-def as_float_literal(operand: Typed) -> Typed:
+def as_float_literal(operand: TypedNode) -> TypedNode:
     match operand:
         case LiteralValue(int() | Decimal() as value, IntegerType() | DecimalType()):
             return LiteralValue(float(value), FLOAT)
@@ -98,20 +98,20 @@ def as_float_literal(operand: Typed) -> Typed:
             return operand
 
 
-def decimal_of(operand: Typed) -> DecimalType:
+def decimal_type_of(operand: TypedNode) -> DecimalType:
     """The decimal Spark takes an integer or decimal operand for."""
     return operand.type if isinstance(operand.type, DecimalType) else decimals.INTEGER_AS_DECIMAL
 
 
-def _explicit_decimal(operand: Typed) -> Typed:
+def _explicit_decimal(operand: TypedNode) -> TypedNode:
     literal = as_decimal_literal(operand)
     return literal if literal is not operand else Conversion(operand, decimals.INTEGER_AS_DECIMAL)
 
 
-def _typed_null(operand: Typed, other: Typed) -> Typed:
+def _typed_null(operand: TypedNode, other: TypedNode) -> TypedNode:
     if not isinstance(operand.type, NullType):
         return operand
-    return retyped_literal(operand, INTEGER if isinstance(other.type, NullType) else other.type)
+    return retype_literal(operand, INTEGER if isinstance(other.type, NullType) else other.type)
 
 
 def _decimal_type(operator: ArithmeticOperator, left: DecimalType, right: DecimalType) -> DecimalType:
@@ -122,14 +122,14 @@ def _decimal_type(operator: ArithmeticOperator, left: DecimalType, right: Decima
             if product := decimals.multiplied(left, right):
                 return product
             scale = left.scale + right.scale
-            raise UnfitError("EXPR_025", name=_VERBS[operator], left=left, right=right, scale=scale)
+            raise OperandError("EXPR_025", name=_RESULT_NAMES[operator], left=left, right=right, scale=scale)
         case "/":
             return decimals.divided(left, right)
         case "%":
             return decimals.remainder(left, right)
 
 
-def _hint(operator: str, left: Typed, right: Typed) -> str | None:
+def _operand_hint(operator: str, left: TypedNode, right: TypedNode) -> str | None:
     if isinstance(left.type, StringType) or isinstance(right.type, StringType):
         return "CONCAT(a, b) joins texts" if operator == "+" else "TO_NUMBER reads a number from a text"
     if operator in "+-" and not is_number(left.type):

@@ -5,7 +5,7 @@ import math
 from decimal import Decimal
 
 from daybook.expression import decimals
-from daybook.expression.kinds import spark_type
+from daybook.expression.type_rules import spark_type
 from daybook.model.types import (
     BooleanType,
     ColumnType,
@@ -39,9 +39,9 @@ def quote_literal(value: Value, column_type: ColumnType) -> str:
         case IntegerType(), int():
             return f"{value}L"
         case DecimalType(), int() | Decimal():
-            return _decimal(Decimal(value), column_type)
+            return _quote_decimal(Decimal(value), column_type)
         case FloatType(), int() | float() | Decimal():
-            return _float(float(value))
+            return _quote_float(float(value))
         case TimestampType(), datetime.datetime():
             return f"TIMESTAMP_LTZ'{value.astimezone(datetime.UTC).isoformat(sep=' ').removesuffix('+00:00')}Z'"
         case DateType(), datetime.date() if not isinstance(value, datetime.datetime):
@@ -58,10 +58,10 @@ def quote_text(text: str) -> str:
     return f"'{escaped}'"
 
 
-def _decimal(value: Decimal, column_type: DecimalType) -> str:
+def _quote_decimal(value: Decimal, column_type: DecimalType) -> str:
     text = f"{value:f}BD"
     return text if decimals.of_literal(value) == column_type else f"CAST({text} AS {spark_type(column_type)})"
 
 
-def _float(value: float) -> str:
+def _quote_float(value: float) -> str:
     return f"{value!r}D" if math.isfinite(value) else f"CAST('{value}' AS DOUBLE)"

@@ -1,9 +1,15 @@
-"""What an expression can see: columns, the run's constants, the grouping it stands in."""
+"""What an expression can see: columns, the run's constants, the grouping it stands in.
+
+A project's named selectors.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from daybook.errors import Span
+from daybook.expression.parser import parse_expression, source_span
+from daybook.expression.syntax_tree import SyntaxNode
 from daybook.model.period import Period
 from daybook.model.types import ColumnType
 
@@ -40,3 +46,25 @@ class Grouping:
 
     columns: tuple[str, ...]
     strict: bool = False
+
+
+class Selectors:
+    """Named selectors with their places; each is parsed on its own, once, and spliced as a tree."""
+
+    def __init__(self, texts: Mapping[str, str], spans: Mapping[str, Span | None] | None = None) -> None:
+        self._texts = dict(texts)
+        self._spans = dict(spans or {})
+        self._trees: dict[str, SyntaxNode] = {}
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(self._texts)
+
+    def source(self, name: str) -> Span:
+        return source_span(self._texts[name], self._spans.get(name))
+
+    def tree(self, name: str) -> SyntaxNode:
+        """The tree of a selector; raises what is wrong with its text, pointing into its own line."""
+        if name not in self._trees:
+            self._trees[name] = parse_expression(self._texts[name], self._spans.get(name))
+        return self._trees[name]

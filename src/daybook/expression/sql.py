@@ -1,38 +1,111 @@
-"""Typed tree → Spark SQL text."""
+"""Aggregate functions that look at some of the rows only.
+
+How large an expression becomes once Spark has it: some functions repeat their arguments.
+
+Typed tree → Spark SQL text.
+"""
 
 import datetime
-from typing import assert_never
+from dataclasses import fields, replace
+from typing import Any, assert_never
 
-from daybook.expression.calls import as_arguments
-from daybook.expression.kinds import negative, spark_type
+from daybook.errors import DaybookError
+from daybook.expression.check_calls import to_arguments
+from daybook.expression.check_names import CheckContext
 from daybook.expression.quoting import quote_identifier, quote_literal
-from daybook.expression.scope import Constants
-from daybook.expression.typed import (
+from daybook.expression.scope import ColumnUse, Constants
+from daybook.expression.syntax_tree import MAX_WEIGHT
+from daybook.expression.type_rules import negate_sql, spark_type
+from daybook.expression.typed_tree import (
     AllRows,
-    Applied,
     Arithmetic,
-    Broken,
-    Choice,
     ColumnValue,
-    Compared,
     ConstantValue,
     Conversion,
-    InRange,
-    Inverse,
-    IsNull,
-    Junction,
+    InvalidNode,
     LiteralValue,
-    Matches,
-    Negative,
-    OneOf,
-    Typed,
+    TypedBetween,
+    TypedCall,
+    TypedCase,
+    TypedComparison,
+    TypedLike,
+    TypedLogical,
+    TypedMembership,
+    TypedNegation,
+    TypedNode,
+    TypedNot,
+    TypedNullCheck,
 )
-from daybook.model.types import DATE, STRING, TIMESTAMP
-
-_ATOMS = (AllRows, LiteralValue, ColumnValue, ConstantValue, Conversion, Choice, Applied)
+from daybook.model.types import BOOLEAN, DATE, STRING, TIMESTAMP
 
 
-def to_sql(node: Typed, constants: Constants) -> str:
+def only_where(tree: TypedNode, column: str) -> TypedNode:
+    """The tree with every argument of an aggregate function evaluated only where a boolean column is true."""
+    guarded: TypedNode = _restrict(tree, ColumnValue(ColumnUse(None, column), BOOLEAN))
+    return guarded
+
+
+def _restrict(part: Any, condition: ColumnValue) -> Any:
+    match part:
+        case TypedCall(function=function, arguments=arguments) if function.is_aggregate:
+            return replace(part, arguments=tuple(_only_where_true(argument, condition) for argument in arguments))
+        case tuple():
+            return tuple(_restrict(each, condition) for each in part)
+        case _ if isinstance(part, TypedNode):
+            changed = {each.name: _restrict(getattr(part, each.name), condition) for each in fields(part)}
+            return replace(part, **changed)
+        case _:
+            return part
+
+
+def _only_where_true(argument: TypedNode, condition: ColumnValue) -> TypedNode:
+    if isinstance(argument, AllRows):
+        return argument
+    return TypedCase(((condition, argument),), None, argument.type)
+
+
+def check_weight(node: TypedNode, checking: CheckContext) -> None:
+    found = weight(node)
+    if found > MAX_WEIGHT:
+        limit = f"{MAX_WEIGHT:,}"
+        raise DaybookError("EXPR_008", span=checking.source, found=f"{found:,} parts once repeated", limit=limit)
+
+
+def weight(node: TypedNode) -> int:
+    """The number of parts with every repetition counted."""
+    match node:
+        case LiteralValue() | ColumnValue() | ConstantValue() | AllRows() | InvalidNode():
+            return 1
+        case Conversion(operand, _) | TypedNegation(operand, _) | TypedNot(operand) | TypedNullCheck(operand, _):
+            return 1 + weight(operand)
+        case Arithmetic(_, left, right, _) | TypedLike(left, right, _):
+            return 1 + weight(left) + weight(right)
+        case TypedComparison(_, left, right):
+            return 1 + _split_repeats(node) * (weight(left) + weight(right))
+        case TypedLogical(_, operands):
+            return 1 + sum(map(weight, operands))
+        case TypedMembership(operand, choices, _):
+            return 1 + _split_repeats(node) * (weight(operand) + sum(map(weight, choices)))
+        case TypedBetween(operand, low, high, _):
+            return 1 + _split_repeats(node) * (2 * weight(operand) + weight(low) + weight(high))
+        case TypedCase(branches, otherwise, _):
+            last = weight(otherwise) if otherwise is not None else 0
+            return 1 + last + sum(weight(when) + weight(then) for when, then in branches)
+        case TypedCall(function, arguments, _):
+            repeated = (function.parameter(place).repeats * weight(each) for place, each in enumerate(arguments))
+            return 1 + function.repetitions(to_arguments(arguments)) * sum(repeated)
+        case _:
+            assert_never(node)
+
+
+def _split_repeats(node: TypedComparison | TypedMembership | TypedBetween) -> int:
+    return 4 if node.is_split else 1
+
+
+_ATOMIC_NODES = (AllRows, LiteralValue, ColumnValue, ConstantValue, Conversion, TypedCase, TypedCall)
+
+
+def to_sql(node: TypedNode, constants: Constants) -> str:
     """One expression for Spark; every part that is not an atom stands in parentheses inside another."""
     match node:
         case LiteralValue(value, kind):
@@ -40,55 +113,58 @@ def to_sql(node: Typed, constants: Constants) -> str:
         case ColumnValue(use, _):
             return quote_identifier(use.name if use.qualifier is None else f"{use.qualifier}.{use.name}")
         case ConstantValue():
-            return _constant(node, constants)
+            return _constant_sql(node, constants)
         case AllRows():
             return "*"
         case Conversion(operand, kind):
             return f"CAST({to_sql(operand, constants)} AS {spark_type(kind)})"
         case Arithmetic():
-            return _arithmetic(node, constants)
-        case Negative(operand, kind):
-            return negative(to_sql(operand, constants), kind)
-        case Inverse(operand):
-            return f"NOT {_operand(operand, constants)}"
-        case Junction(operator, operands):
-            return f" {operator} ".join(_operand(operand, constants) for operand in operands)
-        case Compared(operator, left, right):
-            return f"{_compared(node, left, constants)} {operator} {_compared(node, right, constants)}"
-        case OneOf(operand, choices, is_negated):
-            listed = ", ".join(_compared(node, choice, constants) for choice in choices)
-            return f"{_compared(node, operand, constants)} {_negated('IN', is_negated)} ({listed})"
-        case InRange(operand, low, high, is_negated):
-            word = _negated("BETWEEN", is_negated)
-            bounds = f"{_compared(node, low, constants)} AND {_compared(node, high, constants)}"
-            return f"{_compared(node, operand, constants)} {word} {bounds}"
-        case Matches(operand, pattern, is_negated):
-            return f"{_operand(operand, constants)} {_negated('LIKE', is_negated)} {_pattern(pattern, constants)}"
-        case IsNull(operand, is_negated):
-            return f"{_operand(operand, constants)} IS {'NOT ' if is_negated else ''}NULL"
-        case Choice(branches, otherwise, _):
+            return _arithmetic_sql(node, constants)
+        case TypedNegation(operand, kind):
+            return negate_sql(to_sql(operand, constants), kind)
+        case TypedNot(operand):
+            return f"NOT {_operand_sql(operand, constants)}"
+        case TypedLogical(operator, operands):
+            return f" {operator} ".join(_operand_sql(operand, constants) for operand in operands)
+        case TypedComparison(operator, left, right):
+            return f"{_compared_sql(node, left, constants)} {operator} {_compared_sql(node, right, constants)}"
+        case TypedMembership(operand, choices, is_negated):
+            listed = ", ".join(_compared_sql(node, choice, constants) for choice in choices)
+            return f"{_compared_sql(node, operand, constants)} {_negated_word('IN', is_negated)} ({listed})"
+        case TypedBetween(operand, low, high, is_negated):
+            word = _negated_word("BETWEEN", is_negated)
+            bounds = f"{_compared_sql(node, low, constants)} AND {_compared_sql(node, high, constants)}"
+            return f"{_compared_sql(node, operand, constants)} {word} {bounds}"
+        case TypedLike(operand, pattern, is_negated):
+            word = _negated_word("LIKE", is_negated)
+            return f"{_operand_sql(operand, constants)} {word} {_pattern_sql(pattern, constants)}"
+        case TypedNullCheck(operand, is_negated):
+            return f"{_operand_sql(operand, constants)} IS {'NOT ' if is_negated else ''}NULL"
+        case TypedCase(branches, otherwise, _):
             whens = " ".join(
                 f"WHEN {to_sql(when, constants)} THEN {to_sql(then, constants)}" for when, then in branches
             )
             last = f" ELSE {to_sql(otherwise, constants)}" if otherwise is not None else ""
             return f"CASE {whens}{last} END"
-        case Applied(function, arguments, _):
+        case TypedCall(function, arguments, _):
             texts = tuple(to_sql(argument, constants) for argument in arguments)
-            return function.to_sql(as_arguments(arguments, texts))
-        case Broken():
+            return function.to_sql(to_arguments(arguments, texts))
+        case InvalidNode():
             raise AssertionError("an expression with errors has no SQL")
         case _:
             assert_never(node)
 
 
-def _operand(node: Typed, constants: Constants) -> str:
+def _operand_sql(node: TypedNode, constants: Constants) -> str:
     text = to_sql(node, constants)
-    return text if isinstance(node, _ATOMS) else f"({text})"
+    return text if isinstance(node, _ATOMIC_NODES) else f"({text})"
 
 
-def _compared(node: Compared | OneOf | InRange, operand: Typed, constants: Constants) -> str:
+def _compared_sql(
+    node: TypedComparison | TypedMembership | TypedBetween, operand: TypedNode, constants: Constants
+) -> str:
     """Past 38 digits Spark rounds before it compares; pairs of the whole part and the rest compare exactly."""
-    text = _operand(operand, constants)
+    text = _operand_sql(operand, constants)
     if not node.is_split:
         return text
     whole = f"CAST({text} - {text} % 1BD AS DECIMAL(38,0))"
@@ -96,13 +172,13 @@ def _compared(node: Compared | OneOf | InRange, operand: Typed, constants: Const
     return f"IF({text} IS NULL, NULL, NAMED_STRUCT('whole', {whole}, 'rest', {rest}))"
 
 
-def _arithmetic(node: Arithmetic, constants: Constants) -> str:
+def _arithmetic_sql(node: Arithmetic, constants: Constants) -> str:
     is_division = node.operator in ("/", "%")
-    right = _divisor(node.right, constants) if is_division else _operand(node.right, constants)
-    return f"{_operand(node.left, constants)} {node.operator} {right}"
+    right = _divisor_sql(node.right, constants) if is_division else _operand_sql(node.right, constants)
+    return f"{_operand_sql(node.left, constants)} {node.operator} {right}"
 
 
-def _divisor(node: Typed, constants: Constants) -> str:
+def _divisor_sql(node: TypedNode, constants: Constants) -> str:
     """Division by zero is NULL, which leaves every other failure of ANSI mode as it is.
 
     NULLIF evaluates its operand twice once Spark has rewritten it, which multiplies in nested divisions;
@@ -117,14 +193,14 @@ def _divisor(node: Typed, constants: Constants) -> str:
     return f"GET(ARRAY_REMOVE(ARRAY({text}), {zero}), 0)"
 
 
-def _pattern(node: Typed, constants: Constants) -> str:
+def _pattern_sql(node: TypedNode, constants: Constants) -> str:
     """Spark's LIKE takes a backslash for an escape; ours is a backslash."""
     if isinstance(node, LiteralValue) and isinstance(node.value, str):
         return quote_literal(node.value.replace("\\", "\\\\"), STRING)
     return f"REPLACE({to_sql(node, constants)}, '\\\\', '\\\\\\\\')"
 
 
-def _constant(node: ConstantValue, constants: Constants) -> str:
+def _constant_sql(node: ConstantValue, constants: Constants) -> str:
     match node.name:
         case "now":
             return quote_literal(constants.timestamp, TIMESTAMP)
@@ -136,5 +212,5 @@ def _constant(node: ConstantValue, constants: Constants) -> str:
             return quote_literal(getattr(constants.period, node.name), node.type)
 
 
-def _negated(word: str, is_negated: bool) -> str:
+def _negated_word(word: str, is_negated: bool) -> str:
     return f"NOT {word}" if is_negated else word

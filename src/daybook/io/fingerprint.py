@@ -16,29 +16,31 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from daybook.expression import quote_identifier
-from daybook.io.writing import OutputColumn
+from daybook.io.writer import OutputColumn
 from daybook.model.types import FloatType
 
 _LOW_HALF = 0xFFFFFFFF
 _DIGITS = 12
 # Takes the smallest numbers to where powers of ten have all their digits.
-_LIFT = 200
+_TINY_EXPONENT_SHIFT = 200
 ROWS = "rows"
-_LOW = "low"
-_HIGH = "high"
+_LOW_SUM = "low"
+_HIGH_SUM = "high"
 
 
 def fingerprint_aggregates(columns: Sequence[OutputColumn]) -> list[Column]:
     """The aggregates to observe; `fingerprint_of` makes the text of their values."""
-    hashed = F.xxhash64(*(part for index, column in enumerate(columns) for part in (F.lit(index), *_hashed(column))))
+    hashed = F.xxhash64(
+        *(part for index, column in enumerate(columns) for part in (F.lit(index), *_hash_inputs(column)))
+    )
     return [
         F.count(F.lit(1)).alias(ROWS),
-        F.sum(hashed.bitwiseAND(F.lit(_LOW_HALF))).alias(_LOW),
-        F.sum(F.shiftrightunsigned(hashed, 32)).alias(_HIGH),
+        F.sum(hashed.bitwiseAND(F.lit(_LOW_HALF))).alias(_LOW_SUM),
+        F.sum(F.shiftrightunsigned(hashed, 32)).alias(_HIGH_SUM),
     ]
 
 
-def _hashed(column: OutputColumn) -> list[Column]:
+def _hash_inputs(column: OutputColumn) -> list[Column]:
     value = F.col(quote_identifier(column.name))
     if not isinstance(column.type, FloatType):
         return [value]
@@ -47,8 +49,8 @@ def _hashed(column: OutputColumn) -> list[Column]:
     magnitude = F.when(is_plain, F.floor(F.log10(F.abs(value))))
     # Of the smallest numbers of all the power of ten would be zero.
     is_tiny = magnitude < -300
-    lifted = F.when(is_tiny, value * F.lit(10.0**_LIFT)).otherwise(value)
-    power = F.when(is_tiny, magnitude + _LIFT).otherwise(magnitude)
+    lifted = F.when(is_tiny, value * F.lit(10.0**_TINY_EXPONENT_SHIFT)).otherwise(value)
+    power = F.when(is_tiny, magnitude + _TINY_EXPONENT_SHIFT).otherwise(magnitude)
     digits = F.round(lifted / F.pow(F.lit(10.0), power) * F.lit(10.0 ** (_DIGITS - 1)))
     # What is rounded up to the next power of ten is written as that.
     is_carried = F.abs(digits) >= 10.0**_DIGITS
@@ -57,13 +59,13 @@ def _hashed(column: OutputColumn) -> list[Column]:
     return [F.when(is_plain, digits).otherwise(value + F.lit(0.0)), magnitude]
 
 
-def fingerprint_of(columns: Sequence[OutputColumn], observed: Mapping[str, Any]) -> str:
-    sums = [observed.get(_LOW) or 0, observed.get(_HIGH) or 0]
+def format_fingerprint(columns: Sequence[OutputColumn], observed: Mapping[str, Any]) -> str:
+    sums = [observed.get(_LOW_SUM) or 0, observed.get(_HIGH_SUM) or 0]
     content = [[[column.name, str(column.type)] for column in columns], observed[ROWS], sums]
     return hashlib.blake2b(json.dumps(content).encode(), digest_size=16).hexdigest()
 
 
-class Watch:
+class FingerprintObserver:
     """Observes a frame while it is written."""
 
     def __init__(self, columns: Sequence[OutputColumn]) -> None:
@@ -80,10 +82,10 @@ class Watch:
 
     @property
     def fingerprint(self) -> str:
-        return fingerprint_of(self._columns, self._observation.get)
+        return format_fingerprint(self._columns, self._observation.get)
 
 
 def fingerprint(df: DataFrame, columns: Sequence[OutputColumn]) -> str:
     """The fingerprint of a frame by a job of its own, for comparing what is stored."""
     row = df.agg(*fingerprint_aggregates(columns)).collect()[0]
-    return fingerprint_of(columns, row.asDict())
+    return format_fingerprint(columns, row.asDict())

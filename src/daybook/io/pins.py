@@ -1,11 +1,16 @@
-"""What an input was when it was read, so that a change is noticed and a replay finds the same data."""
+"""What an input was when it was read, so that a change is noticed and a replay finds the same data.
+
+What one format's reader makes of its locations.
+"""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias, assert_never
 
-from daybook.errors import DaybookError, raise_all
-from daybook.io.place import FileStat, list_files
+from pyspark.sql import DataFrame
+
+from daybook.errors import DaybookError, Notice, raise_all
+from daybook.io.filesystem import FileStat, list_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +46,7 @@ def verify_pin(pin: Pin) -> None:
     """IO_008 when the source is not what it was."""
     match pin:
         case DeltaPin(uri, version, table_id):
-            from daybook.io.formats.delta.reading import table_id_at
+            from daybook.io.formats.delta.table import table_id_at
 
             if table_id_at(uri, version) != table_id:
                 raise DaybookError("IO_008", file=uri)
@@ -70,3 +75,13 @@ def pin_from_json(data: Mapping[str, Any]) -> Pin:
             return LandedPin(tuple(uris), folder, rows)
         case _:
             raise ValueError(f"not a pin: {data!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPart:
+    df: DataFrame
+    carried: frozenset[str]
+    pins: tuple[Pin, ...]
+    notices: tuple[Notice, ...] = ()
+    # Of the files that Spark is going to read, as far as they are known.
+    sizes: tuple[int, ...] = ()

@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
-from daybook.model.base import Declaration, Named, Text
+from daybook.model.declaration import Declaration, NamedDeclaration, NonEmptyText
 
 
-def _as_date(value: Any) -> Any:
+def _parse_iso_date(value: Any) -> Any:
     """YAML 1.2 and JSON have no dates, so `2026-01-31` arrives as text."""
     if not isinstance(value, str):
         return value
@@ -18,10 +18,10 @@ def _as_date(value: Any) -> Any:
     return datetime.date.fromisoformat(value)
 
 
-Date = Annotated[datetime.date, BeforeValidator(_as_date)]
-Month = Annotated[int, Field(ge=1, le=12)]
-Year = Annotated[int, Field(ge=1000, le=9998)]
-Unit = Literal["year", "half", "quarter", "month", "week", "day"]
+IsoDate = Annotated[datetime.date, BeforeValidator(_parse_iso_date)]
+MonthNumber = Annotated[int, Field(ge=1, le=12)]
+YearNumber = Annotated[int, Field(ge=1000, le=9998)]
+CalendarUnit = Literal["year", "half", "quarter", "month", "week", "day"]
 NamedAfter = Literal["start", "end"]
 
 
@@ -29,7 +29,7 @@ class MonthsRule(Declaration):
     """Years of twelve civil months from `first_month` on, named after the civil year they start or end in."""
 
     type: Literal["months"]
-    first_month: Month = Field(default=1, description="The month a year begins with.")
+    first_month: MonthNumber = Field(default=1, description="The month a year begins with.")
     named_after: NamedAfter = Field(default="end", description="Which civil year gives a year its number.")
 
 
@@ -39,7 +39,7 @@ class YearEnd(Declaration):
     weekday: Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] = Field(
         description="The last day of a week."
     )
-    month: Month = Field(description="The month a year ends in.")
+    month: MonthNumber = Field(description="The month a year ends in.")
     on: Literal["last", "nearest"] = Field(
         default="last", description="The last such weekday of the month, or the one nearest to its end."
     )
@@ -49,10 +49,10 @@ class YearEnd(Declaration):
 class YearList(Declaration):
     """Years of 52 weeks from `first_day` on, those in `long` of 53; there are no years outside `first` to `last`."""
 
-    first: Year = Field(description="The first year there is.")
-    last: Year = Field(description="The last year there is.")
-    first_day: Date = Field(description="The day the first year begins.")
-    long: tuple[Year, ...] = Field(default=(), description="The years of 53 weeks.")
+    first: YearNumber = Field(description="The first year there is.")
+    last: YearNumber = Field(description="The last year there is.")
+    first_day: IsoDate = Field(description="The day the first year begins.")
+    long: tuple[YearNumber, ...] = Field(default=(), description="The years of 53 weeks.")
 
 
 class WeeksRule(Declaration):
@@ -72,21 +72,21 @@ CalendarRule: TypeAlias = Annotated[MonthsRule | WeeksRule, Field(discriminator=
 class CalendarLevel(Declaration):
     """Levels go from coarse to fine; with a rule each has a unit and a pattern such as `FY{{year}}-Q{{quarter}}`."""
 
-    name: Text = Field(description="What `period.level` and `data_level` say.")
-    unit: Unit | None = Field(default=None, description="What of the rule it is.")
-    identifier: Text | None = Field(default=None, description="The pattern of its identifiers.")
+    name: NonEmptyText = Field(description="What `period.level` and `data_level` say.")
+    unit: CalendarUnit | None = Field(default=None, description="What of the rule it is.")
+    identifier: NonEmptyText | None = Field(default=None, description="The pattern of its identifiers.")
 
 
 class ListedPeriod(Declaration):
     """`end_date` is the last day of the period."""
 
-    identifier: Text = Field(description="What `--period` names.")
-    level: Text = Field(description="One of the calendar's levels.")
-    start_date: Date = Field(description="The first day.")
-    end_date: Date = Field(description="The last day.")
+    identifier: NonEmptyText = Field(description="What `--period` names.")
+    level: NonEmptyText = Field(description="One of the calendar's levels.")
+    start_date: IsoDate = Field(description="The first day.")
+    end_date: IsoDate = Field(description="The last day.")
 
 
-class Calendar(Named):
+class Calendar(NamedDeclaration):
     """Either a `rule` or listed `periods`."""
 
     levels: tuple[CalendarLevel, ...] = Field(min_length=1, description="From coarse to fine.")

@@ -5,17 +5,28 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, PlainSerializer, Tag, WithJsonSchema, model_validator
 
-from daybook.model.base import MAX_NUMBER, Declaration, Id, Named, Text
-from daybook.model.column_names import PERIOD, case_findings, name_problem
-from daybook.model.findings import Finding, checked_by, finding, refuse, repeated
+from daybook.errors.suggestion import closest_match
+from daybook.model.declaration import (
+    MAX_STORED_INTEGER,
+    PERIOD_QUALIFIER,
+    Declaration,
+    Id,
+    NamedDeclaration,
+    NonEmptyText,
+    Violation,
+    case_violations,
+    find_name_problem,
+    find_repeated,
+    raise_violations,
+    tag_by_shape,
+    validated_by,
+    violation,
+)
 from daybook.model.formats import FileFormat, options_schema
-from daybook.model.suggestion import nearest
-from daybook.model.system_columns import RESERVED
-from daybook.model.tags import by_shape
-from daybook.model.types import TYPE_NAMES, ColumnType, parse_type
+from daybook.model.types import RESERVED_COLUMNS, TYPE_NAMES, ColumnType, parse_type
 
 # What other systems call our types.
-_ELSEWHERE = {
+_FOREIGN_TYPE_NAMES = {
     **dict.fromkeys(("str", "text", "varchar", "char", "uuid"), "string"),
     **dict.fromkeys(("int", "int64", "long", "bigint", "smallint"), "integer"),
     **dict.fromkeys(("numeric", "number", "money"), "decimal"),
@@ -25,21 +36,21 @@ _ELSEWHERE = {
 }
 
 
-def _as_type(value: Any) -> Any:
+def _parse_type_field(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
         return parse_type(value)
     except ValueError:
         if value.startswith("decimal("):
-            refuse([finding("MODEL_041", type=value)])
-        meant = _ELSEWHERE.get(value.casefold()) or nearest(value, TYPE_NAMES)
-        refuse([finding("MODEL_040", hint=f"did you mean {meant}?" if meant else None, type=value)])
+            raise_violations([violation("MODEL_041", type=value)])
+        meant = _FOREIGN_TYPE_NAMES.get(value.casefold()) or closest_match(value, TYPE_NAMES)
+        raise_violations([violation("MODEL_040", hint=f"did you mean {meant}?" if meant else None, type=value)])
 
 
 TypeField = Annotated[
     ColumnType,
-    BeforeValidator(_as_type),
+    BeforeValidator(_parse_type_field),
     PlainSerializer(str),
     WithJsonSchema(
         {
@@ -54,41 +65,43 @@ TypeField = Annotated[
 TemporalMode = Literal["period", "bitemporal", "snapshot"]
 
 
-def _is_column_name(name: str) -> Iterator[Finding]:
-    if reason := name_problem(name):
-        yield finding("MODEL_045", name=name, reason=reason)
-    elif name in RESERVED:
-        yield finding("MODEL_044", name=name)
+def _check_column_name(name: str) -> Iterator[Violation]:
+    if reason := find_name_problem(name):
+        yield violation("MODEL_045", name=name, reason=reason)
+    elif name in RESERVED_COLUMNS:
+        yield violation("MODEL_044", name=name)
 
 
-def is_table_name(name: str) -> Iterator[Finding]:
+def check_main_table_name(name: str) -> Iterator[Violation]:
     """What keeps expressions from calling a table by this name."""
-    if reason := name_problem(name):
-        yield finding("MODEL_048", name=name, reason=reason)
-    elif name.casefold() == PERIOD:
-        yield finding("MODEL_048", name=name, reason="expressions find the run's period under this name")
+    if reason := find_name_problem(name):
+        yield violation("MODEL_048", name=name, reason=reason)
+    elif name.casefold() == PERIOD_QUALIFIER:
+        yield violation("MODEL_048", name=name, reason="expressions find the run's period under this name")
 
 
 class ColumnDef(Declaration):
     """A column of a main table."""
 
-    name: Annotated[Text, checked_by(_is_column_name)] = Field(description="Case-sensitive name of the column.")
+    name: Annotated[NonEmptyText, validated_by(_check_column_name)] = Field(
+        description="Case-sensitive name of the column."
+    )
     type: TypeField
     nullable: bool = Field(default=True, description="Whether NULL may be loaded; checked when data is read.")
     description: str | None = Field(default=None, description="A note for people.")
 
 
-def _has_distinct_columns(columns: tuple[ColumnDef, ...]) -> Iterator[Finding]:
+def _check_distinct_columns(columns: tuple[ColumnDef, ...]) -> Iterator[Violation]:
     names = [column.name for column in columns]
-    for index, name in repeated(names):
-        yield finding("MODEL_042", index, "name", name=name)
-    yield from case_findings(names, "name")
+    for index, name in find_repeated(names):
+        yield violation("MODEL_042", index, "name", name=name)
+    yield from case_violations(names, "name")
 
 
 class PathLocation(Declaration):
     """A file or folder named where it is used."""
 
-    path: Text = Field(
+    path: NonEmptyText = Field(
         description="A path relative to the workspace, an absolute one, or a URI; templates are allowed."
     )
     format: FileFormat | None = Field(default=None, description="Read off the path's extension when left out.")
@@ -102,66 +115,70 @@ class TableLocation(Declaration):
     """A table of a data source."""
 
     datasource_id: Id = Field(description="The id of a data source.")
-    table: Text = Field(description="The table's name, or the folder below the data source.")
+    table: NonEmptyText = Field(description="The table's name, or the folder below the data source.")
     schema_name: str | None = Field(default=None, alias="schema", description="The database schema.")
     data_level: str | None = Field(default=None, description="The calendar level one table holds.")
 
 
-def path_of_text(value: Any) -> Any:
+def path_from_text(value: Any) -> Any:
     """A bare path string is read as `{path: ...}`."""
     return {"path": value} if isinstance(value, str) else value
 
 
-def _one_form(value: Any) -> Any:
-    value = path_of_text(value)
+def _require_one_form(value: Any) -> Any:
+    value = path_from_text(value)
     if isinstance(value, dict):
         has_path, has_table = "path" in value, "datasource_id" in value or "table" in value
         if has_path and has_table:
-            refuse([finding("MODEL_050", reason="a path and a table are given at once")])
+            raise_violations([violation("MODEL_050", reason="a path and a table are given at once")])
         if not has_path and not has_table:
-            refuse([finding("MODEL_050", reason="neither a path nor a table is given")])
+            raise_violations([violation("MODEL_050", reason="neither a path nor a table is given")])
     return value
 
 
-Location: TypeAlias = Annotated[
+DeclaredLocation: TypeAlias = Annotated[
     Annotated[PathLocation, Tag("<path>")] | Annotated[TableLocation, Tag("<table>")],
-    by_shape({"path": "<path>", "datasource_id": "<table>", "table": "<table>"}),
-    BeforeValidator(_one_form, json_schema_input_type=str | PathLocation | TableLocation),
+    tag_by_shape({"path": "<path>", "datasource_id": "<table>", "table": "<table>"}),
+    BeforeValidator(_require_one_form, json_schema_input_type=str | PathLocation | TableLocation),
 ]
 
 
 class MainTable(Declaration):
     """The table a dataset is about."""
 
-    name: Annotated[Text, checked_by(is_table_name)] = Field(description="The qualifier in expressions: orders.amount.")
+    name: Annotated[NonEmptyText, validated_by(check_main_table_name)] = Field(
+        description="The qualifier in expressions: orders.amount."
+    )
     temporal_mode: TemporalMode | None = Field(
         default=None, description="How rows are picked by time: by _period, by validity, or not at all."
     )
-    columns: Annotated[tuple[ColumnDef, ...], checked_by(_has_distinct_columns)] = Field(
+    columns: Annotated[tuple[ColumnDef, ...], validated_by(_check_distinct_columns)] = Field(
         min_length=1, description="The columns, system columns left out."
     )
-    location: Location | None = Field(default=None, description="Where the data is, instead of a resolver.")
+    location: DeclaredLocation | None = Field(default=None, description="Where the data is, instead of a resolver.")
 
 
-class Dataset(Named):
-    natural_key_columns: tuple[Text, ...] = Field(default=(), description="Columns that together identify a row.")
+class Dataset(NamedDeclaration):
+    natural_key_columns: tuple[NonEmptyText, ...] = Field(
+        default=(), description="Columns that together identify a row."
+    )
     resolver_id: Id | None = Field(default=None, description="The resolver that finds the data.")
     main_table: MainTable = Field(description="The table: its name, its columns, where its rows are.")
 
     @model_validator(mode="after")
     def _check(self) -> "Dataset":
-        refuse(self._findings())
+        raise_violations(self._findings())
         return self
 
-    def _findings(self) -> Iterator[Finding]:
+    def _findings(self) -> Iterator[Violation]:
         names = {column.name for column in self.main_table.columns}
-        for index, column in repeated(self.natural_key_columns):
-            yield finding("MODEL_046", "natural_key_columns", index, column=column)
+        for index, column in find_repeated(self.natural_key_columns):
+            yield violation("MODEL_046", "natural_key_columns", index, column=column)
         for index, column in enumerate(self.natural_key_columns):
             if column not in names:
-                yield finding("MODEL_047", "natural_key_columns", index, column=column)
+                yield violation("MODEL_047", "natural_key_columns", index, column=column)
         if self.resolver_id is not None and self.main_table.location is not None:
-            yield finding("MODEL_049", "resolver_id")
+            yield violation("MODEL_049", "resolver_id")
 
 
 class DatasetRef(Declaration):
@@ -169,5 +186,8 @@ class DatasetRef(Declaration):
 
     dataset_id: Id = Field(description="The id of a dataset.")
     dataset_version: int | None = Field(
-        default=None, ge=1, le=MAX_NUMBER, description="Pins a version; left out, the latest active one is read."
+        default=None,
+        ge=1,
+        le=MAX_STORED_INTEGER,
+        description="Pins a version; left out, the latest active one is read.",
     )

@@ -5,27 +5,26 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
-from daybook.model.base import Declaration, Named, Text
-from daybook.model.findings import Finding, checked_by, finding
+from daybook.model.declaration import Declaration, NamedDeclaration, NonEmptyText, Violation, validated_by, violation
 from daybook.model.formats import FileFormat, options_schema
 
 
-def _says_where(reference: str) -> Iterator[Finding]:
+def _check_credential_ref(reference: str) -> Iterator[Violation]:
     scheme, separator, rest = reference.partition("://")
     if not separator or scheme not in ("env", "file"):
-        yield finding("MODEL_052", reason="it begins with neither env:// nor file://")
+        yield violation("MODEL_052", reason="it begins with neither env:// nor file://")
     elif not rest:
-        yield finding("MODEL_052", reason=f"nothing follows {scheme}://")
+        yield violation("MODEL_052", reason=f"nothing follows {scheme}://")
 
 
 CredentialRef = Annotated[
     str,
-    checked_by(_says_where),
+    validated_by(_check_credential_ref),
     Field(json_schema_extra={"pattern": "^(env|file)://.+$"}, description="Where the secret is: env:// or file://."),
 ]
 
 
-class DataSourceBase(Named):
+class DataSourceBase(NamedDeclaration):
     credential_ref: CredentialRef | None = Field(
         default=None, description="Where the password is: env://NAME or file://PATH; never the password itself."
     )
@@ -34,7 +33,7 @@ class DataSourceBase(Named):
 class FolderOptions(Declaration):
     """A folder relative to the workspace, absolute, or a URI, and how the files in it are written."""
 
-    path: Text = Field(description="A folder, relative to the workspace, absolute, or a URI.")
+    path: NonEmptyText = Field(description="A folder, relative to the workspace, absolute, or a URI.")
     options: dict[str, Any] = Field(
         default_factory=dict, json_schema_extra=options_schema, description="Options of the format."
     )
@@ -43,9 +42,9 @@ class FolderOptions(Declaration):
 class PostgresqlOptions(Declaration):
     """A PostgreSQL database."""
 
-    host: Text = Field(default="localhost", description="The server.")
+    host: NonEmptyText = Field(default="localhost", description="The server.")
     port: int = Field(default=5432, ge=1, le=65535, description="Its port.")
-    database: Text = Field(description="The database's name.")
+    database: NonEmptyText = Field(description="The database's name.")
     user: str | None = Field(default=None, description="The user; left out, libpq decides.")
     schema_name: str = Field(default="public", alias="schema", description="The schema its tables are in.")
 
@@ -53,21 +52,21 @@ class PostgresqlOptions(Declaration):
 class SqliteOptions(Declaration):
     """A SQLite database."""
 
-    path: Text = Field(description="The database file, relative to the workspace or absolute.")
+    path: NonEmptyText = Field(description="The database file, relative to the workspace or absolute.")
 
 
-def _is_jdbc_url(url: str) -> Iterator[Finding]:
+def _check_jdbc_url(url: str) -> Iterator[Violation]:
     if not url.startswith("jdbc:"):
-        yield finding("MODEL_028", where="url", reason="a JDBC URL begins with jdbc:")
+        yield violation("MODEL_028", where="url", reason="a JDBC URL begins with jdbc:")
 
 
 class JdbcOptions(Declaration):
     """Any other database, through its JDBC driver."""
 
-    url: Annotated[Text, checked_by(_is_jdbc_url)] = Field(
+    url: Annotated[NonEmptyText, validated_by(_check_jdbc_url)] = Field(
         json_schema_extra={"pattern": "^jdbc:"}, description="The address, beginning with jdbc:."
     )
-    driver: Text = Field(description="The class name of the driver.")
+    driver: NonEmptyText = Field(description="The class name of the driver.")
     user: str | None = Field(default=None, description="The user.")
 
 

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from daybook.model.findings import Finding, finding
-from daybook.model.suggestion import did_you_mean
+from daybook.errors.suggestion import did_you_mean
+from daybook.model.declaration import Violation, violation
 
 FileFormat = Literal["delta", "parquet", "csv", "json"]
 OptionKind = Literal["one character", "text", "encoding", "true or false"]
 
-EXTENSIONS: Mapping[str, FileFormat] = {
+FORMAT_BY_EXTENSION: Mapping[str, FileFormat] = {
     "csv": "csv",
     "json": "json",
     "jsonl": "json",
@@ -42,17 +42,17 @@ class FormatOption:
             case "text":
                 return isinstance(value, str)
             case "encoding":
-                return isinstance(value, str) and _codec(value) is not None
+                return isinstance(value, str) and _codec_name(value) is not None
             case "true or false":
                 return isinstance(value, bool)
 
     def is_default(self, value: object) -> bool:
         if self.kind == "encoding":
-            return _codec(str(value)) == self.default
+            return _codec_name(str(value)) == self.default
         return value == self.default
 
 
-OPTIONS: Mapping[str, tuple[FormatOption, ...]] = {
+FORMAT_OPTIONS: Mapping[str, tuple[FormatOption, ...]] = {
     "csv": (
         FormatOption(
             "delimiter", "one character", ",", "What stands between two fields.", ("sep", "separator", "fieldsep")
@@ -96,24 +96,26 @@ OPTIONS: Mapping[str, tuple[FormatOption, ...]] = {
 }
 
 
-def option_findings(format_: str, given: Mapping[str, Any], *, is_output: bool = False) -> Iterator[Finding]:
+def option_violations(format_: str, given: Mapping[str, Any], *, is_output: bool = False) -> Iterator[Violation]:
     """Options the format does not have, and values that cannot be used."""
-    known = {option.name: option for option in OPTIONS[format_]}
+    known = {option.name: option for option in FORMAT_OPTIONS[format_]}
     for name, value in given.items():
         option = known.get(name)
         if option is None:
-            yield finding("IO_011", name, hint=_meant(name, known), format=format_, option=name)
+            yield violation("IO_011", name, hint=_suggest_option(name, known), format=format_, option=name)
         elif not option.accepts(value):
-            hint = f"{name} takes {_described(option)}"
-            yield finding("IO_011", name, hint=hint, format=format_, option=f"{name}: {value!r}")
+            hint = f"{name} takes {_describe_option(option)}"
+            yield violation("IO_011", name, hint=hint, format=format_, option=f"{name}: {value!r}")
         elif is_output and option.is_fixed_in_outputs and not option.is_default(value):
             hint = f"outputs are written with {name}: {option.default!r}"
-            yield finding("IO_011", name, hint=hint, format=f"{format_} output", option=f"{name}: {value!r}")
+            yield violation("IO_011", name, hint=hint, format=f"{format_} output", option=f"{name}: {value!r}")
 
 
 def options_schema(schema: dict[str, Any]) -> None:
     """What editors offer: the options of all formats, none of which two formats share with another meaning."""
-    schema["properties"] = {option.name: _value_schema(option) for options in OPTIONS.values() for option in options}
+    schema["properties"] = {
+        option.name: _value_schema(option) for options in FORMAT_OPTIONS.values() for option in options
+    }
     schema["additionalProperties"] = False
 
 
@@ -129,7 +131,7 @@ def _value_schema(option: FormatOption) -> dict[str, Any]:
             return {**described, "type": "boolean"}
 
 
-def _meant(name: str, known: Mapping[str, FormatOption]) -> str | None:
+def _suggest_option(name: str, known: Mapping[str, FormatOption]) -> str | None:
     folded = name.casefold()
     for option in known.values():
         if folded in option.elsewhere:
@@ -137,14 +139,14 @@ def _meant(name: str, known: Mapping[str, FormatOption]) -> str | None:
     return did_you_mean(name, known)
 
 
-def _described(option: FormatOption) -> str:
+def _describe_option(option: FormatOption) -> str:
     if option.kind == "true or false":
         return option.kind
     example = f", such as {option.default!r}" if option.default else ""
     return f"{'the name of an encoding' if option.kind == 'encoding' else option.kind}{example}"
 
 
-def _codec(name: str) -> str | None:
+def _codec_name(name: str) -> str | None:
     """What Python calls an encoding of text."""
     try:
         "a".encode(name)

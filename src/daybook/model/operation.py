@@ -1,39 +1,181 @@
-"""The operations of a project, discriminated by `type`."""
+"""The structural rules of the seeds on what operations take.
 
+The operations of a project, discriminated by `type`.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, ConfigDict, Field, Tag, model_validator
 
-from daybook.model.base import MAX_NUMBER, Declaration, Expression, Id, Text
-from daybook.model.dataset import DatasetRef, PathLocation, TypeField, path_of_text
-from daybook.model.findings import checked_by, refuse
-from daybook.model.operation_rules import (
-    accepts_no_arguments,
-    check_aggregations,
-    check_append_aggregations,
-    check_append_group_by,
-    check_assignments,
-    check_dataset_name,
-    check_group_by,
-    check_joins,
-    check_order_by,
-    check_output_columns,
-    check_results,
-    one_destination,
+from daybook.model.dataset import DatasetRef, PathLocation, TypeField, path_from_text
+from daybook.model.declaration import (
+    ID_PATTERN,
+    IDENTIFIER_PATTERN,
+    MAX_STORED_INTEGER,
+    PERIOD_QUALIFIER,
+    Declaration,
+    Expression,
+    Id,
+    NonEmptyText,
+    Violation,
+    case_violations,
+    find_name_problem,
+    find_repeated,
+    raise_violations,
+    tag_by_shape,
+    unqualified_name,
+    validated_by,
+    violation,
 )
-from daybook.model.tags import by_shape
+from daybook.model.types import ASSIGNABLE_SYSTEM_COLUMNS, GROUPABLE_SYSTEM_COLUMNS, RESERVED_COLUMNS
 
-_NOT_EMPTY: dict[str, Any] = {"minItems": 1}
-_TYPE = "The type of a column that the project makes; left out, the narrowest that holds all that is assigned to it."
-_SELECTOR = "Picks the rows the operation acts on; {{NAME}} refers to a named selector. Left out: all live rows."
+
+def check_assignments(assignments: "Sequence[Assignment]") -> Iterator[Violation]:
+    if not assignments:
+        yield violation("UPDATE_001")
+    names = [assignment.column for assignment in assignments]
+    for index, name in enumerate(names):
+        if not IDENTIFIER_PATTERN.fullmatch(name):
+            yield violation("UPDATE_002", index, "column", name=name)
+        elif name in RESERVED_COLUMNS and name not in ASSIGNABLE_SYSTEM_COLUMNS:
+            yield violation("UPDATE_011", index, "column", column=name)
+    for index, name in find_repeated(names):
+        yield violation("UPDATE_010", index, "column", column=name)
+    yield from case_violations(names, "column")
+
+
+def check_joins(joins: "Sequence[RuntimeJoin]") -> Iterator[Violation]:
+    aliases = [join.alias for join in joins]
+    for index, alias in enumerate(aliases):
+        if reason := find_name_problem(alias):
+            yield violation("UPDATE_013", index, "alias", alias=alias, reason=reason)
+        elif alias.casefold() == PERIOD_QUALIFIER:
+            yield violation("UPDATE_013", index, "alias", alias=alias, reason="it names the run's period")
+    for index, _ in find_repeated(alias.casefold() for alias in aliases):
+        yield violation("UPDATE_012", index, "alias", alias=aliases[index])
+
+
+def check_group_by(group_by: Sequence[str]) -> Iterator[Violation]:
+    yield from _check_grouping(group_by, empty="AGGREGATE_001", twice="AGGREGATE_003", system="AGGREGATE_011")
+
+
+def check_append_group_by(group_by: Sequence[str]) -> Iterator[Violation]:
+    yield from _check_grouping(group_by, empty="APPEND_011", twice="APPEND_013", system="APPEND_016")
+
+
+def _check_grouping(group_by: Sequence[str], *, empty: str, twice: str, system: str) -> Iterator[Violation]:
+    if not group_by:
+        yield violation(empty)
+    names = [unqualified_name(reference) for reference in group_by]
+    for index, name in find_repeated(names):
+        yield violation(twice, index, column=name)
+    for index, name in enumerate(names):
+        if name in RESERVED_COLUMNS and name not in GROUPABLE_SYSTEM_COLUMNS:
+            yield violation(system, index, column=name)
+
+
+def check_aggregations(aggregations: "Sequence[Aggregation]") -> Iterator[Violation]:
+    if not aggregations:
+        yield violation("AGGREGATE_002")
+    names = [aggregation.column for aggregation in aggregations]
+    for index, name in enumerate(names):
+        if name in RESERVED_COLUMNS:
+            yield violation("AGGREGATE_005", index, "column", column=name)
+        elif reason := find_name_problem(name):
+            yield violation("AGGREGATE_012", index, "column", name=name, reason=reason)
+    for index, name in find_repeated(names):
+        yield violation("AGGREGATE_007", index, "column", column=name)
+    yield from case_violations(names, "column")
+
+
+def check_append_aggregations(aggregations: "Sequence[Aggregation]") -> Iterator[Violation]:
+    if not aggregations:
+        yield violation("APPEND_012")
+    names = [aggregation.column for aggregation in aggregations]
+    for index, name in enumerate(names):
+        if name in RESERVED_COLUMNS:
+            yield violation("APPEND_015", index, "column", column=name)
+    for index, name in find_repeated(names):
+        yield violation("APPEND_014", index, "column", column=name)
+
+
+def check_result_columns(
+    group_by: Sequence[str], aggregations: "Sequence[Aggregation]", code: str
+) -> Iterator[Violation]:
+    """A result never takes the place of a group's own value."""
+    grouped = {unqualified_name(reference) for reference in group_by}
+    for index, aggregation in enumerate(aggregations):
+        if aggregation.column in grouped:
+            yield violation(code, "aggregations", index, "column", column=aggregation.column)
+
+
+def check_output_columns(columns: Sequence[str]) -> Iterator[Violation]:
+    if not columns:
+        yield violation("OUTPUT_010")
+    for index, name in find_repeated(unqualified_name(column) for column in columns):
+        yield violation("OUTPUT_011", index, key="columns", column=name)
+
+
+def check_order_by(order_by: Sequence[str]) -> Iterator[Violation]:
+    for index, name in find_repeated(order_by):
+        yield violation("OUTPUT_011", index, key="order_by", column=name)
+
+
+def check_dataset_name(name: str) -> Iterator[Violation]:
+    if not re.fullmatch(ID_PATTERN, name):
+        yield violation("OUTPUT_004", name=name)
+
+
+def require_one_destination(value: Any) -> Any:
+    """Refuses a destination that has not exactly one form, before its members are looked at."""
+    if isinstance(value, dict):
+        reason = _find_destination_problem(value)
+        if reason:
+            raise_violations([violation("OUTPUT_003", reason=reason)])
+    return value
+
+
+def _find_destination_problem(value: dict[str, Any]) -> str | None:
+    has_location = value.get("location") is not None
+    has_source, has_table = value.get("datasource_id") is not None, value.get("table") is not None
+    if has_location and (has_source or has_table):
+        return "a table and a location are given at once"
+    if has_location:
+        return None
+    if not has_source and not has_table:
+        return "neither a table nor a location is given"
+    if not has_source:
+        return "a table needs the datasource_id it belongs to"
+    if not has_table or value["table"] == "":
+        return "a datasource_id needs a table"
+    return None
+
+
+def require_no_arguments(value: Any) -> Any:
+    if value is None:
+        return {}
+    if isinstance(value, dict) and value:
+        raise_violations(violation("DELETE_001", key, key=key) for key in value)
+    return value
+
+
+_MIN_ONE_ITEM: dict[str, Any] = {"minItems": 1}
+_TYPE_DESCRIPTION = (
+    "The type of a column that the project makes; left out, the narrowest that holds all that is assigned to it."
+)
+_SELECTOR_DESCRIPTION = (
+    "Picks the rows the operation acts on; {{NAME}} refers to a named selector. Left out: all live rows."
+)
 
 
 class RuntimeJoin(Declaration):
     """A dataset joined to the left of the picked rows, visible to this update alone."""
 
-    alias: Text = Field(description="The qualifier of the joined columns: customers.tier.")
+    alias: NonEmptyText = Field(description="The qualifier of the joined columns: customers.tier.")
     dataset_id: Id = Field(description="The id of the dataset to join.")
-    dataset_version: int | None = Field(default=None, ge=1, le=MAX_NUMBER, description="Pins a version.")
+    dataset_version: int | None = Field(default=None, ge=1, le=MAX_STORED_INTEGER, description="Pins a version.")
     on: Expression = Field(description="The join condition, a boolean expression.")
 
 
@@ -45,20 +187,24 @@ class Assignment(Declaration):
         json_schema_extra={"pattern": "^[a-zA-Z_][a-zA-Z0-9_]*$"},
     )
     expression: Expression = Field(description="Its value, computed from the row as it was before the operation.")
-    type: TypeField | None = Field(default=None, description=_TYPE)
+    type: TypeField | None = Field(default=None, description=_TYPE_DESCRIPTION)
 
 
 class Aggregation(Declaration):
     """One result of a grouping."""
 
-    column: Text = Field(description="The column that takes the result.")
+    column: NonEmptyText = Field(description="The column that takes the result.")
     expression: Expression = Field(description="An aggregate expression: SUM, COUNT, AVG, MIN_AGG, MAX_AGG.")
-    type: TypeField | None = Field(default=None, description=_TYPE)
+    type: TypeField | None = Field(default=None, description=_TYPE_DESCRIPTION)
 
 
 def _allow_selector(schema: dict[str, Any]) -> None:
     """Some write the selector among the arguments; the loader lifts it onto the operation."""
-    schema.setdefault("properties", {})["selector"] = {"type": "string", "minLength": 1, "description": _SELECTOR}
+    schema.setdefault("properties", {})["selector"] = {
+        "type": "string",
+        "minLength": 1,
+        "description": _SELECTOR_DESCRIPTION,
+    }
 
 
 class SelectableArguments(Declaration):
@@ -70,43 +216,43 @@ class SelectableArguments(Declaration):
 class UpdateArguments(SelectableArguments):
     """What an update changes."""
 
-    joins: Annotated[tuple[RuntimeJoin, ...], checked_by(check_joins)] = Field(
+    joins: Annotated[tuple[RuntimeJoin, ...], validated_by(check_joins)] = Field(
         default=(), description="Datasets whose columns this update may use."
     )
-    assignments: Annotated[tuple[Assignment, ...], checked_by(check_assignments)] = Field(
-        json_schema_extra=_NOT_EMPTY, description="The columns to set; all of them see the row as it was before."
+    assignments: Annotated[tuple[Assignment, ...], validated_by(check_assignments)] = Field(
+        json_schema_extra=_MIN_ONE_ITEM, description="The columns to set; all of them see the row as it was before."
     )
 
 
 class AggregateArguments(SelectableArguments):
     """What an aggregate groups by and computes; the summary rows join the working dataset."""
 
-    group_by: Annotated[tuple[Text, ...], checked_by(check_group_by)] = Field(
-        json_schema_extra=_NOT_EMPTY, description="Business columns, `_period` or `_labels`; NULL is a group."
+    group_by: Annotated[tuple[NonEmptyText, ...], validated_by(check_group_by)] = Field(
+        json_schema_extra=_MIN_ONE_ITEM, description="Business columns, `_period` or `_labels`; NULL is a group."
     )
-    aggregations: Annotated[tuple[Aggregation, ...], checked_by(check_aggregations)] = Field(
-        json_schema_extra=_NOT_EMPTY, description="What is computed of each group."
+    aggregations: Annotated[tuple[Aggregation, ...], validated_by(check_aggregations)] = Field(
+        json_schema_extra=_MIN_ONE_ITEM, description="What is computed of each group."
     )
 
     @model_validator(mode="after")
     def _check(self) -> "AggregateArguments":
-        refuse(check_results(self.group_by, self.aggregations, "AGGREGATE_010"))
+        raise_violations(check_result_columns(self.group_by, self.aggregations, "AGGREGATE_010"))
         return self
 
 
 class AppendAggregation(Declaration):
     """How the source is summed up before it is appended."""
 
-    group_by: Annotated[tuple[Text, ...], checked_by(check_append_group_by)] = Field(
-        json_schema_extra=_NOT_EMPTY, description="Columns of the source."
+    group_by: Annotated[tuple[NonEmptyText, ...], validated_by(check_append_group_by)] = Field(
+        json_schema_extra=_MIN_ONE_ITEM, description="Columns of the source."
     )
-    aggregations: Annotated[tuple[Aggregation, ...], checked_by(check_append_aggregations)] = Field(
-        json_schema_extra=_NOT_EMPTY, description="What is computed of each group: FUNCTION(column), or COUNT(*)."
+    aggregations: Annotated[tuple[Aggregation, ...], validated_by(check_append_aggregations)] = Field(
+        json_schema_extra=_MIN_ONE_ITEM, description="What is computed of each group: FUNCTION(column), or COUNT(*)."
     )
 
     @model_validator(mode="after")
     def _check(self) -> "AppendAggregation":
-        refuse(check_results(self.group_by, self.aggregations, "APPEND_014"))
+        raise_violations(check_result_columns(self.group_by, self.aggregations, "APPEND_014"))
         return self
 
 
@@ -134,21 +280,21 @@ class TableDestination(Declaration):
     """A table of a data source."""
 
     datasource_id: Id = Field(description="The id of a data source.")
-    table: Text = Field(description="The table's name, or the folder below the data source.")
+    table: NonEmptyText = Field(description="The table's name, or the folder below the data source.")
 
 
 class LocationDestination(Declaration):
     """An inline location; a bare path string is read as `{path: ...}`."""
 
-    location: Annotated[PathLocation, BeforeValidator(path_of_text, json_schema_input_type=str | PathLocation)] = Field(
-        description="A path, or a path with its format and options."
+    location: Annotated[PathLocation, BeforeValidator(path_from_text, json_schema_input_type=str | PathLocation)] = (
+        Field(description="A path, or a path with its format and options.")
     )
 
 
 OutputDestination: TypeAlias = Annotated[
     Annotated[TableDestination, Tag("<table>")] | Annotated[LocationDestination, Tag("<location>")],
-    by_shape({"location": "<location>", "datasource_id": "<table>", "table": "<table>"}),
-    BeforeValidator(one_destination, json_schema_input_type=TableDestination | LocationDestination),
+    tag_by_shape({"location": "<location>", "datasource_id": "<table>", "table": "<table>"}),
+    BeforeValidator(require_one_destination, json_schema_input_type=TableDestination | LocationDestination),
 ]
 OutputMode = Literal["replace", "replace_period", "append", "error"]
 
@@ -157,14 +303,14 @@ class OutputArguments(SelectableArguments):
     """What an output writes where."""
 
     destination: OutputDestination = Field(description="A table of a data source, or an inline location.")
-    columns: Annotated[tuple[Text, ...], checked_by(check_output_columns)] | None = Field(
+    columns: Annotated[tuple[NonEmptyText, ...], validated_by(check_output_columns)] | None = Field(
         default=None,
-        json_schema_extra=_NOT_EMPTY,
+        json_schema_extra=_MIN_ONE_ITEM,
         description="The columns to write, in this order; left out, all of them.",
     )
     include_deleted: bool = Field(default=False, description="Whether deleted rows are written too.")
     system_columns: bool = Field(default=True, description="Whether system columns are among all columns.")
-    order_by: Annotated[tuple[Text, ...], checked_by(check_order_by)] = Field(
+    order_by: Annotated[tuple[NonEmptyText, ...], validated_by(check_order_by)] = Field(
         default=(), description="Sorts what is written."
     )
     mode: OutputMode | None = Field(
@@ -173,7 +319,7 @@ class OutputArguments(SelectableArguments):
     on_schema_change: Literal["refuse", "add"] = Field(
         default="refuse", description="What happens when the table has other columns."
     )
-    register_as_dataset: Annotated[str, checked_by(check_dataset_name)] | None = Field(
+    register_as_dataset: Annotated[str, validated_by(check_dataset_name)] | None = Field(
         default=None, description="Registers what was written as the dataset with this id."
     )
 
@@ -197,9 +343,11 @@ class OperationBase(Declaration):
 
     id: Id = Field(description="Unique within the project; left out, op-<seq>.")
     seq: int = Field(
-        ge=1, le=MAX_NUMBER, description="When the operation executes; left out everywhere, the order of the list."
+        ge=1,
+        le=MAX_STORED_INTEGER,
+        description="When the operation executes; left out everywhere, the order of the list.",
     )
-    name: Text = Field(description="A label for people; left out, the type and the seq.")
+    name: NonEmptyText = Field(description="A label for people; left out, the type and the seq.")
     description: str | None = Field(default=None, description="A note for people.")
 
 
@@ -207,7 +355,7 @@ class UpdateOperation(OperationBase):
     """Sets columns of the picked rows."""
 
     type: Literal["update"]
-    selector: Expression | None = Field(default=None, description=_SELECTOR)
+    selector: Expression | None = Field(default=None, description=_SELECTOR_DESCRIPTION)
     arguments: UpdateArguments
 
 
@@ -215,7 +363,7 @@ class AggregateOperation(OperationBase):
     """Adds summary rows of the picked rows."""
 
     type: Literal["aggregate"]
-    selector: Expression | None = Field(default=None, description=_SELECTOR)
+    selector: Expression | None = Field(default=None, description=_SELECTOR_DESCRIPTION)
     arguments: AggregateArguments
 
 
@@ -230,9 +378,9 @@ class DeleteOperation(OperationBase):
     """Marks the picked rows as deleted."""
 
     type: Literal["delete"]
-    selector: Expression | None = Field(default=None, description=_SELECTOR)
+    selector: Expression | None = Field(default=None, description=_SELECTOR_DESCRIPTION)
     arguments: Annotated[
-        DeleteArguments, BeforeValidator(accepts_no_arguments, json_schema_input_type=DeleteArguments | None)
+        DeleteArguments, BeforeValidator(require_no_arguments, json_schema_input_type=DeleteArguments | None)
     ] = DeleteArguments()
 
 
@@ -240,7 +388,7 @@ class CheckOperation(OperationBase):
     """Fails the run, before anything more is committed, unless a condition holds for all picked rows."""
 
     type: Literal["check"]
-    selector: Expression | None = Field(default=None, description=_SELECTOR)
+    selector: Expression | None = Field(default=None, description=_SELECTOR_DESCRIPTION)
     arguments: CheckArguments
 
 
@@ -248,7 +396,7 @@ class OutputOperation(OperationBase):
     """Writes the picked rows."""
 
     type: Literal["output"]
-    selector: Expression | None = Field(default=None, description=_SELECTOR)
+    selector: Expression | None = Field(default=None, description=_SELECTOR_DESCRIPTION)
     arguments: OutputArguments
 
 

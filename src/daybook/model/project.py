@@ -7,9 +7,17 @@ from typing import Annotated, assert_never
 
 from pydantic import Field, model_validator
 
-from daybook.model.base import Expression, Id, Named
 from daybook.model.dataset import DatasetRef
-from daybook.model.findings import Finding, checked_by, finding, refuse, repeated
+from daybook.model.declaration import (
+    Expression,
+    Id,
+    NamedDeclaration,
+    Violation,
+    find_repeated,
+    raise_violations,
+    validated_by,
+    violation,
+)
 from daybook.model.operation import (
     AggregateOperation,
     Aggregation,
@@ -25,29 +33,29 @@ from daybook.model.operation import (
 )
 from daybook.model.types import ColumnType
 
-_SELECTOR_NAME = re.compile(r"[^\s{}](?:[^\n{}]*[^\s{}])?")
+_SELECTOR_NAME_PATTERN = re.compile(r"[^\s{}](?:[^\n{}]*[^\s{}])?")
 
 
-def _can_be_referred_to(name: str) -> Iterator[Finding]:
-    if not _SELECTOR_NAME.fullmatch(name):
-        yield finding("PROJECT_011", name=name)
+def _check_selector_name(name: str) -> Iterator[Violation]:
+    if not _SELECTOR_NAME_PATTERN.fullmatch(name):
+        yield violation("PROJECT_011", name=name)
 
 
-SelectorName = Annotated[str, checked_by(_can_be_referred_to)]
+SelectorName = Annotated[str, validated_by(_check_selector_name)]
 
 
-def _stand_apart(operations: tuple[Operation, ...]) -> Iterator[Finding]:
+def _check_operations(operations: tuple[Operation, ...]) -> Iterator[Violation]:
     if not operations:
-        yield finding("PROJECT_010")
-    for index, seq in repeated(operation.seq for operation in operations):
-        yield finding("PROJECT_002", index, "seq", seq=seq)
-    for index, id_ in repeated(operation.id for operation in operations):
-        yield finding("PROJECT_006", index, "id", id=id_)
-    yield from _write_apart(operations)
-    yield from _type_alike(operations)
+        yield violation("PROJECT_010")
+    for index, seq in find_repeated(operation.seq for operation in operations):
+        yield violation("PROJECT_002", index, "seq", seq=seq)
+    for index, id_ in find_repeated(operation.id for operation in operations):
+        yield violation("PROJECT_006", index, "id", id=id_)
+    yield from _check_distinct_targets(operations)
+    yield from _check_consistent_types(operations)
 
 
-def _write_apart(operations: tuple[Operation, ...]) -> Iterator[Finding]:
+def _check_distinct_targets(operations: tuple[Operation, ...]) -> Iterator[Violation]:
     """Two outputs into one place would overwrite each other unless both append."""
     first_by_target: dict[str, OutputOperation] = {}
     for index, operation in enumerate(operations):
@@ -56,11 +64,11 @@ def _write_apart(operations: tuple[Operation, ...]) -> Iterator[Finding]:
             first = first_by_target.setdefault(target, operation)
             if first is not operation and {first.arguments.mode, operation.arguments.mode} != {"append"}:
                 path = (index, "arguments", "destination")
-                yield finding("OUTPUT_012", *path, first=first.seq, second=operation.seq, target=target)
+                yield violation("OUTPUT_012", *path, first=first.seq, second=operation.seq, target=target)
 
 
 @dataclass(frozen=True, slots=True)
-class GivenType:
+class DeclaredColumnType:
     """A type that a user gives a column where a value is assigned to it; `path` begins at the operations."""
 
     path: tuple[str | int, ...]
@@ -69,16 +77,16 @@ class GivenType:
     type: ColumnType
 
 
-def given_types(operations: tuple[Operation, ...]) -> Iterator[GivenType]:
+def declared_column_types(operations: tuple[Operation, ...]) -> Iterator[DeclaredColumnType]:
     for index, operation in enumerate(operations):
-        path, values = _values(operation)
+        path, values = _computed_columns(operation)
         for number, value in enumerate(values):
             if value.type is not None:
                 place: tuple[str | int, ...] = (index, "arguments", *path, number, "type")
-                yield GivenType(place, operation.seq, value.column, value.type)
+                yield DeclaredColumnType(place, operation.seq, value.column, value.type)
 
 
-def _values(operation: Operation) -> tuple[tuple[str, ...], Sequence[Assignment | Aggregation]]:
+def _computed_columns(operation: Operation) -> tuple[tuple[str, ...], Sequence[Assignment | Aggregation]]:
     """What an operation computes, and where that stands in its arguments."""
     match operation:
         case UpdateOperation(arguments=arguments):
@@ -93,13 +101,13 @@ def _values(operation: Operation) -> tuple[tuple[str, ...], Sequence[Assignment 
             assert_never(operation)
 
 
-def _type_alike(operations: tuple[Operation, ...]) -> Iterator[Finding]:
+def _check_consistent_types(operations: tuple[Operation, ...]) -> Iterator[Violation]:
     """A column has one type, whoever assigns to it."""
-    first_by_column: dict[str, GivenType] = {}
-    for given in given_types(operations):
+    first_by_column: dict[str, DeclaredColumnType] = {}
+    for given in declared_column_types(operations):
         first = first_by_column.setdefault(given.column, given)
         if first.type != given.type:
-            yield finding(
+            yield violation(
                 "PROJECT_013", *given.path, column=given.column, type=given.type, first=first.type, seq=first.seq
             )
 
@@ -111,7 +119,7 @@ def target_name(destination: OutputDestination) -> str:
     return f"{destination.datasource_id}.{destination.table}"
 
 
-class Project(Named):
+class Project(NamedDeclaration):
     """`operations` are kept in the order they execute."""
 
     input: DatasetRef = Field(description="The dataset whose rows the operations work on.")
@@ -124,13 +132,13 @@ class Project(Named):
     resolver_overrides: dict[Id, Id] = Field(
         default_factory=dict, description="Dataset id to the id of the resolver this project finds it with."
     )
-    operations: Annotated[tuple[Operation, ...], checked_by(_stand_apart)] = Field(
+    operations: Annotated[tuple[Operation, ...], validated_by(_check_operations)] = Field(
         json_schema_extra={"minItems": 1}, description="What is done with the rows, in order."
     )
 
     @model_validator(mode="after")
     def _check(self) -> "Project":
-        refuse(self._findings())
+        raise_violations(self._findings())
         return self
 
     def reads(self) -> Iterator[tuple[tuple[str | int, ...], DatasetRef]]:
@@ -145,9 +153,9 @@ class Project(Named):
                     reference = DatasetRef(dataset_id=join.dataset_id, dataset_version=join.dataset_version)
                     yield (*path, "joins", number), reference
 
-    def _findings(self) -> Iterator[Finding]:
+    def _findings(self) -> Iterator[Violation]:
         read = {reference.dataset_id for _, reference in self.reads()}
         for index, operation in enumerate(self.operations):
             if isinstance(operation, OutputOperation) and (name := operation.arguments.register_as_dataset) in read:
                 path = ("operations", index, "arguments", "register_as_dataset")
-                yield finding("PROJECT_008", *path, dataset_id=name, seq=operation.seq)
+                yield violation("PROJECT_008", *path, dataset_id=name, seq=operation.seq)

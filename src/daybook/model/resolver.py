@@ -5,9 +5,18 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, Tag
 
-from daybook.model.base import Declaration, Expression, Id, Named, Text
-from daybook.model.findings import Finding, checked_by, finding, repeated
-from daybook.model.tags import by_type
+from daybook.model.declaration import (
+    Declaration,
+    Expression,
+    Id,
+    NamedDeclaration,
+    NonEmptyText,
+    Violation,
+    find_repeated,
+    tag_by_type,
+    validated_by,
+    violation,
+)
 
 
 class PathStrategy(Declaration):
@@ -15,7 +24,7 @@ class PathStrategy(Declaration):
 
     type: Literal["path"]
     datasource_id: Id = Field(description="The id of a data source.")
-    path: Text = Field(description="A path below the data source, with templates such as {{YYYY}}-{{MM}}.")
+    path: NonEmptyText = Field(description="A path below the data source, with templates such as {{YYYY}}-{{MM}}.")
 
 
 class TableStrategy(Declaration):
@@ -23,7 +32,7 @@ class TableStrategy(Declaration):
 
     type: Literal["table"]
     datasource_id: Id = Field(description="The id of a data source.")
-    table: Text = Field(description="A table of the data source, with templates such as {{table_name}}.")
+    table: NonEmptyText = Field(description="A table of the data source, with templates such as {{table_name}}.")
     schema_name: str | None = Field(default=None, alias="schema", description="The database schema.")
 
 
@@ -31,7 +40,7 @@ class CatalogStrategy(Declaration):
     """An HTTP endpoint that answers with locations."""
 
     type: Literal["catalog"]
-    endpoint: Text = Field(description="Its address; the host must be among `catalogs.allowed_hosts`.")
+    endpoint: NonEmptyText = Field(description="Its address; the host must be among `catalogs.allowed_hosts`.")
     method: Literal["GET", "POST"] = Field(default="GET", description="How it is called.")
     auth: str | None = Field(default=None, description="Where the token is: env:// or file://.")
     params: dict[str, Any] = Field(default_factory=dict, description="What it is asked with; templates are allowed.")
@@ -42,28 +51,28 @@ Strategy: TypeAlias = Annotated[
     Annotated[PathStrategy, Tag("<path>")]
     | Annotated[TableStrategy, Tag("<table>")]
     | Annotated[CatalogStrategy, Tag("<catalog>")],
-    by_type(),
+    tag_by_type(),
 ]
 
 
 class ResolverRule(Declaration):
     """One rule of a resolver."""
 
-    name: Text = Field(description="What messages call the rule.")
+    name: NonEmptyText = Field(description="What messages call the rule.")
     when: Expression | None = Field(
         default=None, description="An expression over period.* and table.name; left out, the rule always matches."
     )
-    data_level: Text = Field(default="any", description="The calendar level one location holds, or any.")
+    data_level: NonEmptyText = Field(default="any", description="The calendar level one location holds, or any.")
     strategy: Strategy = Field(description="How the rule finds the data.")
 
 
-def _has_distinct_names(resolver_rules: tuple[ResolverRule, ...]) -> Iterator[Finding]:
-    for index, name in repeated(rule.name for rule in resolver_rules):
-        yield finding("MODEL_053", index, "name", name=name)
+def _check_distinct_names(resolver_rules: tuple[ResolverRule, ...]) -> Iterator[Violation]:
+    for index, name in find_repeated(rule.name for rule in resolver_rules):
+        yield violation("MODEL_053", index, "name", name=name)
 
 
-class Resolver(Named):
+class Resolver(NamedDeclaration):
     is_default: bool = Field(default=False, description="Used where nothing else says how data is found.")
-    rules: Annotated[tuple[ResolverRule, ...], checked_by(_has_distinct_names)] = Field(
+    rules: Annotated[tuple[ResolverRule, ...], validated_by(_check_distinct_names)] = Field(
         min_length=1, description="Tried in order; the first whose condition holds is taken."
     )

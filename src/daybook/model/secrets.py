@@ -1,10 +1,18 @@
-"""Telling secrets from settings, so that none is written into a definition."""
+"""Telling secrets from settings, so that none is written into a definition.
 
+Texts shown to users, with what looks like a secret made unreadable.
+
+Secrets, named by reference: read where they are used, never kept, never shown.
+"""
+
+import os
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from pathlib import Path
 
-from daybook.model.node import ListNode, MappingNode, Node, ScalarNode
+from daybook.errors import DaybookError
+from daybook.model.source_map import DocumentNode, ListNode, MappingNode, ScalarNode
 
 # Parts of names that only secrets have, as patterns; mistyped passwords are passwords too.
 SECRET_WORDS = (
@@ -19,12 +27,14 @@ SECRET_WORDS = (
     r"(?:api|access|private|account|shared)[-_.]?key",
 )
 # Texts below these keys are expressions, or names users chose.
-_NO_SETTINGS = frozenset({"selectors", "resolver_overrides", "selector", "source_selector", "expression", "on", "when"})
+_IGNORED_KEYS = frozenset(
+    {"selectors", "resolver_overrides", "selector", "source_selector", "expression", "on", "when"}
+)
 
-_NAME = re.compile(rf"(?i)(?:{'|'.join(SECRET_WORDS)})s?(?![a-z])")
-_REFERENCE = re.compile(r"(?:\w+ )?(?:env|file)://\S+")
+_SECRET_NAME = re.compile(rf"(?i)(?:{'|'.join(SECRET_WORDS)})s?(?![a-z])")
+_SECRET_REFERENCE = re.compile(r"(?:\w+ )?(?:env|file)://\S+")
 # Oracle's own form is jdbc:oracle:thin:user/password@host.
-_IN_URL = re.compile(
+_SECRET_IN_URL = re.compile(
     r"(?i)://[^/\s:@]*:[^@\s/]+@|jdbc:oracle:\w+:[^/\s@]*/[^@\s]+@|"
     rf"[?&;](?:[\w.-]{{0,40}})(?:{'|'.join(SECRET_WORDS)}|sig)=[^&;\s]+"
 )
@@ -32,46 +42,133 @@ _IN_URL = re.compile(
 
 @lru_cache(maxsize=4096)
 def is_secret_name(key: str) -> bool:
-    return _NAME.search(key) is not None
+    return _SECRET_NAME.search(key) is not None
 
 
-def is_reference(value: str) -> bool:
+def is_secret_reference(value: str) -> bool:
     """`env://NAME` and `file://PATH`, which say where a secret is found."""
-    return _REFERENCE.fullmatch(value) is not None
+    return _SECRET_REFERENCE.fullmatch(value) is not None
 
 
-def secrets_in(node: Node, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], ScalarNode]]:
+def find_secrets(
+    node: DocumentNode, path: tuple[str | int, ...] = ()
+) -> Iterator[tuple[tuple[str | int, ...], ScalarNode]]:
     """Every scalar that is a secret written out, with its path."""
     match node:
         case MappingNode():
             for key, entry in node.entries.items():
-                if key in _NO_SETTINGS:
+                if key in _IGNORED_KEYS:
                     continue
                 if (is_secret_name(key) or key == "auth") and key != "credential_ref":
-                    yield from _written_out(entry.value, (*path, key))
+                    yield from _find_literal_secrets(entry.value, (*path, key))
                 else:
-                    yield from secrets_in(entry.value, (*path, key))
+                    yield from find_secrets(entry.value, (*path, key))
         case ListNode():
             for index, item in enumerate(node.items):
-                yield from secrets_in(item, (*path, index))
+                yield from find_secrets(item, (*path, index))
         case ScalarNode():
-            if ("@" in node.text or "=" in node.text) and _IN_URL.search(node.text):
+            if ("@" in node.text or "=" in node.text) and _SECRET_IN_URL.search(node.text):
                 yield path, node
 
 
-def _written_out(node: Node, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], ScalarNode]]:
+def _find_literal_secrets(
+    node: DocumentNode, path: tuple[str | int, ...]
+) -> Iterator[tuple[tuple[str | int, ...], ScalarNode]]:
     match node:
         case ScalarNode():
             if (
                 node.text
                 and node.value is not None
                 and not isinstance(node.value, bool)
-                and not is_reference(node.text)
+                and not is_secret_reference(node.text)
             ):
                 yield path, node
         case MappingNode():
             for key, entry in node.entries.items():
-                yield from _written_out(entry.value, (*path, key))
+                yield from _find_literal_secrets(entry.value, (*path, key))
         case ListNode():
             for index, item in enumerate(node.items):
-                yield from _written_out(item, (*path, index))
+                yield from _find_literal_secrets(item, (*path, index))
+
+
+_SECRET_WORD = "|".join((*SECRET_WORDS, r"(?<![a-z])auth(?![a-z])"))
+# One of these stands in every text that has something to mask; looking for them is ten times faster.
+_SECRET_MARKERS = ("pass", "pwd", "secret", "token", "auth", "credential", "sig=")
+_KEY_PREFIXES = ("api", "access", "private", "account", "shared")
+# A key that names a secret, in block style, flow style or a URL, with the value up to where it ends.
+_SECRET_PAIR = re.compile(
+    rf"(?i)(?<![\w.-])(?P<lead>[\"']?[\w.-]{{0,60}}(?:{_SECRET_WORD}|(?<=[?&;])sig)[\w-]{{0,60}}"
+    r"(?:[\"']?[ \t]*:[ \t]*|=))"
+    r"(?P<value>\"(?:[^\"\\\n]|\\.)*\"?|'[^'\n]*'?|[^\s,}#][^,}\n]*)"
+)
+_URL_PASSWORD = re.compile(r"(?P<lead>://[^/\s:@'\"]*:|(?i:jdbc:oracle:)\w+:[^/\s@'\"]*/)(?P<value>[^@\s/'\"]+)(?=@)")
+_QUOTED_REFERENCE = re.compile(r"[\"']?(?:\w+ )?(env|file)://")
+
+
+def mask_secrets(text: str) -> str:
+    """The same text, character for character in the same places, with secrets replaced by stars."""
+    folded = text.lower()
+    if "@" in folded and ("://" in folded or "jdbc:" in folded):
+        text = _URL_PASSWORD.sub(_replace_by_stars, text)
+    if any(part in folded for part in _SECRET_MARKERS) or (
+        "key" in folded and any(part in folded for part in _KEY_PREFIXES)
+    ):
+        text = _SECRET_PAIR.sub(_replace_by_stars, text)
+    return text
+
+
+def mask_range(text: str, start: int, end: int) -> str:
+    """The text with one range made unreadable; line ends stay, so that lines keep their numbers."""
+    stars = "".join(character if character in "\r\n" else "*" for character in text[start:end])
+    return text[:start] + stars + text[end:]
+
+
+def _replace_by_stars(match: re.Match[str]) -> str:
+    value = match["value"]
+    return match[0] if _QUOTED_REFERENCE.match(value) else match["lead"] + "*" * len(value)
+
+
+_VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_MAX_SECRET_BYTES = 64 * 1024
+
+
+def read_credential(reference: str, root: Path) -> str:
+    """The secret behind `env://NAME` or `file://PATH`, the path absolute or relative to the workspace.
+
+    One line break at the end of a file is not part of the secret.
+    """
+    scheme, separator, rest = reference.partition("://")
+    if not separator or scheme not in ("env", "file") or not rest:
+        # What stands here may be the secret itself, so the message does not show it.
+        raise DaybookError("RESOLVE_080")
+    secret = _read_secret_variable(rest) if scheme == "env" else _read_secret_file(rest, root)
+    if not secret:
+        raise DaybookError("RESOLVE_081", reference=reference, problem="it is empty")
+    if "\0" in secret:
+        raise DaybookError("RESOLVE_081", reference=reference, problem="it has a NUL character")
+    return secret
+
+
+def _read_secret_variable(name: str) -> str:
+    if not _VARIABLE_NAME.fullmatch(name):
+        raise DaybookError("RESOLVE_080")
+    if (value := os.environ.get(name)) is None:
+        raise DaybookError("RESOLVE_081", reference=f"env://{name}", problem="the environment variable is not set")
+    return value
+
+
+def _read_secret_file(path: str, root: Path) -> str:
+    reference = f"file://{path}"
+    try:
+        with (root / path).open("rb") as file:
+            content = file.read(_MAX_SECRET_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "the path is not valid"
+        raise DaybookError("RESOLVE_081", reference=reference, problem=reason) from None
+    if len(content) > _MAX_SECRET_BYTES:
+        raise DaybookError("RESOLVE_081", reference=reference, problem="the file has more than 64 KiB")
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise DaybookError("RESOLVE_081", reference=reference, problem="the file is not UTF-8 text") from None
+    return text.removesuffix("\n").removesuffix("\r")

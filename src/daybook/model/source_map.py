@@ -1,14 +1,154 @@
-"""Where the parts of a definition stand in its file."""
+"""A document as it was written: values with the characters they stand on.
+
+Which character of a file gave which character of a scalar's value.
+
+Where the parts of a definition stand in its file.
+"""
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
+from typing import Any, TypeAlias
 
 from daybook.errors import Span
-from daybook.model.align import align
-from daybook.model.node import Entry, ListNode, MappingNode, Node, ScalarNode
 
-Path = tuple[str | int, ...]
+ScalarValue: TypeAlias = str | int | Decimal | bool | None
+
+
+@dataclass(slots=True)
+class ScalarNode:
+    """`text` is what was written, unquoted and unescaped; `value` is how YAML 1.2 reads it."""
+
+    start: int
+    end: int
+    text: str
+    value: ScalarValue
+    # One of ' " | > for quoted and block scalars.
+    style: str | None = None
+
+
+@dataclass(slots=True)
+class ListNode:
+    start: int
+    end: int
+    items: list["DocumentNode"]
+
+
+@dataclass(slots=True)
+class MappingEntry:
+    key: ScalarNode
+    value: "DocumentNode"
+
+
+@dataclass(slots=True)
+class MappingNode:
+    start: int
+    end: int
+    entries: dict[str, MappingEntry]
+
+    def get(self, key: str) -> "DocumentNode | None":
+        entry = self.entries.get(key)
+        return entry.value if entry else None
+
+
+DocumentNode: TypeAlias = ScalarNode | ListNode | MappingNode
+
+
+def plain_value(node: DocumentNode) -> Any:
+    """The node as tuples, dictionaries and scalars; numbers with a point are exact decimals."""
+    match node:
+        case ScalarNode():
+            return node.value
+        case ListNode():
+            return tuple(plain_value(item) for item in node.items)
+        case MappingNode():
+            return {key: plain_value(entry.value) for key, entry in node.entries.items()}
+
+
+def describe_node(node: DocumentNode) -> str:
+    """What a value is, in a user's words."""
+    match node:
+        case ListNode():
+            return "a list"
+        case MappingNode():
+            return "a mapping"
+        case ScalarNode():
+            match node.value:
+                case None:
+                    return "nothing"
+                case bool():
+                    return "a boolean"
+                case int():
+                    return "a whole number"
+                case Decimal():
+                    return "a number"
+                case str():
+                    return "a text"
+
+
+_ESCAPE_DIGITS = {"x": 2, "u": 4, "U": 8}
+_SPACES = frozenset(" \t\r\n")
+
+
+def align_offsets(node: ScalarNode, text: str) -> tuple[int, ...] | None:
+    """The offset in `text` of every character of the value and of its end; None where they do not line up.
+
+    Escapes count as the one character they stand for; indentation and the line ends of folded scalars are skipped.
+    """
+    position = node.start
+    match node.style:
+        case "'" | '"':
+            position += 1
+        case "|" | ">":
+            position = text.find("\n", position) + 1
+        case _:
+            pass
+    offsets: list[int] = []
+    for character in node.text:
+        if node.style == '"':
+            position = _skip_joined_lines(text, position)
+        if position >= node.end:
+            position = node.end
+        elif text[position] == "\\" and node.style == '"':
+            offsets.append(position)
+            position += 2 + _ESCAPE_DIGITS.get(text[position + 1 : position + 2], 0)
+            continue
+        elif character in _SPACES and text[position] in _SPACES:
+            offsets.append(position)
+            position = _skip_line_break(text, position, node.end)
+            continue
+        else:
+            while position < node.end and text[position] in _SPACES and text[position] != character:
+                position += 1
+            if text[position : position + 1] != character:
+                return None
+        offsets.append(position)
+        position += 2 if character == "'" and node.style == "'" else 1
+    offsets.append(min(position, node.end))
+    return tuple(offsets)
+
+
+def _skip_line_break(text: str, position: int, end: int) -> int:
+    """Past one space, or past a whole line break with the indentation that follows it."""
+    stop = position
+    while stop < end and text[stop] in " \t\r":
+        stop += 1
+    if stop >= end or text[stop] != "\n":
+        return position + 1
+    return stop + 1
+
+
+def _skip_joined_lines(text: str, position: int) -> int:
+    """Past a backslash that ends a line, with the indentation of the next."""
+    while text[position : position + 2] == "\\\n":
+        position += 2
+        while text[position : position + 1] in (" ", "\t"):
+            position += 1
+    return position
+
+
+KeyPath = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
@@ -20,18 +160,18 @@ class SourceMap:
 
     file: str | None
     text: str
-    root: Node | None
+    root: DocumentNode | None
 
     @classmethod
     def empty(cls) -> "SourceMap":
         """For models that came from nowhere."""
         return cls(None, "", None)
 
-    def node(self, *path: str | int) -> Node | None:
+    def node(self, *path: str | int) -> DocumentNode | None:
         """The node exactly at a path."""
         node = self.root
         for step in path:
-            node = _child(node, step)
+            node = _child_node(node, step)
             if node is None:
                 return None
         return node
@@ -40,7 +180,7 @@ class SourceMap:
         """The place of a value, or of the nearest thing around it that has one."""
         node = self.root
         for step in path:
-            child = _child(node, step)
+            child = _child_node(node, step)
             if child is None:
                 break
             node = child
@@ -66,11 +206,11 @@ class SourceMap:
         line, column = self._line_and_column(begin)
         if self.text[begin : begin + len(node.text)] == node.text and "\n" not in node.text:
             return Span(node.text, 0, len(node.text), self.file, line, column)
-        offsets = align(node, self.text)
+        offsets = align_offsets(node, self.text)
         places = tuple(self._line_and_column(offset) for offset in offsets) if offsets else None
         return Span(node.text, 0, len(node.text), self.file, line, column, places)
 
-    def place(self, node: Node) -> Span:
+    def place(self, node: DocumentNode) -> Span:
         """The span of a node in the file."""
         return Span(self.text, node.start, node.end, self.file)
 
@@ -86,16 +226,16 @@ class SourceMap:
         return line, index - self._line_starts[line - 1] + 1
 
 
-def _child(node: Node | None, step: str | int) -> Node | None:
+def _child_node(node: DocumentNode | None, step: str | int) -> DocumentNode | None:
     if isinstance(node, MappingNode):
-        entry: Entry | None = node.entries.get(str(step))
+        entry: MappingEntry | None = node.entries.get(str(step))
         return entry.value if entry else None
     if isinstance(node, ListNode) and isinstance(step, int) and 0 <= step < len(node.items):
         return node.items[step]
     return None
 
 
-def dotted(path: Path) -> str:
+def dotted_path(path: KeyPath) -> str:
     """A path as users read it: `operations[0].arguments.assignments`."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return text.removeprefix(".")

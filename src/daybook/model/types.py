@@ -1,8 +1,15 @@
-"""The types a column can have."""
+"""The types a column can have.
+
+The columns every row of the working dataset has besides the user's own.
+
+Columns written on one line, as `daybook parse` takes them: `amount decimal(18,2), status string`.
+"""
 
 import re
 from dataclasses import dataclass
 from typing import TypeAlias
+
+from daybook.errors import DaybookError, Span
 
 MAX_DIGITS = 38
 
@@ -76,7 +83,7 @@ DATE = DateType()
 TIMESTAMP = TimestampType()
 NULL = NullType()
 
-_SIMPLE: dict[str, ColumnType] = {
+_TYPES_BY_NAME: dict[str, ColumnType] = {
     "string": STRING,
     "integer": INTEGER,
     "decimal": DecimalType(),
@@ -85,18 +92,67 @@ _SIMPLE: dict[str, ColumnType] = {
     "date": DATE,
     "timestamp": TIMESTAMP,
 }
-_DECIMAL = re.compile(r"decimal\(\s*(\d{1,2})\s*,\s*(\d{1,2})\s*\)")
+_DECIMAL_PATTERN = re.compile(r"decimal\(\s*(\d{1,2})\s*,\s*(\d{1,2})\s*\)")
 
-TYPE_NAMES = (*_SIMPLE, "decimal(p,s)")
+TYPE_NAMES = (*_TYPES_BY_NAME, "decimal(p,s)")
 
 
 def parse_type(text: str) -> ColumnType:
     """The type a user wrote; ValueError says what is wrong with it."""
-    if simple := _SIMPLE.get(text):
+    if simple := _TYPES_BY_NAME.get(text):
         return simple
-    if not (match := _DECIMAL.fullmatch(text)):
+    if not (match := _DECIMAL_PATTERN.fullmatch(text)):
         raise ValueError(f"unknown type {text!r}; types are {', '.join(TYPE_NAMES)}")
     precision, scale = int(match[1]), int(match[2])
     if not (1 <= precision <= MAX_DIGITS and scale <= precision):
         raise ValueError(f"{text}: precision goes from 1 to {MAX_DIGITS}, scale from 0 to the precision")
     return DecimalType(precision, scale)
+
+
+SYSTEM_COLUMNS: dict[str, ColumnType] = {
+    "_row_id": STRING,
+    "_deleted": BOOLEAN,
+    "_period": STRING,
+    "_valid_from": DATE,
+    "_valid_to": DATE,
+    "_source_dataset_id": STRING,
+    "_source_table": STRING,
+    "_operation_seq": INTEGER,
+    "_origin_seq": INTEGER,
+    "_created_at": TIMESTAMP,
+    "_updated_at": TIMESTAMP,
+    "_labels": STRING,
+}
+
+# Written beside an output's columns by tables that collect periods; never a column of the working dataset.
+RUN_PERIOD_COLUMN = "_run_period"
+
+RESERVED_COLUMNS = frozenset({*SYSTEM_COLUMNS, RUN_PERIOD_COLUMN, "_source_dataset"})
+
+# What one seed calls the column, accepted in expressions.
+COLUMN_SYNONYMS = {"_source_dataset": "_source_dataset_id"}
+
+ASSIGNABLE_SYSTEM_COLUMNS = frozenset({"_labels"})
+GROUPABLE_SYSTEM_COLUMNS = frozenset({"_period", "_labels"})
+
+
+_COLUMN_PATTERN = re.compile(
+    r"\s*(?:`(?P<quoted>[^`]+)`|(?P<plain>[^\s,`]+))\s*:?\s+(?P<type>[a-z]+\s*(?:\([^)]*\))?)\s*(?:,|$)"
+)
+
+
+def parse_columns(text: str) -> dict[str, ColumnType]:
+    """Names and types in the order they were written."""
+    columns: dict[str, ColumnType] = {}
+    position = 0
+    while text[position:].strip():
+        found = _COLUMN_PATTERN.match(text, position)
+        if found is None:
+            raise DaybookError("EXPR_060", span=Span(text, position, len(text)))
+        name = found["quoted"] or found["plain"]
+        try:
+            columns[name] = parse_type(found["type"].replace(" ", ""))
+        except ValueError as error:
+            raise DaybookError("EXPR_061", span=Span(text, *found.span("type")), reason=str(error)) from None
+        position = found.end()
+    return columns

@@ -1,51 +1,64 @@
-"""Conditions taken apart: what must hold together, and which of it concerns which side of a join."""
+"""Conditions taken apart: what must hold together, and which of it concerns which side of a join.
 
-from collections.abc import Iterator
+Which rows a selector rules out by the operation they come from.
+"""
+
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from typing import Any
 
+from daybook.expression import CompiledExpression
 from daybook.expression.scope import ColumnUse
-from daybook.expression.typed import ColumnValue, Compared, Junction, Typed
+from daybook.expression.typed_tree import (
+    ColumnValue,
+    LiteralValue,
+    TypedComparison,
+    TypedLogical,
+    TypedMembership,
+    TypedNode,
+)
 from daybook.model.types import ColumnType, DecimalType, IntegerType
 
 
-def conjuncts(tree: Typed) -> Iterator[Typed]:
+def conjuncts(tree: TypedNode) -> Iterator[TypedNode]:
     """The parts of a condition that AND puts together."""
-    if isinstance(tree, Junction) and tree.operator == "AND":
+    if isinstance(tree, TypedLogical) and tree.operator == "AND":
         for operand in tree.operands:
             yield from conjuncts(operand)
     else:
         yield tree
 
 
-def parts_of(tree: object) -> Iterator[object]:
+def all_nodes(tree: object) -> Iterator[object]:
     """A tree and all that it is made of."""
     if isinstance(tree, tuple):
         for each in tree:
-            yield from parts_of(each)
-    elif isinstance(tree, Typed):
+            yield from all_nodes(each)
+    elif isinstance(tree, TypedNode):
         yield tree
         for field in fields(tree):
-            yield from parts_of(getattr(tree, field.name))
+            yield from all_nodes(getattr(tree, field.name))
 
 
 def column_uses(tree: object) -> Iterator[ColumnUse]:
     """Every column that a part of an expression reads."""
-    return (part.use for part in parts_of(tree) if isinstance(part, ColumnValue))
+    return (part.use for part in all_nodes(tree) if isinstance(part, ColumnValue))
 
 
-def aliases_of(tree: object) -> frozenset[str]:
+def joined_aliases(tree: object) -> frozenset[str]:
     """The joins whose columns a part of an expression reads."""
     return frozenset(use.qualifier for use in column_uses(tree) if use.qualifier is not None)
 
 
 @dataclass(frozen=True, slots=True)
-class JoinShape:
+class JoinParts:
     """A join condition by sides: key pairs (own side, joined side), what concerns the joined rows alone, the rest."""
 
-    keys: tuple[tuple[Typed, Typed], ...]
-    joined_only: tuple[Typed, ...]
-    own_only: tuple[Typed, ...]
-    rest: tuple[Typed, ...]
+    keys: tuple[tuple[TypedNode, TypedNode], ...]
+    joined_only: tuple[TypedNode, ...]
+    own_only: tuple[TypedNode, ...]
+    rest: tuple[TypedNode, ...]
 
     @property
     def is_by_key(self) -> bool:
@@ -53,11 +66,11 @@ class JoinShape:
         return bool(self.keys) and not self.rest
 
 
-def shape_of(condition: Typed, alias: str) -> JoinShape:
-    keys: list[tuple[Typed, Typed]] = []
-    joined_only: list[Typed] = []
-    own_only: list[Typed] = []
-    rest: list[Typed] = []
+def split_join_condition(condition: TypedNode, alias: str) -> JoinParts:
+    keys: list[tuple[TypedNode, TypedNode]] = []
+    joined_only: list[TypedNode] = []
+    own_only: list[TypedNode] = []
+    rest: list[TypedNode] = []
     for part in conjuncts(condition):
         aliases = frozenset(use.qualifier for use in column_uses(part))
         if aliases == {alias}:
@@ -68,23 +81,67 @@ def shape_of(condition: Typed, alias: str) -> JoinShape:
             keys.append(pair)
         else:
             rest.append(part)
-    return JoinShape(tuple(keys), tuple(joined_only), tuple(own_only), tuple(rest))
+    return JoinParts(tuple(keys), tuple(joined_only), tuple(own_only), tuple(rest))
 
 
-def _key_pair(part: Typed, alias: str) -> tuple[Typed, Typed] | None:
+def _key_pair(part: TypedNode, alias: str) -> tuple[TypedNode, TypedNode] | None:
     # Operands that compare in two parts have no common type in which Spark could look keys up exactly.
-    if not isinstance(part, Compared) or part.operator != "=" or part.is_split:
+    if not isinstance(part, TypedComparison) or part.operator != "=" or part.is_split:
         return None
-    if not _equal_as_they_stand(part.left.type, part.right.type):
+    if not _compares_exactly(part.left.type, part.right.type):
         return None
     for own, joined in ((part.left, part.right), (part.right, part.left)):
         sides = frozenset(use.qualifier for use in column_uses(joined))
-        if sides == {alias} and alias not in aliases_of(own):
+        if sides == {alias} and alias not in joined_aliases(own):
             return own, joined
     return None
 
 
-def _equal_as_they_stand(left: ColumnType, right: ColumnType) -> bool:
+def _compares_exactly(left: ColumnType, right: ColumnType) -> bool:
     """Whether two different keys of one side can never equal the same key of the other, as they can through floats."""
     exact = (IntegerType, DecimalType)
     return left == right or (isinstance(left, exact) and isinstance(right, exact))
+
+
+_SEQ_COLUMN = "_operation_seq"
+
+_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def excludes(selector: CompiledExpression | None, seq: int) -> bool:
+    """Whether a selector cannot pick a row with this `_operation_seq`, as far as its own words tell."""
+    return selector is not None and any(_is_never_true(part, seq) for part in conjuncts(selector.tree))
+
+
+def excludes_all(selector: CompiledExpression | None, seqs: Iterable[int]) -> bool:
+    """Whether a selector cannot pick a row of any of these operations."""
+    return all(excludes(selector, seq) for seq in seqs)
+
+
+def _is_never_true(part: TypedNode, seq: int) -> bool:
+    match part:
+        case TypedComparison(operator=name, left=left, right=right) if _is_seq_column(left) and isinstance(
+            right, LiteralValue
+        ):
+            return right.value is not None and not _COMPARISONS[name](seq, right.value)
+        case TypedComparison(operator=name, left=left, right=right) if _is_seq_column(right) and isinstance(
+            left, LiteralValue
+        ):
+            return left.value is not None and not _COMPARISONS[name](left.value, seq)
+        case TypedMembership(operand=operand, choices=choices, is_negated=is_negated) if _is_seq_column(operand):
+            values = [each.value for each in choices if isinstance(each, LiteralValue)]
+            is_known = len(values) == len(choices) and None not in values
+            return is_known and (seq in values) == is_negated
+        case _:
+            return False
+
+
+def _is_seq_column(tree: TypedNode) -> bool:
+    return isinstance(tree, ColumnValue) and tree.use.name == _SEQ_COLUMN and tree.use.qualifier is None

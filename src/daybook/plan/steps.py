@@ -1,16 +1,55 @@
-"""What a project becomes once everything about it is checked: frozen steps in the order they execute."""
+"""Which columns of which datasets each operation of a project uses.
 
-from collections.abc import Mapping, Sequence
+What a project becomes once everything about it is checked: frozen steps in the order they execute.
+
+The checked plan of a project.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from daybook.expression import Compiled
-from daybook.model.catalog import DatasetVersion
+from daybook.errors import Notice
+from daybook.expression import CompiledExpression, Constants
 from daybook.model.dataset import TemporalMode
+from daybook.model.definition import DatasetVersion
 from daybook.model.operation import OutputArguments
+from daybook.model.project import Project
 from daybook.model.types import ColumnType
 
-INPUT = "input"
+
+@dataclass(frozen=True, slots=True, order=True)
+class PlanColumnUsage:
+    operation_seq: int
+    dataset_id: str
+    column: str
+
+
+class ColumnUsageLog:
+    """Collects what operations read; a column that the project made itself belongs to no dataset."""
+
+    def __init__(self) -> None:
+        self._found: set[PlanColumnUsage] = set()
+
+    def add(self, seq: int, dataset_id: str, declared: Iterable[str], names: Iterable[str]) -> None:
+        known = frozenset(declared)
+        self._found.update(PlanColumnUsage(seq, dataset_id, name) for name in names if name in known)
+
+    def frozen(self) -> tuple[PlanColumnUsage, ...]:
+        return tuple(sorted(self._found))
+
+
+def working_columns(*expressions: CompiledExpression | None) -> set[str]:
+    """The working columns that expressions read."""
+    return {use.name for each in expressions if each for use in each.uses if use.qualifier is None}
+
+
+def alias_columns(alias: str, *expressions: CompiledExpression | None) -> set[str]:
+    """The columns of a join that expressions read."""
+    return {use.name for each in expressions if each for use in each.uses if use.qualifier == alias}
+
+
+INPUT_KEY = "input"
 
 
 def join_key(seq: int, alias: str) -> str:
@@ -59,16 +98,16 @@ class JoinStep:
 
     alias: str
     load_key: str
-    on: Compiled
+    on: CompiledExpression
     columns: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class ComputedColumn:
     """What a column becomes: an expression and the type it is fitted to."""
 
     column: str
-    expression: Compiled
+    expression: CompiledExpression
     type: ColumnType
 
 
@@ -77,13 +116,13 @@ class UpdateStep:
     seq: int
     operation_id: str
     name: str
-    selector: Compiled | None
+    selector: CompiledExpression | None
     joins: tuple[JoinStep, ...]
-    assignments: tuple[Value, ...]
+    assignments: tuple[ComputedColumn, ...]
     schema: Schema
 
     @property
-    def expressions(self) -> tuple[Compiled | None, ...]:
+    def expressions(self) -> tuple[CompiledExpression | None, ...]:
         """The selector and the values."""
         return (self.selector, *(value.expression for value in self.assignments))
 
@@ -93,9 +132,9 @@ class AggregateStep:
     seq: int
     operation_id: str
     name: str
-    selector: Compiled | None
+    selector: CompiledExpression | None
     group_by: tuple[str, ...]
-    aggregations: tuple[Value, ...]
+    aggregations: tuple[ComputedColumn, ...]
     schema: Schema
 
 
@@ -107,9 +146,9 @@ class AppendStep:
     operation_id: str
     name: str
     load_key: str
-    source_selector: Compiled | None
+    source_selector: CompiledExpression | None
     group_by: tuple[str, ...]
-    aggregations: tuple[Value, ...]
+    aggregations: tuple[ComputedColumn, ...]
     columns: tuple[str, ...]
     schema: Schema
 
@@ -119,11 +158,11 @@ class DeleteStep:
     seq: int
     operation_id: str
     name: str
-    selector: Compiled | None
+    selector: CompiledExpression | None
     schema: Schema
 
     @property
-    def expressions(self) -> tuple[Compiled | None, ...]:
+    def expressions(self) -> tuple[CompiledExpression | None, ...]:
         return (self.selector,)
 
 
@@ -134,13 +173,13 @@ class CheckStep:
     seq: int
     operation_id: str
     name: str
-    selector: Compiled | None
-    condition: Compiled
+    selector: CompiledExpression | None
+    condition: CompiledExpression
     columns: tuple[str, ...]
     schema: Schema
 
     @property
-    def expressions(self) -> tuple[Compiled | None, ...]:
+    def expressions(self) -> tuple[CompiledExpression | None, ...]:
         return (self.selector, self.condition)
 
 
@@ -151,7 +190,7 @@ class OutputStep:
     seq: int
     operation_id: str
     name: str
-    selector: Compiled | None
+    selector: CompiledExpression | None
     columns: Schema
     order_by: tuple[str, ...]
     arguments: OutputArguments
@@ -164,6 +203,30 @@ Step: TypeAlias = UpdateStep | AggregateStep | AppendStep | DeleteStep | CheckSt
 RowStep: TypeAlias = UpdateStep | DeleteStep | CheckStep
 
 
-def until_last_output(steps: Sequence[Step]) -> int:
+def count_until_last_output(steps: Sequence[Step]) -> int:
     """How many steps there are up to the last output and with it; what follows is never seen."""
     return max((index + 1 for index, step in enumerate(steps) if isinstance(step, OutputStep)), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`types` are the final types of the business columns; `constants` are missing when only validity was asked for."""
+
+    project: Project
+    loads: tuple[LoadStep, ...]
+    steps: tuple[Step, ...]
+    types: Mapping[str, ColumnType]
+    notices: tuple[Notice, ...]
+    usage: tuple[PlanColumnUsage, ...]
+    constants: Constants | None = None
+
+    def load(self, key: str) -> LoadStep:
+        return next(load for load in self.loads if load.key == key)
+
+    @property
+    def input(self) -> LoadStep:
+        return self.load(INPUT_KEY)
+
+    @property
+    def outputs(self) -> tuple[OutputStep, ...]:
+        return tuple(step for step in self.steps if isinstance(step, OutputStep))

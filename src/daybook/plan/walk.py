@@ -1,22 +1,68 @@
-"""One walk over a project's operations: what is known and what was found on the way."""
+"""Findings of expressions in the words of the operation they stand in.
 
-from collections.abc import Mapping
+One walk over a project's operations: what is known and what was found on the way.
+"""
+
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from daybook.errors import DaybookError, Notice, Span
-from daybook.expression import Compiled, Grouping, Scope, Selectors, common_type, compile_expression, fits
-from daybook.model.catalog import Catalog
-from daybook.model.column_names import ENGINE_NAMES
+from daybook.errors import DaybookError, Notice, Span, flatten
+from daybook.expression import CompiledExpression, Grouping, Scope, Selectors, common_type, compile_expression, fits
+from daybook.model.declaration import ENGINE_COLUMN_NAMES
+from daybook.model.definition import Catalog
 from daybook.model.project import Project
 from daybook.model.source_map import SourceMap
-from daybook.model.system_columns import SYNONYMS, SYSTEM_COLUMNS
-from daybook.model.types import NULL, ColumnType, DecimalType, NullType
-from daybook.plan.findings import Translate, translated
-from daybook.plan.steps import LoadStep, Schema
-from daybook.plan.usage import UsageLog
+from daybook.model.types import COLUMN_SYNONYMS, NULL, SYSTEM_COLUMNS, ColumnType, DecimalType, NullType
+from daybook.plan.steps import ColumnUsageLog, LoadStep, Schema
 
-Path = tuple[str | int, ...]
+UNKNOWN_NAME_CODES = frozenset({"EXPR_012", "EXPR_013"})
+UNKNOWN_SELECTOR_CODE = "EXPR_050"
+
+# The code and parameters an expression's finding gets; None when it only repeats another finding.
+ErrorTranslator = Callable[[DaybookError], tuple[str, Mapping[str, Any]] | None]
+
+
+def error_translator(
+    code: str,
+    *,
+    unknown: str | None = None,
+    selector: str | None = None,
+    ignore: Collection[str] = (),
+    **parameters: Any,
+) -> ErrorTranslator:
+    """Chooses an operation's code: one for unknown names, one for unknown selectors, `code` for everything else.
+
+    `ignore` are aliases whose dataset was not found, which has been reported already.
+    """
+
+    def translate(found: DaybookError) -> tuple[str, Mapping[str, Any]] | None:
+        name = found.parameters.get("name")
+        if found.code in UNKNOWN_NAME_CODES and str(name).partition(".")[0] in ignore:
+            return None
+        if unknown and found.code in UNKNOWN_NAME_CODES:
+            return unknown, {"name": found.parameters.get("column", name)}
+        if selector and found.code == UNKNOWN_SELECTOR_CODE:
+            return selector, {"name": name}
+        return code, parameters
+
+    return translate
+
+
+def translate_errors(
+    error: DaybookError, translate: ErrorTranslator, *, seq: int, span: Span | None
+) -> list[DaybookError]:
+    """One finding of the operation per finding of the expression, which becomes its cause."""
+    findings = []
+    for found in flatten(error):
+        if chosen := translate(found):
+            code, parameters = chosen
+            place = found.span or span
+            findings.append(DaybookError(code, span=place, operation_seq=seq, causes=(found,), **parameters))
+    return findings
+
+
+SourcePath = tuple[str | int, ...]
 
 
 @dataclass
@@ -42,7 +88,7 @@ class Walk:
     loads: list[LoadStep] = field(default_factory=list)
     errors: list[DaybookError] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
-    usage: UsageLog = field(default_factory=UsageLog)
+    usage: ColumnUsageLog = field(default_factory=ColumnUsageLog)
 
     @property
     def visible(self) -> dict[str, ColumnType]:
@@ -66,26 +112,26 @@ class Walk:
         self,
         text: str,
         scope: Scope,
-        path: Path,
-        translate: Translate,
+        path: SourcePath,
+        translate: ErrorTranslator,
         *,
         seq: int,
         expect: Literal["boolean"] | None = None,
         grouping: Grouping | None = None,
         allow_selectors: bool = False,
-    ) -> Compiled | None:
+    ) -> CompiledExpression | None:
         """The compiled expression, or None with its findings reported."""
         span = self.source.scalar(*path)
         selectors = self.selectors if allow_selectors else None
         try:
             return compile_expression(text, scope, selectors=selectors, span=span, expect=expect, grouping=grouping)
         except DaybookError as error:
-            self.errors += translated(error, translate, seq=seq, span=self._whole(span, path))
+            self.errors += translate_errors(error, translate, seq=seq, span=self._whole(span, path))
             return None
 
     def condition(
-        self, text: str | None, path: Path, translate: Translate, *, seq: int, scope: Scope | None = None
-    ) -> Compiled | None:
+        self, text: str | None, path: SourcePath, translate: ErrorTranslator, *, seq: int, scope: Scope | None = None
+    ) -> CompiledExpression | None:
         """A boolean expression that may name selectors; None where none is written, or with its findings reported."""
         if text is None:
             return None
@@ -93,14 +139,14 @@ class Walk:
             text, scope or self.scope(), path, translate, seq=seq, expect="boolean", allow_selectors=True
         )
 
-    def _whole(self, span: Span | None, path: Path) -> Span | None:
+    def _whole(self, span: Span | None, path: SourcePath) -> Span | None:
         return span or self.source.span(*path)
 
     def column_name(self, written: str, table: str) -> str:
         """A column reference of group_by, columns or order_by without its qualifier, synonyms resolved."""
         qualifier, _, name = written.rpartition(".")
         bare = name if qualifier == table else written
-        return SYNONYMS.get(bare, bare)
+        return COLUMN_SYNONYMS.get(bare, bare)
 
     def target(
         self, column: str, value: ColumnType, beside_decimals: ColumnType | None = None
@@ -126,7 +172,7 @@ class Walk:
 
     def refuses(self, column: str, *path: str | int, seq: int) -> bool:
         """Whether an operation may not make a column of this name; reported, if so."""
-        if ENGINE_NAMES.fullmatch(column):
+        if ENGINE_COLUMN_NAMES.fullmatch(column):
             self.report("PROJECT_027", *path, seq=seq, column=column)
             return True
         if existing := self.lookalike(column):

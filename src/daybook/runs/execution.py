@@ -1,33 +1,50 @@
-"""Executing a prepared run: read, stage, verify, commit, record; one output group after the other."""
+"""Folders that live no longer than what they are for.
+
+Executing a prepared run: read, stage, verify, commit, record; one output group after the other.
+
+One attempt at a run that exists: held by its lease, ended in the store whatever happens.
+"""
 
 import contextlib
+import datetime
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from pyarrow import fs
 from pyspark.sql import SparkSession
 
-from daybook.engine.counters import Counts
-from daybook.engine.pipeline import Output, OutputGroup, Pipeline
-from daybook.engine.splits import even_splits
-from daybook.errors import Notice, notice
+from daybook.engine.counters import GroupCounts
+from daybook.engine.jobs import stop_jobs, tag_jobs, wait_until_idle, watch_progress
+from daybook.engine.pipeline import OutputFrame, OutputGroup, Pipeline
+from daybook.engine.source import even_splits
+from daybook.errors import DaybookError, Notice, error_to_record, notice
+from daybook.io.filesystem import arrow_path
 from daybook.io.landing.area import LandingArea
-from daybook.io.reading import ReadSource
+from daybook.io.read_source import ReadSource
 from daybook.io.registry import writer_for
-from daybook.io.writing import Staged
-from daybook.runs.lease_keeper import LeaseKeeper
-from daybook.runs.listener import RunListener
-from daybook.runs.preparing import Prepared
-from daybook.runs.recording import Recorder
-from daybook.runs.result import OutputResult
-from daybook.runs.sources import read_sources
-from daybook.runs.targets import PlannedOutput
-from daybook.runs.writing import writing
+from daybook.io.writer import StagedOutput
+from daybook.runs.lease import CODE_CANCELLED, LeaseKeeper, stop_on_signals
+from daybook.runs.outputs import PlannedOutput, output_errors
+from daybook.runs.preparation import PreparedRun, read_sources
+from daybook.runs.recorder import RunRecorder
+from daybook.runs.result import OutputResult, RunFailedError, RunListener, RunResult
+from daybook.runs.start import StartedRun
+from daybook.store.records import FinalStatus, ValidateProject, milliseconds
+from daybook.store.store import MetadataStore
+
+
+def remove_folder(uri: str) -> None:
+    """With all it holds; harmless when it is not there."""
+    place = arrow_path(uri)
+    if place.system.get_file_info(place.path).type == fs.FileType.Directory:
+        place.system.delete_dir(place.path)
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class ExecutionContext:
     """What an execution works with."""
 
     spark: SparkSession
@@ -39,11 +56,11 @@ class World:
 
 
 @dataclass(frozen=True, slots=True)
-class _Staging:
+class _StagedOutput:
     """An output that is written but not yet committed."""
 
     planned: PlannedOutput
-    staged: Staged
+    staged: StagedOutput
     duration_ms: int
 
 
@@ -51,10 +68,10 @@ class _Staging:
 class Execution:
     """One attempt at a run; what an earlier attempt committed is not written again."""
 
-    prepared: Prepared
-    world: World
+    prepared: PreparedRun
+    world: ExecutionContext
     keeper: LeaseKeeper
-    recorder: Recorder
+    recorder: RunRecorder
     outputs: list[OutputResult] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
 
@@ -110,22 +127,22 @@ class Execution:
         for item in sorted(staged, key=lambda item: item.planned.step.seq):
             self._commit(item, pipeline, counts)
 
-    def _stage(self, output: Output, pipeline: Pipeline) -> _Staging:
+    def _stage(self, output: OutputFrame, pipeline: Pipeline) -> _StagedOutput:
         self.keeper.check()
         planned = self.prepared.output(output.step.seq)
         writer = writer_for(planned.target.format)
         self.world.listener.stage(f"writing {planned.label}")
-        with writing(planned, pipeline.failure):
+        with output_errors(planned, pipeline.failure):
             writer.check(planned.target)
             self.recorder.require_slice(planned)
             began = time.monotonic()
             staged = writer.stage(output.df, planned.target)
-        return _Staging(planned, staged, round((time.monotonic() - began) * 1000))
+        return _StagedOutput(planned, staged, round((time.monotonic() - began) * 1000))
 
-    def _commit(self, item: _Staging, pipeline: Pipeline, counts: Counts) -> None:
+    def _commit(self, item: _StagedOutput, pipeline: Pipeline, counts: GroupCounts) -> None:
         planned = item.planned
         writer = writer_for(planned.target.format)
-        with writing(planned, pipeline.failure):
+        with output_errors(planned, pipeline.failure):
             commit = writer.commit(item.staged, planned.target, lambda: self.recorder.permit(planned))
         self._tell(commit.notices)
         result = self.recorder.record(planned, commit, item.staged, counts, item.duration_ms)
@@ -153,3 +170,122 @@ class Execution:
             if each not in self.notices:
                 self.notices.append(each)
                 self.world.listener.notice(each)
+
+
+SessionProvider = Callable[[], SparkSession]
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnvironment:
+    """What runs of one workspace share; the session is asked for when it is needed."""
+
+    root: Path
+    state: str
+    store: MetadataStore
+    session: SessionProvider
+    validate: ValidateProject
+    listener: RunListener
+    clock: Callable[[], datetime.datetime]
+    version: str
+
+    def landing(self, run_id: str) -> LandingArea:
+        return LandingArea(f"{self.state}/landing", run_id)
+
+
+def execute_attempt(started: StartedRun, around: RunEnvironment) -> RunResult:
+    """Execute and record; raises RunFailedError when the run failed or was cancelled."""
+    prepared, snapshot = started.prepared, started.prepared.snapshot
+    began = time.monotonic()
+    around.listener.prepared(snapshot.run_id, snapshot.project.id, snapshot.period.identifier)
+    for each in started.notices:
+        around.listener.notice(each)
+    # Of this attempt alone: a process that lost the run must not remove what its successor works with.
+    staging = f"{around.state}/staging/{snapshot.run_id}.{started.lease.token}"
+    tag = f"daybook-{snapshot.run_id}"
+    execution: Execution | None = None
+    spark: SparkSession | None = None
+
+    def stop() -> None:
+        if spark is not None:
+            stop_jobs(spark, tag)
+
+    with LeaseKeeper(around.store, started.lease, stop) as keeper, stop_on_signals(keeper.cancel):
+        try:
+            around.listener.stage("starting Spark")
+            spark = around.session()
+            keeper.fence()
+            with around.store.write() as transaction:
+                transaction.runs.mark_running(keeper.lease, now=transaction.now())
+            world = ExecutionContext(spark, around.root, around.landing(snapshot.run_id), staging, around.listener)
+            execution = Execution(prepared, world, keeper, RunRecorder(around.store, keeper, prepared, around.validate))
+            execution.notices.extend(started.notices)
+            with tag_jobs(spark, tag), watch_progress(spark, around.listener.progress):
+                execution.execute()
+            if started.is_retry:
+                execution.discard(with_committed=True)
+            _finish(around.store, keeper, "completed", None)
+        except BaseException as failure:
+            if spark is not None:
+                stop_jobs(spark, tag)
+                wait_until_idle(spark)
+            status, error = _final_status(failure, keeper)
+            if execution is not None and not keeper.is_lost:
+                execution.discard()
+            _finish(around.store, keeper, status, error_to_record(error) if error else _unexpected_error_data(failure))
+            if error is None:
+                raise
+            outputs = tuple(execution.outputs) if execution else ()
+            raise RunFailedError(snapshot.run_id, status, error, outputs) from failure
+        finally:
+            with contextlib.suppress(OSError):
+                remove_folder(staging)
+    return _build_result(started, around.store, execution, datetime.timedelta(seconds=time.monotonic() - began))
+
+
+def _final_status(failure: BaseException, keeper: LeaseKeeper) -> tuple[FinalStatus, DaybookError | None]:
+    """How the run ends; None for a bug of ours, which is not the user's error."""
+    if keeper.stopped_by is not None:
+        return ("failed" if keeper.is_lost else "cancelled"), keeper.stopped_by
+    if isinstance(failure, KeyboardInterrupt):
+        return "cancelled", DaybookError(CODE_CANCELLED, run_id=keeper.lease.run_id)
+    return "failed", failure if isinstance(failure, DaybookError) else None
+
+
+def _unexpected_error_data(failure: BaseException) -> dict[str, Any]:
+    return {"code": type(failure).__name__, "message": str(failure)}
+
+
+def _finish(store: MetadataStore, keeper: LeaseKeeper, status: FinalStatus, error: Mapping[str, Any] | None) -> None:
+    """A run whose lease was lost has been ended by whoever took it over."""
+    try:
+        with store.write() as transaction:
+            transaction.runs.finish(keeper.lease, status, now=transaction.now(), error=error)
+    except DaybookError:
+        # A store that is out of reach must not hide why the run failed; the lease will run out by itself.
+        if status == "completed":
+            raise
+
+
+def _build_result(
+    started: StartedRun, store: MetadataStore, execution: Execution, waited: datetime.timedelta
+) -> RunResult:
+    """`waited` is the time of this attempt, which is all there is to say of one that took a run up again."""
+    snapshot = started.prepared.snapshot
+    with store.read() as transaction:
+        duration = transaction.runs.get(snapshot.run_id).duration or waited
+        operations = transaction.outcomes.operations(snapshot.run_id)
+    return RunResult(
+        run_id=snapshot.run_id,
+        project_id=snapshot.project.id,
+        project_version=snapshot.project_version,
+        period=snapshot.period.identifier,
+        as_of=snapshot.as_of,
+        status="completed",
+        is_draft=snapshot.settings.is_draft,
+        sandbox=snapshot.settings.sandbox,
+        operations=operations,
+        names={operation.seq: operation.name for operation in snapshot.project.operations},
+        outputs=tuple(execution.outputs),
+        notices=tuple(execution.notices),
+        duration_ms=milliseconds(duration),
+    )

@@ -1,8 +1,14 @@
-"""What came of a run."""
+"""What came of a run.
+
+What a run tells whoever watches it.
+
+What each operation of a run did, as a number of rows and a word, for whoever shows a run.
+"""
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Protocol, assert_never
 
 from daybook.errors import DaybookError, Notice
 from daybook.store.records import FinalStatus, OperationResult, RunStatus
@@ -47,7 +53,7 @@ class RunResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedOutput:
     """An output that is written down, and what its registration had to say."""
 
     output: OutputResult
@@ -69,3 +75,83 @@ class RunFailedError(Exception):
     def _render_traceback_(self) -> list[str]:
         """What a notebook shows instead of a traceback."""
         return [*self.error._render_traceback_(), f"run {self.run_id} {self.status}"]
+
+
+class RunListener(Protocol):
+    """All calls come from the thread that executes the run, except `progress`."""
+
+    def prepared(self, run_id: str, project_id: str, period: str) -> None: ...
+
+    def stage(self, text: str) -> None:
+        """A new stage of work began, in a few words."""
+        ...
+
+    def progress(self, done: int, total: int) -> None:
+        """Tasks of Spark that are done, of those known so far."""
+        ...
+
+    def written(self, output: OutputResult) -> None: ...
+
+    def notice(self, notice: Notice) -> None: ...
+
+
+class SilentListener:
+    def prepared(self, run_id: str, project_id: str, period: str) -> None:
+        pass
+
+    def stage(self, text: str) -> None:
+        pass
+
+    def progress(self, done: int, total: int) -> None:
+        pass
+
+    def written(self, output: OutputResult) -> None:
+        pass
+
+    def notice(self, notice: Notice) -> None:
+        pass
+
+
+@dataclass(frozen=True, slots=True)
+class OperationSummary:
+    """What one operation did: how many rows it found alive, how many it touched, and the word for that."""
+
+    seq: int
+    name: str
+    rows_in: int | None
+    rows: int | None
+    did: str
+    duration_ms: int | None
+
+
+def summarize_operations(operations: Iterable[OperationResult], names: Mapping[int, str]) -> Iterator[OperationSummary]:
+    """One per operation; the live rows each found follow from what those before it added and deleted."""
+    live: int | None = None
+    for operation in sorted(operations, key=lambda operation: operation.seq):
+        rows, did = _rows_and_verb(operation)
+        if operation.type == "load":
+            live = rows
+            yield OperationSummary(operation.seq, "Read the input", None, rows, did, None)
+            continue
+        name = names.get(operation.seq, operation.operation_id)
+        yield OperationSummary(operation.seq, name, live, rows, did, operation.duration_ms)
+        if live is not None:
+            live += (operation.rows_added or 0) - (operation.rows_deleted or 0)
+
+
+def _rows_and_verb(operation: OperationResult) -> tuple[int | None, str]:
+    match operation.type:
+        case "load":
+            return operation.rows_added, "read"
+        case "update":
+            return operation.rows_picked, "changed"
+        case "aggregate" | "append":
+            return operation.rows_added, "added"
+        case "delete":
+            return operation.rows_deleted, "deleted"
+        case "check":
+            return operation.rows_picked, "checked"
+        case "output":
+            return operation.rows_written, "written"
+        case _:
+            assert_never(operation.type)

@@ -1,24 +1,84 @@
-"""Everything a run is made of, fixed when it is created, so that it can be explained and replayed at any time."""
+"""Who runs, where, and from which state of the sources.
+
+Ids of runs: sortable by time and short enough to type.
+
+Everything a run is made of, fixed when it is created, so that it can be explained and replayed at any time.
+"""
 
 import datetime
+import getpass
 import json
+import platform
+import secrets
+import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
 from daybook.errors import DaybookError
 from daybook.model.calendar import Calendar
-from daybook.model.catalog import Catalog, DatasetVersion, ResolverVersion
 from daybook.model.datasource import DataSource
-from daybook.model.dump import frozen
+from daybook.model.definition import Catalog, DatasetVersion, ResolverVersion
 from daybook.model.period import Period
 from daybook.model.project import Project
-from daybook.resolve.location import Resolution
-from daybook.runs.provenance import Provenance
+from daybook.model.serialization import frozen
+from daybook.resolve.locations.location import Resolution
 
-FORMAT = 1
+
+@dataclass(frozen=True, slots=True)
+class GitState:
+    commit: str
+    is_clean: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """`git` is None where the workspace is in no repository."""
+
+    user: str
+    host: str
+    daybook_version: str
+    git: GitState | None
+
+
+def provenance(workspace: Path, daybook_version: str) -> Provenance:
+    return Provenance(_user_name(), platform.node(), daybook_version, _git_state(workspace))
+
+
+def _user_name() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
+
+
+def _git_state(workspace: Path) -> GitState | None:
+    commit = _run_git(workspace, "rev-parse", "HEAD")
+    status = _run_git(workspace, "status", "--porcelain", "--untracked-files=normal", "--", ".")
+    if commit is None or status is None:
+        return None
+    return GitState(commit, is_clean=not status)
+
+
+def _run_git(workspace: Path, *arguments: str) -> str | None:
+    try:
+        answer = subprocess.run(
+            ["git", "-C", str(workspace), *arguments], capture_output=True, text=True, check=False, timeout=10
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return answer.stdout.strip() if answer.returncode == 0 else None
+
+
+def new_run_id(now: datetime.datetime) -> str:
+    """Like `20260131-094502-7c1f0a`; the random part keeps runs of one second apart."""
+    return f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+
+
+SNAPSHOT_FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +119,7 @@ class RunSnapshot:
     sources: tuple[SourceSnapshot, ...]
     settings: RunSettings
     provenance: Provenance
-    format: int = FORMAT
+    format: int = SNAPSHOT_FORMAT
 
     @property
     def input_table(self) -> str:
@@ -80,8 +140,8 @@ _ADAPTER = TypeAdapter(RunSnapshot)
 
 def snapshot_from_json(text: str) -> RunSnapshot:
     snapshot = _ADAPTER.validate_python(frozen(json.loads(text)))
-    if snapshot.format != FORMAT:
-        raise DaybookError("RUN_010", run_id=snapshot.run_id, found=snapshot.format, needed=FORMAT)
+    if snapshot.format != SNAPSHOT_FORMAT:
+        raise DaybookError("RUN_010", run_id=snapshot.run_id, found=snapshot.format, needed=SNAPSHOT_FORMAT)
     return snapshot
 
 
@@ -94,7 +154,9 @@ class SnapshotCatalog:
         self._datasources = {item.id: item for item in snapshot.datasources}
         self._calendars = {item.id: item for item in snapshot.calendars}
         # An open reference stood for the latest version, which no pinned one is newer than.
-        self._latest = {source.dataset_id: source.dataset_version for source in sorted(snapshot.sources, key=_version)}
+        self._latest = {
+            source.dataset_id: source.dataset_version for source in sorted(snapshot.sources, key=_version_of_source)
+        }
 
     def dataset(self, dataset_id: str, version: int | None = None) -> DatasetVersion | None:
         return self._datasets.get((dataset_id, version or self._latest.get(dataset_id, 0)))
@@ -127,7 +189,7 @@ class SnapshotCatalog:
         return tuple(sorted(known[kind]))
 
 
-def _version(source: SourceSnapshot) -> int:
+def _version_of_source(source: SourceSnapshot) -> int:
     return source.dataset_version
 
 

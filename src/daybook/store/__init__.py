@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from daybook.store.store import Store
+    from daybook.store.store import MetadataStore
 
 __all__ = ["open_store"]
 
 
-def open_store(url: str, *, root: Path, migrate: bool = False) -> "Store":
+def open_store(url: str, *, root: Path, migrate: bool = False) -> "MetadataStore":
     """The store of a workspace at `root`.
 
     An embedded store is created and migrated as needed. A shared one is set up or migrated only with
     `migrate`, which `daybook apply` and `daybook doctor` ask for.
     """
-    from daybook.store.opening import open_store as opening
+    from daybook.store.store import open_store as opening
 
     return opening(url, root=root, migrate=migrate)

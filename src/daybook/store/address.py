@@ -43,14 +43,14 @@ def parse_address(url: str, root: Path) -> StoreAddress:
         raise DaybookError("STORE_001", url=url, reason="it has no scheme")
     match scheme:
         case "sqlite":
-            return _embedded(url, root)
+            return _parse_embedded(url, root)
         case "postgresql" | "postgres":
-            return _shared(url)
+            return _parse_shared(url)
         case _:
             raise DaybookError("STORE_001", url=_without_password(url), reason=f"{scheme} is not a store")
 
 
-def is_present(url: str, root: Path) -> bool:
+def store_exists(url: str, root: Path) -> bool:
     """Whether there is something to open: an embedded store's file, or a shared store, which is taken as given."""
     match parse_address(url, root):
         case EmbeddedStore(path):
@@ -59,14 +59,14 @@ def is_present(url: str, root: Path) -> bool:
             return True
 
 
-def _embedded(url: str, root: Path) -> EmbeddedStore:
+def _parse_embedded(url: str, root: Path) -> EmbeddedStore:
     rest = url.removeprefix("sqlite://")
     if not rest.startswith("/") or rest == "/" or "?" in rest:
         raise DaybookError("STORE_001", url=url, reason="it names no file")
     return EmbeddedStore(root / unquote(rest[1:]))
 
 
-def _shared(url: str) -> SharedStore:
+def _parse_shared(url: str) -> SharedStore:
     try:
         parts = urlsplit(url)
         port = parts.port

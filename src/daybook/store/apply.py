@@ -6,20 +6,25 @@ from dataclasses import dataclass
 
 from daybook.errors import DaybookError, Notice, raise_all
 from daybook.model.definition import Definition
-from daybook.store.changes import Change, Heads, find_changes, ownership_errors, ownership_notices
-from daybook.store.effects import Effects, ProjectEffect
-from daybook.store.prospect import ProspectiveCatalog
-from daybook.store.records import ProjectState
-from daybook.store.store import Store, Transaction
-from daybook.store.texts import DefinitionModel
-from daybook.store.validation import Validate
+from daybook.store.changes import (
+    DefinitionChange,
+    DefinitionHeads,
+    ProspectiveCatalog,
+    find_changes,
+    ownership_errors,
+    ownership_notices,
+)
+from daybook.store.definition_text import DefinitionModel
+from daybook.store.effects import ProjectEffect, ProjectEffects
+from daybook.store.records import ProjectState, ValidateProject
+from daybook.store.store import MetadataStore, Transaction
 
 
 @dataclass(frozen=True, slots=True)
-class Basis:
+class ApplyBasis:
     """What of the store a difference was computed from."""
 
-    heads: Heads
+    heads: DefinitionHeads
     states: tuple[ProjectState, ...]
 
 
@@ -27,31 +32,31 @@ class Basis:
 class ApplyPlan:
     """What applying changes, and what that means for projects."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[DefinitionChange, ...]
     effects: tuple[ProjectEffect, ...]
     notices: tuple[Notice, ...]
-    basis: Basis
+    basis: ApplyBasis
 
 
 def plan(
-    store: Store,
+    store: MetadataStore,
     definitions: Iterable[Definition[DefinitionModel]],
     *,
     workspace: str,
-    validate: Validate,
+    validate: ValidateProject,
     prune: bool = False,
 ) -> ApplyPlan:
     """What `apply` would do; the store is only read."""
     with store.read() as transaction:
-        return _difference(transaction, definitions, workspace, validate, prune)
+        return _compute_plan(transaction, definitions, workspace, validate, prune)
 
 
 def apply(
-    store: Store,
+    store: MetadataStore,
     definitions: Iterable[Definition[DefinitionModel]],
     *,
     workspace: str,
-    validate: Validate,
+    validate: ValidateProject,
     now: datetime.datetime,
     prune: bool = False,
 ) -> ApplyPlan:
@@ -61,10 +66,10 @@ def apply(
     difference = plan(store, wanted, workspace=workspace, validate=validate, prune=prune)
     with store.write() as transaction:
         transaction.definitions.lock()
-        if _basis(transaction) != difference.basis:
-            difference = _difference(transaction, wanted, workspace, validate, prune)
+        if _read_basis(transaction) != difference.basis:
+            difference = _compute_plan(transaction, wanted, workspace, validate, prune)
         for change in difference.changes:
-            _write(transaction, change, difference.basis.heads, workspace, now)
+            _write_change(transaction, change, difference.basis.heads, workspace, now)
         by_id = {change.id: change for change in difference.changes if change.kind == "project"}
         for effect in difference.effects:
             _write_effect(transaction, effect, by_id.get(effect.project_id), now)
@@ -82,29 +87,31 @@ def write_state(transaction: Transaction, effect: ProjectEffect, now: datetime.d
     )
 
 
-def _basis(transaction: Transaction) -> Basis:
-    return Basis(transaction.definitions.heads(), transaction.projects.all())
+def _read_basis(transaction: Transaction) -> ApplyBasis:
+    return ApplyBasis(transaction.definitions.heads(), transaction.projects.all())
 
 
-def _difference(
+def _compute_plan(
     transaction: Transaction,
     definitions: Iterable[Definition[DefinitionModel]],
     workspace: str,
-    validate: Validate,
+    validate: ValidateProject,
     prune: bool,
 ) -> ApplyPlan:
-    basis = _basis(transaction)
+    basis = _read_basis(transaction)
     changes = find_changes(definitions, basis.heads, workspace=workspace, prune=prune)
     catalog = ProspectiveCatalog(transaction.catalog(), changes)
     errors = ownership_errors(changes, basis.heads)
     if len(defaults := catalog.default_resolver_ids()) > 1:
         errors.append(DaybookError("STORE_011", ids=", ".join(defaults)))
     raise_all(errors)
-    effects = Effects(transaction.definitions, transaction.projects, catalog, validate).of(changes)
+    effects = ProjectEffects(transaction.definitions, transaction.projects, catalog, validate).of(changes)
     return ApplyPlan(changes, effects, tuple(ownership_notices(changes, basis.heads, workspace)), basis)
 
 
-def _write(transaction: Transaction, change: Change, heads: Heads, workspace: str, now: datetime.datetime) -> None:
+def _write_change(
+    transaction: Transaction, change: DefinitionChange, heads: DefinitionHeads, workspace: str, now: datetime.datetime
+) -> None:
     definitions = transaction.definitions
     if change.definition is None:
         definitions.set_status(change.kind, change.id, "disabled", now)
@@ -123,7 +130,7 @@ def _write(transaction: Transaction, change: Change, heads: Heads, workspace: st
 
 
 def _write_effect(
-    transaction: Transaction, effect: ProjectEffect, change: Change | None, now: datetime.datetime
+    transaction: Transaction, effect: ProjectEffect, change: DefinitionChange | None, now: datetime.datetime
 ) -> None:
     state = transaction.projects.find(effect.project_id)
     warnings = tuple(str(error) for error in effect.findings)

@@ -1,29 +1,170 @@
-"""What applying a set of definitions changes, computed without changing anything."""
+"""What changed between two versions of a dataset, column by column.
+
+Which uses of a dataset's columns a newer version breaks.
+
+What applying a set of definitions changes, computed without changing anything.
+
+The catalog as it will be once changes are applied.
+"""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
 
 from daybook.errors import DaybookError, Notice, notice
-from daybook.model.definition import Definition, Kind
-from daybook.store.definitions import DefinitionHead
-from daybook.store.texts import DefinitionModel, to_text
+from daybook.model.calendar import Calendar
+from daybook.model.dataset import ColumnDef, Dataset
+from daybook.model.datasource import DataSource
+from daybook.model.definition import Catalog, DatasetVersion, Definition, DefinitionKind, ResolverVersion
+from daybook.model.resolver import Resolver
+from daybook.model.types import DecimalType
+from daybook.store.database.definitions import DefinitionHead
+from daybook.store.definition_text import DefinitionModel, encode_definition
+from daybook.store.records import StoredColumnUsage
 
-Action = Literal["added", "new_version", "retitled", "enabled", "unchanged", "disabled"]
+ColumnChangeKind = Literal["added", "removed", "retyped", "narrowed", "widened"]
 
-Heads = Mapping[tuple[Kind, str], DefinitionHead]
+BREAKING_KINDS: frozenset[ColumnChangeKind] = frozenset({"removed", "retyped", "narrowed"})
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ColumnChange:
+    """`before` and `after` are the column's type, with `not null` where NULL is not allowed."""
+
+    column: str
+    kind: ColumnChangeKind
+    before: str | None
+    after: str | None
+
+    @property
+    def is_breaking(self) -> bool:
+        return self.kind in BREAKING_KINDS
+
+    def __str__(self) -> str:
+        match self.kind:
+            case "added":
+                return f"is new as {self.after}"
+            case "removed":
+                return "is removed"
+            case "retyped":
+                return f"becomes {self.after} instead of {self.before}"
+            case "narrowed":
+                return f"is narrowed from {self.before} to {self.after}"
+            case "widened":
+                return f"is widened from {self.before} to {self.after}"
+
+
+def find_column_changes(before: Dataset, after: Dataset) -> tuple[ColumnChange, ...]:
+    """In the order of the columns before, then the new ones."""
+    old = {column.name: column for column in before.main_table.columns}
+    new = {column.name: column for column in after.main_table.columns}
+    changes = [_compare_column(column, new.get(name)) for name, column in old.items()]
+    added = [
+        ColumnChange(name, "added", None, _describe_column(column)) for name, column in new.items() if name not in old
+    ]
+    return (*(change for change in changes if change), *added)
+
+
+def _compare_column(old: ColumnDef, new: ColumnDef | None) -> ColumnChange | None:
+    if new is None:
+        return ColumnChange(old.name, "removed", _describe_column(old), None)
+    kind = _column_change_kind(old, new)
+    return ColumnChange(old.name, kind, _describe_column(old), _describe_column(new)) if kind else None
+
+
+def _column_change_kind(old: ColumnDef, new: ColumnDef) -> ColumnChangeKind | None:
+    match old.type, new.type:
+        case DecimalType() as before, DecimalType() as after:
+            loses_digits = after.precision - after.scale < before.precision - before.scale
+            is_narrower, is_wider = loses_digits or after.scale < before.scale, after != before
+        case before, after if before != after:
+            return "retyped"
+        case _:
+            is_narrower = is_wider = False
+    if is_narrower or (old.nullable and not new.nullable):
+        return "narrowed"
+    if is_wider or (new.nullable and not old.nullable):
+        return "widened"
+    return None
+
+
+def _describe_column(column: ColumnDef) -> str:
+    return str(column.type) if column.nullable else f"{column.type} not null"
+
+
+@dataclass(frozen=True, slots=True)
+class BreakingChange:
+    """A column that operations use is no longer what they were validated against."""
+
+    dataset_id: str
+    validated_version: int
+    version: int
+    change: ColumnChange
+    operations: tuple[int, ...]
+
+    def as_data(self) -> dict[str, Any]:
+        return {
+            "dataset_id": self.dataset_id,
+            "validated_version": self.validated_version,
+            "version": self.version,
+            "column": self.change.column,
+            "change": self.change.kind,
+            "before": self.change.before,
+            "after": self.change.after,
+            "operations": list(self.operations),
+        }
+
+    def as_error(self) -> DaybookError:
+        plural = "s" if len(self.operations) > 1 else ""
+        return DaybookError(
+            "STORE_025",
+            operations=f"Operation{plural} {', '.join(str(seq) for seq in self.operations)}",
+            column=self.change.column,
+            dataset_id=self.dataset_id,
+            change=str(self.change),
+            version=self.version,
+            hint=f"adapt the project, or pin `dataset_version: {self.validated_version}`",
+        )
+
+
+def find_breaking_changes(
+    validated: DatasetVersion, latest: DatasetVersion, usage: Iterable[StoredColumnUsage]
+) -> tuple[BreakingChange, ...]:
+    """Breaking changes of columns that are used through references which follow the latest version."""
+    users: dict[str, set[int]] = {}
+    for use in usage:
+        if use.dataset_id == validated.dataset.id and not use.is_pinned:
+            users.setdefault(use.column, set()).add(use.operation_seq)
+    return tuple(
+        BreakingChange(
+            validated.dataset.id, validated.version, latest.version, change, tuple(sorted(users[change.column]))
+        )
+        for change in find_column_changes(validated.dataset, latest.dataset)
+        if change.is_breaking and change.column in users
+    )
+
+
+def added_columns(validated: DatasetVersion, latest: DatasetVersion) -> tuple[str, ...]:
+    """Columns a newer version has on top."""
+    changes = find_column_changes(validated.dataset, latest.dataset)
+    return tuple(change.column for change in changes if change.kind == "added")
+
+
+ChangeAction = Literal["added", "new_version", "retitled", "enabled", "unchanged", "disabled"]
+
+DefinitionHeads = Mapping[tuple[DefinitionKind, str], DefinitionHead]
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionChange:
     """`version` is what the definition has afterwards; `definition` is what is written, None for a disabling.
 
     `retitled` is a new name or description, `enabled` the return of something disabled.
     """
 
-    kind: Kind
+    kind: DefinitionKind
     id: str
-    action: Action
+    action: ChangeAction
     version: int
     previous_version: int | None
     definition: Definition[DefinitionModel] | None
@@ -34,20 +175,20 @@ class Change:
 
 
 def find_changes(
-    definitions: Iterable[Definition[DefinitionModel]], heads: Heads, *, workspace: str, prune: bool
-) -> tuple[Change, ...]:
+    definitions: Iterable[Definition[DefinitionModel]], heads: DefinitionHeads, *, workspace: str, prune: bool
+) -> tuple[DefinitionChange, ...]:
     """One change per definition, then what pruning disables; registered datasets are never pruned."""
-    changes = [_change(definition, heads.get((definition.kind, definition.id))) for definition in definitions]
+    changes = [_find_change(definition, heads.get((definition.kind, definition.id))) for definition in definitions]
     defined = {(change.kind, change.id) for change in changes}
     gone = [
-        Change(head.kind, head.id, "disabled", head.version, head.version, None)
+        DefinitionChange(head.kind, head.id, "disabled", head.version, head.version, None)
         for key, head in sorted(heads.items())
         if prune and key not in defined and head.workspace == workspace and head.status == "active"
     ]
     return (*changes, *gone)
 
 
-def ownership_errors(changes: Iterable[Change], heads: Heads) -> list[DaybookError]:
+def ownership_errors(changes: Iterable[DefinitionChange], heads: DefinitionHeads) -> list[DaybookError]:
     """Files that define what outputs register."""
     return [
         DaybookError("STORE_009", id=change.id, owner="an output", span=change.definition.source.span("id"))
@@ -58,7 +199,7 @@ def ownership_errors(changes: Iterable[Change], heads: Heads) -> list[DaybookErr
     ]
 
 
-def ownership_notices(changes: Iterable[Change], heads: Heads, workspace: str) -> list[Notice]:
+def ownership_notices(changes: Iterable[DefinitionChange], heads: DefinitionHeads, workspace: str) -> list[Notice]:
     """Definitions that came from another workspace before."""
     return [
         notice("STORE_027", kind=change.kind.capitalize(), id=change.id, previous=head.workspace, workspace=workspace)
@@ -69,16 +210,86 @@ def ownership_notices(changes: Iterable[Change], heads: Heads, workspace: str) -
     ]
 
 
-def _change(definition: Definition[DefinitionModel], head: DefinitionHead | None) -> Change:
+def _find_change(definition: Definition[DefinitionModel], head: DefinitionHead | None) -> DefinitionChange:
     kind, identifier = definition.kind, definition.id
     if head is None:
-        return Change(kind, identifier, "added", 1, None, definition)
-    text = to_text(kind, definition.model)
+        return DefinitionChange(kind, identifier, "added", 1, None, definition)
+    text = encode_definition(kind, definition.model)
     if text.structure_digest != head.structure_digest:
-        return Change(kind, identifier, "new_version", head.version + 1, head.version, definition)
-    action: Action = "unchanged"
+        return DefinitionChange(kind, identifier, "new_version", head.version + 1, head.version, definition)
+    action: ChangeAction = "unchanged"
     if head.status == "disabled":
         action = "enabled"
     elif text.text_digest != head.text_digest:
         action = "retitled"
-    return Change(kind, identifier, action, head.version, head.version, definition)
+    return DefinitionChange(kind, identifier, action, head.version, head.version, definition)
+
+
+class ProspectiveCatalog:
+    def __init__(self, base: Catalog, changes: Iterable[DefinitionChange]) -> None:
+        self._base = base
+        self._changes = {(change.kind, change.id): change for change in changes}
+
+    def dataset(self, dataset_id: str, version: int | None = None) -> DatasetVersion | None:
+        change = self._changes.get(("dataset", dataset_id))
+        if change is None:
+            return self._base.dataset(dataset_id, version)
+        status: Literal["active", "disabled"] = "disabled" if change.action == "disabled" else "active"
+        if change.definition is not None and version in (None, change.version):
+            return DatasetVersion(cast(Dataset, change.definition.model), change.version, status)
+        known = self._base.dataset(dataset_id, version)
+        return replace(known, status=status) if known else None
+
+    def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
+        known = self._base.dataset_versions(dataset_id)
+        change = self._changes.get(("dataset", dataset_id))
+        return (*known, change.version) if change and change.is_structural else known
+
+    def datasource(self, datasource_id: str) -> DataSource | None:
+        written = self._written("datasource", datasource_id)
+        return cast(DataSource, written) if written else self._base.datasource(datasource_id)
+
+    def is_datasource_disabled(self, datasource_id: str) -> bool:
+        change = self._changes.get(("datasource", datasource_id))
+        return self._base.is_datasource_disabled(datasource_id) if change is None else change.action == "disabled"
+
+    def resolver(self, resolver_id: str) -> ResolverVersion | None:
+        change = self._changes.get(("resolver", resolver_id))
+        if change is None:
+            return self._base.resolver(resolver_id)
+        if change.definition is not None:
+            return ResolverVersion(cast(Resolver, change.definition.model), change.version)
+        known = self._base.resolver(resolver_id)
+        return replace(known, status="disabled") if known else None
+
+    def default_resolver(self) -> ResolverVersion | None:
+        candidates = self.default_resolver_ids()
+        return self.resolver(candidates[0]) if candidates else None
+
+    def default_resolver_ids(self) -> tuple[str, ...]:
+        """All that claim to be the default; more than one is refused."""
+        written = {
+            change.id
+            for change in self._changes.values()
+            if change.definition is not None and getattr(change.definition.model, "is_default", False)
+        }
+        stored = self._base.default_resolver()
+        if stored is not None and ("resolver", stored.resolver.id) not in self._changes:
+            written.add(stored.resolver.id)
+        return tuple(sorted(written))
+
+    def calendar(self, calendar_id: str) -> Calendar | None:
+        change = self._changes.get(("calendar", calendar_id))
+        if change is None:
+            return self._base.calendar(calendar_id)
+        return cast(Calendar, change.definition.model) if change.definition else None
+
+    def ids(self, kind: Literal["dataset", "datasource", "resolver", "calendar"]) -> tuple[str, ...]:
+        changes = [change for change in self._changes.values() if change.kind == kind]
+        gone = {change.id for change in changes if change.definition is None}
+        present = {change.id for change in changes if change.definition is not None}
+        return tuple(sorted((set(self._base.ids(kind)) | present) - gone))
+
+    def _written(self, kind: DefinitionKind, identifier: str) -> object | None:
+        change = self._changes.get((kind, identifier))
+        return change.definition.model if change and change.definition else None

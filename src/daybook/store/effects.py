@@ -4,21 +4,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from daybook.errors import DaybookError, Notice, as_data, notice
-from daybook.model.catalog import Catalog
-from daybook.model.definition import Definition
+from daybook.errors import DaybookError, Notice, error_to_json, notice
+from daybook.model.definition import Catalog, Definition
 from daybook.model.project import Project
 from daybook.model.source_map import SourceMap
-from daybook.store.activated_catalog import ActivatedCatalog
-from daybook.store.active_project import ActiveProject, active_project
-from daybook.store.breakage import Break, find_breaks, offered_columns
-from daybook.store.changes import Change
-from daybook.store.definitions import Definitions
-from daybook.store.projects import Projects
-from daybook.store.records import ProjectInput, ProjectState, ProjectStatus
+from daybook.store.catalog import ActivatedCatalog
+from daybook.store.changes import BreakingChange, DefinitionChange, added_columns, find_breaking_changes
+from daybook.store.database.definitions import Definitions
+from daybook.store.database.projects import ActiveProject, Projects, find_active_project
+from daybook.store.definition_text import encode_definition
+from daybook.store.records import ProjectInput, ProjectState, ProjectStatus, ProjectValidation, ValidateProject
 from daybook.store.references import validated_inputs
-from daybook.store.texts import to_text
-from daybook.store.validation import Validate, Validation
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +25,9 @@ class ProjectEffect:
     before: ProjectStatus | None
     after: ProjectStatus
     active_version: int | None
-    breaks: tuple[Break, ...] = ()
+    breaks: tuple[BreakingChange, ...] = ()
     notices: tuple[Notice, ...] = ()
-    validation: Validation = field(default_factory=Validation)
+    validation: ProjectValidation = field(default_factory=ProjectValidation)
     # The dataset versions that the text as it is now was checked against.
     inputs: tuple[ProjectInput, ...] = ()
 
@@ -46,7 +42,7 @@ class ProjectEffect:
             return None
         return {
             "breaks": [item.as_data() for item in self.breaks],
-            "errors": [as_data(error) for error in self.validation.errors],
+            "errors": [error_to_json(error) for error in self.validation.errors],
         }
 
     @property
@@ -54,16 +50,18 @@ class ProjectEffect:
         return (*(item.as_error() for item in self.breaks), *self.validation.errors)
 
 
-class Effects:
+class ProjectEffects:
     """Computes them against the catalog as it will be; nothing is written."""
 
-    def __init__(self, definitions: Definitions, projects: Projects, catalog: Catalog, validate: Validate) -> None:
+    def __init__(
+        self, definitions: Definitions, projects: Projects, catalog: Catalog, validate: ValidateProject
+    ) -> None:
         self._definitions = definitions
         self._projects = projects
         self._catalog = catalog
         self._validate = validate
 
-    def of(self, changes: Iterable[Change]) -> tuple[ProjectEffect, ...]:
+    def of(self, changes: Iterable[DefinitionChange]) -> tuple[ProjectEffect, ...]:
         changes = tuple(changes)
         mine = [change for change in changes if change.kind == "project"]
         others = self._touched({change.id for change in mine}, changes)
@@ -78,7 +76,7 @@ class Effects:
             if wanted & {item.dataset_id for item in active.inputs}
         )
 
-    def _of_change(self, change: Change) -> ProjectEffect:
+    def _of_change(self, change: DefinitionChange) -> ProjectEffect:
         state = self._projects.find(change.id)
         if change.definition is None:
             active_version = state.active_version if state else None
@@ -86,8 +84,8 @@ class Effects:
         definition = cast("Definition[Project]", change.definition)
         if state is None:
             return self._drafted(definition, None, "draft", None)
-        active = active_project(self._definitions, self._projects, state)
-        digest = to_text("project", definition.model).structure_digest
+        active = find_active_project(self._definitions, self._projects, state)
+        digest = encode_definition("project", definition.model).structure_digest
         if state.status != "inactive" and active is not None and active.structure_digest == digest:
             return self._of_active(state, active, definition)
         after: ProjectStatus = "inactive" if state.status == "inactive" else "draft"
@@ -121,7 +119,7 @@ class Effects:
             state.project_id, state.status, after, state.active_version, breaks, notices, validation, inputs
         )
 
-    def _touched(self, mine: set[str], changes: tuple[Change, ...]) -> Iterator[ProjectEffect]:
+    def _touched(self, mine: set[str], changes: tuple[DefinitionChange, ...]) -> Iterator[ProjectEffect]:
         """Active projects that other files define, when something they read changes."""
         datasets = {change.id for change in changes if change.kind == "dataset" and change.action != "unchanged"}
         is_anything_disabled = any(change.action == "disabled" for change in changes)
@@ -134,22 +132,22 @@ class Effects:
     def _runnable(self) -> Iterator[tuple[ProjectState, ActiveProject]]:
         for state in self._projects.all():
             if state.status in ("active", "conflict"):
-                active = active_project(self._definitions, self._projects, state)
+                active = find_active_project(self._definitions, self._projects, state)
                 if active is not None:
                     yield state, active
 
-    def _breaks(self, active: ActiveProject) -> Iterator[Break]:
-        for item in _following(active.inputs):
+    def _breaks(self, active: ActiveProject) -> Iterator[BreakingChange]:
+        for item in _unpinned_inputs(active.inputs):
             validated = self._catalog.dataset(item.dataset_id, item.version)
             latest = self._catalog.dataset(item.dataset_id)
             if validated is not None and latest is not None:
-                yield from find_breaks(validated, latest, active.usage)
+                yield from find_breaking_changes(validated, latest, active.usage)
 
     def _offers(self, active: ActiveProject) -> Iterator[Notice]:
-        for item in _following(active.inputs):
+        for item in _unpinned_inputs(active.inputs):
             validated = self._catalog.dataset(item.dataset_id, item.version)
             latest = self._catalog.dataset(item.dataset_id)
-            if validated and latest and (columns := offered_columns(validated, latest)):
+            if validated and latest and (columns := added_columns(validated, latest)):
                 yield notice(
                     "STORE_026",
                     dataset_id=item.dataset_id,
@@ -160,5 +158,5 @@ class Effects:
                 )
 
 
-def _following(inputs: Iterable[ProjectInput]) -> Iterator[ProjectInput]:
+def _unpinned_inputs(inputs: Iterable[ProjectInput]) -> Iterator[ProjectInput]:
     return (item for item in inputs if not item.is_pinned)

@@ -8,15 +8,14 @@ from daybook.model.dataset import Dataset
 from daybook.model.definition import Definition
 from daybook.model.project import Project
 from daybook.model.source_map import SourceMap
-from daybook.store.active_project import ActiveProject, active_project
 from daybook.store.apply import write_state
 from daybook.store.catalog import StoreCatalog
-from daybook.store.effects import Effects, ProjectEffect
-from daybook.store.records import ProjectInput, ProjectState, Registration
+from daybook.store.database.projects import ActiveProject, find_active_project
+from daybook.store.definition_text import decode_definition, encode_definition
+from daybook.store.effects import ProjectEffect, ProjectEffects
+from daybook.store.records import ProjectInput, ProjectState, Registration, ValidateProject
 from daybook.store.references import validated_inputs
-from daybook.store.store import Store, Transaction
-from daybook.store.texts import from_text, to_text
-from daybook.store.validation import Validate
+from daybook.store.store import MetadataStore, Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,7 @@ class Activation:
 
 
 @dataclass(frozen=True, slots=True)
-class Registered:
+class RegisteredDataset:
     """A dataset version an output made, and the projects it put into conflict."""
 
     dataset_id: str
@@ -40,10 +39,10 @@ class Registered:
 
 
 def activate(
-    store: Store,
+    store: MetadataStore,
     project_id: str,
     *,
-    validate: Validate,
+    validate: ValidateProject,
     now: datetime.datetime,
     dataset_version: int | None = None,
     source: SourceMap | None = None,
@@ -55,14 +54,14 @@ def activate(
     with store.write() as transaction:
         transaction.definitions.lock()
         state = transaction.projects.get(project_id)
-        written: Project = from_text("project", transaction.definitions.get("project", project_id).body)
+        written: Project = decode_definition("project", transaction.definitions.get("project", project_id).body)
         catalog = transaction.catalog()
         project = _with_input_version(written, dataset_version, catalog)
         validation = validate(Definition("project", project, source or SourceMap.empty()), catalog)
         raise_all(validation.errors)
         inputs = validated_inputs(project, catalog)
-        active = active_project(transaction.definitions, transaction.projects, state)
-        digest = to_text("project", written).structure_digest
+        active = find_active_project(transaction.definitions, transaction.projects, state)
+        digest = encode_definition("project", written).structure_digest
         if active and state.status == "active" and active.structure_digest == digest and active.inputs == inputs:
             return Activation(project_id, active.version, inputs, validation.notices, is_new=False)
         version = transaction.definitions.add_activation(project, now=now)
@@ -72,7 +71,7 @@ def activate(
         return Activation(project_id, version, inputs, validation.notices, is_new=True)
 
 
-def deactivate(store: Store, project_id: str, *, now: datetime.datetime) -> bool:
+def deactivate(store: MetadataStore, project_id: str, *, now: datetime.datetime) -> bool:
     """False when the project was inactive already."""
     with store.write() as transaction:
         transaction.definitions.lock()
@@ -95,12 +94,12 @@ def require_runnable(transaction: Transaction, project_id: str, written: Project
             raise DaybookError("STORE_020", project_id=project_id)
         case "draft" | "active":
             pass
-    active = active_project(transaction.definitions, transaction.projects, state)
+    active = find_active_project(transaction.definitions, transaction.projects, state)
     if active is None:
         raise DaybookError("STORE_022", project_id=project_id)
     head = transaction.definitions.head("project", project_id)
     latest = head.structure_digest if head else None
-    digest = latest if written is None else to_text("project", written).structure_digest
+    digest = latest if written is None else encode_definition("project", written).structure_digest
     if digest != active.structure_digest:
         # On a shared store the file may not even be known yet.
         before = "" if digest == latest else "`daybook apply`, then "
@@ -119,16 +118,16 @@ def register_output(
     dataset: Dataset,
     registration: Registration,
     *,
-    validate: Validate,
+    validate: ValidateProject,
     now: datetime.datetime,
-) -> Registered:
+) -> RegisteredDataset:
     """Make what an output wrote a dataset version that others can read at once."""
     version = transaction.definitions.register(dataset, registration, now=now)
     catalog = transaction.catalog()
-    effects = Effects(transaction.definitions, transaction.projects, catalog, validate).of_datasets([dataset.id])
+    effects = ProjectEffects(transaction.definitions, transaction.projects, catalog, validate).of_datasets([dataset.id])
     for effect in effects:
         write_state(transaction, effect, now)
-    return Registered(dataset.id, version, effects)
+    return RegisteredDataset(dataset.id, version, effects)
 
 
 def _with_input_version(project: Project, version: int | None, catalog: StoreCatalog) -> Project:

@@ -71,7 +71,7 @@ def _is_hidden(pid: int) -> bool:
 
 
 def _host_id() -> str:
-    boot = _read("/proc/sys/kernel/random/boot_id") or _boot_time()
+    boot = _read_text("/proc/sys/kernel/random/boot_id") or _boot_time()
     try:
         namespace = str(Path("/proc/self/ns/pid").readlink())
     except OSError:
@@ -86,7 +86,7 @@ def _boot_time() -> str:
     return asked.stdout.strip()
 
 
-def _read(path: str) -> str | None:
+def _read_text(path: str) -> str | None:
     try:
         return Path(path).read_text(encoding="ascii").strip()
     except OSError:

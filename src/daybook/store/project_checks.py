@@ -1,23 +1,44 @@
-"""Everything a workspace declares and its projects compute, checked against the files and what the store knows."""
+"""The full validation of a project: its plan, and that all it names exists.
+
+Everything a workspace declares and its projects compute, checked against the files and what the store knows.
+"""
 
 from dataclasses import dataclass, field
 
 from daybook.errors import DaybookError, Notice, flatten
-from daybook.model.catalog import Catalog
-from daybook.model.definition import Definition
-from daybook.model.loading import Workspace
+from daybook.model.definition import Catalog, Definition
+from daybook.model.loading import LoadedWorkspace
+from daybook.model.loading.workspace import WorkspaceCatalog
 from daybook.model.operation import OutputOperation
 from daybook.model.project import Project
-from daybook.model.workspace_catalog import WorkspaceCatalog
-from daybook.plan.registered_catalog import RegisteredCatalog
-from daybook.resolve.workspace_checks import problems
+from daybook.plan.plan_project import plan_project
+from daybook.plan.registration import RegisteredCatalog
+from daybook.resolve.calendars.periods import calendar_for
+from daybook.resolve.checks import workspace_errors
 from daybook.store import open_store
-from daybook.store.address import is_present
-from daybook.store.checking import check_project
-from daybook.store.validation import Validation
+from daybook.store.address import store_exists
+from daybook.store.records import ProjectValidation
+from daybook.store.references import mark_pinned_usage
+
+
+def check_project(definition: Definition[Project], catalog: Catalog) -> ProjectValidation:
+    project = definition.model
+    errors: list[DaybookError] = []
+    try:
+        calendar_for(project.calendar_id, catalog)
+    except DaybookError as error:
+        errors += flatten(error)
+    try:
+        plan = plan_project(project, definition.source, catalog)
+    except DaybookError as error:
+        errors += flatten(error)
+        return ProjectValidation(tuple(errors))
+    uses = ((use.operation_seq, use.dataset_id, use.column) for use in plan.usage)
+    return ProjectValidation(tuple(errors), plan.notices, mark_pinned_usage(project, uses))
+
 
 # Codes for what does not exist, with the parameter that names it.
-_MISSING = {
+_MISSING_ID_PARAMETERS = {
     "MODEL_061": "id",
     "PROJECT_020": "dataset_id",
     "UPDATE_020": "dataset_id",
@@ -27,30 +48,30 @@ _MISSING = {
 
 
 @dataclass(slots=True)
-class Findings:
+class WorkspaceFindings:
     errors: list[DaybookError] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
 
 
-def check_workspace(workspace: Workspace) -> Findings:
+def check_workspace(workspace: LoadedWorkspace) -> WorkspaceFindings:
     """Everything that is wrong with well-formed definitions; of two findings at one place a project's own counts."""
     findings = check_projects(workspace)
-    taken = {_place(error) for error in findings.errors if error.span is not None}
-    structure = [error for error in problems(workspace) if _place(error) not in taken]
-    errors = sorted([*structure, *findings.errors], key=_place)
-    first = [error for error in errors if not _follows(error, workspace)]
+    taken = {_span_key(error) for error in findings.errors if error.span is not None}
+    structure = [error for error in workspace_errors(workspace) if _span_key(error) not in taken]
+    errors = sorted([*structure, *findings.errors], key=_span_key)
+    first = [error for error in errors if not _is_consequence(error, workspace)]
     # Projects that read each other's outputs have nothing but such findings.
-    return Findings(first if first or workspace.doubtful else errors, findings.notices)
+    return WorkspaceFindings(first if first or workspace.doubtful else errors, findings.notices)
 
 
-def check_projects(workspace: Workspace) -> Findings:
+def check_projects(workspace: LoadedWorkspace) -> WorkspaceFindings:
     """What is wrong with the projects."""
-    findings = Findings()
+    findings = WorkspaceFindings()
 
-    def validate(definition: Definition[Project], catalog: Catalog) -> Validation:
+    def validate(definition: Definition[Project], catalog: Catalog) -> ProjectValidation:
         return check_project(definition, RegisteredCatalog(catalog, workspace))
 
-    if is_present(workspace.settings.store, workspace.root):
+    if store_exists(workspace.settings.store, workspace.root):
         # Without a store, validating needs no SQLAlchemy either.
         from daybook.store.apply import plan
 
@@ -73,11 +94,11 @@ def check_projects(workspace: Workspace) -> Findings:
     return findings
 
 
-def _follows(error: DaybookError, workspace: Workspace) -> bool:
+def _is_consequence(error: DaybookError, workspace: LoadedWorkspace) -> bool:
     """Whether something is missing only because what would define or register it is wrong itself."""
-    if error.code not in _MISSING:
+    if error.code not in _MISSING_ID_PARAMETERS:
         return False
-    missing = str(error.parameters[_MISSING[error.code]])
+    missing = str(error.parameters[_MISSING_ID_PARAMETERS[error.code]])
     if missing in workspace.doubtful:
         return True
     projects = (definition.model for definition in workspace.definitions["project"].values())
@@ -89,6 +110,6 @@ def _as_notice(error: DaybookError) -> Notice:
     return Notice(error.code, error.message, error.hint, error.span, error.operation_seq)
 
 
-def _place(error: DaybookError) -> tuple[str, int, int]:
+def _span_key(error: DaybookError) -> tuple[str, int, int]:
     span = error.span
     return (span.file or "", span.line, span.column) if span else ("", 0, 0)

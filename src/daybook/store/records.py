@@ -1,12 +1,16 @@
-"""What the store knows, as data."""
+"""What the store knows, as data.
+
+What checking a project against a catalog finds; the check itself is passed in.
+"""
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
-from daybook.model.catalog import DataPin
-from daybook.model.definition import Kind
+from daybook.errors import DaybookError, Notice
+from daybook.model.definition import Catalog, Definition, DefinitionKind, RegisteredDataPin
+from daybook.model.project import Project
 from daybook.store.process import ProcessIdentity
 
 ProjectStatus = Literal["draft", "active", "inactive", "conflict"]
@@ -159,7 +163,7 @@ class RunPage:
 class StoredDefinition:
     """One version of a definition; `body` is canonical JSON."""
 
-    kind: Kind
+    kind: DefinitionKind
     id: str
     version: int
     body: str
@@ -171,7 +175,7 @@ class StoredDefinition:
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnUsage:
+class StoredColumnUsage:
     """One operation of a project version uses a column of a dataset."""
 
     operation_seq: int
@@ -206,4 +210,16 @@ class Registration:
     project_id: str
     run_id: str
     operation_seq: int
-    pin: DataPin | None = None
+    pin: RegisteredDataPin | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectValidation:
+    """Without errors, `usage` says exactly which columns which operation uses."""
+
+    errors: tuple[DaybookError, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    usage: tuple[StoredColumnUsage, ...] = ()
+
+
+ValidateProject: TypeAlias = Callable[[Definition[Project], Catalog], ProjectValidation]

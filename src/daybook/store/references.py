@@ -1,15 +1,44 @@
-"""Which datasets a project refers to, and whether by version."""
+"""The project that a user names.
+
+Which datasets a project refers to, and whether by version.
+
+What a project needs of its workspace.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from daybook.model.catalog import Catalog
+from daybook.errors import DaybookError
+from daybook.errors.suggestion import did_you_mean
+from daybook.model.dataset import Dataset, TableLocation
+from daybook.model.definition import Catalog, Definition, DefinitionKind
+from daybook.model.loading import LoadedWorkspace
+from daybook.model.operation import OutputOperation, TableDestination
 from daybook.model.project import Project
-from daybook.store.records import ColumnUsage, ProjectInput
+from daybook.model.resolver import CatalogStrategy, Resolver
+from daybook.store.records import ProjectInput, StoredColumnUsage
+
+
+def find_project(workspace: LoadedWorkspace, name: str) -> Definition[Project]:
+    """A project by its id or by the file that defines it."""
+    projects = workspace.definitions["project"]
+    if name in projects:
+        return projects[name]
+    path = Path(name)
+    if path.is_file():
+        there = [each for each in projects.values() if each.file and Path(each.file).resolve() == path.resolve()]
+        if len(there) == 1:
+            return there[0]
+        if there:
+            ids = ", ".join(each.id for each in there)
+            raise DaybookError("RUN_001", project=name, hint=f"the file defines several: {ids}")
+    raise DaybookError("RUN_001", project=name, hint=did_you_mean(name, tuple(projects)))
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class ProjectReference:
     """`operation_seq` is 0 for the input."""
 
     dataset_id: str
@@ -17,31 +46,72 @@ class Reference:
     operation_seq: int
 
 
-def references(project: Project) -> Iterator[Reference]:
+def dataset_references(project: Project) -> Iterator[ProjectReference]:
     for path, reference in project.reads():
         seq = project.operations[int(path[1])].seq if path[0] == "operations" else 0
-        yield Reference(reference.dataset_id, reference.dataset_version, seq)
+        yield ProjectReference(reference.dataset_id, reference.dataset_version, seq)
 
 
 def validated_inputs(project: Project, catalog: Catalog) -> tuple[ProjectInput, ...]:
     """The version every reference of a project stands for right now; unknown datasets are left out."""
     inputs: dict[ProjectInput, None] = {}
-    for reference in references(project):
+    for reference in dataset_references(project):
         found = catalog.dataset(reference.dataset_id, reference.version)
         if found is not None:
             inputs[ProjectInput(reference.dataset_id, found.version, reference.version is not None)] = None
     return tuple(sorted(inputs, key=lambda item: (item.dataset_id, item.version, item.is_pinned)))
 
 
-def with_pins(project: Project, uses: Iterable[tuple[int, str, str]]) -> tuple[ColumnUsage, ...]:
+def mark_pinned_usage(project: Project, uses: Iterable[tuple[int, str, str]]) -> tuple[StoredColumnUsage, ...]:
     """Uses as (operation seq, dataset, column), marked pinned when only pinned references can be meant.
 
     An operation uses the columns of the input and of its own joins and sources.
     """
-    known = tuple(references(project))
+    known = tuple(dataset_references(project))
     usage = []
     for seq, dataset_id, column in uses:
         meant = [item for item in known if item.dataset_id == dataset_id and item.operation_seq in (0, seq)]
         is_pinned = bool(meant) and all(item.version is not None for item in meant)
-        usage.append(ColumnUsage(seq, dataset_id, column, is_pinned))
+        usage.append(StoredColumnUsage(seq, dataset_id, column, is_pinned))
     return tuple(usage)
+
+
+def reachable_definitions(workspace: LoadedWorkspace, project_id: str) -> tuple[Definition[Any], ...]:
+    """The project and every definition it leads to, default resolver included; unknown ids are left out."""
+    found: dict[tuple[DefinitionKind, str], Definition[Any]] = {}
+    waiting: list[tuple[DefinitionKind, str]] = [("project", project_id)]
+    waiting += [("resolver", one.id) for one in workspace.definitions["resolver"].values() if one.model.is_default]
+    while waiting:
+        key = waiting.pop()
+        definition = workspace.get(*key)
+        if definition is not None and key not in found:
+            found[key] = definition
+            waiting += _referenced_definitions(definition.model)
+    return tuple(definition for definition in workspace.all() if (definition.kind, definition.id) in found)
+
+
+def _referenced_definitions(model: object) -> list[tuple[DefinitionKind, str]]:
+    needs: list[tuple[DefinitionKind, str]] = []
+    match model:
+        case Project():
+            needs += [("dataset", reference.dataset_id) for _, reference in model.reads()]
+            needs += [("resolver", resolver_id) for resolver_id in model.resolver_overrides.values()]
+            if model.calendar_id is not None:
+                needs.append(("calendar", model.calendar_id))
+            for operation in model.operations:
+                if isinstance(operation, OutputOperation):
+                    destination = operation.arguments.destination
+                    if isinstance(destination, TableDestination):
+                        needs.append(("datasource", destination.datasource_id))
+        case Dataset():
+            if model.resolver_id is not None:
+                needs.append(("resolver", model.resolver_id))
+            if isinstance(location := model.main_table.location, TableLocation):
+                needs.append(("datasource", location.datasource_id))
+        case Resolver():
+            for rule in model.rules:
+                if not isinstance(rule.strategy, CatalogStrategy):
+                    needs.append(("datasource", rule.strategy.datasource_id))
+        case _:
+            pass
+    return needs

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from daybook.io.litter import find_litter, remove
-from daybook.io.writing import OutputColumn, Target
+from daybook.io.leftovers import find_staged_leftovers, remove_leftover
+from daybook.io.writer import OutputColumn, Target
 from daybook.model.types import INTEGER, STRING
 from tests.spark.io.cases import Place, read_target
 
@@ -27,8 +27,8 @@ def sweep(place: Place, target: Target, live: tuple[str, ...] = ()) -> int:
     """Find and remove litter the way `daybook doctor` does; how much there was."""
     folders = [str(Path(target.uri).parent)] if target.uri else []
     sources = [target.datasource] if target.datasource else []
-    litter = find_litter(folders, sources, live, place.workspace)
+    litter = find_staged_leftovers(folders, sources, live, place.workspace)
     for each in litter:
-        remove(each, place.workspace)
-    assert find_litter(folders, sources, live, place.workspace) == ()
+        remove_leftover(each, place.workspace)
+    assert find_staged_leftovers(folders, sources, live, place.workspace) == ()
     return len(litter)

@@ -13,7 +13,7 @@ from pyspark.sql import functions as sf
 
 from daybook.errors import DaybookError
 from daybook.io.landing.area import LandingArea
-from daybook.io.litter import find_landing_litter
+from daybook.io.leftovers import find_landing_leftovers
 from daybook.io.registry import writer_for
 from tests.faults.formats.checks import COLUMNS, found, rows, sweep
 from tests.spark.io.cases import CASES, Case, Place, version_of, write
@@ -62,7 +62,7 @@ def run(script: str, *arguments: str) -> str:
 
 @pytest.mark.parametrize("memory_limit", [1, 1 << 30])
 def test_landing(tmp_path: Path, memory_limit: int) -> None:
-    from daybook.resolve.location import Location
+    from daybook.resolve.locations.location import Location
 
     source = tmp_path / "in.csv"
     source.write_text("key,number\n" + "".join(f"{n * 7919 % 99991},{n}\n" for n in range(5000)))
@@ -71,7 +71,7 @@ def test_landing(tmp_path: Path, memory_limit: int) -> None:
     package.write_bytes(pickle.dumps((Location("csv", uri=str(source)), version_of(COLUMNS), area)))
     assert run(_LAND, str(package), str(memory_limit)) == "IO_026"
     assert not list((tmp_path / "state").rglob("*.parquet"))
-    assert find_landing_litter(area.uri, ()) == ()
+    assert find_landing_leftovers(area.uri, ()) == ()
 
 
 @pytest.mark.parametrize("case", [case for case in FILES if case.format != "delta"], ids=lambda case: case.name)

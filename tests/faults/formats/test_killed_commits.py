@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from daybook.io.registry import writer_for
-from daybook.io.writing import Staged, Target
+from daybook.io.writer import StagedOutput, Target
 from daybook.model.operation import OutputMode
 from tests.faults.formats.checks import COLUMNS, PERIOD, found, rows, sweep
 from tests.spark.io.cases import CASES, Case, Place, write
@@ -36,7 +36,7 @@ def mode(request: pytest.FixtureRequest, case: Case) -> OutputMode:
     return chosen
 
 
-def commit_and_die(folder: Path, staged: Staged, target: Target, point: str, delay: float = 0.0) -> None:
+def commit_and_die(folder: Path, staged: StagedOutput, target: Target, point: str, delay: float = 0.0) -> None:
     package = folder / "staged.pickle"
     package.write_bytes(pickle.dumps((staged, target)))
     with subprocess.Popen(
@@ -63,7 +63,7 @@ def expected(mode: OutputMode, is_new: bool) -> dict[str, int]:
     return {"new": 90} if is_new else {"old": 90}
 
 
-def start(spark: SparkSession, place: Place, mode: OutputMode) -> tuple[Staged, Target]:
+def start(spark: SparkSession, place: Place, mode: OutputMode) -> tuple[StagedOutput, Target]:
     period = None if mode == "replace" else PERIOD
     write(rows(spark, "old"), place.target(COLUMNS, mode="replace_period" if period else "replace", run_period=period))
     target = place.target(COLUMNS, mode=mode, run_period=period)

@@ -12,10 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from daybook.errors import DaybookError
-from daybook.io.formats.postgresql.connecting import address
-from daybook.io.formats.postgresql.tables import create_ledger
-from daybook.io.formats.postgresql.writing import PostgresqlWriter
-from daybook.io.writing import Target
+from daybook.io.formats.postgresql.table import connection_uri, create_ledger
+from daybook.io.formats.postgresql.writer import PostgresqlWriter
+from daybook.io.writer import Target
 from daybook.model.datasource import PostgresqlSource
 from tests.faults.formats.checks import COLUMNS, PERIOD, found, rows, sweep
 from tests.faults.formats.staged_by_hand import stage_by_hand
@@ -29,7 +28,7 @@ def case() -> Case:
 
 @pytest.fixture
 def connection(postgresql: PostgresqlSource) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(address(postgresql, Path()), autocommit=True) as opened:
+    with psycopg.connect(connection_uri(postgresql, Path()), autocommit=True) as opened:
         yield opened
 
 
@@ -128,7 +127,7 @@ def test_readers_see_old_or_new_during_swaps(
     seen: set[str] = set()
 
     def watch(level: psycopg.IsolationLevel) -> None:
-        with psycopg.connect(address(postgresql, Path())) as reader:
+        with psycopg.connect(connection_uri(postgresql, Path())) as reader:
             reader.isolation_level = level
             while not stop.is_set():
                 first_look = reader.execute(query).fetchall()

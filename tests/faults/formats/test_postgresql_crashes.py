@@ -18,10 +18,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from daybook.errors import DaybookError
-from daybook.io.formats.postgresql.connecting import address
-from daybook.io.formats.postgresql.tables import create_ledger
-from daybook.io.formats.postgresql.writing import PostgresqlWriter
-from daybook.io.writing import Target
+from daybook.io.formats.postgresql.table import connection_uri, create_ledger
+from daybook.io.formats.postgresql.writer import PostgresqlWriter
+from daybook.io.writer import Target
 from daybook.model.datasource import PostgresqlOptions, PostgresqlSource
 from tests.faults.formats.checks import COLUMNS, PERIOD, rows, sweep
 from tests.faults.formats.staged_by_hand import stage_for
@@ -53,7 +52,7 @@ def connect(place: Place) -> psycopg.Connection:
     until = time.monotonic() + _PATIENCE
     while True:
         try:
-            return psycopg.connect(address(place.postgresql, Path()), autocommit=True)
+            return psycopg.connect(connection_uri(place.postgresql, Path()), autocommit=True)
         except psycopg.OperationalError:
             if time.monotonic() > until:
                 raise

@@ -6,10 +6,10 @@ from typing import Any, Literal
 from unittest.mock import patch
 
 from daybook.io.registry import writer_for
-from daybook.io.writing import Target
+from daybook.io.writer import Target
 from daybook.runs.execution import Execution
-from daybook.runs.recording import Recorder
-from daybook.runs.targets import PlannedOutput
+from daybook.runs.outputs import PlannedOutput
+from daybook.runs.recorder import RunRecorder
 
 Point = Literal["before write", "after write", "before commit", "after commit", "after record"]
 POINTS: tuple[Point, ...] = ("before write", "after write", "before commit", "after commit", "after record")
@@ -50,11 +50,11 @@ def dying_at(point: Point, format_: Format, die: Callable[[], None]) -> Iterator
         case "after write":
             patched = wrapped(writer, "stage", of_target, after=True)
         case "before commit":
-            patched = wrapped(Recorder, "permit", of_planned, after=True)
+            patched = wrapped(RunRecorder, "permit", of_planned, after=True)
         case "after commit":
-            patched = wrapped(Recorder, "record", of_planned, after=False)
+            patched = wrapped(RunRecorder, "record", of_planned, after=False)
         case "after record":
-            patched = wrapped(Recorder, "record", of_planned, after=True)
+            patched = wrapped(RunRecorder, "record", of_planned, after=True)
     with patched:
         yield
 
@@ -68,6 +68,6 @@ def as_if_dead() -> Iterator[None]:
 
     with ExitStack() as patches:
         patches.enter_context(patch.object(Execution, "discard", nothing))
-        patches.enter_context(patch("daybook.runs.attempt._finish", nothing))
-        patches.enter_context(patch("daybook.runs.attempt.remove_folder", nothing))
+        patches.enter_context(patch("daybook.runs.execution._finish", nothing))
+        patches.enter_context(patch("daybook.runs.execution.remove_folder", nothing))
         yield

@@ -15,15 +15,13 @@ from unittest.mock import patch
 
 from pyspark.sql import DataFrame
 
-from daybook.engine.session import start_session, stop_session
+from daybook.engine.java.session import start_session, stop_session
 from daybook.io.registry import writer_for
-from daybook.io.writing import Staged, Target
+from daybook.io.writer import StagedOutput, Target
 from daybook.model.loading import load_workspace
-from daybook.runs.listener import SilentListener
-from daybook.runs.opening import surroundings
-from daybook.runs.result import RunFailedError
-from daybook.runs.running import run
-from daybook.runs.starting import RunWish
+from daybook.runs.result import RunFailedError, SilentListener
+from daybook.runs.run import open_run_environment, run
+from daybook.runs.start import RunRequest
 from tests.faults.runs.dying import dying_at
 from tests.spark.local_files import leave_modes_to_umask
 
@@ -42,7 +40,7 @@ def endless(format_: str) -> AbstractContextManager[object]:
     writer = type(writer_for(format_))  # type: ignore[arg-type]
     original = writer.stage
 
-    def stage(self: object, df: DataFrame, target: Target) -> Staged:
+    def stage(self: object, df: DataFrame, target: Target) -> StagedOutput:
         if target.format == format_:
             df = df.crossJoin(df.sparkSession.range(1 << 50).where("xxhash64(id) = 0")).drop("id")
         return original(self, df, target)  # type: ignore[arg-type]
@@ -64,8 +62,8 @@ class Telling(SilentListener):
 def execute(root: Path, session: object) -> None:
     workspace = load_workspace(root)
     try:
-        with surroundings(workspace, lambda: session, Telling()) as around:  # type: ignore[arg-type, return-value]
-            list(run(workspace, around, RunWish("p", "2026-01")))
+        with open_run_environment(workspace, lambda: session, Telling()) as around:  # type: ignore[arg-type, return-value]
+            list(run(workspace, around, RunRequest("p", "2026-01")))
         say("ended", "completed")
     except RunFailedError as failed:
         say("ended", failed.status, failed.error.code)

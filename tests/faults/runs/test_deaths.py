@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import pytest
 
-from daybook.runs.leftovers import dead_litter, remove_litter
+from daybook.runs.maintenance import find_workspace_leftovers, remove_workspace_leftovers
 from daybook.runs.result import RunResult
 from tests.faults.runs.conftest import NewWorkspace
 from tests.faults.runs.dying import POINTS, Died, Point, as_if_dead, dying_at
@@ -28,7 +28,7 @@ def run_and_die(folder: Folder, point: Point, format_: str) -> str:
 
 def retry_dead(folder: Folder, run_id: str) -> RunResult:
     """The process of the tests stands for one that is dead."""
-    with patch("daybook.store.runs._is_abandoned", lambda *_: True):
+    with patch("daybook.store.database.runs._is_abandoned", lambda *_: True):
         return folder.retry(run_id)
 
 
@@ -39,7 +39,7 @@ def check_completed(folder: Folder, run: RunResult, formats: tuple[str, ...]) ->
     assert staged_in_databases(folder) == []
     workspace = folder.load()
     with folder.around(workspace) as around:
-        assert dead_litter(workspace, around.store) == ()
+        assert find_workspace_leftovers(workspace, around.store) == ()
         with around.store.read() as transaction:
             commits = transaction.outcomes.commits(run.run_id)
             operations = transaction.outcomes.operations(run.run_id)
@@ -97,11 +97,11 @@ def test_what_a_dead_run_left_is_removed_by_the_doctor(workspace: NewWorkspace) 
     run_id = run_and_die(folder, "before commit", "delta")
     assert len(folder.staged()) + len(staged_in_databases(folder)) >= len(FORMATS)
     loaded = folder.load()
-    with patch("daybook.store.runs._is_abandoned", lambda *_: True), folder.around(loaded) as around:
-        litter = dead_litter(loaded, around.store)
+    with patch("daybook.store.database.runs._is_abandoned", lambda *_: True), folder.around(loaded) as around:
+        litter = find_workspace_leftovers(loaded, around.store)
         assert {each.run_id for each in litter} == {run_id}
-        remove_litter(loaded, litter)
-        assert dead_litter(loaded, around.store) == ()
+        remove_workspace_leftovers(loaded, litter)
+        assert find_workspace_leftovers(loaded, around.store) == ()
     assert folder.staged() == []
     assert staged_in_databases(folder) == []
     assert held(folder) == dict.fromkeys(FORMATS, OLD_ROWS)

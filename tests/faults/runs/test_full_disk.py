@@ -10,7 +10,7 @@ from unittest.mock import patch
 import pytest
 from pyspark.sql import SparkSession
 
-from daybook.engine.gateway import Gateway, attached
+from daybook.engine.java.classic import Gateway, attached_server
 from daybook.runs.result import RunFailedError
 from tests.faults.runs.conftest import NewWorkspace
 from tests.faults.runs.dying import dying_at
@@ -65,7 +65,7 @@ def test_while_landing(workspace: NewWorkspace) -> None:
 
 
 def test_while_writing(workspace: NewWorkspace, spark: SparkSession) -> None:
-    gateway = attached(spark)
+    gateway = attached_server(spark)
     if not isinstance(gateway, Gateway):
         pytest.skip("the limit is set on our own Java process")
     folder = workspace(("delta", "csv"))
@@ -93,6 +93,6 @@ def test_while_committing(workspace: NewWorkspace, format_: str) -> None:
     assert failure.error.code == "OUTPUT_006"
     assert [cause.code for cause in failure.error.causes] == ["IO_026"]
     assert held(folder, (format_,)) == {format_: Counter(old=OLD)}
-    with patch("daybook.store.runs._is_abandoned", lambda *_: True):
+    with patch("daybook.store.database.runs._is_abandoned", lambda *_: True):
         folder.retry(failure.run_id)
     assert held(folder, (format_,)) == {format_: Counter(new=NEW)}

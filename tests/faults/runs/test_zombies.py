@@ -50,7 +50,7 @@ def test_a_zombie_leaves_its_successor_alone(workspace: NewWorkspace, point: str
         # The successor passes the same point.
         if not stood:
             stood.append(True)
-            with patch("daybook.store.runs._is_abandoned", lambda *_: True):
+            with patch("daybook.store.database.runs._is_abandoned", lambda *_: True):
                 successors.append(folder.retry(folder.last_run().id))
 
     # Other places hold a lock by then, so that the successor waits instead.

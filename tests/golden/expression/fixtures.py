@@ -6,7 +6,7 @@ A first line `@group a, b`, `@strict a` or `@boolean` says how the input is comp
 from dataclasses import dataclass
 from pathlib import Path
 
-from daybook.expression import Compiled, Grouping, Selectors, compile_expression
+from daybook.expression import CompiledExpression, Grouping, Selectors, compile_expression
 from tests.unit.expression.world import SCOPE
 
 SELECTORS = Selectors(
@@ -27,7 +27,7 @@ class Fixture:
     text: str
     expected: str
 
-    def compile(self) -> Compiled:
+    def compile(self) -> CompiledExpression:
         kind, _, columns = self.how.partition(" ")
         grouping = Grouping(tuple(columns.split(", ")), strict=kind == "@strict") if columns else None
         if kind == "@boolean":

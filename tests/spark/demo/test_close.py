@@ -11,15 +11,13 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from daybook.demo.closing import close_month
-from daybook.demo.files import write_data
-from daybook.demo.folders import write_workspace
-from daybook.demo.headline import headline
+from daybook.demo.data_files import write_data
+from daybook.demo.month_close import close_month, read_headline
+from daybook.demo.workspace_folder import write_workspace
 from daybook.model.loading import load_workspace
-from daybook.runs.opening import surroundings
 from daybook.runs.result import RunResult
-from daybook.runs.running import run
-from daybook.runs.starting import RunWish
+from daybook.runs.run import open_run_environment, run
+from daybook.runs.start import RunRequest
 from tests.close_by_hand import by_account_type, close_by_hand
 
 JOURNALS = 600
@@ -40,13 +38,13 @@ def january(spark: SparkSession, workspace: Path) -> list[RunResult]:
 
 def closed(folder: Path, period: str, spark: SparkSession) -> list[RunResult]:
     loaded = load_workspace(folder)
-    with surroundings(loaded, lambda: spark) as around:
+    with open_run_environment(loaded, lambda: spark) as around:
         return list(close_month(loaded, around, period))
 
 
-def run_close(folder: Path, spark: SparkSession, wish: RunWish) -> list[RunResult]:
+def run_close(folder: Path, spark: SparkSession, wish: RunRequest) -> list[RunResult]:
     loaded = load_workspace(folder)
-    with surroundings(loaded, lambda: spark) as around:
+    with open_run_environment(loaded, lambda: spark) as around:
         return list(run(loaded, around, wish))
 
 
@@ -92,7 +90,7 @@ def test_every_number_of_january_is_right(workspace: Path) -> None:
 @pytest.mark.usefixtures("january")
 def test_the_headline_sums_up_by_account_type(workspace: Path) -> None:
     expected = by_account_type(close_by_hand(workspace / "data", "2026-01"))
-    lines = headline(workspace, "2026-01")
+    lines = read_headline(workspace, "2026-01")
     assert {line.account_type: (line.actual, line.budget) for line in lines} == {
         name: (cell.actual, cell.budget) for name, cell in expected.items()
     }
@@ -105,7 +103,7 @@ def test_february_keeps_january(spark: SparkSession, workspace: Path) -> None:
     closed(workspace, "2026-02", spark)
     assert warehouse_rows(workspace, "2026-01") == by_hand(workspace, "2026-01")
     assert warehouse_rows(workspace, "2026-02") == by_hand(workspace, "2026-02")
-    assert len(headline(workspace, "2026-01")) == len(headline(workspace, "2026-02")) == 9
+    assert len(read_headline(workspace, "2026-01")) == len(read_headline(workspace, "2026-02")) == 9
 
 
 @pytest.mark.usefixtures("january")
@@ -114,7 +112,7 @@ def test_a_later_day_brings_the_corrected_rate(spark: SparkSession, workspace: P
     day = datetime.date(2026, 3, 31)
     expected = by_hand(workspace, "2026-03", day)
     assert expected != by_hand(workspace, "2026-03")
-    run_close(workspace, spark, RunWish("close", "2026-03", as_of=day))
+    run_close(workspace, spark, RunRequest("close", "2026-03", as_of=day))
     assert warehouse_rows(workspace, "2026-03") == expected
 
 

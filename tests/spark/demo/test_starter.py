@@ -6,13 +6,12 @@ from typing import get_args
 import pytest
 from pyspark.sql import SparkSession
 
-from daybook.demo.folders import Template, write_workspace
+from daybook.demo.workspace_folder import Template, write_workspace
 from daybook.model.loading import load_workspace
-from daybook.runs.opening import surroundings
-from daybook.runs.running import run
-from daybook.runs.starting import RunWish
-from daybook.scenarios.loading import find_scenarios
-from daybook.scenarios.running import run_file
+from daybook.runs.run import open_run_environment, run
+from daybook.runs.start import RunRequest
+from daybook.scenarios.run_scenarios import run_scenario_file
+from daybook.scenarios.scenario import find_scenarios
 
 # By hand from data/orders.csv: fees are three percent of each order, rounded to the cent.
 JANUARY = """\
@@ -27,8 +26,8 @@ unknown,75.25,2.26,1
 def test_the_starter_runs(spark: SparkSession, tmp_path: Path) -> None:
     write_workspace("starter", tmp_path)
     workspace = load_workspace(tmp_path)
-    with surroundings(workspace, lambda: spark) as around:
-        (result,) = run(workspace, around, RunWish("monthly-sales", "2026-01"))
+    with open_run_environment(workspace, lambda: spark) as around:
+        (result,) = run(workspace, around, RunRequest("monthly-sales", "2026-01"))
     assert result.notices == ()
     assert (tmp_path / "out" / "sales-2026-01.csv").read_text(encoding="utf-8") == JANUARY
 
@@ -36,6 +35,6 @@ def test_the_starter_runs(spark: SparkSession, tmp_path: Path) -> None:
 @pytest.mark.parametrize("template", get_args(Template))
 def test_the_scenarios_pass(spark: SparkSession, template: Template, tmp_path: Path) -> None:
     write_workspace(template, tmp_path)
-    results = [run_file(spark, file) for file in find_scenarios((), tmp_path)]
+    results = [run_scenario_file(spark, file) for file in find_scenarios((), tmp_path)]
     assert results
     assert [(result.name, result.differences, result.error) for result in results if not result.is_passed] == []

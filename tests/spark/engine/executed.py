@@ -10,14 +10,12 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from daybook.engine.counters import Counts
+from daybook.engine.counters import GroupCounts
 from daybook.engine.pipeline import Pipeline
-from daybook.engine.source import ORDINAL, PLACE, SourceFrame
+from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame
 from daybook.expression import spark_type
-from daybook.model.system_columns import RUN_PERIOD, SYSTEM_COLUMNS
-from daybook.model.types import STRING
-from daybook.plan.plan import Plan
-from daybook.plan.steps import LoadStep
+from daybook.model.types import RUN_PERIOD_COLUMN, STRING, SYSTEM_COLUMNS
+from daybook.plan.steps import LoadStep, Plan
 from tests.unit.plan.planned import JANUARY, WORLD, Datasets, plan_of
 
 Row = Mapping[str, Any]
@@ -56,11 +54,11 @@ def source(spark: SparkSession, load: LoadStep, rows: Sequence[Row], partitions:
     carried = {name for row in rows for name in row if name not in load.types}
     if not rows and load.temporal_mode == "period":
         carried = {"_period"}
-    known = {**SYSTEM_COLUMNS, RUN_PERIOD: STRING}
+    known = {**SYSTEM_COLUMNS, RUN_PERIOD_COLUMN: STRING}
     types = {**load.types, **{name: known[name] for name in sorted(carried)}}
     schema = ", ".join(f"`{name}` {spark_type(column_type)}" for name, column_type in types.items())
     data = [(*(row.get(name) for name in types), "part-0", number) for number, row in enumerate(rows)]
-    df = spark.createDataFrame(data, f"{schema}, {PLACE} STRING, {ORDINAL} BIGINT")
+    df = spark.createDataFrame(data, f"{schema}, {ORIGIN_COLUMN} STRING, {ORDINAL_COLUMN} BIGINT")
     return SourceFrame(df.repartition(partitions) if partitions else df, frozenset(carried))
 
 
@@ -71,7 +69,7 @@ class Executed:
     plan: Plan
     outputs: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
     columns: dict[int, list[str]] = field(default_factory=dict)
-    counts: list[Counts] = field(default_factory=list)
+    counts: list[GroupCounts] = field(default_factory=list)
 
     @property
     def rows(self) -> list[dict[str, Any]]:

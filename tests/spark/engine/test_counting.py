@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from daybook.engine import pipeline
-from daybook.engine.settings import setting
+from daybook.engine.java.session_conf import read_setting
 from daybook.errors import DaybookError
 from tests.spark.engine.executed import World, customer, order, source
 from tests.unit.plan.planned import plan_of
@@ -131,5 +131,5 @@ def test_summaries_of_summaries_are_counted_once_where_tasks_may_be_repeated(
 
 
 def test_local_threads_lose_nothing(spark: SparkSession) -> None:
-    is_local = (setting(spark, "spark.master") or "").startswith("local[")
+    is_local = (read_setting(spark, "spark.master") or "").startswith("local[")
     assert pipeline.may_lose_tasks(spark) != is_local

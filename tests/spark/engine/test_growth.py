@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import DataFrame
 
-from daybook.engine import forks
+from daybook.engine import stages
 from tests.spark.engine.executed import OUTPUT, World, order, source
 from tests.unit.plan.planned import plan_of
 
@@ -111,15 +111,15 @@ def test_twice_the_operations_make_at_most_twice_the_plan(world: World, project:
 
 
 def test_rounds_are_cut_before_their_rows_multiply_the_plan(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forks, "_WIDEST", 3)
+    monkeypatch.setattr(stages, "_MAX_WIDTH", 3)
     cut = optimised_nodes(last_frame(world, rounds(5)))
-    monkeypatch.setattr(forks, "_WIDEST", 100)
+    monkeypatch.setattr(stages, "_MAX_WIDTH", 100)
     assert cut < optimised_nodes(last_frame(world, rounds(5))) / 2
 
 
 def test_a_very_long_chain_is_cut(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     # With so many projections on each other the rows are written down and the plan begins anew.
-    monkeypatch.setattr(forks, "_DEEPEST", 12)
+    monkeypatch.setattr(stages, "_MAX_DEPTH", 12)
     assert optimised_nodes(last_frame(world, chained(18))) < optimised_nodes(last_frame(world, chained(9)))
 
 

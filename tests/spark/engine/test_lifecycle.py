@@ -11,12 +11,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from daybook.engine.class_archive import archive_path
-from daybook.engine.java import find_java
-from daybook.engine.launch import spark_home
-from daybook.engine.session import start_session
+from daybook.engine.java.launch import archive_path, spark_home
+from daybook.engine.java.runtime import find_java
+from daybook.engine.java.session import start_session
 from daybook.errors import DaybookError
-from daybook.model.workspace_file import EngineSettings
+from daybook.model.settings import EngineSettings
 
 _PREAMBLE = """
 import os

@@ -3,21 +3,21 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from daybook.engine.sail import require_engine
-from daybook.engine.session import start_session
+from daybook.engine.java.connect import check_capabilities
+from daybook.engine.java.session import start_session
 from daybook.errors import DaybookError
-from daybook.model.workspace_file import EngineSettings
+from daybook.model.settings import EngineSettings
 
 
 def test_spark_has_all_of_it(spark: SparkSession) -> None:
-    require_engine(spark)
+    check_capabilities(spark)
 
 
 def test_what_is_missing_is_named(spark: SparkSession) -> None:
     spark.conf.set("spark.sql.ansi.enabled", "false")
     try:
         with pytest.raises(DaybookError) as caught:
-            require_engine(spark)
+            check_capabilities(spark)
     finally:
         spark.conf.set("spark.sql.ansi.enabled", "true")
     assert caught.value.code == "RUN_911"

@@ -5,15 +5,15 @@ from decimal import Decimal
 import pytest
 from pyspark.sql import SparkSession
 
-from daybook.engine.connect import is_connect
-from daybook.engine.progress import watch_progress
-from daybook.engine.session import adopt_session
-from daybook.engine.session_conf import SEMANTICS
+from daybook.engine.java.connect import is_connect
+from daybook.engine.java.session import adopt_session
+from daybook.engine.java.session_conf import REQUIRED_CONF
+from daybook.engine.jobs import watch_progress
 
 
-@pytest.mark.parametrize("key", SEMANTICS)
+@pytest.mark.parametrize("key", REQUIRED_CONF)
 def test_session_has_the_settings_results_depend_on(spark: SparkSession, key: str) -> None:
-    assert (spark.conf.get(key) or "").lower() == SEMANTICS[key].lower()
+    assert (spark.conf.get(key) or "").lower() == REQUIRED_CONF[key].lower()
 
 
 def test_names_that_differ_in_case_are_different_columns(spark: SparkSession) -> None:

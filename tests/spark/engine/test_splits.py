@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from daybook.engine.settings import setting
-from daybook.engine.splits import even_splits
+from daybook.engine.java.session_conf import read_setting
+from daybook.engine.source import even_splits
 
 LARGEST = "spark.sql.files.maxPartitionBytes"
 
@@ -17,7 +17,7 @@ def test_pieces_are_even_and_the_session_is_as_before(spark: SparkSession, tmp_p
 
     Pieces for a cluster are left as they are.
     """
-    is_local = setting(spark, "spark.master") == "local[2]"
+    is_local = read_setting(spark, "spark.master") == "local[2]"
     for number in range(24):
         pq.write_table(pa.table({"n": [number]}), tmp_path / f"{number}.parquet")
     files = spark.read.parquet(str(tmp_path))

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from pyspark.sql import DataFrame, SparkSession
 
-from daybook.expression import Compiled, Constants, Grouping, Scope, compile_expression, spark_type
+from daybook.expression import CompiledExpression, Constants, Grouping, Scope, compile_expression, spark_type
 from daybook.model.period import Period
 from daybook.model.types import BOOLEAN, DATE, FLOAT, INTEGER, STRING, TIMESTAMP, ColumnType, DecimalType
 
@@ -62,7 +62,7 @@ def frame(spark: SparkSession) -> DataFrame:
     return spark.createDataFrame([tuple(ROW[name] for name in COLUMNS), tuple(None for _ in COLUMNS)], DDL)
 
 
-def compiled(text: str, grouping: Grouping | None = None) -> Compiled:
+def compiled(text: str, grouping: Grouping | None = None) -> CompiledExpression:
     return compile_expression(text, SCOPE, grouping=grouping)
 
 

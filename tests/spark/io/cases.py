@@ -13,16 +13,16 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from daybook.io.column_types import arrow_type, spark_type
+from daybook.io.column_types import arrow_type, spark_data_type
 from daybook.io.landing.area import LandingArea
-from daybook.io.reading import ReadSource, read
+from daybook.io.read_source import ReadSource, read_source
 from daybook.io.registry import writer_for
-from daybook.io.writing import Commit, OutputColumn, Owner, Target
-from daybook.model.catalog import DatasetVersion
+from daybook.io.writer import Commit, OutputColumn, SliceOwner, Target
 from daybook.model.dataset import ColumnDef, Dataset, MainTable
 from daybook.model.datasource import DataSource, JdbcOptions, JdbcSource, PostgresqlSource, SqliteOptions, SqliteSource
+from daybook.model.definition import DatasetVersion
 from daybook.model.types import BOOLEAN, DATE, FLOAT, INTEGER, STRING, TIMESTAMP, ColumnType, DecimalType
-from daybook.resolve.location import Format, Location, Resolution
+from daybook.resolve.locations.location import Format, Location, Resolution
 
 DERBY = "org.apache.derby.iapi.jdbc.AutoloadedDriver"
 
@@ -56,7 +56,7 @@ class Place:
             columns=columns or columns_of(self.case),
             run_id=str(uuid.uuid4()),
             operation_seq=1,
-            owner=Owner("project", "output"),
+            owner=SliceOwner("project", "output"),
             workspace=self.workspace,
         )
         if self.case.path is not None:
@@ -176,7 +176,7 @@ def frame(
 ) -> DataFrame:
     schema = pa.schema([(column.name, arrow_type(column.type)) for column in columns])
     df = spark.createDataFrame(pa.Table.from_pylist(rows, schema))
-    typed = df.select(*(df[column.name].cast(spark_type(column.type)) for column in columns))
+    typed = df.select(*(df[column.name].cast(spark_data_type(column.type)) for column in columns))
     return typed.repartition(parts)
 
 
@@ -204,7 +204,7 @@ def read_target(
     periods = changes.pop("periods", ())
     version = version_of(columns or target.columns, **changes)
     area = LandingArea(str(target.workspace / "landed"), str(uuid.uuid4()))
-    return read(spark, Resolution((location_of(target),), periods), version, area, workspace=target.workspace)
+    return read_source(spark, Resolution((location_of(target),), periods), version, area, workspace=target.workspace)
 
 
 def rows_of(source: ReadSource, *names: str) -> list[dict[str, Any]]:

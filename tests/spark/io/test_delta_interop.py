@@ -12,9 +12,9 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from daybook.errors import DaybookError
-from daybook.io.formats.delta.writing import DeltaWriter
-from daybook.io.vacuum import vacuum_delta
-from daybook.io.writing import Commit, OutputColumn
+from daybook.io.formats.delta.table import vacuum_delta
+from daybook.io.formats.delta.writer import DeltaWriter
+from daybook.io.writer import Commit, OutputColumn
 from daybook.model.types import DATE, STRING, DecimalType
 from tests.spark.io.cases import Case, Place, frame, read_target, write
 

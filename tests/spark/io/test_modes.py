@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from daybook.engine.classic import active
+from daybook.engine.java.classic import activate_session
 from daybook.errors import DaybookError
 from daybook.io.registry import writer_for
-from daybook.io.writing import OutputColumn, Target
+from daybook.io.writer import OutputColumn, Target
 from daybook.model.types import INTEGER, STRING, DecimalType
 from tests.spark.io.cases import CASES, TABLES, Case, Place, frame, read_target, write
 
@@ -45,7 +45,7 @@ def test_replace_takes_everything_away(spark: SparkSession, place: Place) -> Non
 def test_another_thread_than_the_one_that_started_the_session_writes_as_well(spark: SparkSession, place: Place) -> None:
     df, target = rows(spark, "a"), place.target(COLUMNS)
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(active, spark).result()
+        pool.submit(activate_session, spark).result()
         pool.submit(write, df, target).result()
     assert keys(spark, target) == [("a", None)]
 

@@ -15,13 +15,13 @@ from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
 from daybook.errors import DaybookError, flatten
-from daybook.io.formats.postgresql.connecting import address
+from daybook.io.formats.postgresql.table import connection_uri
 from daybook.io.landing.area import LandingArea
 from daybook.io.pins import DeltaPin, FilesPin, pin_from_json, pin_to_json
-from daybook.io.reading import ReadSource, read
-from daybook.model.catalog import DatasetVersion
+from daybook.io.read_source import ReadSource, read_source
 from daybook.model.datasource import PostgresqlSource, SqliteOptions, SqliteSource
-from daybook.resolve.location import Location, Resolution
+from daybook.model.definition import DatasetVersion
+from daybook.resolve.locations.location import Location, Resolution
 from tests.spark.io.test_reading_text import dataset, values
 
 
@@ -33,7 +33,9 @@ class Tables:
     def read(self, version: DatasetVersion, location: Location, **changes: Any) -> ReadSource:
         area = LandingArea(str(self.folder / "state"), str(uuid.uuid4()))
         periods = changes.pop("periods", ())
-        return read(self.spark, Resolution((location,), periods), version, area, workspace=self.folder, **changes)
+        return read_source(
+            self.spark, Resolution((location,), periods), version, area, workspace=self.folder, **changes
+        )
 
     def error(self, version: DatasetVersion, location: Location, **changes: Any) -> DaybookError:
         with pytest.raises(DaybookError) as caught:
@@ -224,7 +226,7 @@ class TestSqlite:
 
 class TestPostgresql:
     def location(self, source: PostgresqlSource, *statements: str) -> Location:
-        with psycopg.connect(address(source, Path())) as connection:
+        with psycopg.connect(connection_uri(source, Path())) as connection:
             connection.execute("drop table if exists t")
             for statement in statements:
                 connection.execute(statement.encode())

@@ -11,15 +11,15 @@ from pyspark.sql import SparkSession
 
 from daybook.errors import DaybookError, flatten
 from daybook.io.landing.area import LandingArea
-from daybook.io.landing.landing import read_landed
+from daybook.io.landing.reader import read_landed
 from daybook.io.landing.request import LandingRequest
 from daybook.io.pins import LandedPin, pin_from_json, pin_to_json
-from daybook.io.reading import ReadSource, read
-from daybook.model.catalog import DatasetVersion
+from daybook.io.read_source import ReadSource, read_source
 from daybook.model.dataset import ColumnDef, Dataset, MainTable
+from daybook.model.definition import DatasetVersion
 from daybook.model.period import Period
 from daybook.model.types import parse_type
-from daybook.resolve.location import Format, Location, Resolution
+from daybook.resolve.locations.location import Format, Location, Resolution
 
 JANUARY = Period("2026-01", "month", dt.date(2026, 1, 1), dt.date(2026, 1, 31))
 
@@ -55,7 +55,7 @@ class Reader:
             data = content.encode() if isinstance(content, str) else content
             (place / f"{number}.{format_}").write_bytes(data)
         location = Location(format_, uri=str(place), **changes)
-        return read(self.spark, Resolution((location,), ("2026-01",)), version, self.area())
+        return read_source(self.spark, Resolution((location,), ("2026-01",)), version, self.area())
 
     def error(self, version: DatasetVersion, *contents: str | bytes, **changes: Any) -> DaybookError:
         with pytest.raises(DaybookError) as caught:
@@ -257,15 +257,15 @@ def test_a_replay_reads_the_landing_or_says_that_it_is_gone(reader: Reader) -> N
     location = Location("csv", uri=str(reader.folder / "in"))
     resolution = Resolution((location,), ())
     pinned = [pin_from_json(pin_to_json(pin))]
-    assert values(read(reader.spark, resolution, version, reader.area("later"), pinned=pinned), "a") == [("x",)]
+    assert values(read_source(reader.spark, resolution, version, reader.area("later"), pinned=pinned), "a") == [("x",)]
     reader.area().remove(pin.folder)
     with pytest.raises(DaybookError) as caught:
-        read(reader.spark, resolution, version, reader.area("later"), pinned=pinned)
+        read_source(reader.spark, resolution, version, reader.area("later"), pinned=pinned)
     assert caught.value.code == "IO_009"
 
 
 def test_a_missing_file_is_named(reader: Reader) -> None:
     resolution = Resolution((Location("csv", uri=str(reader.folder / "nothing.csv")),), ())
     with pytest.raises(DaybookError) as caught:
-        read(reader.spark, resolution, ORDERS, reader.area())
+        read_source(reader.spark, resolution, ORDERS, reader.area())
     assert (caught.value.code, caught.value.parameters["location"]) == ("IO_001", str(reader.folder / "nothing.csv"))

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from daybook.io.fingerprint import fingerprint
 from daybook.io.registry import writer_for, written_fingerprint
-from daybook.resolve.location import Format
+from daybook.resolve.locations.location import Format
 from tests.spark.io.cases import CASES, Case, Place, columns_of, frame, hard_rows, read_target, rows_of, sorted_rows
 
 

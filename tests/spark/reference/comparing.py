@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
 from daybook.errors import DaybookError
-from daybook.expression import Compiled, Scope, compile_expression
+from daybook.expression import CompiledExpression, Scope, compile_expression
 from daybook.model.types import INTEGER, ColumnType
 from tests.reference.numbers import ValueFailureError
 from tests.reference.planning import CONSTANTS
@@ -29,7 +29,7 @@ class Case:
     values: Mapping[int, Any]
     failing: Sequence[int]
 
-    def compiled(self) -> Compiled:
+    def compiled(self) -> CompiledExpression:
         return compile_expression(str(self.expression), self.scope)
 
 

@@ -8,9 +8,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from daybook.engine.pipeline import Pipeline
-from daybook.engine.source import ORDINAL, PLACE, SourceFrame
-from daybook.model.system_columns import SYSTEM_COLUMNS
-from daybook.model.types import INTEGER, STRING, ColumnType
+from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame
+from daybook.model.types import INTEGER, STRING, SYSTEM_COLUMNS, ColumnType
 from tests.reference.generated import GeneratedProject
 from tests.reference.operations import Table
 from tests.reference.planning import planned
@@ -18,9 +17,9 @@ from tests.spark.reference.frames import frame
 
 
 def source_frame(spark: SparkSession, table: Table) -> SourceFrame:
-    identity: dict[str, ColumnType] = {PLACE: STRING, ORDINAL: INTEGER}
+    identity: dict[str, ColumnType] = {ORIGIN_COLUMN: STRING, ORDINAL_COLUMN: INTEGER}
     types = {**table.columns, **{name: SYSTEM_COLUMNS.get(name, STRING) for name in table.carried}, **identity}
-    rows = [{**row, PLACE: "part-0", ORDINAL: number} for number, row in enumerate(table.rows)]
+    rows = [{**row, ORIGIN_COLUMN: "part-0", ORDINAL_COLUMN: number} for number, row in enumerate(table.rows)]
     return SourceFrame(frame(spark, rows, types), frozenset(table.carried))
 
 

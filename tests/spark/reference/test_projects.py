@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from daybook.errors import DaybookError
-from daybook.model.system_columns import SYSTEM_COLUMNS
+from daybook.model.types import SYSTEM_COLUMNS
 from tests.reference.generated import GeneratedProject
 from tests.reference.numbers import ValueFailureError
 from tests.reference.operations import (

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from daybook.scenarios.reporting import explain
-from daybook.scenarios.running import run_file
+from daybook.scenarios.report import failure_lines
+from daybook.scenarios.run_scenarios import run_scenario_file
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 FILES = sorted(SCENARIOS.rglob("*.yaml"))
@@ -14,7 +14,7 @@ FILES = sorted(SCENARIOS.rglob("*.yaml"))
 
 @pytest.mark.parametrize("file", FILES, ids=[str(file.relative_to(SCENARIOS).with_suffix("")) for file in FILES])
 def test_scenario(quick: SparkSession, file: Path) -> None:
-    reasons = "\n".join(explain(run_file(quick, file)))
+    reasons = "\n".join(failure_lines(run_scenario_file(quick, file)))
     assert not reasons, reasons
 
 

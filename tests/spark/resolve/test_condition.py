@@ -5,9 +5,9 @@ import datetime
 from pyspark.sql import SparkSession
 
 from daybook.expression.scope import Constants
-from daybook.resolve.calendars import GREGORIAN
-from daybook.resolve.condition import compile_condition, holds
-from daybook.resolve.periods import period_of
+from daybook.resolve.calendars.calendar import GREGORIAN
+from daybook.resolve.calendars.periods import period_of
+from daybook.resolve.rule_conditions import compile_condition, evaluate_condition
 from tests.unit.resolve.conditions import CONDITIONS
 
 
@@ -18,4 +18,4 @@ def test_spark_agrees_on_every_condition(spark: SparkSession) -> None:
     columns = ", ".join(compile_condition(when).sql(constants) for when in conditions)
     (row,) = spark.sql(f"SELECT {columns} FROM VALUES ('orders') AS facts(name)").collect()
     given = dict(zip(conditions, row, strict=True))
-    assert given == {when: holds(when, period, "orders") for when in conditions}
+    assert given == {when: evaluate_condition(when, period, "orders") for when in conditions}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from daybook.engine.connect import is_connect
+from daybook.engine.java.connect import is_connect
 from tests.workspaces import Folder, assign, to_path, to_table
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 import daybook
 from daybook.errors import DaybookError
-from daybook.runs.explanation import ShownRows
+from daybook.runs.explain import ShownRows
 from daybook.runs.result import RunFailedError
 from tests.workspaces import Folder, assign, to_path, to_table
 

@@ -7,23 +7,31 @@ from pathlib import Path
 
 import pytest
 
-from daybook.io.formats.files.writing import FileWriter
-from daybook.model.workspace_file import Retention
-from daybook.runs.collecting import Collected, collect
-from daybook.runs.leftovers import dead_litter, end_abandoned, examine_runs, remove_litter
-from daybook.runs.named_project import find_project
-from daybook.runs.starting import RunWish, apply_reached, prepare_run, runnable, start
+from daybook.io.formats.files.writer import FileWriter
+from daybook.model.settings import RetentionSettings
+from daybook.runs.maintenance import (
+    CollectedGarbage,
+    collect_garbage,
+    examine_runs,
+    fail_abandoned_runs,
+    find_workspace_leftovers,
+    remove_workspace_leftovers,
+)
+from daybook.runs.start import RunRequest, apply_project_files, find_runnable, prepare_run, start_run
 from daybook.store.process import ProcessIdentity, current_process
+from daybook.store.references import find_project
 from tests.workspaces import ORDERS, Folder, to_path, to_table
 
 DAY = datetime.timedelta(days=1)
 
 
-def swept(folder: Folder, retention: Retention, *, after: datetime.timedelta, is_dry_run: bool = False) -> Collected:
+def swept(
+    folder: Folder, retention: RetentionSettings, *, after: datetime.timedelta, is_dry_run: bool = False
+) -> CollectedGarbage:
     """What `gc` does when it is called that much later."""
     with folder.around() as around:
         later = replace(around, clock=lambda: datetime.datetime.now(datetime.UTC) + after)
-        return collect(later, retention, is_dry_run=is_dry_run)
+        return collect_garbage(later, retention, is_dry_run=is_dry_run)
 
 
 def age(folder: Folder, days: int) -> None:
@@ -50,7 +58,7 @@ def test_nothing_goes_before_its_time(folder: Folder) -> None:
     write_often(folder, 3)
     age(folder, 10)
     before = data_files(folder)
-    found = swept(folder, Retention(runs="90d", versions=24), after=datetime.timedelta())
+    found = swept(folder, RetentionSettings(runs="90d", versions=24), after=datetime.timedelta())
     assert (found.runs, found.versions, found.landings, found.files) == ((), (), (), ())
     assert data_files(folder) == before
 
@@ -61,9 +69,9 @@ def test_old_versions_lose_their_files_and_kept_ones_stay_readable(folder: Folde
     folder.project(to_table("then"), id_="pinned", input={"dataset_id": "booked", "dataset_version": 1})
     folder.run("2026-01", "pinned")
     age(folder, 10)
-    shown = swept(folder, Retention(runs="90d", versions=1), after=100 * DAY, is_dry_run=True)
+    shown = swept(folder, RetentionSettings(runs="90d", versions=1), after=100 * DAY, is_dry_run=True)
     assert len(folder.all_runs()) == 5
-    found = swept(folder, Retention(runs="90d", versions=1), after=100 * DAY)
+    found = swept(folder, RetentionSettings(runs="90d", versions=1), after=100 * DAY)
     assert found == shown
     # The last writer of a slice stays known; so does whoever reads what is pinned.
     assert set(found.runs) == set(runs[:3])
@@ -83,7 +91,7 @@ def test_landed_inputs_go_with_the_last_run_that_read_them(folder: Folder) -> No
     landed = folder.root / ".daybook/landing/files"
     assert len(list(landed.iterdir())) == 2
     age(folder, 10)
-    assert len(swept(folder, Retention(runs="90d", versions=1), after=100 * DAY).landings) == 2
+    assert len(swept(folder, RetentionSettings(runs="90d", versions=1), after=100 * DAY).landings) == 2
     assert list(landed.iterdir()) == []
 
 
@@ -92,23 +100,23 @@ def begun(folder: Folder, monkeypatch: pytest.MonkeyPatch, process: ProcessIdent
     workspace = folder.load()
     with folder.around(workspace) as around:
         definition = find_project(workspace, "p")
-        apply_reached(workspace, definition, around.store, around.validate, around.clock())
-        monkeypatch.setattr("daybook.runs.starting.current_process", lambda: process)
-        from daybook.resolve.calendars import GREGORIAN
-        from daybook.resolve.periods import period_of
+        apply_project_files(workspace, definition, around.store, around.validate, around.clock())
+        monkeypatch.setattr("daybook.runs.start.current_process", lambda: process)
+        from daybook.resolve.calendars.calendar import GREGORIAN
+        from daybook.resolve.calendars.periods import period_of
 
         with around.store.read() as transaction:
-            chosen = runnable(transaction, definition, as_draft=False)
+            chosen = find_runnable(transaction, definition, as_draft=False)
             prepared, notices = prepare_run(
                 workspace,
                 transaction,
                 chosen,
                 period_of("2026-01", GREGORIAN),
-                RunWish("p", "2026-01"),
+                RunRequest("p", "2026-01"),
                 now=around.clock(),
                 version="1",
             )
-        start(around.store, prepared, notices)
+        start_run(around.store, prepared, notices)
         planned = prepared.outputs[0]
         df = folder.session().range(3).selectExpr("cast(id as string) order_id", "'x' region", "id amount")
         FileWriter().stage(df.select(*(c.name for c in planned.target.columns)), planned.target)
@@ -119,7 +127,7 @@ def begun(folder: Folder, monkeypatch: pytest.MonkeyPatch, process: ProcessIdent
 def litter(folder: Folder) -> set[str]:
     workspace = folder.load()
     with folder.around(workspace) as around:
-        return {each.run_id for each in dead_litter(workspace, around.store)}
+        return {each.run_id for each in find_workspace_leftovers(workspace, around.store)}
 
 
 def test_litter_of_a_dead_run_is_found_and_removed(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,8 +138,8 @@ def test_litter_of_a_dead_run_is_found_and_removed(folder: Folder, monkeypatch: 
     assert litter(folder) == {dead}
     workspace = folder.load()
     with folder.around(workspace) as around:
-        assert end_abandoned(around.store) == (dead,)
-        remove_litter(workspace, dead_litter(workspace, around.store))
+        assert fail_abandoned_runs(around.store) == (dead,)
+        remove_workspace_leftovers(workspace, find_workspace_leftovers(workspace, around.store))
     assert folder.staged() == []
     assert litter(folder) == set()
     assert folder.last_run().status == "failed"
@@ -163,4 +171,4 @@ def test_what_a_living_run_stages_is_no_litter(folder: Folder, monkeypatch: pyte
     begun(folder, monkeypatch, current_process())
     assert litter(folder) == set()
     with folder.around() as around:
-        assert end_abandoned(around.store) == ()
+        assert fail_abandoned_runs(around.store) == ()

@@ -9,8 +9,8 @@ import yaml
 
 from daybook.errors import DaybookError
 from daybook.model.period import PeriodStatus
-from daybook.resolve.calendars import GREGORIAN
-from daybook.resolve.periods import period_of
+from daybook.resolve.calendars.calendar import GREGORIAN
+from daybook.resolve.calendars.periods import period_of
 from daybook.runs.result import RunFailedError
 from daybook.store.lifecycle import deactivate
 from tests.workspaces import COLUMNS, Folder, assign, to_path, to_table

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.io.formats.delta.writing import DeltaWriter
-from daybook.io.formats.files.writing import FileWriter
+from daybook.io.formats.delta.writer import DeltaWriter
+from daybook.io.formats.files.writer import FileWriter
 from daybook.runs.execution import Execution
 from daybook.runs.result import RunFailedError
 from tests.workspaces import ORDERS, Folder, assign, to_path, to_table

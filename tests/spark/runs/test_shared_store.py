@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from daybook.resolve.calendars import GREGORIAN
-from daybook.resolve.periods import period_of
+from daybook.resolve.calendars.calendar import GREGORIAN
+from daybook.resolve.calendars.periods import period_of
 from daybook.runs.result import RunFailedError
 from daybook.store import open_store
 from daybook.store.apply import apply

@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 
 from daybook.engine.pipeline import Pipeline
 from daybook.errors import DaybookError
-from daybook.scenarios import running
-from daybook.scenarios.reporting import explain
-from daybook.scenarios.running import ScenarioResult, run_file, run_files
+from daybook.scenarios import run_scenarios
+from daybook.scenarios.report import failure_lines
+from daybook.scenarios.run_scenarios import ScenarioResult, run_scenario_file, run_scenario_files
 
 OUTPUT = "{type: output, arguments: {destination: {location: out.csv}}}"
 
@@ -49,7 +49,7 @@ def test_timestamps_do_not_depend_on_the_time_zone_of_the_machine(spark: SparkSe
         expect: {rows: [{at: "2026-03-08T02:30:00Z"}, {at: "0001-01-01T00:00:00Z"}]}
         """,
     )
-    assert list(explain(run_file(spark, file))) == []
+    assert list(failure_lines(run_scenario_file(spark, file))) == []
 
 
 @pytest.mark.parametrize("mode", ["snapshot", "bitemporal"])
@@ -70,7 +70,7 @@ def test_declared_columns_of_validity_keep_their_values(spark: SparkSession, tmp
         expect: {{rows: [{{valid_from: 2026-01-01, valid_to: 2026-02-01, _valid_from: {derived}}}]}}
         """,
     )
-    assert list(explain(run_file(spark, file))) == []
+    assert list(failure_lines(run_scenario_file(spark, file))) == []
 
 
 FISCAL = """
@@ -107,7 +107,7 @@ def test_periods_are_those_of_the_calendar_of_the_workspace(
         """,
         period="FY2026-P01",
     )
-    assert code(run_file(spark, file)) == (None if is_defined else "RESOLVE_003")
+    assert code(run_scenario_file(spark, file)) == (None if is_defined else "RESOLVE_003")
 
 
 def test_a_mistake_of_ours_is_the_failure_of_one_scenario(
@@ -121,13 +121,13 @@ def test_a_mistake_of_ours_is_the_failure_of_one_scenario(
         expect: {rows: [{id: 1}]}
         """
     files = [scenario(tmp_path, text, name=name) for name in ("bad", "good")]
-    collected = running._collected
+    collected = run_scenarios._collected
 
     def fail(pipeline: Pipeline) -> None:
-        monkeypatch.setattr(running, "_collected", collected)
+        monkeypatch.setattr(run_scenarios, "_collected", collected)
         raise OverflowError("too far")
 
-    monkeypatch.setattr(running, "_collected", fail)
-    bad, good = run_files(spark, files, threads=1)
-    assert list(explain(bad)) == ["Daybook itself failed: OverflowError: too far"]
+    monkeypatch.setattr(run_scenarios, "_collected", fail)
+    bad, good = run_scenario_files(spark, files, threads=1)
+    assert list(failure_lines(bad)) == ["Daybook itself failed: OverflowError: too far"]
     assert good.is_passed

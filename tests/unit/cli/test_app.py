@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from daybook.cli import validate
+from daybook.cli import definitions
 from daybook.cli.app import main
 from daybook.errors import DaybookError
 
@@ -53,7 +53,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(validate, "_validated", fail)
+    monkeypatch.setattr(definitions, "_validated", fail)
 
 
 def test_an_error_of_the_user_is_one_block(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from daybook.cli.app import main
-from daybook.cli.root_options import named_workspace
+from daybook.cli.arguments import workspace_option
 from daybook.store import open_store
 from tests.unit.store.samples import NOW, PROCESS, new_run, nobody_is_dead
 
@@ -145,4 +145,4 @@ def test_a_broken_store_does_not_disturb(root: Path, tab: Tab) -> None:
 
 
 def test_the_last_word_names_no_workspace() -> None:
-    assert named_workspace(["daybook", "run", "-w"]) is None
+    assert workspace_option(["daybook", "run", "-w"]) is None

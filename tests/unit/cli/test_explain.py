@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from daybook.cli import explain_report
+from daybook.cli import explain
 from daybook.cli.app import main
 from daybook.errors import CODES
-from daybook.runs.explanation import Explanation, ShownRows
-from daybook.runs.starting import start
+from daybook.runs.explain import OperationExplanation, ShownRows
+from daybook.runs.start import start_run
 from daybook.store import open_store
 from tests.unit.runs.prepared import new_folder, prepared
 from tests.unit.test_house import HEAVY
@@ -33,7 +33,7 @@ def root(tmp_path: Path) -> Path:
     folder = new_folder(tmp_path)
     folder.project(assign("amount", "amount * 2"), TOTALS, to_table())
     with open_store("sqlite:///.daybook/store.db", root=folder.root) as store:
-        start(store, prepared(folder), ())
+        start_run(store, prepared(folder), ())
     return folder.root
 
 
@@ -100,7 +100,7 @@ def test_a_question_that_is_wrong(
 LEADS = {2: {"region": None, "note": "a b"}}
 
 
-def explanation(count: int = 2) -> Explanation:
+def explanation(count: int = 2) -> OperationExplanation:
     rows = (
         {"region": None, "amount": Decimal("10.50"), "day": datetime.date(2026, 1, 5), "_operation_seq": 0},
         {"region": "a\nb", "amount": Decimal("-2.00"), "day": None, "_operation_seq": 2},
@@ -108,11 +108,13 @@ def explanation(count: int = 2) -> Explanation:
     made = ({"region": None, "total": Decimal("8.50"), "rows": count},)
     shown = ShownRows(("region", "amount", "day", "_operation_seq"), rows, count)
     summary = ShownRows(("region", "total", "rows"), made, 1)
-    return Explanation(RUN, "p", "2026-01", 3, "op-3", "Totals", "aggregate", {"region": None}, shown, summary, LEADS)
+    return OperationExplanation(
+        RUN, "p", "2026-01", 3, "op-3", "Totals", "aggregate", {"region": None}, shown, summary, LEADS
+    )
 
 
 def test_rows_for_people(capsys: pytest.CaptureFixture[str]) -> None:
-    explain_report.show(explanation(count=1234))
+    explain.show_explanation(explanation(count=1234))
     told = capsys.readouterr()
     assert [" ".join(line.split()) for line in told.out.splitlines() if line] == [
         f"operation 3 of run {RUN}: Totals (aggregate)",
@@ -132,12 +134,12 @@ def test_rows_that_are_too_wide_are_shown_value_by_value(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("daybook.cli.terminal._UNWRAPPED", 20)
-    explain_report.show(explanation())
+    explain.show_explanation(explanation())
     assert "amount          10.50\n" in capsys.readouterr().out
 
 
 def test_rows_for_machines() -> None:
-    data = explain_report.as_data(explanation())
+    data = explain.explanation_as_json(explanation())
     assert data["operation"] == {"seq": 3, "id": "op-3", "name": "Totals", "type": "aggregate"}
     assert data["keys"] == {"region": None}
     assert data["rows"]["count"] == 2

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from daybook.cli.app import app, main
-from daybook.cli.root_options import root_options_first
+from daybook.cli.arguments import move_root_options_first
 
 WIDTH = 80
 # One name and one meaning wherever they appear.
@@ -89,4 +89,4 @@ def test_options_are_called_the_same_everywhere() -> None:
     ],
 )
 def test_root_options_may_stand_anywhere(given: list[str], expected: list[str]) -> None:
-    assert root_options_first(given) == expected
+    assert move_root_options_first(given) == expected

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from daybook.cli import validate
+from daybook.cli import definitions
 from daybook.cli.app import main
 from daybook.errors import DaybookError
-from daybook.io.place import list_files, readable
-from daybook.runs.opening import rehearsing
+from daybook.io.filesystem import list_files, translate_read_errors
+from daybook.runs.run import workspace_with_store_copy
 from tests.unit.runs.prepared import new_folder
 
 
@@ -49,7 +49,7 @@ def test_a_folder_of_definitions(
 
 
 def test_whatever_is_met_on_the_way(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    refuse(monkeypatch, validate.__name__, "_validated")
+    refuse(monkeypatch, definitions.__name__, "_validated")
     assert main(["validate"]) == 2
     assert capsys.readouterr().err.startswith("[IO_012] somewhere cannot be used: Permission denied\n  hint: ")
 
@@ -69,7 +69,7 @@ def test_a_current_folder_that_is_gone(
 
 def test_an_input(tmp_path: Path) -> None:
     file = str(tmp_path / "x.csv")
-    with pytest.raises(DaybookError) as refused, readable(file):
+    with pytest.raises(DaybookError) as refused, translate_read_errors(file):
         raise PermissionError(13, "Failed to open local file 'x'. Detail: …")
     assert (refused.value.code, refused.value.parameters["reason"]) == ("IO_012", "Permission denied")
     assert list_files(file) == ()
@@ -84,6 +84,6 @@ def test_a_store_that_cannot_be_copied(tmp_path: Path, monkeypatch: pytest.Monke
         raise sqlite3.OperationalError("attempt to write a readonly database")
 
     monkeypatch.setattr(sqlite3, "connect", refused)
-    with pytest.raises(DaybookError) as caught, rehearsing(folder.load()):
+    with pytest.raises(DaybookError) as caught, workspace_with_store_copy(folder.load()):
         pass
     assert caught.value.code == "STORE_003"

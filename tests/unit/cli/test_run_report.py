@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from daybook.cli import run_report
-from daybook.cli.run_data import of_result
 from daybook.errors import DaybookError
-from daybook.runs.replaying import ReplayedOutput, ReplayResult
+from daybook.runs.replay import ReplayedOutput, ReplayResult
 from daybook.runs.result import OutputResult, RunFailedError, RunResult
-from tests.unit.runs.test_effects import OPERATIONS
+from daybook.workspace.result_json import run_result_as_json
+from tests.unit.runs.test_result import OPERATIONS
 
 OUTPUT = OutputResult(
     operation_seq=50,
@@ -45,7 +45,7 @@ RESULT = RunResult(
 
 
 def test_a_run_is_shown_with_every_operation(capsys: pytest.CaptureFixture[str]) -> None:
-    run_report.show(RESULT, is_quiet=False)
+    run_report.show_run_result(RESULT, is_quiet=False)
     shown = capsys.readouterr().out
     lines = [line.split() for line in shown.splitlines()]
     assert "close for 2026-01: completed in 2.5 s" in shown
@@ -57,7 +57,7 @@ def test_a_run_is_shown_with_every_operation(capsys: pytest.CaptureFixture[str])
 
 
 def test_quiet_shows_the_outcome_and_the_places(capsys: pytest.CaptureFixture[str]) -> None:
-    run_report.show(RESULT, is_quiet=True)
+    run_report.show_run_result(RESULT, is_quiet=True)
     assert capsys.readouterr().out.splitlines() == [
         "close for 2026-01: completed in 2.5 s",
         "wrote /elsewhere/warehouse/sales: 3 rows, dataset sales version 2",
@@ -81,13 +81,13 @@ def test_places_below_here_are_short(
 
 
 def test_the_data_names_operations() -> None:
-    operations = of_result(RESULT)["operations"]
+    operations = run_result_as_json(RESULT)["operations"]
     assert [(each["seq"], each["name"]) for each in operations][:3] == [(0, "load"), (10, "Convert"), (20, "Remove")]
 
 
 def test_a_failure_says_what_stays_and_how_to_go_on(capsys: pytest.CaptureFixture[str]) -> None:
     failed = RunFailedError("run-1", "failed", DaybookError("RUN_013", text="soon"), (OUTPUT,))
-    run_report.show_failure(failed, as_json=False)
+    run_report.show_run_failure(failed, as_json=False)
     shown = capsys.readouterr().err
     assert "[RUN_013]" in shown
     assert "operation 50 had been committed to warehouse.sales" in shown
@@ -97,7 +97,7 @@ def test_a_failure_says_what_stays_and_how_to_go_on(capsys: pytest.CaptureFixtur
 
 def test_what_was_cancelled_is_simply_taken_up_again(capsys: pytest.CaptureFixture[str]) -> None:
     cancelled = RunFailedError("run-1", "cancelled", DaybookError("RUN_004", run_id="run-1"), ())
-    run_report.show_failure(cancelled, as_json=False)
+    run_report.show_run_failure(cancelled, as_json=False)
     assert capsys.readouterr().err.splitlines()[-1] == "  `daybook retry run-1` takes it up again"
 
 

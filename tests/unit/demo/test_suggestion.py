@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from daybook.cli.app import main
-from daybook.cli.demo_report import show_next
-from daybook.demo.making import make_workspace
+from daybook.cli.demo import show_next_steps
+from daybook.demo.workspace_folder import make_demo_workspace
 from tests.unit.cli.test_run_report import RESULT
 
 
 def test_the_mistake_is_found_at_its_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "demo"
-    make_workspace(folder)
-    show_next(folder, [RESULT])
+    make_demo_workspace(folder)
+    show_next_steps(folder, [RESULT])
     hint = " ".join(capsys.readouterr().err.split())
     suggested = re.search(r"in (\S+), operation (\d+), write the expression (.+?), and run `daybook validate`", hint)
     assert suggested is not None

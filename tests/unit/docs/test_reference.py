@@ -6,7 +6,7 @@ import pytest
 
 from daybook.cli.app import main
 from daybook.errors import CODES
-from daybook.scenarios.scenario import DATASET_KEYS, OWN_KEYS, Expectation, Frame
+from daybook.scenarios.scenario import DATASET_KEYS, SCENARIO_KEYS, Expectation, ScenarioHeader
 from tools.reference.files import files_page
 from tools.reference.pages import FOLDER, PAGES
 
@@ -43,4 +43,4 @@ def test_links_within_the_files_page_lead_somewhere() -> None:
 def test_every_key_of_a_scenario_is_on_the_files_page() -> None:
     scenario = files_page().partition("\n## Scenario\n")[2]
     keys = set(re.findall(r"^\| \**`(\w+)`", scenario, re.MULTILINE))
-    assert keys == {*Frame.model_fields, *OWN_KEYS, *DATASET_KEYS, *Expectation.model_fields}
+    assert keys == {*ScenarioHeader.model_fields, *SCENARIO_KEYS, *DATASET_KEYS, *Expectation.model_fields}

@@ -3,9 +3,9 @@ import sys
 
 import pytest
 
-from daybook.engine.session import start_session
+from daybook.engine.java.session import start_session
 from daybook.errors import DaybookError
-from daybook.model.workspace_file import EngineSettings
+from daybook.model.settings import EngineSettings
 
 
 def free_port() -> int:

@@ -1,15 +1,21 @@
 import pytest
 
-from daybook.engine.session_conf import SEMANTICS, differences, local_threads, remote_conf, session_conf
+from daybook.engine.java.session_conf import (
+    REQUIRED_CONF,
+    build_session_conf,
+    differing_conf,
+    local_threads,
+    remote_conf,
+)
 from daybook.errors import DaybookError, flatten
-from daybook.model.workspace_file import EngineSettings
+from daybook.model.settings import EngineSettings
 
 GIGABYTE = 1 << 30
 
 
 def everything(master: str = "local[2]", memory: int = 8 * GIGABYTE, **conf: object) -> dict[str, str]:
     settings = EngineSettings(conf={key.replace("__", "."): value for key, value in conf.items()})
-    return session_conf(settings, master=master, app_name="close", ui=False, cores=2, memory=memory).everything
+    return build_session_conf(settings, master=master, app_name="close", ui=False, cores=2, memory=memory).everything
 
 
 def test_defaults_hold_what_results_depend_on() -> None:
@@ -30,10 +36,10 @@ def test_users_choose_what_results_do_not_depend_on() -> None:
     assert conf["spark.speculation"] == "true"
 
 
-@pytest.mark.parametrize("key", SEMANTICS)
+@pytest.mark.parametrize("key", REQUIRED_CONF)
 def test_every_setting_results_depend_on_is_refused_with_another_value(key: str) -> None:
     with pytest.raises(DaybookError) as caught:
-        session_conf(
+        build_session_conf(
             EngineSettings(conf={key: "other"}), master="local", app_name="close", ui=False, cores=1, memory=GIGABYTE
         )
     assert caught.value.code == "RUN_902"
@@ -102,6 +108,10 @@ def test_a_connect_server_takes_session_settings_only() -> None:
 
 
 def test_differences_name_what_a_session_lacks() -> None:
-    actual: dict[str, str | None] = {**SEMANTICS, "spark.sql.ansi.enabled": "false", "spark.sql.caseSensitive": None}
-    assert differences(actual) == {"spark.sql.ansi.enabled": "true", "spark.sql.caseSensitive": "true"}
-    assert differences({**SEMANTICS, "spark.sql.session.timeZone": "utc"}) == {}
+    actual: dict[str, str | None] = {
+        **REQUIRED_CONF,
+        "spark.sql.ansi.enabled": "false",
+        "spark.sql.caseSensitive": None,
+    }
+    assert differing_conf(actual) == {"spark.sql.ansi.enabled": "true", "spark.sql.caseSensitive": "true"}
+    assert differing_conf({**REQUIRED_CONF, "spark.sql.session.timeZone": "utc"}) == {}

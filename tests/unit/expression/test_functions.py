@@ -10,7 +10,7 @@ import pytest
 from daybook.expression import Grouping, Scope, compile_expression
 from daybook.expression.functions import logic
 from daybook.expression.functions.declaration import Function
-from daybook.expression.functions.table import FAMILIES, FUNCTIONS, by_name
+from daybook.expression.functions.table import FUNCTION_FAMILIES, FUNCTIONS, functions_by_name
 from daybook.expression.quoting import Value
 from daybook.model.types import (
     INTEGER,
@@ -44,7 +44,7 @@ def test_the_table_has_what_the_language_promises_and_nothing_else() -> None:
 
 def test_a_name_declared_twice_fails() -> None:
     with pytest.raises(ValueError, match="IF is declared twice"):
-        by_name({**FAMILIES, "more": (replace(logic.FUNCTIONS[0], sentence="Another."),)})
+        functions_by_name({**FUNCTION_FAMILIES, "more": (replace(logic.FUNCTIONS[0], sentence="Another."),)})
 
 
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=lambda function: function.name)

@@ -5,17 +5,7 @@ import pytest
 
 from daybook.expression import quote_identifier, quote_literal
 from daybook.expression.quoting import Value
-from daybook.model.types import (
-    BOOLEAN,
-    DATE,
-    FLOAT,
-    INTEGER,
-    NULL,
-    STRING,
-    TIMESTAMP,
-    ColumnType,
-    DecimalType,
-)
+from daybook.model.types import BOOLEAN, DATE, FLOAT, INTEGER, NULL, STRING, TIMESTAMP, ColumnType, DecimalType
 
 
 @pytest.mark.parametrize(("name", "quoted"), [("a", "`a`"), ("a b", "`a b`"), ("a`b", "`a``b`"), ("a.b", "`a.b`")])

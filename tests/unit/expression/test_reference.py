@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
+from daybook.expression.functions.reference import reference_page
 from daybook.expression.functions.table import FUNCTIONS
-from daybook.expression.reference import reference_page
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "functions.md"
 
 
 def test_the_page_is_current() -> None:
     assert PAGE.read_text(encoding="utf-8") == reference_page(), (
-        "write it again: python -m daybook.expression.reference"
+        "write it again: python -m daybook.expression.functions.reference"
     )
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from daybook.errors import DaybookError
 from daybook.io.formats.files.folder import commit_folder, slice_state
-from daybook.io.formats.files.manifest import MANIFEST
-from daybook.io.writing import OutputColumn, Owner, Staged, Target, no_fence
+from daybook.io.formats.files.manifest import MANIFEST_NAME
+from daybook.io.writer import OutputColumn, SliceOwner, StagedOutput, Target, no_fence
 from daybook.model.types import STRING
 
 COLUMNS = (OutputColumn("key", STRING),)
@@ -19,11 +19,11 @@ COLUMNS = (OutputColumn("key", STRING),)
 def run(table: Path, period: str, key: str = "a", mode: Any = "replace_period") -> None:
     """One run into the table, from its staged part to its commit."""
     run_id = uuid.uuid4().hex
-    target = Target("csv", mode, COLUMNS, run_id, 1, Owner("p", "o"), uri=str(table), run_period=period)
+    target = Target("csv", mode, COLUMNS, run_id, 1, SliceOwner("p", "o"), uri=str(table), run_period=period)
     work = table.parent / f".{target.key}"
     (work / "parts").mkdir(parents=True)
     (work / "parts" / f"part-{run_id}.csv").write_text(f"key\n{key}\n")
-    staged = Staged(str(work), 1, seen=slice_state(table, target))
+    staged = StagedOutput(str(work), 1, seen=slice_state(table, target))
     commit_folder(work / "parts", work, table, staged, target, no_fence)
 
 
@@ -75,7 +75,7 @@ def test_files_that_are_gone_are_named(table: Path, mode: str) -> None:
         run(table, "2026-02", "b", mode)
     assert refused.value.code == "IO_033"
     assert "_run_period=2026-01/part-" in str(refused.value.parameters["files"])
-    assert MANIFEST in str(refused.value.hint)
+    assert MANIFEST_NAME in str(refused.value.hint)
 
 
 def test_periods_that_are_gone_are_brought_back_one_by_one(table: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_whole_replacement_needs_nothing_of_what_was(table: Path) -> None:
 
 def test_without_its_manifest_a_folder_is_taken_as_it_is(table: Path) -> None:
     shutil.rmtree(table / "_run_period=2026-01")
-    (table / MANIFEST).unlink()
+    (table / MANIFEST_NAME).unlink()
     run(table, "2026-03", "b")
     assert contents(table) == {"2026-02": ["a"], "2026-03": ["b"]}
 

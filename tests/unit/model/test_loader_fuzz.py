@@ -9,10 +9,9 @@ import random
 import pytest
 
 from daybook.errors import CODES, DaybookError, render
-from daybook.model.dump import to_yaml
 from daybook.model.loading import load_text
-from daybook.model.loading.build import read_definitions
-from daybook.model.loading.read import decode
+from daybook.model.loading.definitions import decode_utf8, read_definitions
+from daybook.model.serialization import to_yaml
 from tests.golden.loader_cases import cases
 
 FILES = int(os.environ.get("DAYBOOK_FUZZ", "2000"))
@@ -123,7 +122,7 @@ def test_only_coded_errors(batch: int) -> None:
     for number in range(FILES // BATCHES):
         file, data = mutated(source)
         try:
-            definitions, errors = read_definitions(decode(data, file), file)
+            definitions, errors = read_definitions(decode_utf8(data, file), file)
         except DaybookError as error:
             definitions, errors = [], [error]
         except Exception as error:

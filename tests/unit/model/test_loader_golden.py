@@ -5,7 +5,7 @@ import yaml
 
 from daybook.errors import DaybookError, flatten, render
 from daybook.model.loading import load_text, yaml_reader
-from daybook.model.loading.build import read_definitions
+from daybook.model.loading.definitions import read_definitions
 from tests.golden.loader_cases import Case, cases
 
 CASES = list(cases())

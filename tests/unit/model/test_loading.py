@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from daybook.errors import DaybookError, flatten
-from daybook.model.loading import MappingNode, compose, load_text
-from daybook.model.loading.read import decode
-from daybook.model.node import plain
+from daybook.model.loading import MappingNode, compose_documents, load_text
+from daybook.model.loading.definitions import decode_utf8
 from daybook.model.project import Project
+from daybook.model.source_map import plain_value
 
 
 def operations(text: str) -> Project:
@@ -20,7 +20,7 @@ def operations(text: str) -> Project:
 
 
 def scalar(text: str) -> Any:
-    return plain(compose(f"value: {text}\n", "a.yaml").documents[0])["value"]
+    return plain_value(compose_documents(f"value: {text}\n", "a.yaml").documents[0])["value"]
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ def test_scalars_are_read_as_yaml_1_2_does(text: str, value: object) -> None:
 
 
 def test_decimals_keep_the_digits_that_were_written() -> None:
-    (document,) = compose("rows: [{amount: 100.00}]\n", "a.yaml").documents
+    (document,) = compose_documents("rows: [{amount: 100.00}]\n", "a.yaml").documents
     assert isinstance(document, MappingNode)
-    assert str(plain(document)["rows"][0]["amount"]) == "100.00"
+    assert str(plain_value(document)["rows"][0]["amount"]) == "100.00"
 
 
 def test_numbers_become_the_text_that_was_written_where_text_is_meant() -> None:
@@ -135,7 +135,7 @@ def test_unknown_keys_suggest_the_nearest(written: str, meant: str) -> None:
 
 
 def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
-    assert decode(b"\xef\xbb\xbfa: 1", "a.yaml") == "a: 1"
+    assert decode_utf8(b"\xef\xbb\xbfa: 1", "a.yaml") == "a: 1"
 
 
 def test_windows_line_ends_keep_places() -> None:
@@ -157,10 +157,10 @@ def test_nesting_is_bounded(open_: str) -> None:
 
 
 def test_fifty_levels_are_fine() -> None:
-    assert not compose("[" * 50 + "]" * 50, "a.yaml").errors
-    assert not compose("[" * 50 + "]" * 50, "a.json").errors
-    assert [error.code for error in compose("[" * 51 + "]" * 51, "a.yaml").errors] == ["MODEL_008"]
-    assert [error.code for error in compose("[" * 51 + "]" * 51, "a.json").errors] == ["MODEL_008"]
+    assert not compose_documents("[" * 50 + "]" * 50, "a.yaml").errors
+    assert not compose_documents("[" * 50 + "]" * 50, "a.json").errors
+    assert [error.code for error in compose_documents("[" * 51 + "]" * 51, "a.yaml").errors] == ["MODEL_008"]
+    assert [error.code for error in compose_documents("[" * 51 + "]" * 51, "a.json").errors] == ["MODEL_008"]
 
 
 def test_tabs_are_named() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from daybook.model.loading import load_workspace
-from daybook.model.references import check_references
+from daybook.model.loading.references import check_references
 
 LAKE = "datasource: {id: lake, type: delta, options: {path: lake}}\n"
 ORDERS = (

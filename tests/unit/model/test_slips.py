@@ -2,7 +2,7 @@
 
 import pytest
 
-from daybook.model.loading.build import read_definitions
+from daybook.model.loading.definitions import read_definitions
 
 PROJECT = """\
 project:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from daybook.model.loading import compose, load_text
+from daybook.model.loading import compose_documents, load_text
 from daybook.model.source_map import SourceMap
 
 VALUES = [
@@ -22,7 +22,7 @@ VALUES = [
 
 @pytest.mark.parametrize(("text", "part", "place"), [value[1:] for value in VALUES], ids=[value[0] for value in VALUES])
 def test_a_part_of_a_scalar_has_its_place(text: str, part: str, place: tuple[int, int]) -> None:
-    (document,) = compose(text, "a.yaml").documents
+    (document,) = compose_documents(text, "a.yaml").documents
     span = SourceMap("a.yaml", text, document).scalar("v")
     assert span is not None
     start = span.text.index(part)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from daybook.errors import DaybookError, flatten
-from daybook.model.loading import Workspace, find_workspace, load_workspace
-from daybook.model.workspace_catalog import WorkspaceCatalog
+from daybook.model.loading import LoadedWorkspace, find_workspace, load_workspace
+from daybook.model.loading.workspace import WorkspaceCatalog
 
 DATASET = "dataset: {{id: {id}, main_table: {{name: t, columns: [{{name: a, type: string}}]}}}}\n"
 SOURCE = "datasource: {{id: {id}, type: {type}, options: {{path: {path}}}}}\n"
@@ -21,7 +21,7 @@ def workspace(root: Path, files: dict[str, str], settings: str = "name: test\n")
     return root
 
 
-def ids(found: Workspace) -> set[str]:
+def ids(found: LoadedWorkspace) -> set[str]:
     return {definition.id for definition in found.all()}
 
 

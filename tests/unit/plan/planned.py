@@ -8,13 +8,13 @@ from typing import Any, Literal
 from daybook.errors import DaybookError, flatten
 from daybook.expression import Constants
 from daybook.model.calendar import Calendar
-from daybook.model.catalog import DatasetVersion, ResolverVersion
 from daybook.model.dataset import Dataset
 from daybook.model.datasource import DataSource
-from daybook.model.loading.build import load_text
+from daybook.model.definition import DatasetVersion, ResolverVersion
+from daybook.model.loading.definitions import load_text
 from daybook.model.period import Period
-from daybook.plan.plan import Plan
-from daybook.plan.planning import plan_project
+from daybook.plan.plan_project import plan_project
+from daybook.plan.steps import Plan
 
 JANUARY = Period("2026-01", "month", datetime.date(2026, 1, 1), datetime.date(2026, 1, 31))
 TIMESTAMP = datetime.datetime(2026, 2, 2, 9, 30, tzinfo=datetime.UTC)

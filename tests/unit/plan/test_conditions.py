@@ -4,7 +4,7 @@ import pytest
 
 from daybook.expression import Scope, compile_expression
 from daybook.model.types import DATE, FLOAT, INTEGER, STRING, ColumnType, DecimalType
-from daybook.plan.conditions import shape_of
+from daybook.plan.conditions import split_join_condition
 
 OWN: dict[str, ColumnType] = {"id": STRING, "n": INTEGER, "f": FLOAT, "day": DATE, "m": DecimalType(9, 2)}
 SCOPE = Scope(OWN, {"t": OWN, "j": OWN, "k": OWN}, frozenset({"j", "k"}))
@@ -34,6 +34,6 @@ SCOPE = Scope(OWN, {"t": OWN, "j": OWN, "k": OWN}, frozenset({"j", "k"}))
 def test_the_shape_of_a_condition(
     condition: str, keys: int, joined_only: int, own_only: int, rest: int, is_by_key: bool
 ) -> None:
-    shape = shape_of(compile_expression(condition, SCOPE, expect="boolean").tree, "j")
+    shape = split_join_condition(compile_expression(condition, SCOPE, expect="boolean").tree, "j")
     found = (len(shape.keys), len(shape.joined_only), len(shape.own_only), len(shape.rest), shape.is_by_key)
     assert found == (keys, joined_only, own_only, rest, is_by_key)

@@ -7,9 +7,9 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 
 from daybook.model.calendar import Calendar
-from daybook.model.catalog import DataPin, DatasetVersion, ResolverVersion
 from daybook.model.dataset import Dataset
 from daybook.model.datasource import DataSource
+from daybook.model.definition import DatasetVersion, RegisteredDataPin, ResolverVersion
 from daybook.model.resolver import Resolver
 
 
@@ -54,7 +54,7 @@ class MemoryCatalog:
 
 
 def orders(
-    *, location: dict[str, Any] | None = None, resolver_id: str | None = None, pin: DataPin | None = None
+    *, location: dict[str, Any] | None = None, resolver_id: str | None = None, pin: RegisteredDataPin | None = None
 ) -> DatasetVersion:
     dataset = Dataset.model_validate(
         {

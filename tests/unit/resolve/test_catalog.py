@@ -13,11 +13,11 @@ import pytest
 
 from daybook.errors import DaybookError, render
 from daybook.model.period import Period
-from daybook.resolve.calendars import GREGORIAN
-from daybook.resolve.fetching import HttpLimits
-from daybook.resolve.location import Resolution
-from daybook.resolve.periods import period_of
-from daybook.resolve.resolving import resolve
+from daybook.resolve.calendars.calendar import GREGORIAN
+from daybook.resolve.calendars.periods import period_of
+from daybook.resolve.catalog.http_request import HttpLimits
+from daybook.resolve.locations.location import Resolution
+from daybook.resolve.resolution import resolve_dataset
 from tests.unit.resolve.definitions import MemoryCatalog, orders, resolver, source
 from tests.unit.resolve.http_server import Asked, Server, answer, serving
 
@@ -46,7 +46,7 @@ def located(
     )
     hosts = allowed_hosts if allowed_hosts is not None else ((server.host,) if server else ())
     dataset = orders(resolver_id="r")
-    return resolve(dataset, period(identifier), catalog, root=root, allowed_hosts=hosts, limits=limits)
+    return resolve_dataset(dataset, period(identifier), catalog, root=root, allowed_hosts=hosts, limits=limits)
 
 
 def locations(*items: Mapping[str, Any]) -> bytes:

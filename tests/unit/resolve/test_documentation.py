@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from daybook.model.calendar import Calendar
-from daybook.model.loading.build import load_text
+from daybook.model.loading.definitions import load_text
 from daybook.model.resolver import Resolver
-from daybook.resolve.calendar_checks import calendar_errors
-from daybook.resolve.resolver_checks import resolver_errors
+from daybook.resolve.calendars.checks import calendar_errors
+from daybook.resolve.checks import resolver_errors
 
 PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "time.md"
 EXAMPLES = [

@@ -6,8 +6,15 @@ import pytest
 
 from daybook.errors import DaybookError
 from daybook.model.period import Period
-from daybook.resolve.calendars import GREGORIAN
-from daybook.resolve.periods import children, contains, enclosing, overlaps, period_of, period_range
+from daybook.resolve.calendars.calendar import GREGORIAN
+from daybook.resolve.calendars.periods import (
+    child_periods,
+    contains_period,
+    enclosing_period,
+    period_of,
+    period_range,
+    periods_overlap,
+)
 
 
 def day(text: str) -> datetime.date:
@@ -78,36 +85,36 @@ def test_what_is_no_identifier_at_all(wrong: str) -> None:
 
 
 def test_children_tile_their_parent() -> None:
-    assert [each.identifier for each in children(period("2026"), "quarter", GREGORIAN)] == [
+    assert [each.identifier for each in child_periods(period("2026"), "quarter", GREGORIAN)] == [
         "2026-Q1",
         "2026-Q2",
         "2026-Q3",
         "2026-Q4",
     ]
-    assert [each.identifier for each in children(period("2026-Q4"), "month", GREGORIAN)] == [
+    assert [each.identifier for each in child_periods(period("2026-Q4"), "month", GREGORIAN)] == [
         "2026-10",
         "2026-11",
         "2026-12",
     ]
-    assert len(children(period("2024-02"), "day", GREGORIAN)) == 29
-    assert len(children(period("2023"), "day", GREGORIAN)) == 365
-    assert children(period("2026-01"), "month", GREGORIAN) == (period("2026-01"),)
+    assert len(child_periods(period("2024-02"), "day", GREGORIAN)) == 29
+    assert len(child_periods(period("2023"), "day", GREGORIAN)) == 365
+    assert child_periods(period("2026-01"), "month", GREGORIAN) == (period("2026-01"),)
 
 
 def test_children_are_finer() -> None:
     with pytest.raises(DaybookError) as caught:
-        children(period("2026-01"), "year", GREGORIAN)
+        child_periods(period("2026-01"), "year", GREGORIAN)
     assert caught.value.code == "RESOLVE_005"
     with pytest.raises(DaybookError) as caught:
-        children(period("2026-01"), "week", GREGORIAN)
+        child_periods(period("2026-01"), "week", GREGORIAN)
     assert (caught.value.code, caught.value.parameters) == ("RESOLVE_004", {"level": "week", "calendar": "gregorian"})
 
 
 def test_a_period_lies_in_one_of_a_coarser_level() -> None:
-    assert enclosing(period("2026-05-31"), "quarter", GREGORIAN) == period("2026-Q2")
-    assert enclosing(period("2026-05"), "year", GREGORIAN) == period("2026")
+    assert enclosing_period(period("2026-05-31"), "quarter", GREGORIAN) == period("2026-Q2")
+    assert enclosing_period(period("2026-05"), "year", GREGORIAN) == period("2026")
     with pytest.raises(DaybookError) as caught:
-        enclosing(period("2026"), "month", GREGORIAN)
+        enclosing_period(period("2026"), "month", GREGORIAN)
     assert caught.value.code == "RESOLVE_005"
 
 
@@ -122,8 +129,8 @@ def test_a_period_lies_in_one_of_a_coarser_level() -> None:
     ],
 )
 def test_containment(outer: str, inner: str, is_inside: bool, is_shared: bool) -> None:
-    assert contains(period(outer), period(inner)) is is_inside
-    assert overlaps(period(outer), period(inner)) is is_shared
+    assert contains_period(period(outer), period(inner)) is is_inside
+    assert periods_overlap(period(outer), period(inner)) is is_shared
 
 
 def test_a_range_runs_from_its_first_to_its_last_period() -> None:

@@ -4,10 +4,10 @@ import pytest
 
 from daybook.errors import DaybookError
 from daybook.model.period import Period
-from daybook.resolve.calendar_checks import checked_calendar
-from daybook.resolve.calendars import GREGORIAN, PeriodCalendar
-from daybook.resolve.periods import period_of
-from daybook.resolve.template import check_path_template, is_own, render_template
+from daybook.resolve.calendars.calendar import GREGORIAN, PeriodCalendar
+from daybook.resolve.calendars.checks import checked_calendar
+from daybook.resolve.calendars.periods import period_of
+from daybook.resolve.locations.template import names_one_period, path_template_errors, render_template
 from tests.unit.resolve.calendars import fiscal, of_weeks
 
 FISCAL = checked_calendar(fiscal(4))
@@ -107,12 +107,12 @@ def test_what_is_no_token(template: str, code: str) -> None:
     ],
 )
 def test_whether_a_place_belongs_to_the_period_alone(template: str, identifier: str, expected: bool) -> None:
-    assert is_own(template, period(identifier)) is expected
+    assert names_one_period(template, period(identifier)) is expected
 
 
 def test_a_fiscal_month_is_a_civil_month() -> None:
-    assert is_own("{{YYYY}}/{{MM}}", period("FY2026-P01", FISCAL)) is True
-    assert is_own("{{YYYY}}", period("FY2026-P01", FISCAL)) is False
+    assert names_one_period("{{YYYY}}/{{MM}}", period("FY2026-P01", FISCAL)) is True
+    assert names_one_period("{{YYYY}}", period("FY2026-P01", FISCAL)) is False
 
 
 @pytest.mark.parametrize(
@@ -131,4 +131,4 @@ def test_a_fiscal_month_is_a_civil_month() -> None:
     ],
 )
 def test_what_is_wrong_with_a_path_for_every_period(text: str, is_inline: bool, code: str | None) -> None:
-    assert [error.code for error in check_path_template(text, is_inline=is_inline)] == ([code] if code else [])
+    assert [error.code for error in path_template_errors(text, is_inline=is_inline)] == ([code] if code else [])

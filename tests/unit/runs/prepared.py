@@ -3,12 +3,11 @@
 import datetime
 from pathlib import Path
 
-from daybook.model.workspace_catalog import WorkspaceCatalog
-from daybook.resolve.calendars import GREGORIAN
-from daybook.resolve.periods import period_of
-from daybook.runs.preparing import Prepared, Request, prepare
-from daybook.runs.provenance import GitState, Provenance
-from daybook.runs.snapshot import RunSettings
+from daybook.model.loading.workspace import WorkspaceCatalog
+from daybook.resolve.calendars.calendar import GREGORIAN
+from daybook.resolve.calendars.periods import period_of
+from daybook.runs.preparation import PreparedRun, RunSpecification, plan_run
+from daybook.runs.snapshot import GitState, Provenance, RunSettings
 from tests.workspaces import Folder, no_session
 
 TIMESTAMP = datetime.datetime(2026, 2, 2, 9, 30, tzinfo=datetime.UTC)
@@ -20,9 +19,9 @@ def new_folder(root: Path) -> Folder:
 
 def prepared(
     folder: Folder, period: str = "2026-01", *, as_of: datetime.date | None = None, settings: RunSettings | None = None
-) -> Prepared:
+) -> PreparedRun:
     workspace = folder.load()
-    request = Request(
+    request = RunSpecification(
         run_id="20260202-093000-abcdef",
         definition=workspace.definitions["project"]["p"],
         project_version=3,
@@ -32,4 +31,4 @@ def prepared(
         settings=settings or RunSettings(),
         provenance=Provenance("someone", "somewhere", "1.0", GitState("abc", is_clean=True)),
     )
-    return prepare(request, WorkspaceCatalog(workspace), workspace.root)
+    return plan_run(request, WorkspaceCatalog(workspace), workspace.root)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.resolve.calendars import GREGORIAN
-from daybook.resolve.periods import period_of
-from daybook.runs.collecting import duration
-from daybook.runs.period_status import check_period
-from daybook.runs.run_id import new_run_id
+from daybook.resolve.calendars.calendar import GREGORIAN
+from daybook.resolve.calendars.periods import period_of
+from daybook.runs.maintenance import parse_duration
+from daybook.runs.permissions import check_period
+from daybook.runs.snapshot import new_run_id
 from daybook.store import open_store
 from daybook.store.store import Transaction
 
@@ -50,7 +50,7 @@ def test_a_lock_covers_what_is_inside(transaction: Transaction) -> None:
 
 @pytest.mark.parametrize(("text", "hours"), [("12h", 12), ("90d", 2160), ("4w", 672)])
 def test_durations(text: str, hours: int) -> None:
-    assert duration(text) == datetime.timedelta(hours=hours)
+    assert parse_duration(text) == datetime.timedelta(hours=hours)
 
 
 def test_run_ids_sort_by_time() -> None:

@@ -5,19 +5,19 @@ from pathlib import Path
 import pytest
 
 from daybook.errors import DaybookError, flatten
-from daybook.runs.running import rehearse
-from daybook.runs.starting import RunWish
+from daybook.runs.run import check_runs
+from daybook.runs.start import RunRequest
 from tests.unit.runs.prepared import new_folder
 from tests.workspaces import COLUMNS, Folder, to_table
 
-WISH = RunWish("p", "2026-01")
+WISH = RunRequest("p", "2026-01")
 APPEND = {"type": "append", "arguments": {"source": {"dataset_id": "more"}}}
 
 
 def rehearsed(folder: Folder) -> list[str]:
     workspace = folder.load()
     with folder.around(workspace) as around:
-        return [planned.prepared.snapshot.period.identifier for planned in rehearse(workspace, around, WISH)]
+        return [planned.prepared.snapshot.period.identifier for planned in check_runs(workspace, around, WISH)]
 
 
 def test_what_is_there_can_run(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.runs.preparing import restore
+from daybook.runs.preparation import restore_run
 from daybook.runs.snapshot import RunSettings, SnapshotCatalog, snapshot_from_json
 from tests.unit.runs.prepared import TIMESTAMP, new_folder, prepared
 from tests.workspaces import COLUMNS, Folder, assign, to_path, to_table
@@ -50,7 +50,7 @@ def test_a_run_is_restored_from_its_snapshot_alone(folder: Folder) -> None:
     text = before.snapshot.to_json()
     for file in folder.root.rglob("*.yaml"):
         file.unlink()
-    after = restore(snapshot_from_json(text), folder.root)
+    after = restore_run(snapshot_from_json(text), folder.root)
     assert [output.target for output in after.outputs] == [output.target for output in before.outputs]
     assert [load.key for load in after.plan.loads] == [load.key for load in before.plan.loads]
     assert [step.seq for step in after.plan.steps] == [1, 2, 3, 4]

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from daybook.store import open_store
-from daybook.store.store import Store
+from daybook.store.store import MetadataStore
 from tests.postgres import PostgresServer
 
 BACK_ENDS = [
@@ -34,7 +34,7 @@ def migrated_database(postgres_server: PostgresServer, tmp_path_factory: pytest.
 
 
 @pytest.fixture(params=BACK_ENDS)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MetadataStore]:
     """An empty store."""
     url = f"sqlite:///{tmp_path}/state/store.db"
     if request.param == "postgresql":

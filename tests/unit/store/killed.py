@@ -8,7 +8,7 @@ from daybook.model.definition import Definition
 from daybook.model.source_map import SourceMap
 from daybook.store import open_store
 from daybook.store.apply import apply
-from daybook.store.texts import DefinitionModel
+from daybook.store.definition_text import DefinitionModel
 from tests.unit.store.samples import VALIDATE, make_dataset
 
 DATASETS = 200

@@ -10,7 +10,7 @@ from daybook.store import open_store
 from daybook.store.apply import apply
 from daybook.store.process import current_process
 from daybook.store.records import NewRun
-from daybook.store.store import Store
+from daybook.store.store import MetadataStore
 from tests.unit.store.samples import VALIDATE, dataset_text, definitions
 
 
@@ -19,7 +19,7 @@ def tell(line: str) -> None:
     sys.stdout.flush()
 
 
-def start_runs(store: Store, name: str, rounds: int) -> list[str]:
+def start_runs(store: MetadataStore, name: str, rounds: int) -> list[str]:
     """In each round everybody wants the same project and period; the answer is `won` or a code."""
     results = []
     process = current_process()
@@ -30,7 +30,7 @@ def start_runs(store: Store, name: str, rounds: int) -> list[str]:
     return results
 
 
-def _start(store: Store, run_id: str, period: str, process: object) -> str:
+def _start(store: MetadataStore, run_id: str, period: str, process: object) -> str:
     try:
         with store.write() as transaction:
             run = NewRun(run_id, "close", 1, period, "{}")
@@ -42,7 +42,7 @@ def _start(store: Store, run_id: str, period: str, process: object) -> str:
     return "won"
 
 
-def apply_versions(store: Store, name: str, rounds: int) -> list[str]:
+def apply_versions(store: MetadataStore, name: str, rounds: int) -> list[str]:
     """Everybody keeps changing the same dataset."""
     for number in range(rounds):
         text = dataset_text({"amount": "float", f"column_{name}_{number}": "string"})
@@ -50,7 +50,7 @@ def apply_versions(store: Store, name: str, rounds: int) -> list[str]:
     return ["applied"] * rounds
 
 
-def hammer(store: Store, name: str, rounds: int) -> list[str]:
+def hammer(store: MetadataStore, name: str, rounds: int) -> list[str]:
     """Writes and reads without a pause, each process on periods of its own."""
     process = current_process()
     for number in range(rounds):

@@ -5,15 +5,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from daybook.errors import DaybookError
-from daybook.model.catalog import Catalog
 from daybook.model.dataset import Dataset
-from daybook.model.definition import Definition
+from daybook.model.definition import Catalog, Definition
 from daybook.model.loading import load_text
 from daybook.model.project import Project
 from daybook.store.process import ProcessIdentity
-from daybook.store.records import NewRun
-from daybook.store.references import references, with_pins
-from daybook.store.validation import Validate, Validation
+from daybook.store.records import NewRun, ProjectValidation, ValidateProject
+from daybook.store.references import dataset_references, mark_pinned_usage
 
 NOW = datetime.datetime(2026, 2, 1, 8, 0, tzinfo=datetime.UTC)
 PROCESS = ProcessIdentity("alpha", "alpha/boot/ns", 4711, "100")
@@ -68,14 +66,14 @@ def definitions(*texts: str) -> list[Definition[Any]]:
     return [definition for index, text in enumerate(texts) for definition in load_text(text, f"file{index}.yaml")]
 
 
-def check_uses(uses: Iterable[tuple[int, str, str]]) -> Validate:
+def check_uses(uses: Iterable[tuple[int, str, str]]) -> ValidateProject:
     """A validator for a project that is known to use these columns: each must exist in the catalog."""
     known = tuple(uses)
 
-    def validate(definition: Definition[Project], catalog: Catalog) -> Validation:
+    def validate(definition: Definition[Project], catalog: Catalog) -> ProjectValidation:
         project = definition.model
         errors: list[DaybookError] = []
-        for reference in references(project):
+        for reference in dataset_references(project):
             found = catalog.dataset(reference.dataset_id, reference.version)
             if found is None:
                 errors.append(DaybookError("STORE_007", kind="dataset", id=reference.dataset_id))
@@ -88,7 +86,7 @@ def check_uses(uses: Iterable[tuple[int, str, str]]) -> Validate:
                     for seq, dataset_id, column in known
                     if dataset_id == reference.dataset_id and column not in names
                 ]
-        return Validation(tuple(errors), (), with_pins(project, known))
+        return ProjectValidation(tuple(errors), (), mark_pinned_usage(project, known))
 
     return validate
 

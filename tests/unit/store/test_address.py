@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.store.address import EmbeddedStore, SharedStore, is_present, parse_address
-from daybook.store.connecting import connect
+from daybook.store.address import EmbeddedStore, SharedStore, parse_address, store_exists
+from daybook.store.database.connection import connect_store
 
 ROOT = Path("/ws")
 
@@ -68,19 +68,19 @@ def test_the_credential_is_a_reference() -> None:
 )
 def test_a_missing_credential_is_an_error(reference: str, cause: str, tmp_path: Path) -> None:
     with pytest.raises(DaybookError) as caught:
-        connect(parse_address(f"postgresql://u@h/d?credential_ref={reference}", tmp_path), tmp_path)
+        connect_store(parse_address(f"postgresql://u@h/d?credential_ref={reference}", tmp_path), tmp_path)
     assert caught.value.code == "STORE_029"
     assert [each.code for each in caught.value.causes] == [cause]
 
 
 def test_the_password_is_what_the_credential_holds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PG_SECRET", "hush hush")
-    engine = connect(parse_address("postgresql://u@h/d?credential_ref=env://PG_SECRET", tmp_path), tmp_path)
+    engine = connect_store(parse_address("postgresql://u@h/d?credential_ref=env://PG_SECRET", tmp_path), tmp_path)
     assert engine.url.password == "hush hush"
     assert "hush" not in str(engine.url)
 
 
 def test_presence(tmp_path: Path) -> None:
-    assert not is_present("sqlite:///store.db", tmp_path)
+    assert not store_exists("sqlite:///store.db", tmp_path)
     (tmp_path / "store.db").touch()
-    assert is_present("sqlite:///store.db", tmp_path)
+    assert store_exists("sqlite:///store.db", tmp_path)

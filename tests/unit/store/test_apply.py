@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from daybook.errors import DaybookError, DaybookErrors
-from daybook.model.dump import to_yaml
 from daybook.model.loading import load_text
+from daybook.model.serialization import to_yaml
 from daybook.store.apply import ApplyPlan, apply, plan
 from daybook.store.lifecycle import activate
 from daybook.store.records import Registration
-from daybook.store.store import Store
+from daybook.store.store import MetadataStore
 from tests.unit.store.samples import NOW, ORDERS, PROJECT, VALIDATE, dataset_text, definitions, make_dataset
 
 RESOLVER = """
@@ -29,11 +29,11 @@ calendar:
 """
 
 
-def put(store: Store, *texts: str, prune: bool = False, workspace: str = "w") -> ApplyPlan:
+def put(store: MetadataStore, *texts: str, prune: bool = False, workspace: str = "w") -> ApplyPlan:
     return apply(store, definitions(*texts), workspace=workspace, validate=VALIDATE, now=NOW, prune=prune)
 
 
-def look(store: Store, *texts: str, prune: bool = False) -> ApplyPlan:
+def look(store: MetadataStore, *texts: str, prune: bool = False) -> ApplyPlan:
     return plan(store, definitions(*texts), workspace="w", validate=VALIDATE, prune=prune)
 
 
@@ -41,12 +41,12 @@ def actions(difference: ApplyPlan) -> dict[str, str]:
     return {change.id: change.action for change in difference.changes}
 
 
-def status(store: Store, project_id: str = "close") -> str:
+def status(store: MetadataStore, project_id: str = "close") -> str:
     with store.read() as transaction:
         return transaction.projects.get(project_id).status
 
 
-def versions(store: Store, kind: Any, definition_id: str) -> tuple[int, ...]:
+def versions(store: MetadataStore, kind: Any, definition_id: str) -> tuple[int, ...]:
     with store.read() as transaction:
         return transaction.definitions.versions(kind, definition_id)
 
@@ -54,7 +54,7 @@ def versions(store: Store, kind: Any, definition_id: str) -> tuple[int, ...]:
 ORDERS_TEXT = dataset_text(ORDERS)
 
 
-def test_everything_is_added_then_unchanged(store: Store) -> None:
+def test_everything_is_added_then_unchanged(store: MetadataStore) -> None:
     texts = (ORDERS_TEXT, PROJECT, DATASOURCE, RESOLVER.format(id="files-by-period"), CALENDAR)
     assert actions(put(store, *texts)) == dict.fromkeys(
         ("orders", "close", "files", "files-by-period", "fiscal"), "added"
@@ -71,7 +71,7 @@ def test_everything_is_added_then_unchanged(store: Store) -> None:
         assert default.resolver.id == "files-by-period"
 
 
-def test_a_structural_change_is_the_next_version(store: Store) -> None:
+def test_a_structural_change_is_the_next_version(store: MetadataStore) -> None:
     put(store, ORDERS_TEXT)
     difference = put(store, dataset_text({**ORDERS, "region": "string"}))
     (change,) = difference.changes
@@ -85,7 +85,7 @@ def test_a_structural_change_is_the_next_version(store: Store) -> None:
         assert [column.name for column in latest.dataset.main_table.columns] == [*ORDERS, "region"]
 
 
-def test_a_title_is_no_version_but_is_stored(store: Store) -> None:
+def test_a_title_is_no_version_but_is_stored(store: MetadataStore) -> None:
     put(store, ORDERS_TEXT)
     assert actions(put(store, dataset_text(ORDERS, name="Sales"))) == {"orders": "retitled"}
     assert versions(store, "dataset", "orders") == (1,)
@@ -94,7 +94,7 @@ def test_a_title_is_no_version_but_is_stored(store: Store) -> None:
     assert actions(put(store, dataset_text(ORDERS, name="Sales"))) == {"orders": "unchanged"}
 
 
-def test_planning_says_the_same_and_changes_nothing(store: Store) -> None:
+def test_planning_says_the_same_and_changes_nothing(store: MetadataStore) -> None:
     put(store, ORDERS_TEXT)
     texts = (dataset_text({**ORDERS, "region": "string"}), PROJECT)
     before = look(store, *texts)
@@ -107,7 +107,7 @@ def test_planning_says_the_same_and_changes_nothing(store: Store) -> None:
     assert before.effects[0].after == after.effects[0].after
 
 
-def test_a_new_project_is_a_draft_with_its_usage(store: Store) -> None:
+def test_a_new_project_is_a_draft_with_its_usage(store: MetadataStore) -> None:
     put(store, ORDERS_TEXT, PROJECT)
     with store.read() as transaction:
         state = transaction.projects.get("close")
@@ -116,7 +116,7 @@ def test_a_new_project_is_a_draft_with_its_usage(store: Store) -> None:
         assert {(use.operation_seq, use.column) for use in usage} == {(1, "status"), (1, "amount")}
 
 
-def test_a_semantic_failure_leaves_a_draft_with_warnings(store: Store) -> None:
+def test_a_semantic_failure_leaves_a_draft_with_warnings(store: MetadataStore) -> None:
     difference = put(store, dataset_text({"order_id": "string"}), PROJECT)
     (effect,) = difference.effects
     assert effect.after == "draft"
@@ -125,7 +125,7 @@ def test_a_semantic_failure_leaves_a_draft_with_warnings(store: Store) -> None:
         assert len(transaction.projects.get("close").warnings) == 2
 
 
-def test_two_defaults_refuse_everything(store: Store) -> None:
+def test_two_defaults_refuse_everything(store: MetadataStore) -> None:
     with pytest.raises(DaybookError) as caught:
         put(store, ORDERS_TEXT, RESOLVER.format(id="one"), RESOLVER.format(id="two"))
     assert (caught.value.code, caught.value.parameters["ids"]) == ("STORE_011", "one, two")
@@ -133,7 +133,7 @@ def test_two_defaults_refuse_everything(store: Store) -> None:
         assert transaction.definitions.heads() == {}
 
 
-def test_another_default_is_refused_until_the_first_is_gone(store: Store) -> None:
+def test_another_default_is_refused_until_the_first_is_gone(store: MetadataStore) -> None:
     put(store, RESOLVER.format(id="one"))
     with pytest.raises(DaybookError) as caught:
         put(store, RESOLVER.format(id="two"))
@@ -145,7 +145,7 @@ def test_another_default_is_refused_until_the_first_is_gone(store: Store) -> Non
         assert default.resolver.id == "two"
 
 
-def test_pruning_disables_and_files_bring_back(store: Store) -> None:
+def test_pruning_disables_and_files_bring_back(store: MetadataStore) -> None:
     put(store, ORDERS_TEXT, PROJECT, DATASOURCE)
     assert actions(put(store, PROJECT, prune=True)) == {"close": "unchanged", "orders": "disabled", "files": "disabled"}
     with store.read() as transaction:
@@ -160,7 +160,7 @@ def test_pruning_disables_and_files_bring_back(store: Store) -> None:
         assert (found.status, found.version) == ("active", 1)
 
 
-def test_pruning_a_dataset_puts_its_projects_into_conflict(store: Store) -> None:
+def test_pruning_a_dataset_puts_its_projects_into_conflict(store: MetadataStore) -> None:
     put(store, ORDERS_TEXT, PROJECT)
     activate(store, "close", validate=VALIDATE, now=NOW)
     put(store, PROJECT, prune=True)
@@ -169,21 +169,21 @@ def test_pruning_a_dataset_puts_its_projects_into_conflict(store: Store) -> None
     assert status(store) == "active"
 
 
-def test_pruning_a_project_makes_it_inactive(store: Store) -> None:
+def test_pruning_a_project_makes_it_inactive(store: MetadataStore) -> None:
     put(store, ORDERS_TEXT, PROJECT)
     activate(store, "close", validate=VALIDATE, now=NOW)
     put(store, ORDERS_TEXT, prune=True)
     assert status(store) == "inactive"
 
 
-def test_registered_datasets_are_never_pruned(store: Store) -> None:
+def test_registered_datasets_are_never_pruned(store: MetadataStore) -> None:
     with store.write() as transaction:
         dataset = make_dataset({"net": "float"}, dataset_id="net")
         transaction.definitions.register(dataset, Registration("close", "r1", 20), now=NOW)
     assert actions(put(store, ORDERS_TEXT, prune=True)) == {"orders": "added"}
 
 
-def test_a_file_does_not_define_what_an_output_registers(store: Store) -> None:
+def test_a_file_does_not_define_what_an_output_registers(store: MetadataStore) -> None:
     with store.write() as transaction:
         dataset = make_dataset({"net": "float"}, dataset_id="net")
         transaction.definitions.register(dataset, Registration("close", "r1", 20), now=NOW)
@@ -194,7 +194,7 @@ def test_a_file_does_not_define_what_an_output_registers(store: Store) -> None:
     assert versions(store, "dataset", "orders") == ()
 
 
-def test_all_structural_errors_come_together(store: Store) -> None:
+def test_all_structural_errors_come_together(store: MetadataStore) -> None:
     with store.write() as transaction:
         dataset = make_dataset({"net": "float"}, dataset_id="net")
         transaction.definitions.register(dataset, Registration("close", "r1", 20), now=NOW)
@@ -204,7 +204,7 @@ def test_all_structural_errors_come_together(store: Store) -> None:
     assert [error.code for error in caught.value.errors] == ["STORE_009", "STORE_011"]
 
 
-def test_another_workspace_takes_over_with_a_notice(store: Store) -> None:
+def test_another_workspace_takes_over_with_a_notice(store: MetadataStore) -> None:
     put(store, ORDERS_TEXT)
     difference = put(store, ORDERS_TEXT, workspace="v")
     assert [item.code for item in difference.notices] == ["STORE_027"]
@@ -215,7 +215,7 @@ def test_another_workspace_takes_over_with_a_notice(store: Store) -> None:
 @pytest.mark.parametrize(
     "kind_and_id", [("dataset", "orders"), ("project", "close"), ("resolver", "r"), ("calendar", "fiscal")]
 )
-def test_what_is_stored_loads_again_as_yaml(store: Store, kind_and_id: tuple[Any, str]) -> None:
+def test_what_is_stored_loads_again_as_yaml(store: MetadataStore, kind_and_id: tuple[Any, str]) -> None:
     texts = (ORDERS_TEXT, PROJECT, RESOLVER.format(id="r"), CALENDAR)
     put(store, *texts)
     kind, definition_id = kind_and_id

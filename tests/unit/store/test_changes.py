@@ -3,8 +3,8 @@
 import pytest
 
 from daybook.store.changes import find_changes
-from daybook.store.definitions import DefinitionHead
-from daybook.store.texts import to_text
+from daybook.store.database.definitions import DefinitionHead
+from daybook.store.definition_text import encode_definition
 from tests.unit.store.samples import PROJECT, definitions
 
 DATASET = """
@@ -23,7 +23,7 @@ dataset:
 
 def action(before: str, after: str, status: str = "active") -> str:
     (old,), (new,) = definitions(before), definitions(after)
-    text = to_text(old.kind, old.model)
+    text = encode_definition(old.kind, old.model)
     head = DefinitionHead(old.kind, old.id, 1, status, text.text_digest, text.structure_digest, "w")  # type: ignore[arg-type]
     (change,) = find_changes([new], {(old.kind, old.id): head}, workspace="w", prune=False)
     return change.action

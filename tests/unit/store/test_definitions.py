@@ -5,16 +5,16 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from daybook.errors import DaybookError
-from daybook.model.catalog import DataPin
+from daybook.model.definition import RegisteredDataPin
+from daybook.store.definition_text import decode_definition
 from daybook.store.records import Registration
-from daybook.store.store import Store
-from daybook.store.texts import from_text
+from daybook.store.store import MetadataStore
 from tests.unit.store.samples import NOW, make_dataset
 
-OUTPUT = Registration("close", "run-1", 20, DataPin("/lake/net", 7))
+OUTPUT = Registration("close", "run-1", 20, RegisteredDataPin("/lake/net", 7))
 
 
-def test_versions_count_up_and_stay_readable(store: Store) -> None:
+def test_versions_count_up_and_stay_readable(store: MetadataStore) -> None:
     first, second = make_dataset({"a": "string"}), make_dataset({"a": "string", "b": "date"})
     with store.write() as transaction:
         assert transaction.definitions.add("dataset", first, workspace="w", now=NOW) == 1
@@ -26,25 +26,25 @@ def test_versions_count_up_and_stay_readable(store: Store) -> None:
         assert transaction.definitions.versions("dataset", "orders") == (1, 2)
 
 
-def test_a_new_name_leaves_the_written_version_alone(store: Store) -> None:
+def test_a_new_name_leaves_the_written_version_alone(store: MetadataStore) -> None:
     with store.write() as transaction:
         transaction.definitions.add("dataset", make_dataset({"a": "string"}), workspace="w", now=NOW)
         transaction.definitions.retitle("dataset", make_dataset({"a": "string"}, name="Sales"), workspace="w", now=NOW)
     with store.read() as transaction:
         assert transaction.definitions.get("dataset", "orders").name == "Sales"
         assert transaction.definitions.versions("dataset", "orders") == (1,)
-        written = from_text("dataset", transaction.definitions.written("dataset", "orders", 1).body)
+        written = decode_definition("dataset", transaction.definitions.written("dataset", "orders", 1).body)
         assert written.name == "Orders"
 
 
-def test_versions_cannot_be_changed_by_anybody(store: Store) -> None:
+def test_versions_cannot_be_changed_by_anybody(store: MetadataStore) -> None:
     with store.write() as transaction:
         transaction.definitions.add("dataset", make_dataset({"a": "string"}), workspace="w", now=NOW)
     with pytest.raises(DBAPIError, match="immutable"), store.write() as transaction:
         transaction._connection.execute(text("UPDATE definition_version SET body = '{}'"))
 
 
-def test_unknown_definitions_and_versions_are_named(store: Store) -> None:
+def test_unknown_definitions_and_versions_are_named(store: MetadataStore) -> None:
     with store.write() as transaction:
         transaction.definitions.add("dataset", make_dataset({"a": "string"}), workspace="w", now=NOW)
     with store.read() as transaction:
@@ -56,7 +56,7 @@ def test_unknown_definitions_and_versions_are_named(store: Store) -> None:
         assert (caught.value.code, caught.value.parameters["versions"]) == ("STORE_008", "1")
 
 
-def test_a_failed_transaction_leaves_nothing(store: Store) -> None:
+def test_a_failed_transaction_leaves_nothing(store: MetadataStore) -> None:
     def fail() -> None:
         with store.write() as transaction:
             transaction.definitions.add("dataset", make_dataset({"a": "string"}), workspace="w", now=NOW)
@@ -68,28 +68,32 @@ def test_a_failed_transaction_leaves_nothing(store: Store) -> None:
         assert transaction.definitions.heads() == {}
 
 
-def test_a_registration_is_a_version_with_its_data(store: Store) -> None:
+def test_a_registration_is_a_version_with_its_data(store: MetadataStore) -> None:
     dataset = make_dataset({"net": "decimal(18,2)"}, dataset_id="net")
     with store.write() as transaction:
         assert transaction.definitions.register(dataset, OUTPUT, now=NOW) == 1
-        again = Registration("close", "run-2", 20, DataPin("/lake/net", 8))
+        again = Registration("close", "run-2", 20, RegisteredDataPin("/lake/net", 8))
         assert transaction.definitions.register(dataset, again, now=NOW) == 2
     with store.read() as transaction:
         catalog = transaction.catalog()
         first, latest = catalog.dataset("net", 1), catalog.dataset("net")
         assert first is not None
         assert latest is not None
-        assert (first.pin, latest.pin, latest.version) == (DataPin("/lake/net", 7), DataPin("/lake/net", 8), 2)
+        assert (first.pin, latest.pin, latest.version) == (
+            RegisteredDataPin("/lake/net", 7),
+            RegisteredDataPin("/lake/net", 8),
+            2,
+        )
 
 
-def test_registering_twice_in_one_run_is_one_version(store: Store) -> None:
+def test_registering_twice_in_one_run_is_one_version(store: MetadataStore) -> None:
     dataset = make_dataset({"net": "decimal(18,2)"}, dataset_id="net")
     for _ in range(2):
         with store.write() as transaction:
             assert transaction.definitions.register(dataset, OUTPUT, now=NOW) == 1
 
 
-def test_unpinned_data_of_the_same_schema_keeps_its_version(store: Store) -> None:
+def test_unpinned_data_of_the_same_schema_keeps_its_version(store: MetadataStore) -> None:
     dataset = make_dataset({"net": "decimal(18,2)"}, dataset_id="net")
     with store.write() as transaction:
         assert transaction.definitions.register(dataset, Registration("close", "run-1", 20), now=NOW) == 1
@@ -98,7 +102,7 @@ def test_unpinned_data_of_the_same_schema_keeps_its_version(store: Store) -> Non
         assert transaction.definitions.register(wider, Registration("close", "run-3", 20), now=NOW) == 2
 
 
-def test_a_file_s_dataset_is_not_registered_over(store: Store) -> None:
+def test_a_file_s_dataset_is_not_registered_over(store: MetadataStore) -> None:
     with store.write() as transaction:
         transaction.definitions.add("dataset", make_dataset({"a": "string"}, dataset_id="net"), workspace="w", now=NOW)
     with pytest.raises(DaybookError) as caught, store.write() as transaction:
@@ -106,7 +110,7 @@ def test_a_file_s_dataset_is_not_registered_over(store: Store) -> None:
     assert caught.value.code == "STORE_010"
 
 
-def test_sandbox_registrations_are_for_drafts_only(store: Store) -> None:
+def test_sandbox_registrations_are_for_drafts_only(store: MetadataStore) -> None:
     with store.write() as transaction:
         transaction.definitions.register(make_dataset({"a": "string"}, dataset_id="sandbox.net"), OUTPUT, now=NOW)
         assert transaction.catalog().dataset("sandbox.net") is None
@@ -116,7 +120,7 @@ def test_sandbox_registrations_are_for_drafts_only(store: Store) -> None:
         assert drafts.ids("dataset") == ("sandbox.net",)
 
 
-def test_a_disabled_dataset_is_known_as_disabled(store: Store) -> None:
+def test_a_disabled_dataset_is_known_as_disabled(store: MetadataStore) -> None:
     with store.write() as transaction:
         transaction.definitions.add("dataset", make_dataset({"a": "string"}), workspace="w", now=NOW)
         transaction.definitions.set_status("dataset", "orders", "disabled", NOW)

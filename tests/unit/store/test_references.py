@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-from daybook.model.definition import KINDS
-from daybook.model.loading import Workspace
-from daybook.model.workspace_file import WorkspaceFile
-from daybook.store.reach import reachable
-from daybook.store.records import ColumnUsage
-from daybook.store.references import Reference, references, with_pins
+from daybook.model.definition import DEFINITION_KINDS
+from daybook.model.loading import LoadedWorkspace
+from daybook.model.settings import WorkspaceSettings
+from daybook.store.records import StoredColumnUsage
+from daybook.store.references import ProjectReference, dataset_references, mark_pinned_usage, reachable_definitions
 from tests.unit.store.samples import dataset_text, definitions
 
 PROJECT = """
@@ -43,22 +42,22 @@ def datasource(datasource_id: str) -> str:
 
 def test_references_carry_their_operation_and_version() -> None:
     (project,) = definitions(PROJECT)
-    assert list(references(project.model)) == [
-        Reference("orders", 2, 0),
-        Reference("orders", None, 10),
-        Reference("customers", None, 10),
-        Reference("budget", 1, 20),
+    assert list(dataset_references(project.model)) == [
+        ProjectReference("orders", 2, 0),
+        ProjectReference("orders", None, 10),
+        ProjectReference("customers", None, 10),
+        ProjectReference("budget", 1, 20),
     ]
 
 
 def test_a_use_is_pinned_when_only_pinned_references_can_be_meant() -> None:
     (project,) = definitions(PROJECT)
     uses = [(10, "orders", "a"), (30, "orders", "a"), (10, "customers", "a"), (20, "budget", "a")]
-    assert with_pins(project.model, uses) == (
-        ColumnUsage(10, "orders", "a", is_pinned=False),  # the input is pinned, the join is not
-        ColumnUsage(30, "orders", "a", is_pinned=True),
-        ColumnUsage(10, "customers", "a", is_pinned=False),
-        ColumnUsage(20, "budget", "a", is_pinned=True),
+    assert mark_pinned_usage(project.model, uses) == (
+        StoredColumnUsage(10, "orders", "a", is_pinned=False),  # the input is pinned, the join is not
+        StoredColumnUsage(30, "orders", "a", is_pinned=True),
+        StoredColumnUsage(10, "customers", "a", is_pinned=False),
+        StoredColumnUsage(20, "budget", "a", is_pinned=True),
     )
 
 
@@ -72,9 +71,9 @@ def test_a_project_reaches_what_it_names_and_what_that_names() -> None:
         *(datasource(name) for name in ("special-files", "usual-files", "other-files", "lake", "pond")),
     ]
     found = definitions(*texts)
-    by_kind = {kind: {item.id: item for item in found if item.kind == kind} for kind in KINDS}
-    workspace = Workspace(Path(), WorkspaceFile(name="w"), by_kind)
-    assert {(item.kind, item.id) for item in reachable(workspace, "close")} == {
+    by_kind = {kind: {item.id: item for item in found if item.kind == kind} for kind in DEFINITION_KINDS}
+    workspace = LoadedWorkspace(Path(), WorkspaceSettings(name="w"), by_kind)
+    assert {(item.kind, item.id) for item in reachable_definitions(workspace, "close")} == {
         ("project", "close"),
         ("dataset", "orders"),
         ("dataset", "customers"),

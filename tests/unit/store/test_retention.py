@@ -3,10 +3,10 @@
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.model.catalog import DataPin
+from daybook.model.definition import RegisteredDataPin
 from daybook.store.apply import apply
 from daybook.store.records import OutputCommit, Registration
-from daybook.store.store import Store
+from daybook.store.store import MetadataStore
 from tests.unit.store.samples import (
     NOW,
     PROCESS,
@@ -20,7 +20,7 @@ from tests.unit.store.samples import (
 )
 
 
-def finished(store: Store, run_id: str, at: float, *, period: str = "2026-01", has_slice: bool = False) -> None:
+def finished(store: MetadataStore, run_id: str, at: float, *, period: str = "2026-01", has_slice: bool = False) -> None:
     with store.write() as transaction:
         lease = transaction.runs.start(
             new_run(run_id, period=period), process=PROCESS, now=later(at), is_dead=nobody_is_dead
@@ -31,7 +31,7 @@ def finished(store: Store, run_id: str, at: float, *, period: str = "2026-01", h
         transaction.runs.finish(lease, "completed", now=later(at))
 
 
-def test_old_runs_expire_unless_their_slice_is_in_place(store: Store) -> None:
+def test_old_runs_expire_unless_their_slice_is_in_place(store: MetadataStore) -> None:
     finished(store, "old", 0)
     finished(store, "replaced", 1, has_slice=True)
     finished(store, "current", 2, has_slice=True)
@@ -42,7 +42,7 @@ def test_old_runs_expire_unless_their_slice_is_in_place(store: Store) -> None:
     assert expired == ["old", "replaced"]
 
 
-def test_a_forgotten_run_is_gone_with_all_it_had(store: Store) -> None:
+def test_a_forgotten_run_is_gone_with_all_it_had(store: MetadataStore) -> None:
     finished(store, "old", 0, has_slice=True)
     with store.write() as transaction:
         transaction.retention.forget_runs(["old"])
@@ -53,21 +53,21 @@ def test_a_forgotten_run_is_gone_with_all_it_had(store: Store) -> None:
             transaction.runs.snapshot("old")
 
 
-def test_a_live_run_is_never_forgotten(store: Store) -> None:
+def test_a_live_run_is_never_forgotten(store: MetadataStore) -> None:
     with store.write() as transaction:
         transaction.runs.start(new_run("live"), process=PROCESS, now=NOW, is_dead=nobody_is_dead)
         transaction.retention.forget_runs(["live"])
         assert transaction.runs.find("live") is not None
 
 
-def register(store: Store, count: int) -> None:
+def register(store: MetadataStore, count: int) -> None:
     with store.write() as transaction:
         for number in range(count):
-            registration = Registration("maker", f"r{number}", 5, DataPin("/lake/net", number))
+            registration = Registration("maker", f"r{number}", 5, RegisteredDataPin("/lake/net", number))
             transaction.definitions.register(make_dataset({"amount": "float"}, dataset_id="net"), registration, now=NOW)
 
 
-def test_data_beyond_the_newest_versions_expires(store: Store) -> None:
+def test_data_beyond_the_newest_versions_expires(store: MetadataStore) -> None:
     register(store, 5)
     with store.write() as transaction:
         expired = transaction.retention.expired_versions(keep=2)
@@ -77,7 +77,7 @@ def test_data_beyond_the_newest_versions_expires(store: Store) -> None:
         assert transaction.definitions.versions("dataset", "net") == (1, 2, 3, 4, 5)
 
 
-def test_a_version_that_a_project_is_pinned_to_stays(store: Store) -> None:
+def test_a_version_that_a_project_is_pinned_to_stays(store: MetadataStore) -> None:
     register(store, 5)
     pinned = PROJECT.replace("{dataset_id: orders}", "{dataset_id: net, dataset_version: 2}")
     validate = check_uses([(1, "net", "amount")])

@@ -10,13 +10,13 @@ from sqlalchemy.exc import DBAPIError
 
 from daybook.errors import DaybookError
 from daybook.store.records import Lease, OperationResult, OutputCommit, RunFilter
-from daybook.store.store import Store, Transaction
+from daybook.store.store import MetadataStore, Transaction
 from tests.unit.store.samples import NOW, OTHER, PROCESS, everybody_is_dead, later, new_run, nobody_is_dead
 
 COMMIT = OutputCommit(20, "op-20", "lake/net", "replace_period", delta_version=4, rows=10, fingerprint="f00d")
 
 
-def start(store: Store, run_id: str, at: datetime.datetime = NOW, **more: object) -> Lease:
+def start(store: MetadataStore, run_id: str, at: datetime.datetime = NOW, **more: object) -> Lease:
     with store.write() as transaction:
         return transaction.runs.start(
             new_run(run_id, **more),  # type: ignore[arg-type]
@@ -26,17 +26,17 @@ def start(store: Store, run_id: str, at: datetime.datetime = NOW, **more: object
         )
 
 
-def finish(store: Store, lease: Lease, status: str = "failed", at: datetime.datetime = NOW) -> None:
+def finish(store: MetadataStore, lease: Lease, status: str = "failed", at: datetime.datetime = NOW) -> None:
     with store.write() as transaction:
         transaction.runs.finish(lease, status, now=at)  # type: ignore[arg-type]
 
 
-def commit(store: Store, lease: Lease) -> None:
+def commit(store: MetadataStore, lease: Lease) -> None:
     with store.write() as transaction:
         transaction.outcomes.record_commit(lease, COMMIT, now=NOW, period=lease.period)
 
 
-def test_a_second_run_of_project_and_period_is_refused(store: Store) -> None:
+def test_a_second_run_of_project_and_period_is_refused(store: MetadataStore) -> None:
     start(store, "r1")
     with pytest.raises(DaybookError) as caught:
         start(store, "r2")
@@ -46,25 +46,25 @@ def test_a_second_run_of_project_and_period_is_refused(store: Store) -> None:
         assert transaction.runs.find("r2") is None
 
 
-def test_other_projects_and_periods_are_free(store: Store) -> None:
+def test_other_projects_and_periods_are_free(store: MetadataStore) -> None:
     start(store, "r1")
     start(store, "r2", period="2026-02")
     start(store, "r3", project_id="other")
 
 
-def test_the_constraint_holds_without_our_code(store: Store) -> None:
+def test_the_constraint_holds_without_our_code(store: MetadataStore) -> None:
     start(store, "r1")
     start(store, "r2", period="2026-02")
     with pytest.raises(DBAPIError), store.write() as transaction:
         transaction._connection.execute(text("UPDATE run SET period = '2026-01' WHERE id = 'r2'"))
 
 
-def test_a_finished_run_makes_room(store: Store) -> None:
+def test_a_finished_run_makes_room(store: MetadataStore) -> None:
     finish(store, start(store, "r1"), "completed")
     assert start(store, "r2").token == 2
 
 
-def test_a_lease_lasts_thirty_seconds(store: Store) -> None:
+def test_a_lease_lasts_thirty_seconds(store: MetadataStore) -> None:
     start(store, "r1")
     with pytest.raises(DaybookError):
         start(store, "r2", later(29.9))
@@ -76,7 +76,7 @@ def test_a_lease_lasts_thirty_seconds(store: Store) -> None:
         assert dead.error["code"] == "STORE_013"
 
 
-def test_a_heartbeat_renews_the_lease(store: Store) -> None:
+def test_a_heartbeat_renews_the_lease(store: MetadataStore) -> None:
     lease = start(store, "r1")
     with store.write() as transaction:
         assert transaction.runs.heartbeat(lease, now=later(20)).lease.expires_at == later(50)
@@ -84,7 +84,7 @@ def test_a_heartbeat_renews_the_lease(store: Store) -> None:
         start(store, "r2", later(45))
 
 
-def test_a_dead_process_is_taken_over_at_once(store: Store) -> None:
+def test_a_dead_process_is_taken_over_at_once(store: MetadataStore) -> None:
     start(store, "r1")
     with store.write() as transaction:
         transaction.runs.start(new_run("r2"), process=OTHER, now=later(1), is_dead=everybody_is_dead)
@@ -92,7 +92,7 @@ def test_a_dead_process_is_taken_over_at_once(store: Store) -> None:
         assert transaction.runs.get("r2").status == "queued"
 
 
-def test_who_was_taken_over_can_do_nothing_more(store: Store) -> None:
+def test_who_was_taken_over_can_do_nothing_more(store: MetadataStore) -> None:
     zombie = start(store, "r1")
     start(store, "r2", later(31))
     attempts: list[Callable[[Transaction], object]] = [
@@ -111,7 +111,7 @@ def test_who_was_taken_over_can_do_nothing_more(store: Store) -> None:
         assert transaction.outcomes.commits("r1") == ()
 
 
-def test_a_run_taken_up_again_by_another_process_fences_the_first(store: Store) -> None:
+def test_a_run_taken_up_again_by_another_process_fences_the_first(store: MetadataStore) -> None:
     zombie = start(store, "r1")
     with store.write() as transaction:
         taken = transaction.runs.resume("r1", process=OTHER, now=later(1), is_dead=everybody_is_dead)
@@ -125,21 +125,21 @@ def test_a_run_taken_up_again_by_another_process_fences_the_first(store: Store) 
         assert (run.attempt, run.process, run.token) == (2, OTHER, taken.token)
 
 
-def test_a_live_run_is_not_resumed(store: Store) -> None:
+def test_a_live_run_is_not_resumed(store: MetadataStore) -> None:
     start(store, "r1")
     with pytest.raises(DaybookError) as caught, store.write() as transaction:
         transaction.runs.resume("r1", process=OTHER, now=later(1), is_dead=nobody_is_dead)
     assert caught.value.code == "STORE_012"
 
 
-def test_a_completed_run_is_not_resumed(store: Store) -> None:
+def test_a_completed_run_is_not_resumed(store: MetadataStore) -> None:
     finish(store, start(store, "r1"), "completed")
     with pytest.raises(DaybookError) as caught, store.write() as transaction:
         transaction.runs.resume("r1", process=OTHER, now=later(1), is_dead=nobody_is_dead)
     assert (caught.value.code, caught.value.parameters["status"]) == ("STORE_015", "completed")
 
 
-def test_retry_is_refused_after_a_later_commit(store: Store) -> None:
+def test_retry_is_refused_after_a_later_commit(store: MetadataStore) -> None:
     finish(store, start(store, "r1"))
     second = start(store, "r2")
     commit(store, second)
@@ -152,7 +152,7 @@ def test_retry_is_refused_after_a_later_commit(store: Store) -> None:
     assert (caught.value.code, caught.value.parameters["later_run_id"]) == ("STORE_018", "r2")
 
 
-def test_a_later_run_that_committed_nothing_does_not_stop_a_retry(store: Store) -> None:
+def test_a_later_run_that_committed_nothing_does_not_stop_a_retry(store: MetadataStore) -> None:
     first = start(store, "r1")
     commit(store, first)
     finish(store, first)
@@ -161,7 +161,7 @@ def test_a_later_run_that_committed_nothing_does_not_stop_a_retry(store: Store) 
         transaction.runs.resume("r1", process=PROCESS, now=later(1), is_dead=nobody_is_dead)
 
 
-def test_sandbox_commits_do_not_stop_a_retry(store: Store) -> None:
+def test_sandbox_commits_do_not_stop_a_retry(store: MetadataStore) -> None:
     finish(store, start(store, "r1"))
     draft = start(store, "r2", is_sandboxed=True, is_draft=True)
     commit(store, draft)
@@ -170,7 +170,7 @@ def test_sandbox_commits_do_not_stop_a_retry(store: Store) -> None:
         assert transaction.outcomes.later_commit("r1") is None
 
 
-def test_a_commit_is_recorded_once(store: Store) -> None:
+def test_a_commit_is_recorded_once(store: MetadataStore) -> None:
     lease = start(store, "r1")
     commit(store, lease)
     commit(store, lease)
@@ -179,7 +179,7 @@ def test_a_commit_is_recorded_once(store: Store) -> None:
         assert (recorded.commit, recorded.token, recorded.committed_at) == (COMMIT, lease.token, NOW)
 
 
-def test_results_are_kept_and_replaced_by_a_retry(store: Store) -> None:
+def test_results_are_kept_and_replaced_by_a_retry(store: MetadataStore) -> None:
     lease = start(store, "r1")
     results = [
         OperationResult(10, "op-10", "update", rows_picked=3),
@@ -193,7 +193,7 @@ def test_results_are_kept_and_replaced_by_a_retry(store: Store) -> None:
         assert transaction.outcomes.operations("r1") == (results[2], results[1])
 
 
-def test_the_last_completed_operation_only_moves_forward(store: Store) -> None:
+def test_the_last_completed_operation_only_moves_forward(store: MetadataStore) -> None:
     lease = start(store, "r1")
     with store.write() as transaction:
         transaction.outcomes.complete_operation(lease, 20)
@@ -201,7 +201,7 @@ def test_the_last_completed_operation_only_moves_forward(store: Store) -> None:
         assert transaction.runs.get("r1").last_completed_operation == 20
 
 
-def test_the_snapshot_comes_back_byte_for_byte_and_never_changes(store: Store) -> None:
+def test_the_snapshot_comes_back_byte_for_byte_and_never_changes(store: MetadataStore) -> None:
     body = '{"b": 1,  "a": "ä\\u00e4 €"}'
     with store.write() as transaction:
         run = new_run("r1")
@@ -214,7 +214,7 @@ def test_the_snapshot_comes_back_byte_for_byte_and_never_changes(store: Store) -
         transaction._connection.execute(text("UPDATE run_snapshot SET body = '{}'"))
 
 
-def test_statuses_and_times(store: Store) -> None:
+def test_statuses_and_times(store: MetadataStore) -> None:
     lease = start(store, "r1")
     with store.write() as transaction:
         assert transaction.runs.get("r1").status == "queued"
@@ -228,7 +228,7 @@ def test_statuses_and_times(store: Store) -> None:
         assert json.loads(json.dumps(run.error)) == error
 
 
-def test_cancelling_asks_the_live_run(store: Store) -> None:
+def test_cancelling_asks_the_live_run(store: MetadataStore) -> None:
     lease = start(store, "r1")
     with store.write() as transaction:
         assert not transaction.runs.heartbeat(lease, now=NOW).is_cancel_requested
@@ -237,20 +237,20 @@ def test_cancelling_asks_the_live_run(store: Store) -> None:
         assert transaction.runs.heartbeat(lease, now=later(2)).is_cancel_requested
 
 
-def test_cancelling_a_dead_run_ends_it(store: Store) -> None:
+def test_cancelling_a_dead_run_ends_it(store: MetadataStore) -> None:
     start(store, "r1")
     with store.write() as transaction:
         assert transaction.runs.request_cancel("r1", now=later(1), is_dead=everybody_is_dead).status == "cancelled"
 
 
-def test_a_finished_run_is_not_cancelled(store: Store) -> None:
+def test_a_finished_run_is_not_cancelled(store: MetadataStore) -> None:
     finish(store, start(store, "r1"), "completed")
     with pytest.raises(DaybookError) as caught, store.write() as transaction:
         transaction.runs.request_cancel("r1", now=NOW)
     assert (caught.value.code, caught.value.parameters["action"]) == ("STORE_015", "cancelled")
 
 
-def test_abandoned_runs_are_found_and_given_up(store: Store) -> None:
+def test_abandoned_runs_are_found_and_given_up(store: MetadataStore) -> None:
     start(store, "r1")
     start(store, "r2", later(20), period="2026-02")
     with store.write() as transaction:
@@ -261,21 +261,21 @@ def test_abandoned_runs_are_found_and_given_up(store: Store) -> None:
         assert transaction.runs.get("r1").status == "failed"
 
 
-def test_unknown_runs_are_named(store: Store) -> None:
+def test_unknown_runs_are_named(store: MetadataStore) -> None:
     with store.read() as transaction, pytest.raises(DaybookError) as caught:
         transaction.runs.get("r0")
     assert caught.value.code == "STORE_014"
 
 
 class TestListing:
-    def fill(self, store: Store) -> None:
+    def fill(self, store: MetadataStore) -> None:
         for number in range(7):
             lease = start(
                 store, f"r{number}", later(number // 2), project_id=f"p{number % 2}", period=f"2026-0{number + 1}"
             )
             finish(store, lease, "completed" if number % 3 else "failed", later(number))
 
-    def test_pages_are_newest_first_without_gaps(self, store: Store) -> None:
+    def test_pages_are_newest_first_without_gaps(self, store: MetadataStore) -> None:
         self.fill(store)
         seen: list[str] = []
         mark = None
@@ -300,20 +300,20 @@ class TestListing:
             (RunFilter(project_id="nobody"), []),
         ],
     )
-    def test_filters(self, store: Store, wanted: RunFilter, ids: list[str]) -> None:
+    def test_filters(self, store: MetadataStore, wanted: RunFilter, ids: list[str]) -> None:
         self.fill(store)
         with store.read() as transaction:
             assert [run.id for run in transaction.runs.page(wanted).runs] == ids
 
 
 @pytest.mark.parametrize("mark", ["", "x", "2026-01-01~r1", "2026-01-01T00:00:00+00:00"])
-def test_a_mark_that_no_page_gave(store: Store, mark: str) -> None:
+def test_a_mark_that_no_page_gave(store: MetadataStore, mark: str) -> None:
     with store.read() as transaction, pytest.raises(DaybookError) as caught:
         transaction.runs.page(after=mark)
     assert caught.value.code == "STORE_030"
 
 
-def test_slices_have_one_owner(store: Store) -> None:
+def test_slices_have_one_owner(store: MetadataStore) -> None:
     first = start(store, "r1")
     commit(store, first)
     finish(store, first, "completed")

@@ -11,7 +11,7 @@ import pytest
 from daybook.errors import DaybookError
 from daybook.store import open_store
 from daybook.store.process import current_process
-from daybook.store.store import Store
+from daybook.store.store import MetadataStore
 from tests.unit.store.samples import new_run
 
 REPOSITORY = Path(__file__).parents[3]
@@ -32,7 +32,7 @@ time.sleep(600)
 """
 
 
-def start(store: Store) -> None:
+def start(store: MetadataStore) -> None:
     with store.write() as transaction:
         transaction.runs.start(new_run("next"), process=current_process(), now=transaction.now())
 

@@ -1,25 +1,173 @@
-"""Applies aggregates that read the same rows: live, picked rows are grouped and the summary rows appended."""
+"""Rows that an operation is about to add.
 
-from collections.abc import Mapping
+Groups of rows become one row each, for several operations in one pass over the rows.
 
-from daybook.engine.context import RunContext, new_row_columns, null
-from daybook.engine.folding import both
-from daybook.engine.identity import row_id
-from daybook.engine.operations.new_rows import NewRows
-from daybook.engine.operations.summaries import Summaries
-from daybook.engine.passes import AggregatePass
-from daybook.engine.working import Working
-from daybook.plan.steps import AggregateStep
+Applies aggregates that read the same rows: live, picked rows are grouped and the summary rows appended.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from daybook.engine.context import RunContext, new_row_columns, null_sql, quote_identifiers, row_id_sql
+from daybook.engine.counters import added_metric, picked_metric
+from daybook.engine.failures import VALUE, mark_sql
+from daybook.engine.layer import guarded_condition
+from daybook.engine.stages import AggregatePass
+from daybook.engine.working_dataset import WorkingDataset
+from daybook.expression import quote_identifier
+from daybook.plan.steps import AggregateStep, AppendStep, ComputedColumn
 
 
-def summary_rows(working: Working, together: AggregatePass, context: RunContext, counts: Mapping[str, str]) -> NewRows:
+@dataclass(frozen=True, slots=True)
+class NewRows:
+    """`rows` makes what the operation computes, `columns` are those of the working dataset in order, as SQL over it.
+
+    `metrics` is what to count of `rows`, by name and SQL; only those where `is_new` holds are added. `checked` makes
+    the rows they come from, with the texts of failed checks.
+    """
+
+    rows: Callable[[], DataFrame]
+    columns: Mapping[str, str]
+    metrics: Mapping[str, str]
+    checked: Callable[[], DataFrame]
+    is_new: str | None = None
+
+
+# How many rows a summary row stands for.
+_ROWS_IN_GROUP = "__daybook_weight"
+_IS_PICKED = "__daybook_is_picked"
+_GROUPING_SET = "__daybook_set"
+
+
+@dataclass(frozen=True, slots=True)
+class Summaries:
+    """`steps` group the rows that `picked` tells, each by columns of its own.
+
+    `counts` are figures of all rows, picked or not, by name and SQL. They travel through the groups, because a count
+    that is part of the data is right however often Spark executes a task. The rows that are not picked then make a
+    group of their own, which no expression of a user is evaluated on.
+    """
+
+    context: RunContext
+    steps: Sequence[AggregateStep | AppendStep]
+    picked: str | None = None
+    counts: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, rows: DataFrame) -> DataFrame:
+        """Columns for internal use: read them by `columns_of`, `metrics` and `is_new`."""
+        if self._is_flagged:
+            rows = rows.withColumn(_IS_PICKED, F.expr(f"COALESCE({self.picked}, FALSE)"))
+            rows = rows.withColumns({name: F.expr(_value_if_picked(name)) for name in self._columns})
+        elif self.picked:
+            rows = rows.where(F.expr(self.picked))
+        values = [
+            F.expr(self._value(step, number, value)).alias(_result_column(step, number))
+            for step in self.steps
+            for number, value in enumerate(step.aggregations)
+        ]
+        figures = {_ROWS_IN_GROUP: "COUNT(1)", **{_count_column(name): sql for name, sql in self.counts.items()}}
+        if len(self.steps) == 1:
+            grouped = rows.groupBy(*quote_identifiers(*self._grouping))
+        else:
+            sets = [quote_identifiers(*self._grouping_of(step)) for step in self.steps]
+            grouped = rows.groupingSets(sets, *quote_identifiers(*self._grouping))
+            figures[_GROUPING_SET] = "GROUPING_ID()"
+        return grouped.agg(*values, *(F.expr(sql).alias(name) for name, sql in figures.items()))
+
+    def columns_of(self, step: AggregateStep | AppendStep) -> Mapping[str, str]:
+        """Where group columns and values of a step are found, as SQL."""
+        values = {value.column: _result_column(step, number) for number, value in enumerate(step.aggregations)}
+        return {**{name: quote_identifier(name) for name in step.group_by}, **values}
+
+    def choice(self, by_step: Mapping[int, str]) -> str:
+        """SQL of a value that each step has for its own rows."""
+        if len(set(by_step.values())) == 1:
+            return next(iter(by_step.values()))
+        cases = (f"WHEN {self._set(step)}L THEN {by_step[step.seq]}" for step in self.steps)
+        return f"CASE {_GROUPING_SET} {' '.join(cases)} END"
+
+    @property
+    def metrics(self) -> Mapping[str, str]:
+        """What to count of the groups, by name and SQL."""
+        found: dict[str, str] = {}
+        for step in self.steps:
+            found[picked_metric(step.seq)] = self._sum(_ROWS_IN_GROUP, self._belongs_to(step))
+            found[added_metric(step.seq)] = self._sum("1L", self._belongs_to(step))
+        # Every set has seen all rows.
+        first = None if len(self.steps) == 1 else self._is_in(self.steps[0], _GROUPING_SET)
+        return {**found, **{name: self._sum(_count_column(name), first) for name in self.counts}}
+
+    @property
+    def is_new(self) -> str | None:
+        """SQL that tells groups of picked rows from the others."""
+        return _IS_PICKED if self._is_flagged else None
+
+    @property
+    def _is_flagged(self) -> bool:
+        return bool(self.counts) and self.picked is not None
+
+    @property
+    def _columns(self) -> list[str]:
+        return list(dict.fromkeys(name for step in self.steps for name in step.group_by))
+
+    @property
+    def _grouping(self) -> list[str]:
+        return [_IS_PICKED, *self._columns] if self._is_flagged else self._columns
+
+    def _grouping_of(self, step: AggregateStep | AppendStep) -> list[str]:
+        return [name for name in self._grouping if name == _IS_PICKED or name in step.group_by]
+
+    def _set(self, step: AggregateStep | AppendStep) -> int:
+        """What GROUPING_ID gives for the groups of a step: a bit for every column that they are not grouped by."""
+        own = self._grouping_of(step)
+        return sum(1 << place for place, name in enumerate(reversed(self._grouping)) if name not in own)
+
+    def _is_in(self, step: AggregateStep | AppendStep, sql: str) -> str:
+        return f"{sql} = {self._set(step)}L"
+
+    def _belongs_to(self, step: AggregateStep | AppendStep, sql: str = _GROUPING_SET) -> str | None:
+        conditions = [_IS_PICKED] if self._is_flagged else []
+        if len(self.steps) > 1:
+            conditions.append(self._is_in(step, sql))
+        return " AND ".join(conditions) or None
+
+    def _value(self, step: AggregateStep | AppendStep, number: int, value: ComputedColumn) -> str:
+        if self._is_flagged:
+            value = replace(value, expression=value.expression.only_where(_IS_PICKED))
+        sql = mark_sql(self.context.fitted(value), step.seq, VALUE, number)
+        condition = self._belongs_to(step, "GROUPING_ID()")
+        return f"IF({condition}, {sql}, NULL)" if condition else sql
+
+    @staticmethod
+    def _sum(sql: str, condition: str | None) -> str:
+        return f"SUM(IF({condition}, {sql}, 0L))" if condition else f"SUM({sql})"
+
+
+def _value_if_picked(name: str) -> str:
+    return f"IF({_IS_PICKED}, {quote_identifier(name)}, NULL)"
+
+
+def _result_column(step: AggregateStep | AppendStep, number: int) -> str:
+    return f"__daybook_result_{step.seq}_{number}"
+
+
+def _count_column(name: str) -> str:
+    return f"__daybook_count_{name}"
+
+
+def summary_rows(
+    working: WorkingDataset, together: AggregatePass, context: RunContext, counts: Mapping[str, str]
+) -> NewRows:
     """The rows aggregates add; `counts` are figures of all rows that are taken on the way."""
     first = together.steps[0]
     working.settle_for(*together.expressions)
     rows = working.rows_for(first.selector, is_all=bool(counts))
-    picked = both(working.layer.live(), context.selector(first))
+    picked = guarded_condition(working.layer.live(), context.selector(first))
     summaries = Summaries(context, together.steps, picked, counts)
-    empty = {name: null(column_type) for name, column_type in together.schema.items()}
+    empty = {name: null_sql(column_type) for name, column_type in together.schema.items()}
     own = {step.seq: {**empty, **_columns(step, summaries.columns_of(step), context)} for step in together.steps}
     columns = {name: summaries.choice({seq: own[seq][name] for seq in own}) for name in own[first.seq]}
     return NewRows(lambda: summaries.of(rows()), columns, summaries.metrics, rows, summaries.is_new)
@@ -29,6 +177,6 @@ def _columns(step: AggregateStep, found: Mapping[str, str], context: RunContext)
     known = (context.project_id, str(step.seq))
     return {
         **new_row_columns(context, context.dataset_id, context.table, step.seq),
-        "_row_id": row_id(context.period, "summary", known, [found[name] for name in step.group_by]),
+        "_row_id": row_id_sql(context.period, "summary", known, [found[name] for name in step.group_by]),
         **found,
     }

@@ -8,25 +8,23 @@ from pyspark.sql import functions as F
 
 from daybook.engine.context import RunContext
 from daybook.engine.counters import Counters
-from daybook.engine.folding import both, settled_update_time
-from daybook.engine.marking import VALUE, mark
-from daybook.engine.staging import Staging
-from daybook.engine.working import Working
-from daybook.expression import fit, quote_identifier, quote_literal, spark_type
-from daybook.model.system_columns import SYSTEM_COLUMNS
-from daybook.model.types import DATE, TIMESTAMP, ColumnType
+from daybook.engine.failures import VALUE, mark_sql
+from daybook.engine.layer import guarded_condition, updated_at_sql
+from daybook.engine.working_dataset import StagingFolder, WorkingDataset
+from daybook.expression import cast_sql, quote_identifier, quote_literal, spark_type
+from daybook.model.types import DATE, SYSTEM_COLUMNS, TIMESTAMP, ColumnType
 from daybook.plan.steps import OutputStep
 
-_BOUNDS: Mapping[ColumnType, tuple[date, date]] = {
+_DATE_BOUNDS: Mapping[ColumnType, tuple[date, date]] = {
     DATE: (date.min, date.max),
     TIMESTAMP: (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)),
 }
 
 
-class Writing:
+class OutputFrames:
     """The frames of outputs that stand at one point of the pipeline."""
 
-    def __init__(self, context: RunContext, working: Working, staging: Staging) -> None:
+    def __init__(self, context: RunContext, working: WorkingDataset, staging: StagingFolder) -> None:
         self._context = context
         self._working = working
         self._staging = staging
@@ -51,21 +49,21 @@ class Writing:
 
     def _picked(self, step: OutputStep) -> str | None:
         live = None if step.arguments.include_deleted else self._working.layer.live()
-        return both(live, self._context.selector(step))
+        return guarded_condition(live, self._context.selector(step))
 
     def _column(self, name: str, target: ColumnType, step: OutputStep, number: int | None = None) -> str:
         """A column to be written has its number, one that is only sorted by has none."""
         if name == "_updated_at":
-            value = settled_update_time(self._context)
-        elif number is not None and target in _BOUNDS:
-            value = mark(_dated(quote_identifier(name), target), step.seq, VALUE, number)
+            value = updated_at_sql(self._context)
+        elif number is not None and target in _DATE_BOUNDS:
+            value = mark_sql(_checked_date(quote_identifier(name), target), step.seq, VALUE, number)
         else:
-            value = fit(quote_identifier(name), step.schema.get(name, target), target)
+            value = cast_sql(quote_identifier(name), step.schema.get(name, target), target)
         return f"{value} AS {quote_identifier(name)}"
 
 
-def _dated(column: str, column_type: ColumnType) -> str:
+def _checked_date(column: str, column_type: ColumnType) -> str:
     """A date or timestamp that every format can hold; others fail the run, by a cast that tells the value."""
-    first, last = (quote_literal(value, column_type) for value in _BOUNDS[column_type])
+    first, last = (quote_literal(value, column_type) for value in _DATE_BOUNDS[column_type])
     other = f"CAST(CONCAT('?', CAST({column} AS STRING)) AS {spark_type(column_type)})"
     return f"IF({column} BETWEEN {first} AND {last}, {column}, {other})"

@@ -1,38 +1,23 @@
 """Every code Daybook can report, one family a module."""
 
-from daybook.errors.codes import (
-    aggregate,
-    append,
-    check,
-    delete,
-    engine,
-    expression,
-    io,
-    model,
-    output,
-    project,
-    resolve,
-    runs,
-    store,
-    update,
-)
+from daybook.errors.codes import definitions, expression, operations, resolve, runs, storage
 from daybook.errors.codes.entry import Code
 
 FAMILIES: tuple[dict[str, Code], ...] = (
-    model.CODES,
-    expression.CODES,
-    resolve.CODES,
-    project.CODES,
-    update.CODES,
-    aggregate.CODES,
-    append.CODES,
-    delete.CODES,
-    check.CODES,
-    output.CODES,
-    io.CODES,
-    store.CODES,
-    runs.CODES,
-    engine.CODES,
+    definitions.MODEL_CODES,
+    expression.EXPRESSION_CODES,
+    resolve.RESOLVE_CODES,
+    definitions.PROJECT_CODES,
+    operations.UPDATE_CODES,
+    operations.AGGREGATE_CODES,
+    operations.APPEND_CODES,
+    operations.DELETE_CODES,
+    operations.CHECK_CODES,
+    operations.OUTPUT_CODES,
+    storage.IO_CODES,
+    storage.STORE_CODES,
+    runs.RUN_CODES,
+    runs.ENGINE_CODES,
 )
 
 CODES: dict[str, Code] = {code: entry for family in FAMILIES for code, entry in family.items()}

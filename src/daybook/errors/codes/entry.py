@@ -17,23 +17,23 @@ class Code:
     @property
     def wording(self) -> str:
         """The message as people read it: words in braces stand for what it names."""
-        return _in_words(self.message)
+        return _template_in_words(self.message)
 
     @property
     def advice(self) -> str | None:
         """The hint as people read it."""
-        return _in_words(self.hint) if self.hint is not None else None
+        return _template_in_words(self.hint) if self.hint is not None else None
 
     def way_out(self, parameters: Mapping[str, object]) -> str | None:
         return self.hint.format(**parameters) if self.hint is not None else None
 
 
-def _in_words(template: str) -> str:
+def _template_in_words(template: str) -> str:
     parts = Formatter().parse(template)
     return "".join(text if name is None else f"{text}{{{name}}}" for text, name, _, _ in parts)
 
 
-def family(*codes: Code) -> dict[str, Code]:
+def code_family(*codes: Code) -> dict[str, Code]:
     """The codes of one family by name; a code given twice fails at import."""
     table = {code.code: code for code in codes}
     if len(table) != len(codes):

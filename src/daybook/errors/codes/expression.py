@@ -1,8 +1,8 @@
 """Codes of the expression family: the text from 001, names from 012, types from 020, grouping from 040."""
 
-from daybook.errors.codes.entry import Code, family
+from daybook.errors.codes.entry import Code, code_family
 
-CODES: dict[str, Code] = family(
+EXPRESSION_CODES: dict[str, Code] = code_family(
     Code(
         "EXPR_001",
         "Unexpected {found}; expected {expected}",

@@ -1,8 +1,8 @@
 """Codes of the resolve family."""
 
-from daybook.errors.codes.entry import Code, family
+from daybook.errors.codes.entry import Code, code_family
 
-CODES: dict[str, Code] = family(
+RESOLVE_CODES: dict[str, Code] = code_family(
     # Periods
     Code(
         "RESOLVE_001",

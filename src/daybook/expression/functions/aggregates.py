@@ -3,12 +3,19 @@
 from decimal import Decimal
 
 from daybook.expression import decimals
-from daybook.expression.functions.declaration import Accepts, Arguments, Example, Function, Parameter, UnfitError
-from daybook.expression.kinds import spark_type
+from daybook.expression.functions.declaration import (
+    Arguments,
+    Example,
+    Function,
+    OperandError,
+    Parameter,
+    ParameterKind,
+)
+from daybook.expression.type_rules import spark_type
 from daybook.model.types import FLOAT, INTEGER, ColumnType, DecimalType, FloatType
 
-_NUMBER = (Parameter("number", Accepts.NUMBER),)
-_ORDERED = (Parameter("value", Accepts.ORDERED),)
+_NUMBER = (Parameter("number", ParameterKind.NUMBER),)
+_ORDERED = (Parameter("value", ParameterKind.ORDERED),)
 
 
 def _as_decimal(arguments: Arguments) -> DecimalType:
@@ -43,7 +50,7 @@ def _average_type(arguments: Arguments) -> ColumnType:
     value = _as_decimal(arguments)
     if result := decimals.averaged(value):
         return result
-    raise UnfitError(
+    raise OperandError(
         "EXPR_026",
         position=0,
         hint="ROUND it first",
@@ -74,7 +81,7 @@ FUNCTIONS = (
     ),
     Function(
         name="COUNT",
-        parameters=(Parameter("value", Accepts.ANY),),
+        parameters=(Parameter("value", ParameterKind.ANY),),
         returns=INTEGER,
         sql="COUNT({0})",
         is_aggregate=True,
@@ -84,7 +91,7 @@ FUNCTIONS = (
     ),
     Function(
         name="COUNT_ALL",
-        parameters=(Parameter("value", Accepts.ANY, is_optional=True),),
+        parameters=(Parameter("value", ParameterKind.ANY, is_optional=True),),
         returns=INTEGER,
         sql="COUNT(*)",
         is_aggregate=True,

@@ -5,17 +5,17 @@ import re
 from decimal import Decimal
 
 from daybook.expression.functions.declaration import (
-    Accepts,
     Arguments,
     Example,
     Function,
+    LiteralRule,
+    OperandError,
     Parameter,
-    UnfitError,
-    Written,
+    ParameterKind,
 )
-from daybook.expression.kinds import describe
 from daybook.expression.quoting import quote_text
-from daybook.expression.typed import LiteralValue, Typed
+from daybook.expression.type_rules import describe_type
+from daybook.expression.typed_tree import LiteralValue, TypedNode
 from daybook.model.types import DATE, MAX_DIGITS, STRING, ColumnType, DateType, DecimalType, TimestampType
 
 _FORMAT_PART = re.compile(r"yyyy|yy|MM|dd|HH|mm|ss|[-/.:_, ]|T(?=HH)")
@@ -33,19 +33,19 @@ def _is_scale(value: object) -> bool:
     return isinstance(value, int) and 0 <= value < MAX_DIGITS
 
 
-def _formattable(arguments: tuple[Typed, ...]) -> Typed | None:
+def _formattable(arguments: tuple[TypedNode, ...]) -> TypedNode | None:
     if len(arguments) == 2 and not isinstance(arguments[0].type, DateType | TimestampType):
-        raise UnfitError(
+        raise OperandError(
             "EXPR_020",
             position=0,
             name="TO_STRING with a format",
             expected="a date or timestamp",
-            found=describe(arguments[0].type),
+            found=describe_type(arguments[0].type),
         )
     if len(arguments) == 2 and isinstance(arguments[0].type, DateType) and isinstance(arguments[1], LiteralValue):
         written = arguments[1].value
         if isinstance(written, str) and re.search("HH|mm|ss", written):
-            raise UnfitError(
+            raise OperandError(
                 "EXPR_028", position=1, text=f'"{written}"', problem="a date has no hours, minutes and seconds"
             )
     return None
@@ -103,12 +103,12 @@ FUNCTIONS = (
     Function(
         name="TO_STRING",
         parameters=(
-            Parameter("value", Accepts.ANY),
+            Parameter("value", ParameterKind.ANY),
             Parameter(
                 "format",
-                Accepts.TEXT,
+                ParameterKind.TEXT,
                 is_optional=True,
-                written=Written("a format of yyyy, yy, MM, dd, HH, mm, ss and separators, written out", _is_format),
+                written=LiteralRule("a format of yyyy, yy, MM, dd, HH, mm, ss and separators, written out", _is_format),
             ),
         ),
         returns=STRING,
@@ -125,12 +125,12 @@ FUNCTIONS = (
     Function(
         name="TO_NUMBER",
         parameters=(
-            Parameter("text", Accepts.TEXT),
+            Parameter("text", ParameterKind.TEXT),
             Parameter(
                 "places",
-                Accepts.INTEGER,
+                ParameterKind.INTEGER,
                 is_optional=True,
-                written=Written("a whole number from 0 to 37, written out", _is_scale),
+                written=LiteralRule("a whole number from 0 to 37, written out", _is_scale),
             ),
         ),
         returns=_to_number_type,
@@ -145,12 +145,12 @@ FUNCTIONS = (
     Function(
         name="TO_DATE",
         parameters=(
-            Parameter("text", Accepts.TEXT),
+            Parameter("text", ParameterKind.TEXT),
             Parameter(
                 "format",
-                Accepts.TEXT,
+                ParameterKind.TEXT,
                 is_optional=True,
-                written=Written("a format with yyyy, MM and dd once each, written out", _is_date_format),
+                written=LiteralRule("a format with yyyy, MM and dd once each, written out", _is_date_format),
             ),
         ),
         returns=DATE,

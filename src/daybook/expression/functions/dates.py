@@ -3,10 +3,17 @@
 import datetime
 import re
 
-from daybook.expression.functions.declaration import Accepts, Arguments, Example, Function, Parameter, UnfitError
-from daybook.expression.functions.whole_numbers import as_shift
-from daybook.expression.kinds import describe
-from daybook.expression.typed import ConstantValue, Conversion, LiteralValue, Typed
+from daybook.expression.functions.declaration import (
+    Arguments,
+    Example,
+    Function,
+    OperandError,
+    Parameter,
+    ParameterKind,
+    as_shift_sql,
+)
+from daybook.expression.type_rules import describe_type
+from daybook.expression.typed_tree import ConstantValue, Conversion, LiteralValue, TypedNode
 from daybook.model.types import DATE, INTEGER, TIMESTAMP, DateType, StringType, TimestampType
 
 _TIMESTAMP = re.compile(
@@ -14,12 +21,12 @@ _TIMESTAMP = re.compile(
 )
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
-_MOMENT = (Parameter("date", Accepts.DATE_OR_TIMESTAMP),)
+_MOMENT = (Parameter("date", ParameterKind.DATE_OR_TIMESTAMP),)
 
 
-def _date(arguments: tuple[Typed, ...]) -> Typed | None:
+def _date(arguments: tuple[TypedNode, ...]) -> TypedNode | None:
     if len(arguments) == 2:
-        raise UnfitError("EXPR_015", name="DATE", expected="one argument or three", found="2")
+        raise OperandError("EXPR_015", name="DATE", expected="one argument or three", found="2")
     first, *rest = arguments
     if rest:
         for position, argument in enumerate(arguments):
@@ -33,7 +40,7 @@ def _date(arguments: tuple[Typed, ...]) -> Typed | None:
         case _ if isinstance(first.type, TimestampType):
             return Conversion(first, DATE)
         case _ if isinstance(first.type, StringType):
-            raise UnfitError(
+            raise OperandError(
                 "EXPR_026",
                 position=0,
                 hint="TO_DATE reads a date from a text column",
@@ -41,7 +48,7 @@ def _date(arguments: tuple[Typed, ...]) -> Typed | None:
                 expected="a date written out",
             )
         case _:
-            raise UnfitError(
+            raise OperandError(
                 "EXPR_015",
                 name="DATE",
                 expected="a date written out, a timestamp, or year, month and day",
@@ -49,10 +56,10 @@ def _date(arguments: tuple[Typed, ...]) -> Typed | None:
             )
 
 
-def _require_integer(argument: Typed, position: int) -> None:
+def _require_integer(argument: TypedNode, position: int) -> None:
     if isinstance(argument.type, StringType | TimestampType | DateType):
-        raise UnfitError(
-            "EXPR_020", position=position, name="DATE", expected="an integer", found=describe(argument.type)
+        raise OperandError(
+            "EXPR_020", position=position, name="DATE", expected="an integer", found=describe_type(argument.type)
         )
 
 
@@ -62,12 +69,12 @@ def _parsed_date(text: str) -> datetime.date:
             raise ValueError(text)
         return datetime.date.fromisoformat(text)
     except ValueError:
-        raise UnfitError(
+        raise OperandError(
             "EXPR_027", position=0, hint='write it as in DATE("2026-01-31")', text=f'"{text}"', expected="a date"
         ) from None
 
 
-def _timestamp(arguments: tuple[Typed, ...]) -> Typed:
+def _timestamp(arguments: tuple[TypedNode, ...]) -> TypedNode:
     (first,) = arguments
     match first:
         case LiteralValue(str() as text):
@@ -77,7 +84,7 @@ def _timestamp(arguments: tuple[Typed, ...]) -> Typed:
         case _ if isinstance(first.type, DateType):
             return Conversion(first, TIMESTAMP)
         case _:
-            raise UnfitError("EXPR_026", position=0, name="TIMESTAMP", expected="a timestamp written out")
+            raise OperandError("EXPR_026", position=0, name="TIMESTAMP", expected="a timestamp written out")
 
 
 def _parsed_timestamp(text: str) -> datetime.datetime:
@@ -88,7 +95,7 @@ def _parsed_timestamp(text: str) -> datetime.datetime:
         return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).astimezone(datetime.UTC)
     except (ValueError, OverflowError):
         hint = 'write it as in TIMESTAMP("2026-01-31T23:59:59Z")'
-        raise UnfitError("EXPR_027", position=0, hint=hint, text=f'"{text}"', expected="a timestamp") from None
+        raise OperandError("EXPR_027", position=0, hint=hint, text=f'"{text}"', expected="a timestamp") from None
 
 
 def _make_date_sql(arguments: Arguments) -> str:
@@ -112,16 +119,16 @@ def _part(name: str, sentence: str, value: int) -> Function:
 
 def _end_of_month_sql(arguments: Arguments) -> str:
     date, *months = arguments
-    return f"LAST_DAY(ADD_MONTHS({date.sql}, {as_shift(months[0])}))" if months else f"LAST_DAY({date.sql})"
+    return f"LAST_DAY(ADD_MONTHS({date.sql}, {as_shift_sql(months[0])}))" if months else f"LAST_DAY({date.sql})"
 
 
 FUNCTIONS = (
     Function(
         name="DATE",
         parameters=(
-            Parameter("value", Accepts.DATE_SOURCE, repeats=2),
-            Parameter("month", Accepts.INTEGER, is_optional=True, repeats=2),
-            Parameter("day", Accepts.INTEGER, is_optional=True, repeats=2),
+            Parameter("value", ParameterKind.DATE_SOURCE, repeats=2),
+            Parameter("month", ParameterKind.INTEGER, is_optional=True, repeats=2),
+            Parameter("day", ParameterKind.INTEGER, is_optional=True, repeats=2),
         ),
         returns=DATE,
         sql=_make_date_sql,
@@ -134,7 +141,7 @@ FUNCTIONS = (
     ),
     Function(
         name="TIMESTAMP",
-        parameters=(Parameter("value", Accepts.TIMESTAMP_SOURCE),),
+        parameters=(Parameter("value", ParameterKind.TIMESTAMP_SOURCE),),
         returns=TIMESTAMP,
         sql="",
         rewrite=_timestamp,
@@ -170,7 +177,7 @@ FUNCTIONS = (
     _part("DAY", "The day of the month of a date, 1 to 31.", 31),
     Function(
         name="DATEDIFF",
-        parameters=(Parameter("end", Accepts.DATE), Parameter("start", Accepts.DATE)),
+        parameters=(Parameter("end", ParameterKind.DATE), Parameter("start", ParameterKind.DATE)),
         returns=INTEGER,
         sql="CAST(DATEDIFF({0}, {1}) AS BIGINT)",
         sentence="The days from start to end, negative when the end comes first.",
@@ -178,23 +185,26 @@ FUNCTIONS = (
     ),
     Function(
         name="DATEADD",
-        parameters=(Parameter("date", Accepts.DATE), Parameter("days", Accepts.INTEGER)),
+        parameters=(Parameter("date", ParameterKind.DATE), Parameter("days", ParameterKind.INTEGER)),
         returns=DATE,
-        sql=lambda arguments: f"DATE_ADD({arguments[0].sql}, {as_shift(arguments[1])})",
+        sql=lambda arguments: f"DATE_ADD({arguments[0].sql}, {as_shift_sql(arguments[1])})",
         sentence="The date so many days later, or earlier when negative.",
         example=Example('DATEADD(DATE("2026-01-31"), 1)', datetime.date(2026, 2, 1)),
     ),
     Function(
         name="ADD_MONTHS",
-        parameters=(Parameter("date", Accepts.DATE), Parameter("months", Accepts.INTEGER)),
+        parameters=(Parameter("date", ParameterKind.DATE), Parameter("months", ParameterKind.INTEGER)),
         returns=DATE,
-        sql=lambda arguments: f"ADD_MONTHS({arguments[0].sql}, {as_shift(arguments[1])})",
+        sql=lambda arguments: f"ADD_MONTHS({arguments[0].sql}, {as_shift_sql(arguments[1])})",
         sentence="The same day so many months later, or the last day of that month where it has no such day.",
         example=Example('ADD_MONTHS(DATE("2026-01-31"), 1)', datetime.date(2026, 2, 28)),
     ),
     Function(
         name="EOMONTH",
-        parameters=(Parameter("date", Accepts.DATE), Parameter("months", Accepts.INTEGER, is_optional=True)),
+        parameters=(
+            Parameter("date", ParameterKind.DATE),
+            Parameter("months", ParameterKind.INTEGER, is_optional=True),
+        ),
         returns=DATE,
         sql=_end_of_month_sql,
         sentence="The last day of the date's month, or of the month so many months later.",

@@ -1,4 +1,7 @@
-"""How a function is declared: in one place, with its types, its SQL, a sentence and an example."""
+"""How a function is declared: in one place, with its types, its SQL, a sentence and an example.
+
+Our integers have 64 bits; Spark's functions often want fewer.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,10 +21,10 @@ from daybook.model.types import (
 )
 
 if TYPE_CHECKING:
-    from daybook.expression.typed import Typed
+    from daybook.expression.typed_tree import TypedNode
 
 
-class Accepts(Enum):
+class ParameterKind(Enum):
     """What a parameter takes, in the words of the reference."""
 
     NUMBER = "number"
@@ -36,17 +39,17 @@ class Accepts(Enum):
     ANY = "any"
 
 
-ACCEPTED: dict[Accepts, tuple[type[ColumnType], ...]] = {
-    Accepts.NUMBER: (IntegerType, DecimalType, FloatType),
-    Accepts.INTEGER: (IntegerType,),
-    Accepts.TEXT: (StringType,),
-    Accepts.BOOLEAN: (BooleanType,),
-    Accepts.DATE: (DateType,),
-    Accepts.DATE_OR_TIMESTAMP: (DateType, TimestampType),
-    Accepts.ORDERED: (IntegerType, DecimalType, FloatType, StringType, DateType, TimestampType),
-    Accepts.DATE_SOURCE: (StringType, TimestampType, DateType, IntegerType),
-    Accepts.TIMESTAMP_SOURCE: (StringType, DateType, TimestampType),
-    Accepts.ANY: (IntegerType, DecimalType, FloatType, StringType, BooleanType, DateType, TimestampType),
+ACCEPTED_TYPES: dict[ParameterKind, tuple[type[ColumnType], ...]] = {
+    ParameterKind.NUMBER: (IntegerType, DecimalType, FloatType),
+    ParameterKind.INTEGER: (IntegerType,),
+    ParameterKind.TEXT: (StringType,),
+    ParameterKind.BOOLEAN: (BooleanType,),
+    ParameterKind.DATE: (DateType,),
+    ParameterKind.DATE_OR_TIMESTAMP: (DateType, TimestampType),
+    ParameterKind.ORDERED: (IntegerType, DecimalType, FloatType, StringType, DateType, TimestampType),
+    ParameterKind.DATE_SOURCE: (StringType, TimestampType, DateType, IntegerType),
+    ParameterKind.TIMESTAMP_SOURCE: (StringType, DateType, TimestampType),
+    ParameterKind.ANY: (IntegerType, DecimalType, FloatType, StringType, BooleanType, DateType, TimestampType),
 }
 
 
@@ -58,15 +61,15 @@ class Parameter:
     """
 
     name: str
-    accepts: Accepts
+    accepts: ParameterKind
     is_optional: bool = False
     is_repeated: bool = False
     repeats: int = 1
-    written: "Written | None" = None
+    written: "LiteralRule | None" = None
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class LiteralRule:
     """An argument that must be written out, and the check its value must pass."""
 
     expected: str
@@ -94,7 +97,7 @@ class Example:
 Arguments = tuple[Argument, ...]
 
 
-class UnfitError(Exception):
+class OperandError(Exception):
     """What a function finds wrong with its arguments beyond their types; the checker adds the place."""
 
     def __init__(
@@ -126,7 +129,7 @@ class Function:
     is_aggregate: bool = False
     is_common: bool = False
     takes_star: bool = False
-    rewrite: "Callable[[tuple[Typed, ...]], Typed | None] | None" = None
+    rewrite: "Callable[[tuple[TypedNode, ...]], TypedNode | None] | None" = None
     repeats: int | Callable[[Arguments], int] = 1
 
     def result_type(self, arguments: Arguments) -> ColumnType:
@@ -160,3 +163,23 @@ class Function:
             name = f"{parameter.name}, …" if parameter.is_repeated else parameter.name
             parts.append(f"[{name}]" if parameter.is_optional else name)
         return f"{self.name}({', '.join(parts)})"
+
+
+_LARGEST_INT = 2**31 - 1
+
+
+def as_int32_sql(argument: Argument) -> str:
+    """A length or a position: no text is longer than 32 bits can count, so whatever is beyond stops there."""
+    if isinstance(argument.literal, int):
+        return str(max(-_LARGEST_INT, min(_LARGEST_INT, argument.literal)))
+    number = argument.sql
+    high = f"WHEN {number} > {_LARGEST_INT}L THEN {_LARGEST_INT}L"
+    low = f"WHEN {number} < -{_LARGEST_INT}L THEN -{_LARGEST_INT}L"
+    return f"CAST(CASE {high} {low} ELSE {number} END AS INT)"
+
+
+def as_shift_sql(argument: Argument) -> str:
+    """A number of days or months: more than seven digits fail the run, since Spark adds days past every date."""
+    if isinstance(argument.literal, int) and abs(argument.literal) < 10**7:
+        return str(argument.literal)
+    return f"CAST(CAST({argument.sql} AS DECIMAL(7,0)) AS INT)"

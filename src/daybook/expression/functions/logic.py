@@ -1,7 +1,7 @@
 """Conditions and NULL."""
 
-from daybook.expression.functions.declaration import Accepts, Arguments, Example, Function, Parameter
-from daybook.expression.typed import Inverse, IsNull, Junction
+from daybook.expression.functions.declaration import Arguments, Example, Function, Parameter, ParameterKind
+from daybook.expression.typed_tree import TypedLogical, TypedNot, TypedNullCheck
 from daybook.model.types import BOOLEAN, ColumnType
 
 
@@ -13,15 +13,18 @@ def _type_of_first(arguments: Arguments) -> ColumnType:
     return arguments[0].type
 
 
-_CONDITIONS = (Parameter("condition", Accepts.BOOLEAN), Parameter("condition", Accepts.BOOLEAN, is_repeated=True))
+_CONDITIONS = (
+    Parameter("condition", ParameterKind.BOOLEAN),
+    Parameter("condition", ParameterKind.BOOLEAN, is_repeated=True),
+)
 
 FUNCTIONS = (
     Function(
         name="IF",
         parameters=(
-            Parameter("condition", Accepts.BOOLEAN),
-            Parameter("then", Accepts.ANY),
-            Parameter("else", Accepts.ANY),
+            Parameter("condition", ParameterKind.BOOLEAN),
+            Parameter("then", ParameterKind.ANY),
+            Parameter("else", ParameterKind.ANY),
         ),
         returns=_type_of_second,
         result="common type of then and else",
@@ -35,7 +38,7 @@ FUNCTIONS = (
         parameters=_CONDITIONS,
         returns=BOOLEAN,
         sql="",
-        rewrite=lambda conditions: Junction("AND", conditions),
+        rewrite=lambda conditions: TypedLogical("AND", conditions),
         sentence="True when all conditions are true; the operator AND as a function.",
         example=Example("AND(2 > 1, 3 > 2)", True),
     ),
@@ -44,31 +47,31 @@ FUNCTIONS = (
         parameters=_CONDITIONS,
         returns=BOOLEAN,
         sql="",
-        rewrite=lambda conditions: Junction("OR", conditions),
+        rewrite=lambda conditions: TypedLogical("OR", conditions),
         sentence="True when at least one condition is true; the operator OR as a function.",
         example=Example("OR(1 > 2, 3 > 2)", True),
     ),
     Function(
         name="NOT",
-        parameters=(Parameter("condition", Accepts.BOOLEAN),),
+        parameters=(Parameter("condition", ParameterKind.BOOLEAN),),
         returns=BOOLEAN,
         sql="",
-        rewrite=lambda conditions: Inverse(conditions[0]),
+        rewrite=lambda conditions: TypedNot(conditions[0]),
         sentence="True where the condition is false; the operator NOT with parentheses.",
         example=Example("NOT(1 > 2)", True),
     ),
     Function(
         name="ISNULL",
-        parameters=(Parameter("value", Accepts.ANY),),
+        parameters=(Parameter("value", ParameterKind.ANY),),
         returns=BOOLEAN,
         sql="",
-        rewrite=lambda values: IsNull(values[0], False),
+        rewrite=lambda values: TypedNullCheck(values[0], False),
         sentence="True where the value is NULL, otherwise false.",
         example=Example("ISNULL(NULL)", True),
     ),
     Function(
         name="COALESCE",
-        parameters=(Parameter("value", Accepts.ANY), Parameter("value", Accepts.ANY, is_repeated=True)),
+        parameters=(Parameter("value", ParameterKind.ANY), Parameter("value", ParameterKind.ANY, is_repeated=True)),
         returns=_type_of_first,
         result="common type of the values",
         sql=lambda arguments: f"COALESCE({', '.join(argument.sql for argument in arguments)})",
@@ -78,7 +81,7 @@ FUNCTIONS = (
     ),
     Function(
         name="NULLIF",
-        parameters=(Parameter("value", Accepts.ANY), Parameter("other", Accepts.ANY)),
+        parameters=(Parameter("value", ParameterKind.ANY), Parameter("other", ParameterKind.ANY)),
         returns=_type_of_first,
         result="type of the first value",
         sql="",

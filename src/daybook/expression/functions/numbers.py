@@ -3,14 +3,14 @@
 from decimal import Decimal
 
 from daybook.expression import decimals
-from daybook.expression.functions.declaration import Accepts, Arguments, Example, Function, Parameter, Written
-from daybook.expression.kinds import is_negated_exactly, negative
-from daybook.expression.operators import arithmetic
-from daybook.expression.typed import Typed
+from daybook.expression.functions.declaration import Arguments, Example, Function, LiteralRule, Parameter, ParameterKind
+from daybook.expression.operators import type_arithmetic
+from daybook.expression.type_rules import is_negated_exactly, negate_sql
+from daybook.expression.typed_tree import TypedNode
 from daybook.model.types import FLOAT, INTEGER, MAX_DIGITS, ColumnType, DecimalType, FloatType, IntegerType
 
-_NUMBER = (Parameter("number", Accepts.NUMBER),)
-_VALUES = (Parameter("value", Accepts.ORDERED), Parameter("value", Accepts.ORDERED, is_repeated=True))
+_NUMBER = (Parameter("number", ParameterKind.NUMBER),)
+_VALUES = (Parameter("value", ParameterKind.ORDERED), Parameter("value", ParameterKind.ORDERED, is_repeated=True))
 
 # Doubles from 2^52 on are whole numbers, and Spark's own FLOOR of a double stops at 64 bits without saying so.
 _FIRST_WHOLE_FLOAT = "4503599627370496D"
@@ -28,7 +28,7 @@ def _absolute_sql(arguments: Arguments) -> str:
         return f"ABS(({number.sql}) - 1L + 1L)"
     if is_negated_exactly(number.type):
         return f"ABS({number.sql})"
-    return f"GREATEST({number.sql}, {negative(number.sql, number.type)})"
+    return f"GREATEST({number.sql}, {negate_sql(number.sql, number.type)})"
 
 
 def _round_type(arguments: Arguments) -> ColumnType:
@@ -66,9 +66,9 @@ def _whole_sql(function: str, arguments: Arguments) -> str:
             return f"{function}({sql})"
 
 
-def _modulo(arguments: tuple[Typed, ...]) -> Typed:
+def _modulo(arguments: tuple[TypedNode, ...]) -> TypedNode:
     left, right = arguments
-    return arithmetic("%", left, right)
+    return type_arithmetic("%", left, right)
 
 
 def _extreme_sql(function: str, arguments: Arguments) -> str:
@@ -92,12 +92,12 @@ FUNCTIONS = (
     Function(
         name="ROUND",
         parameters=(
-            Parameter("number", Accepts.NUMBER),
+            Parameter("number", ParameterKind.NUMBER),
             Parameter(
                 "places",
-                Accepts.INTEGER,
+                ParameterKind.INTEGER,
                 is_optional=True,
-                written=Written("a whole number from -37 to 38, written out", _is_places),
+                written=LiteralRule("a whole number from -37 to 38, written out", _is_places),
             ),
         ),
         returns=_round_type,
@@ -131,7 +131,7 @@ FUNCTIONS = (
     ),
     Function(
         name="MOD",
-        parameters=(Parameter("number", Accepts.NUMBER), Parameter("divisor", Accepts.NUMBER)),
+        parameters=(Parameter("number", ParameterKind.NUMBER), Parameter("divisor", ParameterKind.NUMBER)),
         returns=_same,
         result="as the operator %",
         sql="",
@@ -163,7 +163,7 @@ FUNCTIONS = (
     ),
     Function(
         name="POWER",
-        parameters=(Parameter("number", Accepts.NUMBER), Parameter("exponent", Accepts.NUMBER)),
+        parameters=(Parameter("number", ParameterKind.NUMBER), Parameter("exponent", ParameterKind.NUMBER)),
         returns=FLOAT,
         sql="POWER({0}, {1})",
         sentence="The number raised to a power, as a float.",

@@ -3,7 +3,7 @@
 from daybook.expression.functions import aggregates, conversions, dates, logic, numbers, texts
 from daybook.expression.functions.declaration import Function
 
-FAMILIES: dict[str, tuple[Function, ...]] = {
+FUNCTION_FAMILIES: dict[str, tuple[Function, ...]] = {
     "Conditions and NULL": logic.FUNCTIONS,
     "Numbers": numbers.FUNCTIONS,
     "Texts": texts.FUNCTIONS,
@@ -13,7 +13,7 @@ FAMILIES: dict[str, tuple[Function, ...]] = {
 }
 
 
-def by_name(families: dict[str, tuple[Function, ...]]) -> dict[str, Function]:
+def functions_by_name(families: dict[str, tuple[Function, ...]]) -> dict[str, Function]:
     """One table of all families; ValueError when a name is declared twice."""
     table: dict[str, Function] = {}
     for function in (each for family in families.values() for each in family):
@@ -23,4 +23,4 @@ def by_name(families: dict[str, tuple[Function, ...]]) -> dict[str, Function]:
     return table
 
 
-FUNCTIONS = by_name(FAMILIES)
+FUNCTIONS = functions_by_name(FUNCTION_FAMILIES)

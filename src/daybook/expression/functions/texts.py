@@ -1,34 +1,41 @@
 """Texts. Positions and lengths count characters (Unicode code points), the first is 1."""
 
-from daybook.expression.functions.declaration import Accepts, Arguments, Example, Function, Parameter, Written
-from daybook.expression.functions.whole_numbers import as_int
+from daybook.expression.functions.declaration import (
+    Arguments,
+    Example,
+    Function,
+    LiteralRule,
+    Parameter,
+    ParameterKind,
+    as_int32_sql,
+)
 from daybook.model.types import BOOLEAN, INTEGER, STRING
 
-_TEXT = Parameter("text", Accepts.TEXT)
-_LENGTH = Parameter("length", Accepts.INTEGER, repeats=3)
+_TEXT = Parameter("text", ParameterKind.TEXT)
+_LENGTH = Parameter("length", ParameterKind.INTEGER, repeats=3)
 _LONGEST_PADDING = 10_000
 
 
 def _left_sql(arguments: Arguments) -> str:
-    return f"LEFT({arguments[0].sql}, {as_int(arguments[1])})"
+    return f"LEFT({arguments[0].sql}, {as_int32_sql(arguments[1])})"
 
 
 def _right_sql(arguments: Arguments) -> str:
     """Spark's own RIGHT evaluates its text twice, which doubles with every nesting."""
     text, length = arguments
     if isinstance(length.literal, int) and length.literal > 0:
-        return f"SUBSTRING({text.sql}, -{as_int(length)})"
-    return f"REVERSE(LEFT(REVERSE({text.sql}), {as_int(length)}))"
+        return f"SUBSTRING({text.sql}, -{as_int32_sql(length)})"
+    return f"REVERSE(LEFT(REVERSE({text.sql}), {as_int32_sql(length)}))"
 
 
 def _substring_sql(arguments: Arguments) -> str:
     text, *numbers = arguments
-    return f"SUBSTRING({', '.join([text.sql, *map(as_int, numbers)])})"
+    return f"SUBSTRING({', '.join([text.sql, *map(as_int32_sql, numbers)])})"
 
 
 def _pad_sql(function: str, arguments: Arguments) -> str:
     text, length, *padding = arguments
-    return f"{function}({', '.join([text.sql, as_int(length), *(each.sql for each in padding)])})"
+    return f"{function}({', '.join([text.sql, as_int32_sql(length), *(each.sql for each in padding)])})"
 
 
 def _is_padding(value: object) -> bool:
@@ -39,16 +46,16 @@ _PADDING = (
     _TEXT,
     Parameter(
         "length",
-        Accepts.INTEGER,
-        written=Written(f"a whole number from 0 to {_LONGEST_PADDING:,}, written out", _is_padding),
+        ParameterKind.INTEGER,
+        written=LiteralRule(f"a whole number from 0 to {_LONGEST_PADDING:,}, written out", _is_padding),
     ),
-    Parameter("padding", Accepts.TEXT, is_optional=True),
+    Parameter("padding", ParameterKind.TEXT, is_optional=True),
 )
 
 FUNCTIONS = (
     Function(
         name="CONCAT",
-        parameters=(_TEXT, Parameter("text", Accepts.TEXT, is_repeated=True)),
+        parameters=(_TEXT, Parameter("text", ParameterKind.TEXT, is_repeated=True)),
         returns=STRING,
         sql=lambda arguments: f"CONCAT({', '.join(argument.sql for argument in arguments)})",
         sentence="The texts one after the other; NULL if one of them is NULL.",
@@ -98,8 +105,8 @@ FUNCTIONS = (
         name="SUBSTRING",
         parameters=(
             _TEXT,
-            Parameter("start", Accepts.INTEGER, repeats=3),
-            Parameter("length", Accepts.INTEGER, is_optional=True, repeats=3),
+            Parameter("start", ParameterKind.INTEGER, repeats=3),
+            Parameter("length", ParameterKind.INTEGER, is_optional=True, repeats=3),
         ),
         returns=STRING,
         sql=_substring_sql,
@@ -119,7 +126,7 @@ FUNCTIONS = (
     ),
     Function(
         name="CONTAINS",
-        parameters=(_TEXT, Parameter("part", Accepts.TEXT)),
+        parameters=(_TEXT, Parameter("part", ParameterKind.TEXT)),
         returns=BOOLEAN,
         sql="CONTAINS({0}, {1})",
         sentence="True where the text contains the part, in exactly these letters.",
@@ -127,7 +134,7 @@ FUNCTIONS = (
     ),
     Function(
         name="STARTS_WITH",
-        parameters=(_TEXT, Parameter("part", Accepts.TEXT)),
+        parameters=(_TEXT, Parameter("part", ParameterKind.TEXT)),
         returns=BOOLEAN,
         sql="STARTSWITH({0}, {1})",
         sentence="True where the text begins with the part.",
@@ -135,7 +142,7 @@ FUNCTIONS = (
     ),
     Function(
         name="ENDS_WITH",
-        parameters=(_TEXT, Parameter("part", Accepts.TEXT)),
+        parameters=(_TEXT, Parameter("part", ParameterKind.TEXT)),
         returns=BOOLEAN,
         sql="ENDSWITH({0}, {1})",
         sentence="True where the text ends with the part.",
@@ -143,7 +150,7 @@ FUNCTIONS = (
     ),
     Function(
         name="REPLACE",
-        parameters=(_TEXT, Parameter("part", Accepts.TEXT), Parameter("by", Accepts.TEXT)),
+        parameters=(_TEXT, Parameter("part", ParameterKind.TEXT), Parameter("by", ParameterKind.TEXT)),
         returns=STRING,
         sql="REPLACE({0}, {1}, {2})",
         sentence="The text with every occurrence of a part replaced; an empty part replaces nothing.",

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyarrow import fs
 
-from daybook.io.place import Store, child, local_path, store_of
+from daybook.io.filesystem import ArrowPath, arrow_path, join_uri, local_path
 
 _MANIFEST = "manifest.json"
 
@@ -22,7 +22,7 @@ class LandedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Landed:
+class PublishedLanding:
     """A published landing; `is_unique` when no two rows are equal and every ordinal is 0."""
 
     folder: str
@@ -52,31 +52,31 @@ class LandingArea:
         return f"runs/{self.run_id}/{key}"
 
     def absolute(self, path: str) -> str:
-        return child(self.uri, path)
+        return join_uri(self.uri, path)
 
-    def find(self, folder: str) -> Landed | None:
+    def find(self, folder: str) -> PublishedLanding | None:
         """The landing that was published in a folder, if there is one."""
-        place = store_of(child(self.uri, folder, _MANIFEST))
+        place = arrow_path(join_uri(self.uri, folder, _MANIFEST))
         if place.system.get_file_info(place.path).type != fs.FileType.File:
             return None
         with place.system.open_input_stream(place.path) as stream:
             data: dict[str, Any] = json.loads(stream.read())
         files = tuple(LandedFile(**file) for file in data["files"])
-        return Landed(folder, files, tuple(data["carried"]), tuple(data["extra"]), data["is_unique"])
+        return PublishedLanding(folder, files, tuple(data["carried"]), tuple(data["extra"]), data["is_unique"])
 
     def new_attempt(self, folder: str) -> str:
         """A fresh place inside the folder for an attempt's data, so that two attempts never mix."""
         attempt = f"{folder}/{self.run_id}.{uuid.uuid4().hex}"
-        place = store_of(self.absolute(attempt))
+        place = arrow_path(self.absolute(attempt))
         place.system.create_dir(place.path, recursive=True)
         return attempt
 
-    def publish(self, landed: Landed) -> None:
+    def publish(self, landed: PublishedLanding) -> None:
         """The one atomic step: from here on the landing exists."""
         text = json.dumps(asdict(landed), indent=1).encode()
-        path = local_path(child(self.uri, landed.folder, _MANIFEST))
+        path = local_path(join_uri(self.uri, landed.folder, _MANIFEST))
         if path is None:
-            _put(store_of(child(self.uri, landed.folder, _MANIFEST)), text)
+            _write_object(arrow_path(join_uri(self.uri, landed.folder, _MANIFEST)), text)
             return
         staged = path.with_name(f".{_MANIFEST}.{uuid.uuid4().hex}")
         with staged.open("wb") as stream:
@@ -87,12 +87,12 @@ class LandingArea:
 
     def remove(self, path: str) -> None:
         """A failed attempt's data."""
-        place = store_of(self.absolute(path))
+        place = arrow_path(self.absolute(path))
         if place.system.get_file_info(place.path).type == fs.FileType.Directory:
             place.system.delete_dir(place.path)
 
 
-def _put(place: Store, text: bytes) -> None:
+def _write_object(place: ArrowPath, text: bytes) -> None:
     """An object store makes an object visible as a whole when it is complete."""
     with place.system.open_output_stream(place.path) as stream:
         stream.write(text)

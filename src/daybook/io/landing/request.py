@@ -1,14 +1,75 @@
-"""What is to be landed, and where."""
+"""The text files of a location, as they were when they were found.
 
-from collections.abc import Sequence
+What is to be landed, and where.
+
+What a landing depends on: the data, the declaration and how it is read.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from daybook.errors import DaybookError
+from daybook.io.bindings import Binding, carried_types, is_slice_needed
+from daybook.io.filesystem import FileStat, arrow_path, list_files, partition_values, relative_to, translate_read_errors
+from daybook.io.formats.files.manifest import read_manifest
 from daybook.io.landing.area import LandingArea
+from daybook.io.landing.rows import ImpliedColumns
 from daybook.io.landing.sink import IN_MEMORY_BYTES
-from daybook.io.tables import Binding, carried_types
-from daybook.model.catalog import DatasetVersion
-from daybook.resolve.location import Location
+from daybook.model.definition import DatasetVersion
+from daybook.resolve.locations.location import Location
+
+_DIGEST_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """A text file to be landed."""
+
+    stat: FileStat
+    digest: str
+    location: Location
+    given: ImpliedColumns
+
+    def verify(self) -> None:
+        """IO_008 when the file has changed since it was found."""
+        if list_files(self.stat.path) != (self.stat,):
+            raise DaybookError("IO_008", file=self.stat.path)
+
+
+def find_text_files(location: Location, slices: frozenset[str] | None) -> Iterator[TextFile]:
+    """Every file with its content's digest; those of slices nobody needs are left out."""
+    uri = location.uri or ""
+    found = list_files(uri)
+    manifest = read_manifest(uri)
+    if not found and manifest is None:
+        raise DaybookError("IO_001", location=uri)
+    promised = frozenset(manifest.columns) if manifest else frozenset[str]()
+    for stat in found:
+        values = partition_values(relative_to(stat.path, uri))
+        if is_slice_needed(values, slices):
+            yield TextFile(stat, _digest(stat.path), location, ImpliedColumns(values, promised))
+
+
+def columns_in_folder_names(locations: Iterable[Location]) -> set[str]:
+    """System columns that folder names carry, those of slices nobody needs included."""
+    found: set[str] = set()
+    for location in locations:
+        for stat in list_files(location.uri) if location.uri else ():
+            found |= set(partition_values(relative_to(stat.path, location.uri)))
+    return found & set(carried_types())
+
+
+def _digest(path: str) -> str:
+    place = arrow_path(path)
+    digest = hashlib.blake2b(digest_size=20)
+    with translate_read_errors(path), place.system.open_input_stream(place.path, compression=None) as stream:
+        while block := stream.read(_DIGEST_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +97,41 @@ class LandingRequest:
             *(Binding(column.name, column.name, column.type, column.nullable) for column in declared),
             *(Binding(name, name, type_) for name, type_ in carried_types().items()),
         )
+
+
+_LAYOUT_VERSION = 1
+
+
+def landing_key(request: LandingRequest, files: Sequence[TextFile], databases: Sequence[Location]) -> str:
+    dataset = request.version.dataset
+    content: dict[str, Any] = {
+        "layout": _LAYOUT_VERSION,
+        "columns": [[c.name, str(c.type), c.nullable] for c in dataset.main_table.columns],
+        "temporal_mode": dataset.main_table.temporal_mode,
+        "natural_key": list(dataset.natural_key_columns),
+        "files": [
+            [
+                file.stat.path,
+                file.stat.size,
+                file.stat.modified_ns,
+                file.digest,
+                file.location.format,
+                sorted(map(str, file.location.options.items())),
+                file.location.datasource.model_dump_json() if file.location.datasource else None,
+                file.location.period.identifier if file.location.period else None,
+                sorted(file.given.promised),
+            ]
+            for file in files
+        ],
+        "slices": sorted(request.slices or ()) if databases else [],
+        "tables": [
+            [
+                at.datasource.id if at.datasource else None,
+                at.schema,
+                at.table,
+                at.period.identifier if at.period else None,
+            ]
+            for at in databases
+        ],
+    }
+    return hashlib.blake2b(json.dumps(content).encode(), digest_size=16).hexdigest()

@@ -7,8 +7,8 @@ from typing import Protocol
 import pyarrow as pa
 
 from daybook.errors import DaybookError
-from daybook.io.tables import Binding
-from daybook.io.text_values import BadValue, parse
+from daybook.io.bindings import Binding
+from daybook.io.column_types import BadValueError, parse_texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ImpliedColumns:
     """What a file need not hold: constants its folders name, and columns its table has NULL where they are missing."""
 
     constants: Mapping[str, str | None]
@@ -34,14 +34,14 @@ class Given:
         """A constant or NULL column for a binding that the file itself lacks."""
         text = pa.array([self.constants.get(binding.stored)], pa.string())
         try:
-            value = parse(text, binding.type)[0]
-        except BadValue as bad:
+            value = parse_texts(text, binding.type)[0]
+        except BadValueError as bad:
             declared = str(binding.type)
             raise DaybookError("IO_015", file=file, column=binding.stored, declared=declared, value=bad.value) from None
         return pa.repeat(value, rows)
 
 
-NOTHING_GIVEN = Given({})
+NO_IMPLIED_COLUMNS = ImpliedColumns({})
 
 
 class RowSource(Protocol):
@@ -65,11 +65,11 @@ def check_nulls(batch: Batch, bindings: tuple[Binding, ...], file: str) -> None:
             raise DaybookError("IO_006", file=file, place=batch.where(index), column=binding.name)
 
 
-def bad_value(file: str, place: str, column: str, value: object, declared: object) -> DaybookError:
+def bad_value_error(file: str, place: str, column: str, value: object, declared: object) -> DaybookError:
     shown = repr(value) if len(repr(value)) <= 80 else repr(value)[:77] + "..."
     return DaybookError("IO_004", file=file, place=place, column=column, value=shown, declared=str(declared))
 
 
-def row_numbers(start: int) -> Callable[[int], str]:
+def row_position_from(start: int) -> Callable[[int], str]:
     """How a row of a table is named in messages, by its number in the result."""
     return lambda index: f"row {start + index + 1}"

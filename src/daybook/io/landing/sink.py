@@ -1,26 +1,120 @@
-"""Batches into Parquet: in memory while they are few, streamed to disk and finished by Spark when they are many."""
+"""The identity of landed rows: a hash of content or natural key, and an occurrence number among equals.
 
+Batches into Parquet: in memory while they are few, streamed to disk and finished by Spark when they are many.
+"""
+
+import math
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from typing import Any, assert_never
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
 
-from daybook.engine.path_pattern import literal
-from daybook.engine.source import ORDINAL, PLACE
+from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, literal_path_pattern
 from daybook.expression import quote_identifier
-from daybook.io.column_types import arrow_type, spark_type
+from daybook.io.bindings import Binding
+from daybook.io.column_types import arrow_type, spark_data_type
+from daybook.io.filesystem import arrow_path, join_uri, list_files, spark_uri
 from daybook.io.landing.area import LandedFile, LandingArea
-from daybook.io.landing.ordinals import identity_columns, is_unique, ordinals, with_ordinals
 from daybook.io.landing.rows import Batch
-from daybook.io.place import child, list_files, spark_uri, store_of
-from daybook.io.tables import Binding
+from daybook.model.types import (
+    BooleanType,
+    DateType,
+    DecimalType,
+    FloatType,
+    IntegerType,
+    NullType,
+    StringType,
+    TimestampType,
+)
+
+
+def identity_columns(columns: Sequence[Binding], natural_key: Sequence[str]) -> tuple[Binding, ...]:
+    """What makes a row itself: its natural key and period, or all it has; by name, so that order does not matter."""
+    key = {*natural_key, "_period", "_run_period"} if natural_key else None
+    return tuple(sorted((c for c in columns if key is None or c.name in key), key=lambda column: column.name))
+
+
+def identity_hash(columns: Sequence[Binding]) -> Column:
+    """Length-prefixed text of every column, NULL tagged, hashed."""
+    return F.md5(F.concat(*(_prefixed_text(column) for column in columns)).cast("binary"))
+
+
+def _prefixed_text(column: Binding) -> Column:
+    text = _identity_text(column)
+    return F.coalesce(F.concat(F.octet_length(text).cast("string"), F.lit(":"), text), F.lit("-"))
+
+
+def _identity_text(column: Binding) -> Column:
+    value = F.col(quote_identifier(column.name))
+    match column.type:
+        case StringType():
+            return value
+        case IntegerType() | DecimalType() | BooleanType():
+            return value.cast("string")
+        case FloatType():
+            # The text of a double differs between Java versions; its hash is taken from its bits.
+            return F.when(value.isNotNull(), F.xxhash64(value).cast("string"))
+        case DateType():
+            return F.unix_date(value).cast("string")
+        case TimestampType():
+            return F.unix_micros(value).cast("string")
+        case NullType():
+            raise TypeError("no column has the type null")
+        case _:
+            assert_never(column.type)
+
+
+def occurrence_numbers(table: pa.Table, identity: Sequence[Binding], everything: Sequence[Binding]) -> list[int] | None:
+    """Occurrence numbers of rows held in memory; None when no two rows are equal."""
+    names = [column.name for column in identity]
+    groups = table.group_by(names, use_threads=False).aggregate([([], "count_all")])
+    if groups.num_rows == table.num_rows:
+        return None
+    by_identity: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+    keys = [table.column(name).to_pylist() for name in names]
+    for index, key in enumerate(zip(*keys, strict=True)):
+        by_identity[tuple(map(_sort_key, key))].append(index)
+    numbers = [0] * table.num_rows
+    order = sorted(column.name for column in everything)
+    for rows in by_identity.values():
+        if len(rows) > 1:
+            content = {index: [_sort_key(table.column(name)[index].as_py()) for name in order] for index in rows}
+            for number, index in enumerate(sorted(rows, key=content.__getitem__)):
+                numbers[index] = number
+    return numbers
+
+
+def _sort_key(value: Any) -> tuple[Any, ...]:
+    """NULL first, NaN last, as Spark orders."""
+    if value is None:
+        return (0,)
+    if isinstance(value, float) and math.isnan(value):
+        return (2,)
+    return (1, value)
+
+
+def number_occurrences(df: DataFrame, identity: Sequence[Binding], everything: Sequence[Binding]) -> DataFrame:
+    """The same numbers by Spark, for what does not fit into memory."""
+    order = [F.col(quote_identifier(name)).asc_nulls_first() for name in sorted(c.name for c in everything)]
+    window = Window.partitionBy(ORIGIN_COLUMN).orderBy(*order)
+    return df.withColumn(ORIGIN_COLUMN, identity_hash(identity)).withColumn(
+        ORDINAL_COLUMN, F.row_number().over(window).cast("bigint") - 1
+    )
+
+
+def has_unique_rows(df: DataFrame, identity: Sequence[Binding], rows: int) -> bool:
+    return df.select(identity_hash(identity).alias(ORIGIN_COLUMN)).distinct().count() == rows
+
 
 # Beyond this much data in memory, rows are streamed to disk.
 IN_MEMORY_BYTES = 64 << 20
 
 
-class Sink:
+class LandingSink:
     """Collects the rows of one landing attempt."""
 
     def __init__(
@@ -52,7 +146,7 @@ class Sink:
             self._writer.write_batch(record)
 
     def _spill(self) -> None:
-        place = store_of(self._area.absolute(f"{self._attempt}/rows.parquet"))
+        place = arrow_path(self._area.absolute(f"{self._attempt}/rows.parquet"))
         self._stream = place.system.open_output_stream(place.path)
         self._writer = pq.ParquetWriter(self._stream, self._schema)
         self._writer.write_table(pa.Table.from_batches(self._held, self._schema))
@@ -81,11 +175,11 @@ class Sink:
         self, columns: Sequence[Binding], identity: Sequence[Binding]
     ) -> tuple[tuple[LandedFile, ...], bool]:
         table = pa.Table.from_batches(self._held, self._schema).select([column.name for column in columns])
-        numbers = ordinals(table, identity, columns)
+        numbers = occurrence_numbers(table, identity, columns)
         if numbers is not None:
-            table = table.append_column(ORDINAL, pa.array(numbers, pa.int64()))
+            table = table.append_column(ORDINAL_COLUMN, pa.array(numbers, pa.int64()))
         path = f"{self._attempt}/rows.parquet"
-        place = store_of(self._area.absolute(path))
+        place = arrow_path(self._area.absolute(path))
         pq.write_table(table, place.path, filesystem=place.system)
         return (LandedFile(path, table.num_rows),), numbers is None
 
@@ -93,18 +187,18 @@ class Sink:
         self, spark: SparkSession, columns: Sequence[Binding], identity: Sequence[Binding]
     ) -> tuple[tuple[LandedFile, ...], bool]:
         raw = f"{self._attempt}/rows.parquet"
-        schema = ", ".join(f"{quote_identifier(c.name)} {spark_type(c.type).simpleString()}" for c in columns)
-        df = spark.read.schema(schema).parquet(literal(spark_uri(self._area.absolute(raw))))
-        if is_unique(df, identity, self.rows):
+        schema = ", ".join(f"{quote_identifier(c.name)} {spark_data_type(c.type).simpleString()}" for c in columns)
+        df = spark.read.schema(schema).parquet(literal_path_pattern(spark_uri(self._area.absolute(raw))))
+        if has_unique_rows(df, identity, self.rows):
             return (LandedFile(raw, self.rows),), True
         numbered = f"{self._attempt}/numbered"
         target = self._area.absolute(numbered)
-        with_ordinals(df, identity, columns).drop(PLACE).write.mode("error").parquet(spark_uri(target))
-        place = store_of(self._area.absolute(raw))
+        number_occurrences(df, identity, columns).drop(ORIGIN_COLUMN).write.mode("error").parquet(spark_uri(target))
+        place = arrow_path(self._area.absolute(raw))
         place.system.delete_file(place.path)
         files = []
         for file in list_files(target):
-            found = store_of(file.path)
+            found = arrow_path(file.path)
             rows = pq.ParquetFile(found.path, filesystem=found.system).metadata.num_rows
-            files.append(LandedFile(child(numbered, file.path.rpartition("/")[2]), rows))
+            files.append(LandedFile(join_uri(numbered, file.path.rpartition("/")[2]), rows))
         return tuple(files), False

@@ -1,19 +1,18 @@
 """From files to definitions: text, nodes with positions, checked models."""
 
-from daybook.model.loading.build import build, load_text
-from daybook.model.loading.read import Composed, compose, read_text
-from daybook.model.loading.workspace import Workspace, find_workspace, load_workspace
-from daybook.model.node import ListNode, MappingNode, Node, ScalarNode
+from daybook.model.loading.definitions import ComposedText, build_definition, compose_documents, load_text, read_text
+from daybook.model.loading.workspace import LoadedWorkspace, find_workspace, load_workspace
+from daybook.model.source_map import DocumentNode, ListNode, MappingNode, ScalarNode
 
 __all__ = [
-    "Composed",
+    "ComposedText",
+    "DocumentNode",
     "ListNode",
+    "LoadedWorkspace",
     "MappingNode",
-    "Node",
     "ScalarNode",
-    "Workspace",
-    "build",
-    "compose",
+    "build_definition",
+    "compose_documents",
     "find_workspace",
     "load_text",
     "load_workspace",

@@ -4,10 +4,8 @@ import re
 from collections.abc import Iterator
 
 from daybook.errors import DaybookError, Span
-from daybook.model.loading.scalars import resolve
-from daybook.model.loading.text import bad_character, without_bad_characters
-from daybook.model.loading.yaml_reader import MAX_DEPTH
-from daybook.model.node import Entry, ListNode, MappingNode, Node, ScalarNode
+from daybook.model.loading.yaml_reader import MAX_NESTING, find_bad_character, replace_bad_characters, resolve_scalar
+from daybook.model.source_map import DocumentNode, ListNode, MappingEntry, MappingNode, ScalarNode
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _TEXT = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
@@ -18,27 +16,27 @@ _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r"
 _WORDS = {"true": True, "false": False, "null": None}
 
 
-class _InvalidError(Exception):
+class _InvalidJsonError(Exception):
     def __init__(self, problem: str, index: int) -> None:
         self.problem = problem
         self.index = index
 
 
-def compose_json(text: str, shown: Span, errors: list[DaybookError]) -> Iterator[Node]:
+def compose_json(text: str, shown: Span, errors: list[DaybookError]) -> Iterator[DocumentNode]:
     """The documents of a text; findings go to `errors`."""
-    reader = _Reader(text, shown, errors)
+    reader = _JsonReader(text, shown, errors)
     try:
         while reader.skip_space() < len(text):
             yield reader.value(0)
-    except _InvalidError as error:
+    except _InvalidJsonError as error:
         span = shown.within(error.index, error.index + 1)
         if error.problem:
             errors.append(DaybookError("MODEL_004", span=span, problem=error.problem))
         else:
-            errors.append(DaybookError("MODEL_008", span=span, limit=MAX_DEPTH))
+            errors.append(DaybookError("MODEL_008", span=span, limit=MAX_NESTING))
 
 
-class _Reader:
+class _JsonReader:
     """Recursive descent, bounded by the nesting limit."""
 
     def __init__(self, text: str, shown: Span, errors: list[DaybookError]) -> None:
@@ -52,11 +50,11 @@ class _Reader:
         self._position = match.end() if match else self._position
         return self._position
 
-    def value(self, depth: int) -> Node:
+    def value(self, depth: int) -> DocumentNode:
         start = self.skip_space()
         character = self._text[start : start + 1]
-        if character in ("{", "[") and depth >= MAX_DEPTH:
-            raise _InvalidError("", start)
+        if character in ("{", "[") and depth >= MAX_NESTING:
+            raise _InvalidJsonError("", start)
         if character == "{":
             return self._mapping(depth)
         if character == "[":
@@ -65,7 +63,7 @@ class _Reader:
 
     def _mapping(self, depth: int) -> MappingNode:
         start = self._position
-        entries: dict[str, Entry] = {}
+        entries: dict[str, MappingEntry] = {}
         self._position += 1
         while not self._closes("}", is_first=not entries):
             key = self._key()
@@ -76,12 +74,12 @@ class _Reader:
                 span = self._shown.within(key.start, key.end)
                 self._errors.append(DaybookError("MODEL_005", span=span, hint=hint, key=key.text))
             else:
-                entries[key.text] = Entry(key, value)
+                entries[key.text] = MappingEntry(key, value)
         return MappingNode(start, self._position, entries)
 
     def _list(self, depth: int) -> ListNode:
         start = self._position
-        items: list[Node] = []
+        items: list[DocumentNode] = []
         self._position += 1
         while not self._closes("]", is_first=not items):
             items.append(self.value(depth + 1))
@@ -96,43 +94,43 @@ class _Reader:
             return True
         if not is_first:
             if character != ",":
-                raise _InvalidError(f"A comma or {bracket} is missing here", start)
+                raise _InvalidJsonError(f"A comma or {bracket} is missing here", start)
             self._position += 1
             after = self.skip_space()
             if self._text[after : after + 1] == bracket:
-                raise _InvalidError("JSON has no comma after the last item", start)
+                raise _InvalidJsonError("JSON has no comma after the last item", start)
         return False
 
     def _expect(self, character: str) -> None:
         start = self.skip_space()
         if self._text[start : start + 1] != character:
-            raise _InvalidError(f"A {character} is missing here", start)
+            raise _InvalidJsonError(f"A {character} is missing here", start)
         self._position += 1
 
     def _key(self) -> ScalarNode:
         start = self.skip_space()
         if self._text[start : start + 1] != '"':
-            raise _InvalidError("A key in double quotes is missing here", start)
+            raise _InvalidJsonError("A key in double quotes is missing here", start)
         return self._scalar()
 
     def _scalar(self) -> ScalarNode:
         start = self._position
         if match := _TEXT.match(self._text, start):
             text = _unescape(match[1], start + 1)
-            if not text.isprintable() and (bad := bad_character(text)):
+            if not text.isprintable() and (bad := find_bad_character(text)):
                 span = self._shown.within(start, match.end())
                 self._errors.append(DaybookError("MODEL_013", span=span, codepoint=f"{ord(bad[0]):04X}"))
-                text = without_bad_characters(text)
+                text = replace_bad_characters(text)
             self._position = match.end()
             return ScalarNode(start, match.end(), text, text, '"')
         if match := _NUMBER.match(self._text, start):
             self._position = match.end()
             text = match[0]
-            return ScalarNode(start, match.end(), text, resolve(text))
+            return ScalarNode(start, match.end(), text, resolve_scalar(text))
         if (match := _WORD.match(self._text, start)) and match[0] in _WORDS:
             self._position = match.end()
             return ScalarNode(start, match.end(), match[0], _WORDS[match[0]])
-        raise _InvalidError("This is no JSON value", start)
+        raise _InvalidJsonError("This is no JSON value", start)
 
 
 def _unescape(text: str, start: int) -> str:
@@ -143,7 +141,7 @@ def _unescape(text: str, start: int) -> str:
         if match[1]:
             return chr(int(match[1], 16))
         if match[2] not in _ESCAPES:
-            raise _InvalidError(f"JSON has no escape \\{match[2]}", start + match.start())
+            raise _InvalidJsonError(f"JSON has no escape \\{match[2]}", start + match.start())
         return _ESCAPES[match[2]]
 
     return _join_surrogates(_ESCAPE.sub(one, text))

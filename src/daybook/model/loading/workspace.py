@@ -1,4 +1,9 @@
-"""A whole workspace: its settings and every definition below it."""
+"""The files and folders below a workspace that hold data and no definitions.
+
+A whole workspace: its settings and every definition below it.
+
+The catalog of definitions as the files have them.
+"""
 
 import os
 import re
@@ -6,50 +11,83 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from daybook.errors import DaybookError, raise_all
-from daybook.model.base import slug
-from daybook.model.definition import KINDS, Definition, Kind
-from daybook.model.loading.build import read_definitions, read_model
-from daybook.model.loading.documents import looks_like_definition
-from daybook.model.loading.places import data_places
-from daybook.model.loading.read import read_text
-from daybook.model.workspace_file import WorkspaceFile
+from daybook.model.calendar import Calendar
+from daybook.model.dataset import Dataset, PathLocation
+from daybook.model.datasource import DataSource, FolderSource
+from daybook.model.declaration import slug
+from daybook.model.definition import DEFINITION_KINDS, DatasetVersion, Definition, DefinitionKind, ResolverVersion
+from daybook.model.loading.definitions import looks_like_definition, read_definitions, read_model, read_text
+from daybook.model.operation import LocationDestination, OutputOperation
+from daybook.model.project import Project
+from daybook.model.resolver import Resolver
+from daybook.model.settings import WorkspaceSettings
+
+
+def data_paths(model: Dataset | DataSource | Resolver | Calendar | Project) -> Iterator[str]:
+    """Paths relative to the workspace, or absolute."""
+    match model:
+        case FolderSource():
+            yield from _local_path(model.options.path)
+        case Dataset():
+            if isinstance(model.main_table.location, PathLocation):
+                yield from _local_path(model.main_table.location.path)
+        case Project():
+            for operation in model.operations:
+                if isinstance(operation, OutputOperation):
+                    destination = operation.arguments.destination
+                    if isinstance(destination, LocationDestination):
+                        yield from _local_path(destination.location.path)
+        case _:
+            return
+
+
+def _local_path(path: str) -> Iterator[str]:
+    """The part of a path before its first template; nothing for a URI or a path that begins with a template."""
+    path = path.removeprefix("file://")
+    if "://" in path:
+        return
+    head, template, _ = path.partition("{{")
+    known = head.rpartition("/")[0] if template else head
+    if known:
+        yield known
+
 
 WORKSPACE_FILE = "daybook.yaml"
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 _SKIPPED_AT_ROOT = frozenset({"tests", "schemas"})
-_HEAD = 65_536
-_NAMING = re.compile(r"\b(?:id|name|register_as_dataset)[\"']?\s*:\s*[\"']?([^\"'\n,}]+)")
+_HEAD_BYTES = 65_536
+_NAMED_ID = re.compile(r"\b(?:id|name|register_as_dataset)[\"']?\s*:\s*[\"']?([^\"'\n,}]+)")
 # Reading a text of this size takes long enough to look first whether it may define something.
-_LARGE = 200_000
+_LARGE_TEXT = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Workspace:
+class LoadedWorkspace:
     """A folder with a `daybook.yaml` and what is defined below it.
 
     `doubtful` are the ids that files with errors may define: nobody who misses one of them is to blame.
     """
 
     root: Path
-    settings: WorkspaceFile
-    definitions: dict[Kind, dict[str, Definition[Any]]]
+    settings: WorkspaceSettings
+    definitions: dict[DefinitionKind, dict[str, Definition[Any]]]
     doubtful: frozenset[str] = frozenset()
 
-    def get(self, kind: Kind, id_: str) -> Definition[Any] | None:
+    def get(self, kind: DefinitionKind, id_: str) -> Definition[Any] | None:
         return self.definitions[kind].get(id_)
 
     def all(self) -> Iterator[Definition[Any]]:
         """Every definition, kind by kind, in the order of their files."""
-        for kind in KINDS:
+        for kind in DEFINITION_KINDS:
             yield from self.definitions[kind].values()
 
 
 @dataclass(frozen=True, slots=True)
-class _Loaded:
+class _LoadedFile:
     path: Path
     definitions: list[Definition[Any]]
     errors: list[DaybookError]
@@ -65,18 +103,18 @@ def find_workspace(start: Path) -> Path:
     raise DaybookError("MODEL_063")
 
 
-def load_workspace(root: Path) -> Workspace:
+def load_workspace(root: Path) -> LoadedWorkspace:
     """The workspace in a folder; raises everything that is wrong in any of its files."""
     workspace, errors = read_workspace(root)
     raise_all(errors)
     return workspace
 
 
-def read_workspace(root: Path) -> tuple[Workspace, list[DaybookError]]:
+def read_workspace(root: Path) -> tuple[LoadedWorkspace, list[DaybookError]]:
     """What can be read of a workspace, and everything that is wrong with the rest."""
     settings, errors = load_settings(root)
     loaded = _load_files(root, settings)
-    definitions: dict[Kind, dict[str, Definition[Any]]] = {kind: {} for kind in KINDS}
+    definitions: dict[DefinitionKind, dict[str, Definition[Any]]] = {kind: {} for kind in DEFINITION_KINDS}
     for file in loaded:
         errors += file.errors
         for definition in file.definitions:
@@ -86,35 +124,35 @@ def read_workspace(root: Path) -> tuple[Workspace, list[DaybookError]]:
                 hint = f"the other one is at {first.source.span('id')}"
                 errors.append(DaybookError("MODEL_060", span=span, hint=hint, kind=definition.kind, id=definition.id))
     doubtful = frozenset[str]().union(*(file.doubtful for file in loaded))
-    return Workspace(root, settings, definitions, doubtful), errors
+    return LoadedWorkspace(root, settings, definitions, doubtful), errors
 
 
-def load_settings(root: Path) -> tuple[WorkspaceFile, list[DaybookError]]:
+def load_settings(root: Path) -> tuple[WorkspaceSettings, list[DaybookError]]:
     """The `daybook.yaml` of a folder; defaults where it is wrong, so that the definitions are still looked at."""
     errors: list[DaybookError] = []
     path = root / WORKSPACE_FILE
     settings = None
     try:
-        settings = read_model(WorkspaceFile, read_text(path), path.as_posix(), errors)
+        settings = read_model(WorkspaceSettings, read_text(path), path.as_posix(), errors)
     except DaybookError as error:
         errors.append(error)
-    return settings or WorkspaceFile(name=root.resolve().name or "workspace"), errors
+    return settings or WorkspaceSettings(name=root.resolve().name or "workspace"), errors
 
 
-def _load_files(root: Path, settings: WorkspaceFile) -> list[_Loaded]:
+def _load_files(root: Path, settings: WorkspaceSettings) -> list[_LoadedFile]:
     """Shallow files first, so that folders of data are known before they are entered."""
-    skipped = {_absolute(root, place) for place in (settings.sandbox, settings.state) if place}
-    loaded: list[_Loaded] = []
+    skipped = {_absolute_path(root, place) for place in (settings.sandbox, settings.state) if place}
+    loaded: list[_LoadedFile] = []
     folders = deque([root])
     while folders:
         folder = folders.popleft()
-        if folder is not root and _absolute(root, folder) in skipped:
+        if folder is not root and _absolute_path(root, folder) in skipped:
             continue
         try:
             with os.scandir(folder) as entries:
                 listed = sorted(entries, key=lambda entry: entry.name)
         except OSError as error:
-            loaded.append(_unreadable(folder, error))
+            loaded.append(_unreadable_folder(folder, error))
             continue
         if folder is not root and any(entry.name == WORKSPACE_FILE for entry in listed):
             continue
@@ -126,8 +164,8 @@ def _load_files(root: Path, settings: WorkspaceFile) -> list[_Loaded]:
             elif _may_define(entry) and path != root / WORKSPACE_FILE:
                 file = _load_file(path)
                 loaded.append(file)
-                skipped |= _places(root, file)
-    return [file for file in loaded if not _is_below(_absolute(root, file.path), skipped)]
+                skipped |= _data_folders(root, file)
+    return [file for file in loaded if not _is_below(_absolute_path(root, file.path), skipped)]
 
 
 def _may_define(entry: os.DirEntry[str]) -> bool:
@@ -136,44 +174,44 @@ def _may_define(entry: os.DirEntry[str]) -> bool:
     return has_suffix and (entry.is_file() or (entry.is_symlink() and not Path(entry.path).exists()))
 
 
-def _unreadable(path: Path, error: OSError) -> _Loaded:
+def _unreadable_folder(path: Path, error: OSError) -> _LoadedFile:
     reason = error.strerror or str(error)
     hint = "make it readable; a folder whose name begins with _ is left out"
-    return _Loaded(path, [], [DaybookError("MODEL_001", file=path.as_posix(), reason=reason, hint=hint)])
+    return _LoadedFile(path, [], [DaybookError("MODEL_001", file=path.as_posix(), reason=reason, hint=hint)])
 
 
-def _load_file(path: Path) -> _Loaded:
+def _load_file(path: Path) -> _LoadedFile:
     file = path.as_posix()
     try:
         text = read_text(path)
     except DaybookError as error:
-        is_ours = error.code == "MODEL_001" or looks_like_definition(_head(path), file)
-        return _Loaded(path, [], [error] if is_ours else [])
-    if len(text) > _LARGE and not looks_like_definition(text, file):
-        return _Loaded(path, [], [])
+        is_ours = error.code == "MODEL_001" or looks_like_definition(_read_head(path), file)
+        return _LoadedFile(path, [], [error] if is_ours else [])
+    if len(text) > _LARGE_TEXT and not looks_like_definition(text, file):
+        return _LoadedFile(path, [], [])
     definitions, errors = read_definitions(text, file)
-    is_foreign = not definitions and all(error.code in _FOREIGN for error in errors)
+    is_foreign = not definitions and all(error.code in _FOREIGN_FILE_CODES for error in errors)
     if errors and is_foreign and not looks_like_definition(text, file):
-        return _Loaded(path, [], [])
-    return _Loaded(path, definitions, errors, _ids_in(text) if errors else frozenset())
+        return _LoadedFile(path, [], [])
+    return _LoadedFile(path, definitions, errors, _ids_in(text) if errors else frozenset())
 
 
 def _ids_in(text: str) -> frozenset[str]:
     """What a text that cannot be read as a whole may define, told by its words."""
-    named = [found.strip() for found in _NAMING.findall(text)]
+    named = [found.strip() for found in _NAMED_ID.findall(text)]
     return frozenset([*named, *map(slug, named)]) - {""}
 
 
 # What any file that is none of ours may be full of.
-_FOREIGN = frozenset(
+_FOREIGN_FILE_CODES = frozenset(
     {"MODEL_004", "MODEL_005", "MODEL_006", "MODEL_007", "MODEL_008", "MODEL_009", "MODEL_010", "MODEL_013"}
 )
 
 
-def _head(path: Path) -> str:
+def _read_head(path: Path) -> str:
     try:
         with path.open("rb") as stream:
-            return stream.read(_HEAD).decode("utf-8", errors="replace")
+            return stream.read(_HEAD_BYTES).decode("utf-8", errors="replace")
     except OSError:
         return ""
 
@@ -182,15 +220,56 @@ def _is_skipped_name(name: str, is_at_root: bool) -> bool:
     return name.startswith((".", "_")) or (is_at_root and name in _SKIPPED_AT_ROOT)
 
 
-def _places(root: Path, file: _Loaded) -> set[Path]:
+def _data_folders(root: Path, file: _LoadedFile) -> set[Path]:
     """Where the file says that data is; a place that holds the file itself is no folder of data alone."""
-    places = {_absolute(root, place) for definition in file.definitions for place in data_places(definition.model)}
-    return {place for place in places if not _is_below(_absolute(root, file.path), {place})}
+    places = {_absolute_path(root, place) for definition in file.definitions for place in data_paths(definition.model)}
+    return {place for place in places if not _is_below(_absolute_path(root, file.path), {place})}
 
 
-def _absolute(root: Path, place: str | Path) -> Path:
+def _absolute_path(root: Path, place: str | Path) -> Path:
     return Path(os.path.normpath(root.absolute() / place if isinstance(place, str) else place.absolute()))
 
 
 def _is_below(path: Path, folders: set[Path]) -> bool:
     return path in folders or any(parent in folders for parent in path.parents)
+
+
+class WorkspaceCatalog:
+    """A Catalog of files alone: everything is active, and every version is 1."""
+
+    def __init__(self, workspace: LoadedWorkspace) -> None:
+        self._workspace = workspace
+
+    def dataset(self, dataset_id: str, version: int | None = None) -> DatasetVersion | None:
+        dataset = self._model("dataset", dataset_id)
+        return DatasetVersion(dataset, 1) if dataset is not None and version in (None, 1) else None
+
+    def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
+        return (1,) if self._model("dataset", dataset_id) is not None else ()
+
+    def datasource(self, datasource_id: str) -> DataSource | None:
+        found: DataSource | None = self._model("datasource", datasource_id)
+        return found
+
+    def is_datasource_disabled(self, datasource_id: str) -> bool:
+        return False
+
+    def resolver(self, resolver_id: str) -> ResolverVersion | None:
+        resolver = self._model("resolver", resolver_id)
+        return ResolverVersion(resolver, 1) if resolver is not None else None
+
+    def default_resolver(self) -> ResolverVersion | None:
+        resolvers = (definition.model for definition in self._workspace.definitions["resolver"].values())
+        default = next((resolver for resolver in resolvers if resolver.is_default), None)
+        return ResolverVersion(default, 1) if default is not None else None
+
+    def calendar(self, calendar_id: str) -> Calendar | None:
+        found: Calendar | None = self._model("calendar", calendar_id)
+        return found
+
+    def ids(self, kind: Literal["dataset", "datasource", "resolver", "calendar"]) -> tuple[str, ...]:
+        return tuple(self._workspace.definitions[kind])
+
+    def _model(self, kind: DefinitionKind, id_: str) -> Any:
+        definition = self._workspace.get(kind, id_)
+        return definition.model if definition is not None else None

@@ -1,23 +1,82 @@
-"""YAML text to nodes, by libyaml's events and our own reading of scalars.
+"""What may stand in a text.
+
+How YAML 1.2's core schema reads a plain scalar, with decimals kept exact.
+
+YAML text to nodes, by libyaml's events and our own reading of scalars.
 
 libyaml is ten times faster than any parser in Python; what differs between YAML 1.1 and 1.2 is how scalars
 are read, which events leave to us.
 """
 
+import re
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import yaml
 
 from daybook.errors import DaybookError, Span
-from daybook.model.loading.scalars import resolve
-from daybook.model.loading.text import bad_character, without_bad_characters
-from daybook.model.node import Entry, ListNode, MappingNode, Node, ScalarNode
+from daybook.model.source_map import DocumentNode, ListNode, MappingEntry, MappingNode, ScalarNode, ScalarValue
 
-MAX_DEPTH = 50
+# Control characters but tab and line ends, and halves of surrogate pairs.
+_BAD_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def find_bad_character(text: str) -> re.Match[str] | None:
+    """The first character that is invisible and never meant."""
+    return _BAD_CHARACTER.search(text)
+
+
+def replace_bad_characters(text: str) -> str:
+    """The text with a visible stand-in for them, once they are reported."""
+    return _BAD_CHARACTER.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+_SCALAR_WORDS: dict[str, ScalarValue] = {
+    "": None,
+    "~": None,
+    "null": None,
+    "Null": None,
+    "NULL": None,
+    "true": True,
+    "True": True,
+    "TRUE": True,
+    "false": False,
+    "False": False,
+    "FALSE": False,
+}
+_INTEGER = re.compile(r"[-+]?[0-9]+")
+_OCTAL = re.compile(r"0o[0-7]+")
+_HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]+")
+_NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_NUMBER_START = frozenset("0123456789+-.")
+
+# Longer digit runs are no numbers anyone means here, and Python refuses to convert them.
+_LONGEST_NUMBER = 100
+_LONGEST_EXPONENT = 8
+
+
+def resolve_scalar(text: str) -> ScalarValue:
+    """The value of an unquoted scalar; what is not evidently something else is text."""
+    if text in _SCALAR_WORDS:
+        return _SCALAR_WORDS[text]
+    if text[0] not in _NUMBER_START or len(text) > _LONGEST_NUMBER:
+        return text
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if _OCTAL.fullmatch(text):
+        return int(text[2:], 8)
+    if _HEXADECIMAL.fullmatch(text):
+        return int(text[2:], 16)
+    if match := _NUMBER.fullmatch(text):
+        return Decimal(text) if len(match[3] or "") <= _LONGEST_EXPONENT else text
+    return text
+
+
+MAX_NESTING = 50
 
 # What libyaml says, and what mostly is the matter.
-_WAYS_OUT = {
+_SYNTAX_HINTS = {
     "did not find expected key": "this line may be indented too little or too much; keys of one mapping and items of "
     "one list begin in the same column",
     "did not find expected '-' indicator": "items of one list begin with - in the same column",
@@ -32,11 +91,11 @@ _WAYS_OUT = {
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def compose_yaml(text: str, shown: Span, errors: list[DaybookError]) -> Iterator[Node]:
+def compose_yaml(text: str, shown: Span, errors: list[DaybookError]) -> Iterator[DocumentNode]:
     """The documents of a text; findings go to `errors`, and a document with a finding that spoils it is left out."""
     try:
         events = yaml.parse(text, Loader=_LOADER)
-        composer = _Composer(shown, errors)
+        composer = _YamlComposer(shown, errors)
         for event in events:
             composer.take(event)
             if composer.documents:
@@ -51,15 +110,15 @@ class _TooDeepError(Exception):
     """Stops reading: the rest of the text cannot be told from an attack."""
 
 
-class _Composer:
+class _YamlComposer:
     """Builds nodes from events without recursion; one open collection per level."""
 
     def __init__(self, shown: Span, errors: list[DaybookError]) -> None:
-        self.documents: list[Node] = []
+        self.documents: list[DocumentNode] = []
         self._shown = shown
         self._errors = errors
         self._open: list[ListNode | MappingNode] = []
-        self._keys: list[Node | None] = []
+        self._keys: list[DocumentNode | None] = []
         self._is_spoiled = False
 
     def take(self, event: Any) -> None:
@@ -67,10 +126,10 @@ class _Composer:
         if kind is yaml.ScalarEvent:
             self._check_marks(event)
             text, start, end = event.value, event.start_mark.index, event.end_mark.index
-            if not text.isprintable() and (bad := bad_character(text)):
+            if not text.isprintable() and (bad := find_bad_character(text)):
                 self._error("MODEL_013", start, end, codepoint=f"{ord(bad[0]):04X}")
-                text = without_bad_characters(text)
-            self._add(ScalarNode(start, end, text, text if event.style else resolve(text), event.style or None))
+                text = replace_bad_characters(text)
+            self._add(ScalarNode(start, end, text, text if event.style else resolve_scalar(text), event.style or None))
         elif kind is yaml.MappingStartEvent:
             self._check_marks(event)
             self._push(MappingNode(event.start_mark.index, event.end_mark.index, {}))
@@ -98,13 +157,13 @@ class _Composer:
             self._spoil("MODEL_007", event.start_mark.index, event.start_mark.index + 1, tag=event.tag)
 
     def _push(self, node: ListNode | MappingNode) -> None:
-        if len(self._open) >= MAX_DEPTH:
-            self._error("MODEL_008", node.start, node.start + 1, limit=MAX_DEPTH)
+        if len(self._open) >= MAX_NESTING:
+            self._error("MODEL_008", node.start, node.start + 1, limit=MAX_NESTING)
             raise _TooDeepError
         self._open.append(node)
         self._keys.append(None)
 
-    def _add(self, node: Node) -> None:
+    def _add(self, node: DocumentNode) -> None:
         if not self._open:
             if not self._is_spoiled:
                 self.documents.append(node)
@@ -118,7 +177,7 @@ class _Composer:
             self._keys[-1] = None
             self._add_entry(parent, key, node)
 
-    def _add_entry(self, parent: MappingNode, key: Node, value: Node) -> None:
+    def _add_entry(self, parent: MappingNode, key: DocumentNode, value: DocumentNode) -> None:
         if not isinstance(key, ScalarNode) or key.value is None:
             kind = "nothing" if isinstance(key, ScalarNode) else "a collection"
             is_reference = self._shown.text[max(0, key.start - 1) : key.start + 1] == "{{"
@@ -129,7 +188,7 @@ class _Composer:
             hint = f"it stands first on line {line}"
             self._error("MODEL_005", key.start, key.end, hint=hint, key=key.text)
         else:
-            parent.entries[key.text] = Entry(key, value)
+            parent.entries[key.text] = MappingEntry(key, value)
 
     def _spoil(self, code: str, start: int, end: int, **parameters: Any) -> None:
         self._is_spoiled = True
@@ -151,5 +210,5 @@ def _syntax_error(error: yaml.YAMLError, text: str, shown: Span) -> DaybookError
     problem = str(getattr(error, "problem", None) or getattr(error, "reason", None) or "invalid YAML")
     context = getattr(error, "context", None)
     sentence = f"{problem} {context}" if context else problem
-    hint = next((hint for words, hint in _WAYS_OUT.items() if words in problem), None)
+    hint = next((hint for words, hint in _SYNTAX_HINTS.items() if words in problem), None)
     return DaybookError("MODEL_004", span=span, hint=hint, problem=sentence[:1].upper() + sentence[1:])

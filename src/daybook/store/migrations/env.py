@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from daybook.store.tables import METADATA
+from daybook.store.database.tables import METADATA
 
 context.configure(connection=context.config.attributes["connection"], target_metadata=METADATA)
 with context.begin_transaction():

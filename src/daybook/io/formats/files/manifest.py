@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from daybook.io.place import local_path
+from daybook.io.filesystem import local_path
 
-MANIFEST = "_daybook.json"
+MANIFEST_NAME = "_daybook.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ManifestEntry:
     """One commit; `files` are relative to the folder and belong to slice `run_period`."""
 
     run_id: str
@@ -28,7 +28,7 @@ class Manifest:
     """Columns by name with their declared types as text, and the live commits; `past` keeps who committed before."""
 
     columns: Mapping[str, str]
-    entries: tuple[Entry, ...]
+    entries: tuple[ManifestEntry, ...]
     past: tuple[tuple[str, int, int], ...] = ()
 
     def to_json(self) -> str:
@@ -37,13 +37,13 @@ class Manifest:
 
 def manifest_from_json(text: str) -> Manifest:
     data: dict[str, Any] = json.loads(text)
-    entries = tuple(Entry(**{**entry, "files": tuple(entry["files"])}) for entry in data["entries"])
+    entries = tuple(ManifestEntry(**{**entry, "files": tuple(entry["files"])}) for entry in data["entries"])
     return Manifest(data["columns"], entries, tuple((run, seq, rows) for run, seq, rows in data["past"]))
 
 
 def read_manifest(uri: str) -> Manifest | None:
     """The manifest of a local folder; None when it has none."""
     path = local_path(uri)
-    if path is None or not (path / MANIFEST).is_file():
+    if path is None or not (path / MANIFEST_NAME).is_file():
         return None
-    return manifest_from_json((path / MANIFEST).read_text(encoding="utf-8"))
+    return manifest_from_json((path / MANIFEST_NAME).read_text(encoding="utf-8"))

@@ -1,28 +1,162 @@
-"""Reading Parquet: every footer is checked against the declaration, the files are pinned."""
+"""Parquet files as one DataFrame: partition values attached, and the row's place in its file.
 
+Reading Parquet: every footer is checked against the declaration, the files are pinned.
+"""
+
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as spark_types
 
+from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, literal_path_pattern
 from daybook.errors import DaybookError, Notice, raise_all
-from daybook.io.column_types import stored_type_fits
+from daybook.expression import quote_identifier, quote_literal
+from daybook.expression import spark_type as sql_type
+from daybook.io.bindings import (
+    Binding,
+    Bindings,
+    bind_columns,
+    carried_types,
+    extra_column_notices,
+    is_slice_needed,
+    missing_column_errors,
+)
+from daybook.io.column_types import partition_value_errors, spark_data_type, stored_type_fits
+from daybook.io.filesystem import FileStat, arrow_path, is_uri, list_files, partition_values, relative_to, spark_uri
 from daybook.io.formats.files.manifest import read_manifest
-from daybook.io.hive import partition_values
-from daybook.io.pins import FilesPin
-from daybook.io.place import FileStat, list_files, relative_to, store_of
-from daybook.io.read_part import ReadPart
-from daybook.io.scanning import DataFile, scan
-from daybook.io.tables import Binding, Bindings, bind, carried_types, extra_columns, is_needed, missing_columns
-from daybook.io.text_values import check_partition_values
-from daybook.model.catalog import DatasetVersion
-from daybook.model.types import STRING, TIMESTAMP
-from daybook.resolve.location import Location
+from daybook.io.pins import FilesPin, ReadPart
+from daybook.model.definition import DatasetVersion
+from daybook.model.types import INTEGER, STRING, TIMESTAMP
+from daybook.resolve.locations.location import Location
 
-_READERS = 16
+# Characters that stand for themselves in the URIs Spark reports.
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9_./=-]*")
+_FILE_COLUMN = "__file"
+_PATH_SQL = "_metadata.file_path"
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A Parquet file by its absolute path or URI, with the partition values of its rows as text."""
+
+    path: str
+    partitions: Mapping[str, str | None] = field(default_factory=dict)
+    size: int = 0
+
+
+def scan_parquet(
+    spark: SparkSession,
+    files: Sequence[DataFile],
+    bindings: Sequence[Binding],
+    partitions: frozenset[str],
+    root: str | None,
+) -> DataFrame:
+    """The bound columns of all files with `__place` and `__ordinal`; no files give an empty frame."""
+    if not files:
+        return _empty_frame(spark, bindings)
+    stored = {binding.stored: binding for binding in bindings if binding.stored not in partitions}
+    schema = spark_types.StructType(
+        [spark_types.StructField(name, spark_data_type(binding.type)) for name, binding in stored.items()]
+    )
+    df = spark.read.schema(schema).parquet(*(literal_path_pattern(file.path) for file in files))
+    identity = {
+        ORIGIN_COLUMN: _relative_path_sql([file.path for file in files], root),
+        ORDINAL_COLUMN: "_metadata.row_index",
+    }
+    attached = [binding for binding in bindings if binding.stored in partitions]
+    values = [tuple(file.partitions.get(binding.stored) for binding in attached) for file in files]
+    columns = {binding.name: quote_identifier(binding.stored) for binding in bindings}
+    if len(set(values)) == 1:
+        columns |= {b.name: _partition_value_sql(value, b) for b, value in zip(attached, values[0], strict=True)}
+    else:
+        df = _join_partition_values(
+            df.selectExpr("*", *_aliased(identity), f"{_file_key_sql(files)} AS {_FILE_COLUMN}"),
+            files,
+            values,
+            attached,
+        )
+        identity = {name: name for name in identity}
+    # One text, since every word to Spark takes its time.
+    return df.selectExpr(*_aliased({**columns, **identity}))
+
+
+def _aliased(columns: Mapping[str, str]) -> list[str]:
+    return [f"{sql} AS {quote_identifier(name)}" for name, sql in columns.items()]
+
+
+def spark_schema(bindings: Sequence[Binding], *, with_ordinal: bool) -> spark_types.StructType:
+    fields = [spark_types.StructField(binding.name, spark_data_type(binding.type)) for binding in bindings]
+    if with_ordinal:
+        fields.append(spark_types.StructField(ORDINAL_COLUMN, spark_types.LongType()))
+    return spark_types.StructType(fields)
+
+
+def _empty_frame(spark: SparkSession, bindings: Sequence[Binding]) -> DataFrame:
+    types = {**{binding.name: binding.type for binding in bindings}, ORDINAL_COLUMN: INTEGER, ORIGIN_COLUMN: STRING}
+    return spark.range(0).selectExpr(
+        *_aliased({name: f"CAST(NULL AS {sql_type(type_)})" for name, type_ in types.items()})
+    )
+
+
+def _relative_path_sql(paths: Sequence[str], root: str | None) -> str:
+    """The file's path below `root`, decoded, as SQL; its bare name when there is no root or it lies elsewhere."""
+    relatives = [relative_to(path, root) for path in paths]
+    is_below = root is not None and all(
+        path.endswith("/" + relative) and path.startswith(spark_uri(root) + "/")
+        for path, relative in zip(paths, relatives, strict=True)
+    )
+    if not is_below:
+        encoded = f"substring_index({_PATH_SQL}, '/', -1)"
+    else:
+        # Encoding never adds or drops a slash, so counting folders finds the root in any spelling.
+        base = spark_uri(root or "")
+        depth = len([part for part in base.partition("://")[2 if is_uri(base) else 0].split("/") if part])
+        pattern = "^[A-Za-z][A-Za-z0-9+.-]*:/*(?:[^/]+/){" + str(depth) + "}(.*)$"
+        encoded = f"regexp_extract({_PATH_SQL}, {quote_literal(pattern, STRING)}, 1)"
+    return _decoded_sql(encoded, relatives)
+
+
+def _file_key_sql(files: Sequence[DataFile]) -> str:
+    """SQL of a file's path as `_normal` writes it."""
+    return (
+        f"regexp_replace({_decoded_sql(_PATH_SQL, [_normalized_path(file.path) for file in files])}, '^file:/+', '/')"
+    )
+
+
+def _decoded_sql(encoded: str, paths: Sequence[str]) -> str:
+    is_plain = all(_PLAIN_PATH.fullmatch(path) for path in paths)
+    return encoded if is_plain else f"url_decode(replace({encoded}, '+', '%2B'))"
+
+
+def _partition_value_sql(text: str | None, binding: Binding) -> str:
+    return f"CAST({quote_literal(text, STRING)} AS {sql_type(binding.type)})"
+
+
+def _join_partition_values(
+    df: DataFrame, files: Sequence[DataFile], values: Sequence[tuple[str | None, ...]], columns: Sequence[Binding]
+) -> DataFrame:
+    """Partition columns that differ between files, by file from a broadcast table."""
+    by_file = "__partition_file"
+    texts: dict[str, list[str | None]] = {by_file: [_normalized_path(file.path) for file in files]}
+    texts |= {column.stored: [value[index] for value in values] for index, column in enumerate(columns)}
+    # Of an Arrow table Spark makes a constant; rows of Python would start Python workers.
+    rows = pa.table({name: pa.array(found, pa.string()) for name, found in texts.items()})
+    typed = {c.stored: f"CAST({quote_identifier(c.stored)} AS {sql_type(c.type)})" for c in columns}
+    lookup = df.sparkSession.createDataFrame(rows).selectExpr(by_file, *_aliased(typed))
+    return df.join(F.broadcast(lookup), F.col(_FILE_COLUMN) == F.col(by_file), "inner")
+
+
+def _normalized_path(path: str) -> str:
+    return spark_uri(path)
+
+
+_FOOTER_READERS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +187,18 @@ def find_parquet(
     found = list_files(uri)
     if not found and read_manifest(uri) is None:
         raise DaybookError("IO_001", location=uri)
-    files = _needed(found, uri, slices)
+    files = _needed_files(found, uri, slices)
     if pin is not None and tuple(files) != pin.files:
         raise DaybookError("IO_009", location=uri, reason="its files have changed")
-    schemas = _schemas(list(files))
+    schemas = _read_schemas(list(files))
     partitions = frozenset(name for file in found for name in partition_values(relative_to(file.path, uri)))
     manifest = read_manifest(uri)
     promised = frozenset(manifest.columns) if manifest else frozenset[str]()
     stored = [*partitions, *(name for schema in schemas.values() for name in schema.names), *promised]
-    bindings = bind(stored, version, location)
-    raise_all(_findings(bindings, schemas, partitions | promised, files, uri))
+    bindings = bind_columns(stored, version, location)
+    raise_all(_schema_errors(bindings, schemas, partitions | promised, files, uri))
     data = tuple(DataFile(file.path, values, file.size) for file, values in files.items())
-    notices = extra_columns(bindings.extra, uri)
+    notices = extra_column_notices(bindings.extra, uri)
     found_files = ParquetFiles(
         data, bindings.all, partitions, location.root or uri, FilesPin(uri, tuple(files)), notices
     )
@@ -79,7 +213,7 @@ def read_parquet(spark: SparkSession, found: Sequence[ParquetFiles]) -> Iterator
     for group in alike.values():
         first = group[0]
         files = [file for each in group for file in each.files]
-        df = scan(spark, files, first.bindings, first.partitions, first.root)
+        df = scan_parquet(spark, files, first.bindings, first.partitions, first.root)
         notices = tuple(notice for each in group for notice in each.notices)
         pins = tuple(each.pin for each in group)
         yield ReadPart(df, first.carried, pins, notices, tuple(file.size for file in files))
@@ -96,21 +230,21 @@ def _with_period(found: ParquetFiles, location: Location) -> ParquetFiles:
     return replace(found, files=files, bindings=bindings, partitions=found.partitions | {"_period"})
 
 
-def _needed(
+def _needed_files(
     found: Sequence[FileStat], uri: str, slices: frozenset[str] | None
 ) -> dict[FileStat, dict[str, str | None]]:
     values = {file: partition_values(relative_to(file.path, uri)) for file in found}
-    return {file: partitions for file, partitions in values.items() if is_needed(partitions, slices)}
+    return {file: partitions for file, partitions in values.items() if is_slice_needed(partitions, slices)}
 
 
-def _schemas(files: Sequence[FileStat]) -> dict[str, pa.Schema]:
-    with ThreadPoolExecutor(_READERS) as pool:
-        return dict(zip((file.path for file in files), pool.map(_schema, files), strict=True))
+def _read_schemas(files: Sequence[FileStat]) -> dict[str, pa.Schema]:
+    with ThreadPoolExecutor(_FOOTER_READERS) as pool:
+        return dict(zip((file.path for file in files), pool.map(_read_schema, files), strict=True))
 
 
-def _schema(file: FileStat) -> pa.Schema:
+def _read_schema(file: FileStat) -> pa.Schema:
     """The stored types; the old 96-bit timestamps, which Arrow shows as nanoseconds, are Spark's microseconds."""
-    place = store_of(file.path)
+    place = arrow_path(file.path)
     try:
         with place.system.open_input_file(place.path) as stream:
             parquet = pq.ParquetFile(stream)
@@ -124,7 +258,7 @@ def _schema(file: FileStat) -> pa.Schema:
     return schema
 
 
-def _findings(
+def _schema_errors(
     bindings: Bindings,
     schemas: Mapping[str, pa.Schema],
     elsewhere: frozenset[str],
@@ -132,20 +266,20 @@ def _findings(
     uri: str,
 ) -> list[DaybookError]:
     if bindings.missing and schemas:
-        return missing_columns(bindings, uri)
+        return missing_column_errors(bindings, uri)
     errors = []
     for path, schema in schemas.items():
         lacking = [b.stored for b in bindings.declared if b.stored not in elsewhere and b.stored not in schema.names]
         errors += [DaybookError("IO_002", file=path, column=name) for name in lacking]
         doubled = {b.stored for b in bindings.all if schema.names.count(b.stored) > 1}
         errors += [DaybookError("IO_014", file=path, column=name) for name in sorted(doubled)]
-        errors += type_findings(bindings.all, schema, path)
+        errors += type_errors(bindings.all, schema, path)
     for values in files.values():
-        errors += check_partition_values(bindings.all, values, uri)
+        errors += partition_value_errors(bindings.all, values, uri)
     return errors
 
 
-def type_findings(bindings: Sequence[Binding], schema: pa.Schema, file: str) -> list[DaybookError]:
+def type_errors(bindings: Sequence[Binding], schema: pa.Schema, file: str) -> list[DaybookError]:
     """Stored columns whose type does not fit."""
     errors = []
     for binding in bindings:

@@ -1,0 +1,221 @@
+"""How every command words its help: usage, what it does, arguments, options, examples.
+
+The options of every command may stand before or after its name.
+
+Arguments and options that several commands have.
+
+What the root options say, for every command.
+
+The workspace of a command and its store.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperArgument, TyperCommand
+
+from daybook.cli import completion
+
+if TYPE_CHECKING:
+    from daybook.model.loading import LoadedWorkspace
+    from daybook.model.settings import WorkspaceSettings
+    from daybook.store.store import MetadataStore
+
+
+class CommandWithExamples(TyperCommand):
+    """A command whose help ends with examples; `epilog` holds one a line."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        arguments = [parameter for parameter in self.get_params(ctx) if isinstance(parameter, TyperArgument)]
+        return ["[OPTIONS]", *(_usage_name(argument) for argument in arguments)]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        arguments: list[tuple[str, str]] = []
+        options: list[tuple[str, str]] = []
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None:
+                continue
+            if isinstance(parameter, TyperArgument):
+                arguments.append((parameter.display_name_raw, _choices_text(parameter) + record[1]))
+            else:
+                options.append(record)
+        for title, records in (("Arguments", arguments), ("Options", options)):
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        if self.epilog:
+            with formatter.section("Examples"):
+                # A paragraph that begins with \b is not wrapped.
+                formatter.write_text("\b\n" + self.epilog)
+
+
+def add_command(app: typer.Typer, name: str, function: Callable[..., Any], *examples: str) -> None:
+    """A command with its examples; the list of commands shows the first line of its docstring."""
+    summary = inspect.cleandoc(function.__doc__ or "").partition("\n")[0].rstrip(".")
+    app.command(name, cls=CommandWithExamples, short_help=summary, epilog="\n".join(examples))(function)
+
+
+def _usage_name(argument: TyperArgument) -> str:
+    name = argument.display_name_raw
+    if argument.nargs != 1:
+        name += "..."
+    return name if argument.required else f"[{name}]"
+
+
+def _choices_text(argument: TyperArgument) -> str:
+    descriptor = argument.type_descriptor
+    return f"{', '.join(map(str, descriptor.choices or ()))}. " if descriptor.is_choice else ""
+
+
+_ROOT_FLAGS = frozenset({"--debug", "--quiet", "-q", "--verbose", "-v"})
+_ROOT_OPTIONS_WITH_VALUE = frozenset({"--workspace", "-w"})
+
+
+def move_root_options_first(arguments: Sequence[str]) -> list[str]:
+    """The line with its root options in front; what follows `--` is left alone."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    root: list[str] = []
+    others: list[str] = []
+    words = iter(arguments[:end])
+    for word in words:
+        if word in _ROOT_FLAGS or word.startswith("--workspace="):
+            root.append(word)
+        elif word in _ROOT_OPTIONS_WITH_VALUE:
+            root += [word, *_option_value(words)]
+        else:
+            others.append(word)
+    return [*root, *others, *arguments[end:]]
+
+
+def workspace_option(arguments: Sequence[str]) -> str | None:
+    """The folder that `--workspace` names on a line, wherever it stands."""
+    for index, word in enumerate(arguments):
+        if word.startswith("--workspace="):
+            return word.partition("=")[2]
+        if word in _ROOT_OPTIONS_WITH_VALUE and index + 1 < len(arguments):
+            return arguments[index + 1]
+    return None
+
+
+def _option_value(words: Iterator[str]) -> list[str]:
+    return [word] if (word := next(words, None)) is not None else []
+
+
+def json_option(text: str) -> Any:
+    """`--json`, with what it prints."""
+    return typer.Option("--json", help=text)
+
+
+def period_option(text: str) -> Any:
+    """`--period`, with what it chooses."""
+    return typer.Option("--period", "-p", metavar="PERIOD", help=text, autocompletion=completion.period_identifiers)
+
+
+AsJson = Annotated[bool, json_option("The result as JSON.")]
+ProjectArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="PROJECT", help="A project's id, or the file that defines it.", autocompletion=completion.project_ids
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class RootOptions:
+    """`workspace` is what the user named; None means the nearest one around the current folder."""
+
+    workspace: Path | None = None
+    is_debug: bool = False
+    is_quiet: bool = False
+    is_verbose: bool = False
+
+
+def root_options(context: typer.Context) -> RootOptions:
+    found = context.obj
+    return found if isinstance(found, RootOptions) else RootOptions()
+
+
+def find_workspace_root(context: typer.Context) -> Path:
+    """The workspace of this call: the one named, or the nearest one from here upwards."""
+    from daybook.errors import DaybookError
+    from daybook.model.loading import find_workspace
+
+    named = root_options(context).workspace
+    if named is not None and not named.exists():
+        raise DaybookError("MODEL_064", path=named.as_posix())
+    return find_workspace(named if named is not None else Path())
+
+
+def load_checked_workspace(context: typer.Context) -> "LoadedWorkspace":
+    """The workspace, with every definition in it right on its own."""
+    from daybook.errors import raise_all
+    from daybook.model.loading.workspace import read_workspace
+    from daybook.resolve.checks import structural_errors
+
+    workspace, errors = read_workspace(find_workspace_root(context))
+    raise_all([*errors, *structural_errors(workspace)])
+    return workspace
+
+
+def root_and_settings(context: typer.Context) -> "tuple[Path, WorkspaceSettings]":
+    """Where the workspace is and its `daybook.yaml`, for commands that need no definitions."""
+    from daybook.errors import raise_all
+    from daybook.model.loading.workspace import load_settings
+
+    root = find_workspace_root(context)
+    found, errors = load_settings(root)
+    raise_all(errors)
+    return root, found
+
+
+@contextmanager
+def open_workspace_store(url: str, root: "Path", *, migrate: bool = False) -> "Iterator[MetadataStore]":
+    from daybook.store import open_store
+
+    with open_store(url, root=root, migrate=migrate) as store:
+        yield store
+
+
+@contextmanager
+def open_store_or_empty(url: str, root: "Path") -> "Iterator[MetadataStore]":
+    """The store, or an empty one for the moment where none has been made yet."""
+    import tempfile
+    from pathlib import Path
+
+    from daybook.store.address import store_exists
+
+    if store_exists(url, root):
+        with open_workspace_store(url, root) as store:
+            yield store
+        return
+    with (
+        tempfile.TemporaryDirectory(prefix="daybook-") as folder,
+        open_workspace_store("sqlite:///store.db", Path(folder)) as store,
+    ):
+        yield store
+
+
+def is_project_file(named: str) -> bool:
+    """Whether a project is named by its file."""
+    from pathlib import Path
+
+    return Path(named).suffix in (".yaml", ".yml", ".json") and Path(named).is_file()
+
+
+def find_project_id(workspace: "LoadedWorkspace", named: str) -> str:
+    """A project of the workspace by id, or by the one file that defines it, for commands that change the store."""
+    from daybook.errors import DaybookError
+    from daybook.store.references import find_project
+
+    try:
+        return find_project(workspace, named).id
+    except DaybookError as unknown:
+        raise DaybookError("STORE_007", kind="project", id=named, hint=unknown.hint) from None

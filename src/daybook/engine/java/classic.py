@@ -1,0 +1,281 @@
+"""The Java process behind a classic session: started by us, and never outliving us.
+
+A classic session in a Java process of our own.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from daybook.engine.java.launch import Launch, launcher_variables
+from daybook.errors import DaybookError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+_START_SECONDS = 180
+_POLL_SECONDS = 0.01
+_LOG_FILE = "spark.log"
+_SERVER_ATTRIBUTE = "_daybook_owned"
+
+_LOG_SETTINGS = """\
+status = off
+rootLogger.level = warn
+rootLogger.appenderRef.stderr.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{ISO8601} %p %c: %m%n%ex
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """A running Java process, where it listens, and its scratch folder, which goes away with it."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    secret: str
+    scratch: Path
+
+    def close(self) -> None:
+        """End the process at once and remove its scratch folder; orderly stopping is Spark's business."""
+        _kill(self.process)
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+class OwnedServer(Protocol):
+    """Something that runs behind a session and must end after it."""
+
+    def close(self) -> None: ...
+
+
+def attach_server(session: object, server: OwnedServer, *kept: object) -> None:
+    """Keep on the session itself what was started for it, and what must live as long."""
+    setattr(session, _SERVER_ATTRIBUTE, (server, *kept))
+
+
+def attached_server(session: object) -> OwnedServer | None:
+    """What runs behind a session, if we started it for this session."""
+    owned: tuple[OwnedServer] | None = vars(session).get(_SERVER_ATTRIBUTE)
+    return owned[0] if owned is not None else None
+
+
+@contextlib.contextmanager
+def patched_environment(**values: str) -> Iterator[None]:
+    """Environment variables for one call only."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def create_scratch_folder() -> Path:
+    """A folder for Spark's temporary files, outside of the user's working directory."""
+    return Path(tempfile.mkdtemp(prefix="daybook-spark-"))
+
+
+def start_gateway(launch: Launch, environment: Mapping[str, str], *, show_log: bool = False) -> Callable[[], Gateway]:
+    """Start Java and return a function that waits until it listens, so that the caller can import meanwhile.
+
+    If Java fails with a class-data archive and starts without it, the archive was at fault and is removed.
+    """
+    process = _spawn(launch, environment, show_log)
+
+    def wait() -> Gateway:
+        try:
+            return _wait_for_gateway(process, launch)
+        except DaybookError:
+            _kill(process)
+            if launch.class_archive is None:
+                shutil.rmtree(launch.scratch, ignore_errors=True)
+                raise
+        gateway = start_gateway(replace(launch, class_archive=None), environment, show_log=show_log)()
+        with contextlib.suppress(OSError):
+            launch.class_archive.unlink()
+        return gateway
+
+    return wait
+
+
+def _spawn(launch: Launch, environment: Mapping[str, str], show_log: bool) -> subprocess.Popen[bytes]:
+    (launch.scratch / "log4j2.properties").write_text(_LOG_SETTINGS, encoding="utf-8")
+    variables = {
+        **environment,
+        **launcher_variables(launch.spark_home),
+        "SPARK_CONNECT_MODE": "0",
+        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(_connection_file(launch)),
+    }
+    with (launch.scratch / _LOG_FILE).open("wb") as log:
+        # Java ends when its standard input does: the pipe breaks with this process, however that ends.
+        return subprocess.Popen(
+            launch.command(),
+            env=variables,
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=None if show_log else log,
+            process_group=0 if os.name == "posix" else None,
+        )
+
+
+def _wait_for_gateway(process: subprocess.Popen[bytes], launch: Launch) -> Gateway:
+    """Wait for the port and the secret, which PySpark's gateway writes into a file."""
+    connection = _connection_file(launch)
+    deadline = time.monotonic() + _START_SECONDS
+    while not connection.is_file():
+        if process.poll() is not None:
+            raise DaybookError("RUN_905", reason=_exit_reason(process.returncode, launch.scratch))
+        if time.monotonic() > deadline:
+            raise DaybookError("RUN_905", reason=f"no answer within {_START_SECONDS} s")
+        time.sleep(_POLL_SECONDS)
+    content = connection.read_bytes()
+    connection.unlink()
+    port, length = struct.unpack_from("!ii", content)
+    return Gateway(process, port, content[8 : 8 + length].decode(), launch.scratch)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    with contextlib.suppress(OSError):
+        assert process.stdin is not None
+        process.stdin.close()
+    process.wait()
+
+
+def _connection_file(launch: Launch) -> Path:
+    return launch.scratch / "connection"
+
+
+def _exit_reason(code: int, scratch: Path) -> str:
+    ended = f"Java ended with {signal.Signals(-code).name}" if code < 0 else f"Java ended with exit code {code}"
+    said = _tail(scratch / _LOG_FILE, 5)
+    return f"{ended}: {said}" if said else ended
+
+
+def _tail(path: Path, lines: int) -> str:
+    try:
+        return "\n".join(path.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-lines:])
+    except OSError:
+        return ""
+
+
+_MASTER_TIMEOUT_SECONDS = 20
+
+
+def open_classic_session(
+    launch: Launch, session_settings: Mapping[str, str], *, show_log: bool = False
+) -> "SparkSession":
+    """Start Java as `launch` says and open a session in it; the application's settings are the launch's."""
+    check_master_listens(launch.conf.get("spark.master", ""))
+    connected = start_gateway(launch, os.environ, show_log=show_log)
+    # Java needs a moment to come up; importing fills it, pandas behind the last one included.
+    import pyspark.sql
+    import pyspark.testing.utils  # noqa: F401
+    from pyspark.core.context import SparkContext
+
+    gateway = connected()
+    try:
+        bridge = open_py4j_gateway(gateway)
+        SparkContext._ensure_initialized(gateway=bridge)
+        session = _build_or_explain(session_settings, launch.conf.get("spark.master", ""))
+    except BaseException:
+        gateway.close()
+        clear_classic_state()
+        raise
+    attach_server(session, gateway)
+    return session
+
+
+def build_classic_session(settings: Mapping[str, str]) -> "SparkSession":
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def _build_or_explain(settings: Mapping[str, str], master: str) -> "SparkSession":
+    from py4j.protocol import Py4JJavaError
+
+    try:
+        return build_classic_session(settings)
+    except Py4JJavaError as failure:
+        # Java is asked for its reason while it can still answer.
+        reason = str(failure.java_exception.toString())
+        raise DaybookError("RUN_910", master=master, reason=reason) from None
+
+
+def check_master_listens(master: str) -> None:
+    """Fail at once where no standalone master listens; Spark would try for a minute."""
+    if not master.startswith("spark://"):
+        return
+    reason = ""
+    for place in master.removeprefix("spark://").split(","):
+        host, _, port = place.rpartition(":")
+        try:
+            with socket.create_connection((host.strip("[]"), int(port)), timeout=_MASTER_TIMEOUT_SECONDS):
+                return
+        except (OSError, ValueError) as failure:
+            reason = str(failure)
+    raise DaybookError("RUN_910", master=master, reason=reason)
+
+
+def open_py4j_gateway(gateway: Gateway) -> "object":
+    """PySpark's end of the line to our Java process, which ends at the latest when this end does."""
+    from pyspark.java_gateway import launch_gateway
+
+    # For this call only: child processes must not take our Java process for theirs.
+    with patched_environment(PYSPARK_GATEWAY_PORT=str(gateway.port), PYSPARK_GATEWAY_SECRET=gateway.secret):
+        bridge: object = launch_gateway()  # type: ignore[no-untyped-call]
+    weakref.finalize(bridge, gateway.close)
+    return bridge
+
+
+def activate_session(session: "SparkSession") -> "SparkSession":
+    """The session, found by this thread also where another one started it: Spark looks data sources up that way."""
+    from pyspark.sql import SparkSession
+
+    if type(session) is SparkSession and session._jvm is not None:
+        SparkSession._get_j_spark_session_class(session._jvm).setActiveSession(session._jsparkSession)
+    return session
+
+
+def clear_classic_state() -> None:
+    """Clear what PySpark remembers of a session whose Java process is about to end."""
+    from pyspark.core.context import SparkContext
+    from pyspark.sql import SparkSession
+
+    context = SparkContext._active_spark_context
+    if context is not None and context._accumulatorServer is not None:
+        # It prints a traceback when Java, which Python tasks report to it through, is gone.
+        context._accumulatorServer.handle_error = _ignore_error  # type: ignore[method-assign]
+    if SparkContext._gateway is not None:
+        # Objects collected from now on are no longer reported to Java, which would answer with an error.
+        SparkContext._gateway._gateway_client.is_connected = False
+    SparkContext._active_spark_context = None
+    SparkContext._gateway = SparkContext._jvm = None
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
+
+
+def _ignore_error(request: object, client_address: object) -> None:
+    """What an ended connection says to nobody."""

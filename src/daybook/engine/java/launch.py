@@ -1,0 +1,243 @@
+"""The command line of the Java process that runs Spark.
+
+The class-data archive: Spark's classes as Java left them after loading, mapped instead of loaded again.
+
+It is made once per Spark and Java in the user's cache folder, by a process of its own, and is never in the way: no
+cache, a cache that cannot be written or an archive that does not fit all mean a slower start and nothing else.
+"""
+
+import contextlib
+import hashlib
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+from daybook.engine.java.runtime import JavaRuntime
+
+Workload = Literal["short", "long"]
+
+# Below this much input a run ends before optimised code has paid for its compilation: measured with Parquet.
+SHORT_WORKLOAD_BYTES = 24 << 20
+
+_OPENED_PACKAGES = (
+    "java.base/java.lang",
+    "java.base/java.lang.invoke",
+    "java.base/java.lang.reflect",
+    "java.base/java.io",
+    "java.base/java.net",
+    "java.base/java.nio",
+    "java.base/java.util",
+    "java.base/java.util.concurrent",
+    "java.base/java.util.concurrent.atomic",
+    "java.base/jdk.internal.ref",
+    "java.base/sun.nio.ch",
+    "java.base/sun.nio.cs",
+    "java.base/sun.security.action",
+    "java.base/sun.util.calendar",
+    "java.security.jgss/sun.security.krb5",
+)
+
+# These settings make spark-submit fetch or distribute something before the application starts.
+_SUBMIT_ONLY_PREFIXES = (
+    "spark.jars",
+    "spark.submit.",
+    "spark.files",
+    "spark.archives",
+    "spark.yarn.",
+    "spark.kubernetes.",
+)
+
+_GATEWAY_CLASS = "org.apache.spark.api.python.PythonGatewayServer"
+_SUBMIT_CLASS = "org.apache.spark.deploy.SparkSubmit"
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What to start: the runtime, Spark's jars, the settings, and how long the work will be."""
+
+    java: JavaRuntime
+    spark_home: Path
+    conf: Mapping[str, str]
+    scratch: Path
+    is_local: bool
+    workload: Workload = "long"
+    class_archive: Path | None = None
+    extra_flags: tuple[str, ...] = ()
+
+    def settings(self) -> dict[str, str]:
+        """The application's settings; what a local one leaves behind stays in the scratch folder."""
+        places = {
+            "spark.local.dir": str(self.scratch),
+            "spark.sql.warehouse.dir": str(self.scratch / "warehouse"),
+        }
+        return {**(places if self.is_local else {}), **self.conf}
+
+    def command(self) -> list[str]:
+        chosen = shlex.split(self.conf.get("spark.driver.extraJavaOptions", ""))
+        flags = [
+            *virtual_machine_flags(self.workload, chosen),
+            *([f"-XX:SharedArchiveFile={self.class_archive}"] if self.class_archive else []),
+            *self.extra_flags,
+            *heap_flags(self.conf),
+            *module_flags(self.java),
+            f"-Djava.io.tmpdir={self.scratch}",
+            f"-Dlog4j2.configurationFile={self.scratch / 'log4j2.properties'}",
+            *chosen,
+        ]
+        if self._needs_submit():
+            settings = [part for key, value in self.settings().items() for part in ("--conf", f"{key}={value}")]
+            program = [_SUBMIT_CLASS, *settings, "pyspark-shell"]
+        else:
+            flags += [f"-D{key}={value}" for key, value in self.settings().items()]
+            program = [_GATEWAY_CLASS]
+        return [str(self.java.executable), *flags, "-cp", self.class_path(), *program]
+
+    def class_path(self) -> str:
+        """Spark's jars first and sorted: a class-data archive is only used with the class path it was made for."""
+        added = [self.conf[key] for key in ("spark.driver.extraClassPath",) if key in self.conf]
+        folders = [] if self.is_local else _configuration_folders(os.environ)
+        return os.pathsep.join([*map(str, spark_jars(self.spark_home)), *added, *folders])
+
+    def _needs_submit(self) -> bool:
+        return not self.is_local or any(key.startswith(_SUBMIT_ONLY_PREFIXES) for key in self.conf)
+
+
+def virtual_machine_flags(workload: Workload, chosen: Sequence[str] = ()) -> list[str]:
+    """Flags chosen by measurement, see benchmarks/cold_start.py; a collector of the user's replaces ours."""
+    has_collector = any(re.fullmatch(r"-XX:\+Use\w+GC", flag) for flag in chosen)
+    flags = [
+        "-XX:+IgnoreUnrecognizedVMOptions",
+        *([] if has_collector else ["-XX:+UseParallelGC"]),
+        "-XX:-UsePerfData",
+        # Deeply nested plans recurse deeply.
+        "-Xss4m",
+        "-Xshare:auto",
+        # A class-data archive that does not fit is passed over, without words on the user's terminal.
+        "-Xlog:disable",
+        "-Xlog:all=error:stderr",
+    ]
+    return [*flags, "-XX:TieredStopAtLevel=1"] if workload == "short" else flags
+
+
+def heap_flags(conf: Mapping[str, str]) -> list[str]:
+    memory = conf.get("spark.driver.memory")
+    return [f"-Xmx{memory}"] if memory else []
+
+
+def module_flags(java: JavaRuntime) -> list[str]:
+    """What Spark's launcher would open, without the incubating vector module that smaller runtimes lack."""
+    opened = [f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED_PACKAGES]
+    netty = ["-Dio.netty.tryReflectionSetAccessible=true", "-Dio.netty.allocator.type=pooled"]
+    newer = ["--sun-misc-unsafe-memory-access=allow"] if java.version >= 23 else []
+    return [*opened, *netty, *newer, "--enable-native-access=ALL-UNNAMED"]
+
+
+def spark_home() -> Path:
+    """The folder of the installed PySpark, found without importing it."""
+    specification = find_spec("pyspark")
+    if specification is None or specification.origin is None:
+        raise ModuleNotFoundError("pyspark")
+    return Path(specification.origin).parent
+
+
+def spark_jars(home: Path) -> list[Path]:
+    return sorted((home / "jars").glob("*.jar"))
+
+
+def launcher_variables(home: Path) -> dict[str, str]:
+    """What Spark's own scripts set before Java starts: its workers need it to start executors."""
+    scala = [match[1] for jar in spark_jars(home) if (match := re.match(r"scala-library-(\d+\.\d+)", jar.name))]
+    return {"SPARK_HOME": str(home), **({"SPARK_SCALA_VERSION": scala[0]} if scala else {})}
+
+
+def choose_workload(input_bytes: int | None) -> Workload:
+    """Short when the input is known to be small."""
+    return "short" if input_bytes is not None and input_bytes < SHORT_WORKLOAD_BYTES else "long"
+
+
+def _configuration_folders(environment: Mapping[str, str]) -> list[str]:
+    names = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
+    return [environment[name] for name in names if environment.get(name)]
+
+
+# Raised when the training or the flags change, so that older archives are made anew.
+_ARCHIVE_LAYOUT = 1
+_RETRY_SECONDS = 24 * 3600
+ARCHIVE_VARIABLE = "DAYBOOK_CLASS_ARCHIVE"
+
+
+def archive_path(java: JavaRuntime, spark_home: Path, environment: Mapping[str, str]) -> Path | None:
+    """Where the archive for this Java and this Spark belongs; None when the user or the system has no use for one."""
+    if environment.get(ARCHIVE_VARIABLE) == "off" or os.name != "posix":
+        return None
+    cache = cache_folder(environment)
+    if cache is None:
+        return None
+    return cache / "class-data" / f"{_archive_key(java, spark_home)}.jsa"
+
+
+def existing_archive(path: Path | None) -> Path | None:
+    """The archive if it is there, marked as used so that pruning spares it."""
+    if path is None or not path.is_file():
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(path)
+    return path
+
+
+def build_in_background(path: Path, java: JavaRuntime, environment: Mapping[str, str]) -> None:
+    """Let a process of low priority make the archive, unless one does already or failed within a day."""
+    if environment.get(ARCHIVE_VARIABLE) == "use" or _failed_recently(path):
+        return
+    command = [sys.executable, "-m", "daybook.engine.java.build_archive", str(path), str(java.executable), java.origin]
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.Popen(
+            command,
+            env={**environment, ARCHIVE_VARIABLE: "off"},
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+
+def failure_marker(path: Path) -> Path:
+    return path.with_suffix(".failed")
+
+
+def cache_folder(environment: Mapping[str, str]) -> Path | None:
+    """The user's cache folder for Daybook, by the conventions of the system."""
+    if chosen := environment.get("DAYBOOK_CACHE"):
+        return Path(chosen)
+    if (base := environment.get("XDG_CACHE_HOME")) and Path(base).is_absolute():
+        return Path(base) / "daybook"
+    home = environment.get("HOME")
+    if not home:
+        return None
+    return Path(home, "Library", "Caches", "daybook") if sys.platform == "darwin" else Path(home, ".cache", "daybook")
+
+
+def _archive_key(java: JavaRuntime, spark_home: Path) -> str:
+    """Changes with everything the virtual machine compares before it uses an archive."""
+    parts = [str(_ARCHIVE_LAYOUT), str(java.executable), java.build, *virtual_machine_flags("long")]
+    for jar in spark_jars(spark_home):
+        status = jar.stat()
+        parts.append(f"{jar} {status.st_size} {int(status.st_mtime)}")
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:24]
+
+
+def _failed_recently(path: Path) -> bool:
+    try:
+        return time.time() - failure_marker(path).stat().st_mtime < _RETRY_SECONDS
+    except OSError:
+        return False

@@ -1,0 +1,166 @@
+"""Spark sessions that compute as Daybook promises: started here, or brought along and adopted."""
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from daybook.engine.java.classic import (
+    attached_server,
+    build_classic_session,
+    clear_classic_state,
+    create_scratch_folder,
+    open_classic_session,
+)
+from daybook.engine.java.connect import (
+    check_capabilities,
+    clear_connect_mode,
+    is_connect,
+    open_local_connect_session,
+    open_remote_session,
+    open_sail_session,
+)
+from daybook.engine.java.launch import Launch, Workload, archive_path, build_in_background, existing_archive, spark_home
+from daybook.engine.java.runtime import find_java, memory_bytes, usable_cores
+from daybook.engine.java.session_conf import (
+    REQUIRED_CONF,
+    build_session_conf,
+    differing_conf,
+    local_threads,
+    read_setting,
+    remote_conf,
+)
+from daybook.errors import DaybookError
+from daybook.model.settings import EngineSettings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Whoever sets one of these wants PySpark's own launcher, with the distribution it names.
+_LAUNCHER_VARIABLES = ("SPARK_HOME", "PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS")
+
+
+def start_session(
+    settings: EngineSettings,
+    *,
+    app_name: str,
+    ui: bool = False,
+    workload: Workload = "long",
+    show_log: bool = False,
+) -> "SparkSession":
+    """A new session on the settings' master (all local cores by default) or Connect server.
+
+    `remote` may also name a local master: then a Connect server of our own runs in between. `sail` without a remote
+    starts Sail, a Connect server without Java. `workload` says whether Java should rather start quickly or run
+    quickly; `workload_of` knows from the input's size.
+    """
+    if settings.master and (settings.remote or settings.sail):
+        raise DaybookError("RUN_907", master=settings.master, remote=settings.remote or "sail")
+    if settings.remote and settings.remote.startswith("sc://"):
+        session = open_remote_session(settings.remote, remote_conf(settings), app_name)
+        return _with_required_conf(_with_capabilities(session) if settings.sail else session)
+    if settings.sail:
+        return _with_required_conf(_with_capabilities(open_sail_session(remote_conf(settings), app_name)))
+    master = settings.remote or settings.master or "local[*]"
+    cores = usable_cores()
+    is_local = local_threads(master, cores) is not None
+    conf = build_session_conf(settings, master=master, app_name=app_name, ui=ui, cores=cores, memory=memory_bytes())
+    _set_worker_python(conf.application.get("spark.pyspark.python"))
+    if not settings.remote and any(os.environ.get(name) for name in _LAUNCHER_VARIABLES):
+        return _with_required_conf(build_classic_session(conf.everything))
+    java = find_java(os.environ)
+    archive = archive_path(java, spark_home(), os.environ)
+    launch = Launch(
+        java, spark_home(), conf.application, create_scratch_folder(), is_local, workload, existing_archive(archive)
+    )
+    if settings.remote:
+        session = open_local_connect_session(launch, conf.session, app_name, show_log=show_log)
+    else:
+        session = open_classic_session(launch, conf.session, show_log=show_log)
+    if archive is not None and launch.class_archive is None:
+        build_in_background(archive, java, os.environ)
+    return _with_required_conf(session)
+
+
+def stop_session(spark: "SparkSession", *, quick: bool = False) -> None:
+    """Stop the session, and the Java process if we started it.
+
+    `quick` is for a program about to end: a local session is not taken down step by step, its process just ends.
+    """
+    gateway = attached_server(spark)
+    if gateway is None:
+        spark.stop()
+    elif is_connect(spark):
+        spark.stop()
+        gateway.close()
+    else:
+        if not (quick and _can_end_abruptly(spark)):
+            spark.stop()
+        clear_classic_state()
+        gateway.close()
+    clear_connect_mode()
+
+
+def adopt_session(spark: "SparkSession") -> "SparkSession":
+    """The given session, or a sibling of it in the same application where its settings would change results."""
+    missing = differing_conf(_current_conf(spark))
+    if not missing:
+        return spark
+    try:
+        sibling = _new_sibling(spark)
+        for key, value in missing.items():
+            sibling.conf.set(key, value)
+    except Exception as refusal:
+        raise _conf_error(missing) from refusal
+    if remaining := differing_conf(_current_conf(sibling)):
+        raise _conf_error(remaining)
+    return sibling
+
+
+def _set_worker_python(chosen: str | None) -> None:
+    """Workers run the Python that the settings name, or what the driver runs.
+
+    PySpark looks at the variable alone, and without it takes the first python3 of PATH.
+    """
+    if chosen is not None:
+        os.environ["PYSPARK_PYTHON"] = chosen
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+
+
+def _with_capabilities(session: "SparkSession") -> "SparkSession":
+    try:
+        check_capabilities(session)
+    except DaybookError:
+        stop_session(session)
+        raise
+    return session
+
+
+def _with_required_conf(session: "SparkSession") -> "SparkSession":
+    """An application that ran already keeps its own settings: what we promise is set again."""
+    for key, value in differing_conf(_current_conf(session)).items():
+        session.conf.set(key, value)
+    if remaining := differing_conf(_current_conf(session)):
+        raise _conf_error(remaining)
+    return session
+
+
+def _current_conf(spark: "SparkSession") -> dict[str, str | None]:
+    return {key: read_setting(spark, key) for key in REQUIRED_CONF}
+
+
+def _new_sibling(spark: "SparkSession") -> "SparkSession":
+    """A session of its own in the same application, so that the settings of the given one stay as they are."""
+    clone = getattr(type(spark), "cloneSession", None)
+    sibling: SparkSession = clone(spark) if clone is not None else spark.newSession()
+    return sibling
+
+
+def _conf_error(missing: Mapping[str, str]) -> DaybookError:
+    return DaybookError("RUN_906", settings=", ".join(f"{key}={value}" for key, value in missing.items()))
+
+
+def _can_end_abruptly(spark: "SparkSession") -> bool:
+    return local_threads(read_setting(spark, "spark.master") or "", 1) is not None and (
+        read_setting(spark, "spark.eventLog.enabled") != "true"
+    )

@@ -1,0 +1,167 @@
+"""Rows that operations added and that no operation has changed since.
+
+Intermediate results that are written down once and read back, so that a plan begins anew from there.
+
+The working dataset while steps are applied to it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
+
+from daybook.engine.context import RunContext, null_sql
+from daybook.engine.layer import Layer, updated_at_sql
+from daybook.engine.source import literal_path_pattern
+from daybook.expression import CompiledExpression, cast_sql, quote_identifier
+from daybook.model.types import SYSTEM_COLUMNS, ColumnType
+from daybook.plan.conditions import excludes_all
+from daybook.plan.steps import RowStep, working_columns
+
+
+@dataclass(frozen=True, slots=True)
+class AddedRows:
+    """`schema` are the business columns of the moment they were added; the rows are asked for when they are used."""
+
+    seqs: tuple[int, ...]
+    schema: Mapping[str, ColumnType]
+    rows: Callable[[], DataFrame]
+
+    def aligned(self, schema: Mapping[str, ColumnType]) -> DataFrame:
+        """The rows with the business columns of a later moment: more of them, or wider ones."""
+        df = self.rows()
+        if list(self.schema.items()) == list(schema.items()):
+            return df
+        others = [quote_identifier(name) for name in df.columns if name not in self.schema]
+        return df.selectExpr(*(self._column(name, target) for name, target in schema.items()), *others)
+
+    def _column(self, name: str, target: ColumnType) -> str:
+        quoted = quote_identifier(name)
+        value = cast_sql(quoted, self.schema[name], target) if name in self.schema else null_sql(target)
+        return f"{value} AS {quoted}"
+
+
+class StagingFolder:
+    """Parquet below one folder that belongs to the run; whoever gave the folder removes it."""
+
+    def __init__(self, spark: SparkSession, folder: str) -> None:
+        self._spark = spark
+        self._folder = folder.rstrip("/")
+        self._count = 0
+
+    def keep(self, df: DataFrame, label: str) -> DataFrame:
+        """The same rows, from storage."""
+        self._count += 1
+        path = f"{self._folder}/{self._count:03d}-{label}"
+        df.write.mode("overwrite").parquet(path)
+        return self._spark.read.schema(df.schema).parquet(literal_path_pattern(path))
+
+
+class WorkingDataset:
+    """All rows, live and deleted: a frame, the projection on it that is still being folded, and rows added since."""
+
+    def __init__(
+        self, context: RunContext, df: DataFrame, schema: Mapping[str, ColumnType], *, may_be_deleted: bool
+    ) -> None:
+        self._context = context
+        self._df = df
+        self._layer = Layer(context, dict(schema), may_be_deleted)
+        # The operations that the rows of the frame come from; 0 is the input.
+        self._seqs = {0}
+        self._added: list[AddedRows] = []
+        # Projections since the data was last read, which Spark analyses anew with every one that is added.
+        self.depth = 0
+        # Added rows that were put together with the others since then: each repeats every later projection in the plan.
+        self.width = 0
+
+    @property
+    def schema(self) -> Mapping[str, ColumnType]:
+        return self._layer.after
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column in order: business, system, hidden."""
+        return (*self.schema, *SYSTEM_COLUMNS, *self._context.hidden)
+
+    @property
+    def layer(self) -> Layer:
+        return self._layer
+
+    @property
+    def df(self) -> DataFrame:
+        """One frame with everything folded and added so far."""
+        self._flush()
+        self._merge()
+        return self._df
+
+    def rows_for(
+        self,
+        selector: CompiledExpression | None,
+        passing: Callable[[DataFrame], DataFrame] | None = None,
+        *,
+        is_all: bool = False,
+    ) -> Callable[[], DataFrame]:
+        """The rows that a selector can pick at all.
+
+        Rows of the frame are among them anyway where `is_all` asks for them or `passing` takes a look at them.
+        """
+        self._flush()
+        schema = dict(self.schema)
+        beside = [each for each in self._added if not excludes_all(selector, each.seqs)]
+        is_read = is_all or passing or not beside or not excludes_all(selector, self._seqs)
+        own = [passing(self._df) if passing else self._df] if is_read else []
+        return lambda: reduce(DataFrame.union, (*own, *(each.aligned(schema) for each in beside)))
+
+    def is_picked_entirely(self, step: RowStep) -> bool:
+        """Whether a step picks every row, and all of them come from the input."""
+        return self._layer.picked_by(step) is None and self._seqs == {0} and not self._added
+
+    def put_beside(self, added: AddedRows) -> None:
+        """Rows that an operation added; they become one frame with the others when an operation changes rows."""
+        self._layer.extend(added.schema)
+        self._added.append(added)
+
+    def add(self, step: RowStep) -> None:
+        if self._added:
+            self._flush()
+            self._merge()
+        if not self._layer.accepts(step):
+            self._flush()
+        self.settle_for(*step.expressions)
+        self._layer.add(step)
+
+    def settle_for(self, *expressions: CompiledExpression | None) -> None:
+        """Write `_updated_at` down when expressions are going to read it."""
+        if self._context.words and "_updated_at" in working_columns(*expressions):
+            self._flush()
+            self._project({"_updated_at": updated_at_sql(self._context)})
+
+    def continue_from(self, df: DataFrame) -> None:
+        """The same dataset from another frame; columns it has beyond ours go with the next projection."""
+        self._flush()
+        self._df = df
+
+    def begin_anew(self, df: DataFrame) -> None:
+        """The same dataset read back from where it was written down."""
+        self.continue_from(df)
+        self.depth = self.width = 0
+
+    def _merge(self) -> None:
+        self.width += len(self._added)
+        self._df = reduce(DataFrame.union, (self._df, *(each.aligned(self.schema) for each in self._added)))
+        self._seqs.update(*(each.seqs for each in self._added))
+        self._added.clear()
+
+    def _flush(self) -> None:
+        changed = self._layer.columns()
+        may_be_deleted = self._layer.may_be_deleted or bool(self._layer.deletes)
+        if changed:
+            self._project(changed)
+        self._layer = Layer(self._context, dict(self._layer.after), may_be_deleted)
+
+    def _project(self, changed: Mapping[str, str]) -> None:
+        names = {name: quote_identifier(name) for name in self.columns}
+        texts = [f"{changed[name]} AS {quoted}" if name in changed else quoted for name, quoted in names.items()]
+        self._df = self._df.selectExpr(*texts)
+        self.depth += 1

@@ -1,0 +1,363 @@
+"""Codes of the update family: 001-008 are the seed's VR-00n, 010-019 structure, from 020 planning.
+
+Codes of the aggregate family: 001-007 are the seed's rules in order, 010-019 structure, from 020 planning.
+
+Codes of the append family: 001-008 are the seed's error codes, 010-019 structure, from 020 planning.
+
+Codes of the delete family: 001-009 structure, from 020 what planning and running find.
+
+Codes of the check family: 001-009 structure, from 020 what planning and running find.
+
+Codes of the output family: 001-007 are the seed's V-00n, 010-019 structure, from 020 planning.
+"""
+
+from daybook.errors.codes.entry import Code, code_family
+
+UPDATE_CODES: dict[str, Code] = code_family(
+    Code(
+        "UPDATE_001",
+        "Update operation requires at least one assignment",
+        "VR-001. An update that assigns nothing has no effect, so its list of assignments may not be empty.",
+        hint="add an entry with column and expression under assignments",
+    ),
+    Code(
+        "UPDATE_002",
+        "Invalid column name: {name!r}",
+        "VR-002. The target of an assignment is a letter or underscore followed by letters, digits and underscores.",
+        hint="use letters, digits and underscores, beginning with a letter or an underscore",
+    ),
+    Code(
+        "UPDATE_003",
+        "Selector {name!r} not defined in Project",
+        "VR-003. A selector written as {{NAME}} refers to an entry of the project's selectors.",
+    ),
+    Code(
+        "UPDATE_004",
+        "Invalid selector expression",
+        "VR-004. The selector of an update must be a boolean expression over the working dataset and the joins.",
+    ),
+    Code(
+        "UPDATE_005",
+        "Invalid assignment expression for {column!r}",
+        "VR-005. The expression of an assignment must parse, and may not use aggregate functions.",
+    ),
+    Code(
+        "UPDATE_006",
+        "Unknown column {name}",
+        "VR-006. Every column an update names must exist in the working dataset or in one of its joins.",
+    ),
+    Code(
+        "UPDATE_007",
+        "{column} is {expected} and cannot take a {actual}",
+        "VR-007. The value of an assignment must fit the type of its column: numbers widen or round to the scale, "
+        "text never becomes a number by itself.",
+    ),
+    Code(
+        "UPDATE_008",
+        "The working dataset has no column {name}",
+        "VR-008. The system column that records updates must be present while an update runs.",
+    ),
+    Code(
+        "UPDATE_010",
+        "{column} is assigned twice",
+        "All assignments of one update see the row as it was before, so two of them cannot set the same column.",
+        hint="keep one of them, or put the second into an update of its own",
+    ),
+    Code(
+        "UPDATE_011",
+        "{column} is a system column and cannot be assigned",
+        "System columns are kept by the engine; an update may set only _labels.",
+        hint="of the system columns only _labels can be assigned",
+    ),
+    Code(
+        "UPDATE_012",
+        "Two joins have the alias {alias}",
+        "The aliases of one update's joins name their columns in expressions, so they are unique.",
+        hint="give one of the joins another alias",
+    ),
+    Code(
+        "UPDATE_013",
+        "{alias} cannot be the alias of a join: {reason}",
+        "An alias is an identifier and may not hide the main table or the period.",
+        hint="choose another alias",
+    ),
+    Code(
+        "UPDATE_020",
+        "Dataset {dataset_id} of join {alias} does not exist",
+        "BR-008a. A join reads an existing dataset.",
+    ),
+    Code(
+        "UPDATE_021",
+        "Dataset {dataset_id} of join {alias} has no version {version}",
+        "A pinned dataset_version must exist.",
+    ),
+    Code(
+        "UPDATE_022",
+        "Dataset {dataset_id} of join {alias} is disabled",
+        "BR-008a. A join reads an active dataset.",
+    ),
+    Code(
+        "UPDATE_023",
+        "Invalid join condition for {alias!r}",
+        "The on of a join must be a boolean expression over the working dataset, its own columns and earlier joins.",
+    ),
+    Code(
+        "UPDATE_024",
+        "Operation {seq} ({name}): a picked row matches more than one row of join {alias}: {key}",
+        "An update never changes the number of rows, so every picked row may match at most one row of each join.",
+        hint="make the join condition more specific, or remove the duplicates from the joined data",
+    ),
+)
+
+
+AGGREGATE_CODES: dict[str, Code] = code_family(
+    Code(
+        "AGGREGATE_001",
+        "group_by must name at least one column",
+        "An aggregate groups by one column or more.",
+        hint="list the columns whose values make a group under group_by",
+    ),
+    Code(
+        "AGGREGATE_002",
+        "aggregations must not be empty",
+        "An aggregate computes at least one value per group.",
+        hint="add an entry with column and expression under aggregations",
+    ),
+    Code("AGGREGATE_003", "group_by names {column} twice", "The columns of group_by are free of duplicates."),
+    Code(
+        "AGGREGATE_004",
+        "Unknown column {name}",
+        "Every column an aggregate names must exist in the working dataset.",
+    ),
+    Code(
+        "AGGREGATE_005",
+        "{column} is a system column and cannot be the result of an aggregation",
+        "The engine fills the system columns of summary rows itself.",
+        hint="give the result another column name",
+    ),
+    Code(
+        "AGGREGATE_006",
+        "Invalid aggregation for {column!r}",
+        "An aggregation must use SUM, COUNT, AVG, MIN_AGG or MAX_AGG, and every column in it stands inside such a "
+        "function or is a group_by column.",
+    ),
+    Code(
+        "AGGREGATE_007",
+        "Two aggregations write the column {column}",
+        "The result columns of one aggregate are unique.",
+        hint="give one of them another column name",
+    ),
+    Code(
+        "AGGREGATE_010",
+        "{column} is both a group_by column and the result of an aggregation",
+        "A summary row holds the group's own value in its group_by columns.",
+        hint="give the result another column name",
+    ),
+    Code(
+        "AGGREGATE_011",
+        "group_by cannot use the system column {column}",
+        "Of the system columns only _period and _labels can be grouped by.",
+        hint="group by business columns, _period or _labels",
+    ),
+    Code(
+        "AGGREGATE_012",
+        "Invalid column name {name!r}: {reason}",
+        "Column names contain no dots, backticks or control characters and no spaces at their ends.",
+    ),
+    Code(
+        "AGGREGATE_020",
+        "Invalid selector expression",
+        "The selector of an aggregate must be a boolean expression over the working dataset.",
+    ),
+    Code(
+        "AGGREGATE_021",
+        "{column} is {expected} and cannot take a {actual}",
+        "The value of an aggregation must fit the type of its column: numbers widen or round to the scale, text never "
+        "becomes a number by itself.",
+    ),
+)
+
+
+APPEND_CODES: dict[str, Code] = code_family(
+    Code(
+        "APPEND_001",
+        "Dataset {dataset_id} does not exist",
+        "DatasetNotFound. The source of an append must be a known dataset.",
+    ),
+    Code(
+        "APPEND_002",
+        "Dataset {dataset_id} has no version {version}",
+        "DatasetVersionNotFound. A pinned dataset_version must exist.",
+    ),
+    Code(
+        "APPEND_003",
+        "Column {column} of the appended rows does not fit the working dataset: {reason}",
+        "ColumnMismatch. Every column of the appended rows must exist in the working dataset with a type it fits.",
+    ),
+    Code(
+        "APPEND_004",
+        "Invalid source_selector expression",
+        "ExpressionParseError. A source_selector is a boolean expression over the source's columns.",
+    ),
+    Code(
+        "APPEND_005",
+        "Invalid aggregation for {column!r}",
+        "InvalidAggregation. An aggregation of an append is FUNCTION(column) with SUM, COUNT, AVG, MIN_AGG or "
+        "MAX_AGG, or COUNT(*).",
+    ),
+    Code(
+        "APPEND_006",
+        "Unknown column {name}",
+        "ColumnNotFound. Columns in group_by, aggregations and source_selector must exist in the source.",
+    ),
+    Code(
+        "APPEND_007",
+        "No resolver for dataset {dataset_id}",
+        "ResolverNotFound. The dataset has no location, no resolver of its own, none by override, and there is no "
+        "default resolver.",
+    ),
+    Code("APPEND_008", "Loading dataset {dataset_id} failed", "DataLoadError. The data of the source cannot be read."),
+    Code(
+        "APPEND_010",
+        "An append takes no selector",
+        "A selector picks rows of the working dataset; an append reads rows of another dataset.",
+        hint="to pick rows of the source write source_selector in the arguments",
+    ),
+    Code(
+        "APPEND_011",
+        "group_by must name at least one column",
+        "The aggregation of an append groups by one column or more.",
+    ),
+    Code(
+        "APPEND_012",
+        "aggregations must not be empty",
+        "The aggregation of an append computes at least one value per group.",
+    ),
+    Code("APPEND_013", "group_by names {column} twice", "The columns of group_by are free of duplicates."),
+    Code(
+        "APPEND_014",
+        "Two results of the aggregation are called {column}",
+        "The group_by columns and the result columns of one aggregation are unique together.",
+        hint="give one of them another column name",
+    ),
+    Code(
+        "APPEND_015",
+        "{column} is a system column and cannot be the result of an aggregation",
+        "The engine fills the system columns of appended rows itself.",
+        hint="give the result another column name",
+    ),
+    Code(
+        "APPEND_016",
+        "group_by cannot use the system column {column}",
+        "Of the system columns only _period and _labels can be grouped by.",
+        hint="group by business columns, _period or _labels",
+    ),
+    Code(
+        "APPEND_020",
+        "Dataset {dataset_id} is disabled",
+        "The source of an append must be an active dataset.",
+    ),
+)
+
+
+DELETE_CODES: dict[str, Code] = code_family(
+    Code(
+        "DELETE_001",
+        "A delete takes no arguments, but {key!r} was given",
+        "The selector alone says which rows a delete marks.",
+        hint="write a selector on the operation and leave arguments out",
+    ),
+    Code(
+        "DELETE_002",
+        "Invalid selector expression",
+        "The selector of a delete must be a boolean expression over the working dataset.",
+    ),
+)
+
+
+CHECK_CODES: dict[str, Code] = code_family(
+    Code(
+        "CHECK_001",
+        "Invalid selector expression",
+        "The selector of a check must be a boolean expression over the working dataset.",
+    ),
+    Code(
+        "CHECK_002",
+        "Invalid condition",
+        "The condition of a check must be a boolean expression over the working dataset.",
+    ),
+    Code(
+        "CHECK_020",
+        "Operation {seq} ({name}) failed: {row}",
+        "A row that the check picked does not satisfy its condition, or the condition is NULL for it. Nothing that "
+        "follows the last committed output was written.",
+        hint="`daybook explain RUN {seq}` shows all rows that fail",
+    ),
+)
+
+
+OUTPUT_CODES: dict[str, Code] = code_family(
+    Code(
+        "OUTPUT_001",
+        "Invalid selector expression",
+        "V-001, InvalidSelector. The selector of an output must be a boolean expression over the working dataset.",
+    ),
+    Code(
+        "OUTPUT_002",
+        "Unknown column {name}",
+        "V-002, ColumnProjectionError. The columns an output names must exist in the working dataset.",
+    ),
+    Code(
+        "OUTPUT_003",
+        "Invalid destination: {reason}",
+        "V-003, InvalidDestination. A destination is either datasource_id with table, or a location.",
+        hint="write destination: {{datasource_id: ..., table: ...}} or destination: {{location: ...}}",
+    ),
+    Code(
+        "OUTPUT_004",
+        "Invalid dataset name {name!r} in register_as_dataset",
+        "V-004, InvalidDatasetName. An output registers under a non-empty name that can be an id.",
+        hint="use letters, digits, '.', '_' and '-', beginning with a letter or digit, or leave the key out",
+    ),
+    Code(
+        "OUTPUT_005",
+        "The selector did not give boolean values",
+        "V-005, SelectorEvaluationError. Evaluating the selector must produce true, false or NULL for every row.",
+    ),
+    Code(
+        "OUTPUT_006",
+        "Writing {target} failed",
+        "V-006, WriteFailed. The data could not be written; what was there before is still there.",
+    ),
+    Code(
+        "OUTPUT_007",
+        "{name} cannot be registered: the output has no columns of its own",
+        "V-007, InvalidSchema. A registered dataset has at least one column besides the system columns. The data was "
+        "written; only its registration is missing.",
+        hint="name a column that is not a system column, or leave register_as_dataset out",
+    ),
+    Code(
+        "OUTPUT_010",
+        "columns must not be empty",
+        "When columns is given it names at least one column; left out, all columns are written.",
+        hint="name the columns, or leave the key out to write all of them",
+    ),
+    Code("OUTPUT_011", "{key} names {column} twice", "The columns of an output are free of duplicates."),
+    Code(
+        "OUTPUT_012",
+        "The outputs with seq {first} and {second} both write {target}",
+        "Two outputs of one project into one place would overwrite each other.",
+        hint="write to different places, or give both mode: append",
+    ),
+    Code(
+        "OUTPUT_020",
+        "Data source {datasource_id} does not exist",
+        "The destination of an output names a known data source.",
+        hint="define it in a file: `datasource: {{id: ..., name: ..., type: delta, options: {{path: FOLDER}}}}`",
+    ),
+    Code(
+        "OUTPUT_021",
+        "Data source {datasource_id} is disabled",
+        "A disabled data source cannot be written to.",
+    ),
+)

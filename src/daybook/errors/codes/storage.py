@@ -1,0 +1,371 @@
+"""Codes of reading and writing.
+
+Codes of the store family.
+"""
+
+from daybook.errors.codes.entry import Code, code_family
+
+IO_CODES: dict[str, Code] = code_family(
+    Code(
+        "IO_001",
+        "{location} does not exist",
+        "The file, folder or table a location names could not be found.",
+        hint="check the path or table name, and the period the location was resolved for",
+    ),
+    Code(
+        "IO_002",
+        "{file} has no column {column}",
+        "A declared column is missing in the data. CSV binds by header name; a JSON key may be missing in single rows, "
+        "not in all of them.",
+        hint="remove the column from the dataset, or deliver it with the data",
+    ),
+    Code(
+        "IO_003",
+        "Column {column} of {file} is {found}, declared as {declared}",
+        "The stored type does not fit the declared one. Only widening that loses nothing is accepted: smaller integers "
+        "to integer, decimals with fewer digits, float32 to float.",
+        hint="declare the column with the type the data has, or convert the data",
+    ),
+    Code(
+        "IO_004",
+        "{file}, {place}: {value} in column {column} is no {declared}",
+        "A value cannot be read as the declared type without loss. Decimals must fit precision and scale, dates are "
+        "YYYY-MM-DD, timestamps ISO 8601 (UTC when they name no offset), booleans true or false.",
+        hint="correct the value, or declare the column as string",
+    ),
+    Code(
+        "IO_005",
+        "{file}, {place}: {problem}",
+        "A line of a text file cannot be split into the fields of its header, or is not a JSON object.",
+        hint="correct the line, or set the delimiter, quote or encoding in the location's options",
+    ),
+    Code(
+        "IO_006",
+        "{file}, {place}: column {column} is NULL",
+        'A column declared `nullable: false` holds NULL. In CSV an unquoted empty field is NULL and `""` is the empty '
+        "text.",
+        hint="correct the data, or declare the column nullable",
+    ),
+    Code(
+        "IO_007",
+        "{file} has columns that are not declared and were ignored: {columns}",
+        "Columns that a dataset does not declare are not read. This is a note, not an error.",
+        hint="declare them to use them",
+    ),
+    Code(
+        "IO_008",
+        "{file} changed while it was being read",
+        "The size, modification time or content of an input is not what it was when the run began to read it, so the "
+        "results could mix two states. Nothing was committed.",
+        hint="run again when the data is complete",
+    ),
+    Code(
+        "IO_009",
+        "The input {location} is no longer available as it was: {reason}",
+        "A snapshot names data that has since been changed, removed or vacuumed.",
+        hint="run the project again instead of replaying it",
+    ),
+    Code(
+        "IO_010",
+        "The Delta table {location} uses {feature}, which Daybook does not support",
+        "Deletion vectors, column mapping and other table features change how data files must be read or written.",
+        hint="rewrite the table without the feature, for example with REORG TABLE ... APPLY (PURGE)",
+    ),
+    Code(
+        "IO_011",
+        "{format} has no option {option}",
+        "An option of a location or data source is not known for its format, or has a value that cannot be used.",
+    ),
+    Code(
+        "IO_012",
+        "{location} cannot be used: {reason}",
+        "A file or database could not be opened, read or written; the reason is the system's own message.",
+    ),
+    Code(
+        "IO_014",
+        "{file} has two columns {column}",
+        "Columns bind by name, so a name must be unique.",
+        hint="rename one of them in the file",
+    ),
+    Code(
+        "IO_015",
+        "{file} has {value} for partition column {column} in its path, which is not of the declared type {declared}",
+        "Values in folder names such as `region=EU` are read as the declared type of the column.",
+    ),
+    Code(
+        "IO_020",
+        "{location} already exists",
+        "An output with `mode: error` writes only where nothing is.",
+        hint="choose another place, or mode replace or append",
+    ),
+    Code(
+        "IO_021",
+        "{location} has other columns than the output: {difference}",
+        "An output never changes the columns of an existing table by itself.",
+        hint="`on_schema_change: add` adds columns; `mode: replace` takes the new schema and replaces all rows",
+    ),
+    Code(
+        "IO_022",
+        "{location} is one file and cannot be appended to",
+        "A path that ends in an extension is one file. Only folders and tables collect rows.",
+        hint="use a path without an extension, or mode replace",
+    ),
+    Code(
+        "IO_023",
+        "{location} holds {rows} rows{slice} that would be replaced by none",
+        "Replacing rows by nothing is more often a mistake upstream than an intention.",
+        hint="run with --allow-empty if it is intended",
+    ),
+    Code(
+        "IO_024",
+        "Another writer changed {location}{slice} at the same time",
+        "Two writers of one slice never overwrite each other silently; the second one fails.",
+        hint="retry the run",
+    ),
+    Code(
+        "IO_025",
+        "{location} is on an object store, where {format} cannot be written safely",
+        "An object store has no atomic rename, so a folder of files could be seen half written.",
+        hint="write tables of type delta there",
+    ),
+    Code(
+        "IO_026",
+        "Writing {location} failed: {reason}",
+        "The data could not be staged or committed. What was there before is unchanged.",
+    ),
+    Code(
+        "IO_027",
+        "The output {output} overlaps the input {input}",
+        "An output may not be equal to, inside or above a place the same run reads.",
+        hint="write to another place",
+    ),
+    Code(
+        "IO_028",
+        "{location} exists and is {found}, not {expected}",
+        "An output replaces only what looks like an earlier output: a file by a file, a folder by one of its format.",
+        hint="choose another place, or move away what is there",
+    ),
+    Code(
+        "IO_029",
+        "{location} cannot store column {column}: {reason}",
+        "A value or type has no exact counterpart in the target.",
+    ),
+    Code(
+        "IO_030",
+        "{location} was replaced in two steps because its file system cannot exchange folders",
+        "For a moment between the two steps a reader finds nothing at the path. This is a note, not an error.",
+        hint="use Delta, or a file system with atomic exchange",
+    ),
+    Code(
+        "IO_031",
+        "The {format} output needs {missing}",
+        "A format needs a driver or package that is not installed.",
+    ),
+    Code(
+        "IO_032",
+        "{location} does not support mode {mode}: {reason}",
+        "Not every kind of target can do every mode.",
+    ),
+    Code(
+        "IO_033",
+        "{location} lacks files that earlier runs wrote: {files}",
+        "Someone removed files of a table, so its other periods cannot be kept as they were.",
+        hint="restore the files, or run their periods again",
+    ),
+    Code(
+        "IO_034",
+        "The output {output} would overwrite {what} of the workspace: {place}",
+        "An output may not be equal to, inside or above the store, the state folder, `daybook.yaml` or a definition.",
+        hint="write to another place",
+    ),
+)
+
+
+STORE_CODES: dict[str, Code] = code_family(
+    Code(
+        "STORE_001",
+        "The store address {url} is not understood: {reason}",
+        "`store` in daybook.yaml is `sqlite:///PATH`, relative to the workspace or absolute with a fourth slash, "
+        "or `postgresql://USER@HOST/DATABASE`.",
+        hint="write sqlite:///.daybook/store.db or postgresql://user@host/database",
+    ),
+    Code(
+        "STORE_002",
+        "The store address holds a password",
+        "A password in daybook.yaml would end up in git and in logs, so it is refused.",
+        hint="name it by reference: postgresql://user@host/db?credential_ref=env://NAME (or file://PATH), "
+        "or use PGPASSWORD or ~/.pgpass",
+    ),
+    Code(
+        "STORE_003",
+        "The store at {place} cannot be used: {reason}",
+        "The database behind the store cannot be reached, opened or read.",
+        hint="check that the server runs and the file is a Daybook store you may read and write",
+    ),
+    Code(
+        "STORE_004",
+        "The store at {place} has schema {found}; this Daybook needs {needed}",
+        "A shared store is brought up to date by an explicit step, because everyone who uses it must "
+        "have a Daybook that knows the new schema. An embedded store is brought up to date by itself.",
+        hint="run `daybook apply`, which sets the store up or migrates it",
+    ),
+    Code(
+        "STORE_005",
+        "The store at {place} has schema {found}, which this Daybook does not know",
+        "Somebody used the store with a newer Daybook.",
+        hint="upgrade Daybook",
+    ),
+    Code(
+        "STORE_006",
+        "The store at {place} stayed busy for {seconds} seconds",
+        "Other processes kept the store locked longer than a command waits; nothing was changed.",
+        hint="try again",
+    ),
+    Code(
+        "STORE_007",
+        "There is no {kind} {id} in the store",
+        "Nothing with that kind and id was ever applied or registered.",
+        hint="`daybook apply` puts the workspace's definitions into the store",
+    ),
+    Code(
+        "STORE_008",
+        "{kind} {id} has no version {version}; it has {versions}",
+        "Versions count from 1 without gaps; a version that was never made cannot be shown, pinned or run.",
+    ),
+    Code(
+        "STORE_009",
+        "Dataset {id} was registered by {owner}; a file cannot define it too",
+        "A dataset is either defined by a file or registered by an output. One id with two sources would change "
+        "its meaning with whoever came last.",
+        hint="give the dataset in the file, or the output's `register_as_dataset`, another id",
+    ),
+    Code(
+        "STORE_010",
+        "Dataset {id} is defined by a file; an output cannot register it",
+        "A dataset is either defined by a file or registered by an output. The data was written; only its "
+        "registration is left out.",
+        hint="choose another name for `register_as_dataset`",
+    ),
+    Code(
+        "STORE_011",
+        "More than one resolver is the default: {ids}",
+        "At most one enabled resolver may have `is_default: true`, over all workspaces that share the store.",
+        hint="keep `is_default: true` on one of them",
+    ),
+    Code(
+        "STORE_012",
+        "Project {project_id} is already being run for {period}: run {run_id} on {host}, process {pid}",
+        "One run per project and period at a time. A run whose process died is taken over at once on the same "
+        "machine, and after its lease of 30 seconds anywhere else.",
+        hint="wait for it, or `daybook cancel` it",
+    ),
+    Code(
+        "STORE_013",
+        "Run {run_id} has lost its lease; nothing more is committed for it",
+        "The run did not renew its lease in time, or another process took it over or ended it. What it wrote "
+        "before stays recorded; what it stages from now on is thrown away.",
+        hint="`daybook retry` continues the run",
+    ),
+    Code(
+        "STORE_014",
+        "There is no run {run_id}",
+        "No run with that id is in the store; `daybook gc` removes runs older than the retention.",
+        hint="`daybook runs` lists them",
+    ),
+    Code(
+        "STORE_015",
+        "Run {run_id} is {status} and cannot be {action}",
+        "Only a run that is queued or running can be cancelled, and only one that failed or was cancelled retried.",
+    ),
+    Code(
+        "STORE_016",
+        "The slice {period} of {destination} belongs to {owner}",
+        "What a project wrote for a period is replaced by that project only. "
+        "Another one writing the same slice, or replacing the table, would silently throw its rows away.",
+        hint="write to another table; or `daybook deactivate` the owner, if its table is taken over",
+    ),
+    Code(
+        "STORE_017",
+        "Period {period} is {status} and cannot be {action}",
+        "A period goes from open to closed to locked and never back.",
+    ),
+    Code(
+        "STORE_018",
+        "Run {run_id} cannot be retried: run {later_run_id} of {project_id} for {period} has committed since",
+        "Continuing the older run would put its numbers over newer ones.",
+        hint="start a new run",
+    ),
+    Code(
+        "STORE_019",
+        "Project {project_id} is in conflict: {summary}",
+        "A dataset the project reads changed in a way that breaks it. The report names column, change and operations.",
+        hint="adapt the project, or pin the version it was validated against with `dataset_version`, "
+        "then `daybook activate` it",
+    ),
+    Code(
+        "STORE_020",
+        "Project {project_id} is inactive",
+        "A deactivated project does not run.",
+        hint="`daybook activate` it",
+    ),
+    Code(
+        "STORE_021",
+        "Project {project_id} differs from its active version {version}",
+        "The file was changed since the project was activated, so a run would not do what was validated.",
+        hint="`daybook activate` it, or `daybook run PROJECT --period PERIOD --draft`",
+    ),
+    Code(
+        "STORE_022",
+        "Project {project_id} was never activated",
+        "Only an active project runs without `--draft`, and only one that was active can be deactivated.",
+        hint="`daybook activate` it first",
+    ),
+    Code(
+        "STORE_023",
+        "{kind} {id} is disabled",
+        "A disabled dataset, data source or resolver is refused for new use and at run time.",
+        hint="define it in the workspace again and `daybook apply`",
+    ),
+    Code(
+        "STORE_024",
+        "Project {project_id} pins {dataset_id} to version {pinned}; version {asked} was asked for",
+        "`activate --dataset-version` chooses the version of an input the project leaves open.",
+        hint="change `dataset_version` in the project's file instead",
+    ),
+    Code(
+        "STORE_025",
+        "{operations}: column {column} of dataset {dataset_id} {change} in version {version}",
+        "A column that an active project uses was removed, got another type, or holds fewer values than before.",
+        hint="adapt the project, or pin the version it was validated against with `dataset_version`",
+    ),
+    Code(
+        "STORE_026",
+        "Dataset {dataset_id} version {version} adds {columns}; project {project_id} goes on without",
+        "An active project keeps reading the columns it was activated with. New columns are offered, not taken.",
+        hint="`daybook activate` takes them in",
+    ),
+    Code(
+        "STORE_027",
+        "{kind} {id} belonged to workspace {previous}; it is now defined by {workspace}",
+        "Two workspaces share the store and define the same id; the one applied last counts.",
+        hint="use different ids unless this is the same workspace under a new name",
+    ),
+    Code(
+        "STORE_028",
+        "Project {project_id} fails validation: {count} finding(s)",
+        "The definition is stored; the project stays a draft, or goes into conflict when it was active, until "
+        "the findings are resolved.",
+        hint="`daybook validate` shows them all",
+    ),
+    Code(
+        "STORE_029",
+        "The password of the store is not available",
+        "`credential_ref` names an environment variable (env://NAME) or a file (file://PATH) that holds the password.",
+    ),
+    Code(
+        "STORE_030",
+        "The page mark {mark} is not one that a listing gave",
+        "A listing of runs ends with a mark under which the next page continues.",
+        hint="begin with the first page",
+    ),
+)

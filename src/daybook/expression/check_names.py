@@ -1,0 +1,173 @@
+"""What the checking passes share while they walk one expression.
+
+Columns, the period's variables and named selectors: what a name stands for.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from daybook.errors import DaybookError, Span
+from daybook.errors.suggestion import closest_by_edits
+from daybook.expression.scope import ColumnUse, Grouping, Scope, Selectors
+from daybook.expression.syntax_tree import MAX_DEPTH, MAX_NODES, Column, NodeSpan, SelectorReference, SyntaxNode
+from daybook.expression.typed_tree import ColumnValue, ConstantName, ConstantValue, InvalidNode, TypedNode
+from daybook.model.types import COLUMN_SYNONYMS, DATE, STRING, ColumnType
+
+
+@dataclass(slots=True)
+class CheckContext:
+    """Errors are collected; `source` is the text at hand, which changes inside a named selector.
+
+    Without `selectors` none may be named at this place.
+    """
+
+    scope: Scope
+    selectors: Selectors | None
+    grouping: Grouping | None
+    source: Span
+    errors: list[DaybookError] = field(default_factory=list)
+    uses: set[ColumnUse] = field(default_factory=set)
+    open_selectors: tuple[str, ...] = ()
+    aggregate: str | None = None
+    has_aggregate: bool = False
+    nodes: int = 0
+    level: int = 0
+
+    def report(self, code: str, place: NodeSpan, *, hint: str | None = None, **parameters: Any) -> InvalidNode:
+        return self.report_at(code, self.source.within(place.start, place.end), hint=hint, **parameters)
+
+    def report_at(self, code: str, span: Span, *, hint: str | None = None, **parameters: Any) -> InvalidNode:
+        self.keep(DaybookError(code, span=span, hint=hint, **parameters))
+        return InvalidNode()
+
+    def keep(self, error: DaybookError) -> None:
+        """A finding of a named selector that is used twice stays one finding."""
+        if not any(known.code == error.code and known.span == error.span for known in self.errors):
+            self.errors.append(error)
+
+    @contextmanager
+    def inside_selector(self, name: str, source: Span) -> Iterator[None]:
+        outer, self.source = self.source, source
+        self.open_selectors = (*self.open_selectors, name)
+        try:
+            yield
+        finally:
+            self.source = outer
+            self.open_selectors = self.open_selectors[:-1]
+
+    @contextmanager
+    def inside_aggregate(self, name: str) -> Iterator[None]:
+        self.aggregate = name
+        self.has_aggregate = True
+        try:
+            yield
+        finally:
+            self.aggregate = None
+
+    def has_room_for(self, tree: SyntaxNode) -> bool:
+        """Counts spliced trees, so that selectors of selectors cannot multiply without end."""
+        self.nodes += tree.place.size
+        return self.nodes <= MAX_NODES
+
+
+PERIOD_NAME = "period"
+PERIOD_VARIABLES: dict[str, tuple[ConstantName, ColumnType]] = {
+    "identifier": ("identifier", STRING),
+    "level": ("level", STRING),
+    "start_date": ("start_date", DATE),
+    "end_date": ("end_date", DATE),
+}
+
+
+def check_column(node: Column, checking: CheckContext, *, may_be_text: bool = False) -> TypedNode:
+    """`may_be_text`: the name stands where a text was expected, so quotes may have been forgotten."""
+    scope = checking.scope
+    if node.qualifier is None:
+        return _resolve_column(node, scope.columns, None, checking) or _report_unknown_column(
+            node, checking, may_be_text
+        )
+    if node.qualifier in scope.qualifiers:
+        alias = node.qualifier if node.qualifier in scope.aliases else None
+        columns = scope.qualifiers[node.qualifier]
+        if found := _resolve_column(node, columns, alias, checking):
+            return found
+        return checking.report(
+            "EXPR_012",
+            node.place,
+            hint=_suggest_name(node.name, columns, of=f"{node.qualifier}."),
+            name=f"{node.qualifier}.{node.name}",
+        )
+    if node.qualifier == PERIOD_NAME and scope.has_period:
+        if variable := PERIOD_VARIABLES.get(node.name):
+            return ConstantValue(*variable)
+        hint = f"period has {', '.join(PERIOD_VARIABLES)}"
+        return checking.report("EXPR_012", node.place, hint=hint, name=f"{PERIOD_NAME}.{node.name}")
+    known = sorted({*scope.qualifiers, *((PERIOD_NAME,) if scope.has_period else ())})
+    qualifier_hint = _suggest_name(node.qualifier, known) or (f"known here: {', '.join(known)}" if known else None)
+    column = f"{node.qualifier}.{node.name}"
+    return checking.report("EXPR_013", node.place, hint=qualifier_hint, name=node.qualifier, column=column)
+
+
+def _resolve_column(
+    node: Column, columns: Mapping[str, ColumnType], alias: str | None, checking: CheckContext
+) -> TypedNode | None:
+    name = node.name if node.name in columns else COLUMN_SYNONYMS.get(node.name, node.name)
+    if name not in columns:
+        return None
+    grouping = checking.grouping
+    if grouping is not None and checking.aggregate is None and name not in grouping.columns:
+        hint = f"add it to group_by, or use an aggregate function such as MAX_AGG({node.name})"
+        return checking.report("EXPR_042", node.place, hint=hint, name=node.name)
+    use = ColumnUse(alias, name)
+    checking.uses.add(use)
+    return ColumnValue(use, columns[name])
+
+
+def _report_unknown_column(node: Column, checking: CheckContext, may_be_text: bool) -> TypedNode:
+    meant = _suggest_name(node.name, checking.scope.columns)
+    hints = [meant] if meant else []
+    owners = [
+        alias for alias in sorted(checking.scope.aliases) if node.name in checking.scope.qualifiers.get(alias, {})
+    ]
+    if owners:
+        hints = [f"write {owners[0]}.{node.name}"]
+    if may_be_text:
+        hints.append(f'write "{node.name}" for the text')
+    return checking.report("EXPR_012", node.place, hint="; or ".join(hints) or None, name=node.name)
+
+
+def _suggest_name(name: str, candidates: Mapping[str, ColumnType] | list[str], *, of: str = "") -> str | None:
+    found = closest_by_edits(name, candidates)
+    return f"did you mean {of}{found}?" if found else None
+
+
+def check_selector(
+    node: SelectorReference, checking: CheckContext, check_condition: Callable[[SyntaxNode, CheckContext], TypedNode]
+) -> TypedNode:
+    """The named selector's own tree; its errors point into its own text."""
+    name, selectors = node.name, checking.selectors
+    if selectors is None:
+        return checking.report("EXPR_052", node.place, name=name)
+    if name not in selectors.names:
+        known = sorted(selectors.names)
+        hint = _suggest_name(name, known) or (
+            f"known: {', '.join(known)}" if known else "define it under selectors of the project"
+        )
+        return checking.report("EXPR_050", node.place, hint=hint, name=name)
+    if name in checking.open_selectors:
+        circle = (*checking.open_selectors[checking.open_selectors.index(name) :], name)
+        return checking.report("EXPR_051", node.place, name=name, path=" → ".join(circle))
+    try:
+        tree = selectors.tree(name)
+    except DaybookError as error:
+        checking.keep(error)
+        return InvalidNode()
+    if checking.level + tree.place.depth > MAX_DEPTH:
+        return checking.report("EXPR_007", node.place, limit=MAX_DEPTH)
+    if not checking.has_room_for(tree):
+        found = f"more than {MAX_NODES:,} parts with its selectors"
+        return checking.report("EXPR_008", node.place, found=found, limit=f"{MAX_NODES:,}")
+    with checking.inside_selector(name, selectors.source(name)):
+        return check_condition(tree, checking)

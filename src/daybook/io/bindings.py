@@ -1,0 +1,105 @@
+"""Options of a location, checked once more: a run may come from a snapshot that nobody validates.
+
+What a table must have to be read as a dataset: declared columns, time columns, system columns it carries.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from daybook.errors import DaybookError, Notice, notice, raise_all
+from daybook.model.definition import DatasetVersion
+from daybook.model.formats import FORMAT_OPTIONS, option_violations
+from daybook.model.types import RUN_PERIOD_COLUMN, STRING, SYSTEM_COLUMNS, ColumnType
+from daybook.resolve.locations.location import Location
+
+
+def checked_options(format_: str, given: Mapping[str, Any], *, is_output: bool = False) -> dict[str, Any]:
+    """Every option of the format with its value or default; what it does not have is IO_011."""
+    found = option_violations(format_, given, is_output=is_output)
+    raise_all([DaybookError(one.code, hint=one.hint, **one.parameters) for one in found])
+    return {**{option.name: option.default for option in FORMAT_OPTIONS[format_]}, **given}
+
+
+# Physical names a bitemporal table may use for its time columns.
+PHYSICAL_TIME_COLUMNS = {"_valid_from": "valid_from", "_valid_to": "valid_to"}
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """One column to be read: the stored column `stored` becomes `name` of type `type`."""
+
+    name: str
+    stored: str
+    type: ColumnType
+    is_nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Bindings:
+    """How stored columns become those of a source frame."""
+
+    declared: tuple[Binding, ...]
+    carried: tuple[Binding, ...]
+    # Stored columns that nothing uses.
+    extra: tuple[str, ...]
+    # Declared columns and required time columns that are not stored.
+    missing: tuple[str, ...]
+
+    @property
+    def all(self) -> tuple[Binding, ...]:
+        return self.declared + self.carried
+
+
+def carried_types() -> Mapping[str, ColumnType]:
+    """System columns a source may carry."""
+    return {**SYSTEM_COLUMNS, RUN_PERIOD_COLUMN: STRING}
+
+
+def bind_columns(stored: Iterable[str], version: DatasetVersion, location: Location) -> Bindings:
+    """Find every needed column among the stored names."""
+    names = tuple(dict.fromkeys(stored))
+    known = frozenset(names)
+    table = version.dataset.main_table
+    declared = tuple(Binding(column.name, column.name, column.type, column.nullable) for column in table.columns)
+    missing = [binding.stored for binding in declared if binding.stored not in known]
+    carried: list[Binding] = []
+    for name, type_ in carried_types().items():
+        physical = PHYSICAL_TIME_COLUMNS.get(name)
+        if name in known:
+            carried.append(Binding(name, name, type_))
+        elif physical in known and table.temporal_mode == "bitemporal":
+            carried.append(Binding(name, physical, type_))
+    have = {binding.name for binding in carried}
+    if table.temporal_mode == "bitemporal":
+        missing += [
+            physical for name, physical in PHYSICAL_TIME_COLUMNS.items() if name not in have and physical not in missing
+        ]
+    if table.temporal_mode == "period" and location.period is None and not have & {"_period", RUN_PERIOD_COLUMN}:
+        missing.append("_period")
+    used = {binding.stored for binding in (*declared, *carried)}
+    return Bindings(declared, tuple(carried), tuple(name for name in names if name not in used), tuple(missing))
+
+
+def missing_column_errors(bindings: Bindings, file: str) -> list[DaybookError]:
+    return [DaybookError("IO_002", file=file, column=name) for name in bindings.missing]
+
+
+def extra_column_notices(extra: Iterable[str], file: str) -> tuple[Notice, ...]:
+    names = sorted(set(extra))
+    return (notice("IO_007", file=file, columns=", ".join(names)),) if names else ()
+
+
+def needed_slices(version: DatasetVersion, periods: tuple[str, ...]) -> frozenset[str] | None:
+    """The slices a period table is read by; None when all rows are wanted."""
+    return frozenset(periods) if version.dataset.main_table.temporal_mode == "period" else None
+
+
+def is_slice_needed(partitions: Mapping[str, str | None], slices: frozenset[str] | None) -> bool:
+    """Whether a file with these partition values can hold rows of the slices."""
+    if slices is None:
+        return True
+    for column in (RUN_PERIOD_COLUMN, "_period"):
+        if column in partitions:
+            return partitions[column] in slices
+    return True

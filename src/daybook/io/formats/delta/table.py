@@ -1,0 +1,193 @@
+"""Opening Delta tables, and refusing those with features Daybook does not know.
+
+Reading Delta: the log gives files and partition values at a version, Spark reads the files.
+
+Removing what a Delta table no longer needs, for `daybook gc` alone.
+"""
+
+import json
+import re
+from collections.abc import Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
+from pyspark.sql import SparkSession
+
+from daybook.errors import DaybookError, raise_all
+from daybook.io.bindings import bind_columns, extra_column_notices, is_slice_needed, missing_column_errors
+from daybook.io.filesystem import FileStat, arrow_path, join_uri, list_files, local_path, translate_read_errors
+from daybook.io.formats.files.parquet import DataFile, scan_parquet, type_errors
+from daybook.io.pins import DeltaPin, ReadPart
+from daybook.model.definition import DatasetVersion
+from daybook.resolve.locations.location import Location
+
+_KNOWN_READER_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
+_KNOWN_WRITER_FEATURES = frozenset({"appendOnly", "invariants", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
+_FEATURE_NAMES = {"deletionVectors": "deletion vectors", "columnMapping": "column mapping"}
+# What the `deltalake` package decodes in the path of a table, however it is given.
+_PATH_ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}|\\")
+
+
+def table_uri(uri: str) -> str:
+    path = local_path(uri)
+    return uri.rstrip("/") if path is None else str(path.absolute())
+
+
+def commit_infos(table: DeltaTable, uri: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """What each commit says of itself, newest first, as far back as the log goes.
+
+    Read from the log, since `DeltaTable.history` finds nothing in a folder with # or ? in its name.
+    """
+    for version in range(table.version(), -1, -1):
+        place = arrow_path(join_uri(table_uri(uri), "_delta_log", f"{version:020}.json"))
+        try:
+            with place.system.open_input_stream(place.path) as stream:
+                actions = [json.loads(line) for line in stream.read().splitlines()]
+        except FileNotFoundError:
+            return
+        for action in actions:
+            if "commitInfo" in action:
+                yield version, action["commitInfo"]
+
+
+def open_table(uri: str, version: int | None = None) -> DeltaTable | None:
+    """The table, at a version; None when there is none."""
+    path = local_path(uri)
+    if path is not None and (escape := _PATH_ESCAPE.search(str(path.absolute()))):
+        reason = f"Delta tables cannot lie in a folder with {escape[0]} in its name, which would be read as an escape"
+        raise DaybookError("IO_012", location=uri, reason=reason, hint="rename the folder, or write another format")
+    with translate_read_errors(uri):
+        if path is not None and not (path / "_delta_log").is_dir():
+            return None
+    try:
+        return DeltaTable(table_uri(uri), version=version)
+    except TableNotFoundError:
+        return None
+    except DeltaError as failure:
+        if version is not None:
+            raise DaybookError("IO_009", location=uri, reason=str(failure)) from failure
+        raise DaybookError("IO_012", location=uri, reason=str(failure)) from failure
+
+
+def refuse_unknown_features(table: DeltaTable, uri: str, *, is_write: bool) -> None:
+    protocol = table.protocol()
+    mapping = (table.metadata().configuration or {}).get("delta.columnMapping.mode", "none")
+    if mapping != "none":
+        raise DaybookError("IO_010", location=uri, feature=_FEATURE_NAMES["columnMapping"])
+    features = [name for name in protocol.reader_features or () if name not in _KNOWN_READER_FEATURES]
+    if is_write:
+        features += [name for name in protocol.writer_features or () if name not in _KNOWN_WRITER_FEATURES]
+    # Column mapping may be supported by a table that does not use it.
+    features = [name for name in features if name != "columnMapping"]
+    if features:
+        # The best known one explains most.
+        worst = min(features, key=lambda name: name not in _FEATURE_NAMES)
+        raise DaybookError("IO_010", location=uri, feature=_FEATURE_NAMES.get(worst, worst))
+
+
+_FILE_CHECKERS = 16
+
+
+def read_delta(
+    spark: SparkSession,
+    location: Location,
+    version: DatasetVersion,
+    slices: frozenset[str] | None,
+    pin: DeltaPin | None,
+) -> ReadPart:
+    uri = location.uri or ""
+    at = pin.version if pin else location.delta_version
+    table = open_table(uri, at)
+    if table is None:
+        if pin is not None:
+            raise DaybookError("IO_009", location=uri, reason="there is no such table any more")
+        raise DaybookError("IO_001", location=uri)
+    refuse_unknown_features(table, uri, is_write=False)
+    if pin is not None and str(table.metadata().id) != pin.table_id:
+        raise DaybookError("IO_009", location=uri, reason="the table has been made anew")
+    schema = pa.schema(table.schema().to_arrow())
+    bindings = bind_columns(schema.names, version, location)
+    raise_all([*missing_column_errors(bindings, uri), *type_errors(bindings.all, schema, uri)])
+    files = [file for file in data_files(table, uri) if is_slice_needed(file.partitions, slices)]
+    _refuse_vacuumed(files, uri, at)
+    df = scan_parquet(spark, files, bindings.all, frozenset(table.metadata().partition_columns), location.root or uri)
+    carried = frozenset(binding.name for binding in bindings.carried)
+    found = DeltaPin(uri, table.version(), str(table.metadata().id))
+    sizes = tuple(file.size for file in files)
+    return ReadPart(df, carried, (found,), extra_column_notices(bindings.extra, uri), sizes)
+
+
+def data_files(table: DeltaTable, uri: str) -> list[DataFile]:
+    """The live files with their partition values as the log writes them, in the order of their paths."""
+    columns = table.metadata().partition_columns
+    rows: list[dict[str, Any]] = pa.table(table.get_add_actions(flatten=True)).to_pylist()
+    base = table_uri(uri)
+    files = []
+    for row in rows:
+        values = {column: _partition_text(row[f"partition.{column}"]) for column in columns}
+        # The log holds paths as URIs.
+        path = unquote(row["path"])
+        place = path if "://" in path or path.startswith("/") else join_uri(base, path)
+        files.append(DataFile(place, values, row["size_bytes"]))
+    return sorted(files, key=lambda file: file.path)
+
+
+def _partition_text(value: object) -> str | None:
+    """Partition values come typed; Spark casts them back from text."""
+    match value:
+        case None:
+            return None
+        case bool():
+            return "true" if value else "false"
+        case _:
+            return str(value)
+
+
+def _refuse_vacuumed(files: list[DataFile], uri: str, version: int | None) -> None:
+    """Time travel may name files that a vacuum removed; say so before Spark does."""
+    if version is None:
+        return
+    with ThreadPoolExecutor(_FILE_CHECKERS) as pool:
+        if not all(pool.map(lambda file: list_files(file.path), files)):
+            raise DaybookError("IO_009", location=uri, reason=f"version {version} has been vacuumed")
+
+
+def table_id_at(uri: str, version: int) -> str | None:
+    table = open_table(uri, version)
+    return None if table is None else str(table.metadata().id)
+
+
+def vacuum_delta(
+    uri: str, keep_versions: Collection[int], latest: int, modified_before_ns: int, *, is_dry_run: bool = False
+) -> tuple[FileStat, ...]:
+    """Data files that no kept version refers to and that are old enough to be no one's staging.
+
+    `keep_versions` are those that registered datasets and live runs are pinned to; `latest` is how many of the newest
+    stay readable besides.
+    """
+    table = open_table(uri)
+    if table is None:
+        return ()
+    refuse_unknown_features(table, uri, is_write=True)
+    newest = table.version()
+    wanted = {version for version in keep_versions if version <= newest}
+    wanted |= set(range(max(0, newest - latest + 1), newest + 1))
+    needed: set[str] = set()
+    for version in wanted:
+        if (then := open_table(uri, version)) is not None:
+            needed |= {file.path for file in data_files(then, uri)}
+    base = table_uri(uri)
+    found = tuple(
+        file
+        for file in list_files(base)
+        if file.path.endswith(".parquet") and file.path not in needed and file.modified_ns < modified_before_ns
+    )
+    if not is_dry_run:
+        for file in found:
+            place = arrow_path(file.path)
+            place.system.delete_file(place.path)
+    return found

@@ -1,0 +1,336 @@
+"""Delta statistics of a data file from its Parquet footer, where they are cheap and certain.
+
+Writing Delta: Spark writes the files below the table, the `deltalake` package commits them.
+"""
+
+import datetime
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction
+from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.schema import Field
+from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
+from pyspark.sql import DataFrame, SparkSession
+
+from daybook.errors import DaybookError
+from daybook.io.bindings import Binding, checked_options
+from daybook.io.column_types import arrow_type
+from daybook.io.filesystem import arrow_path, join_uri, list_files, local_path, partition_folder
+from daybook.io.fingerprint import fingerprint
+from daybook.io.formats.delta.table import commit_infos, open_table, refuse_unknown_features, table_uri
+from daybook.io.formats.files.parquet import DataFile, scan_parquet
+from daybook.io.writer import (
+    STAGED_PREFIX,
+    Commit,
+    Fence,
+    OutputColumn,
+    StagedOutput,
+    Target,
+    check_schema_change,
+    declared_type_text,
+    new_attempt_name,
+    no_fence,
+    remove_tree,
+    staged_parquet_files,
+    translate_spark_failures,
+)
+from daybook.model.types import RUN_PERIOD_COLUMN, DateType, IntegerType, StringType
+
+# Longer texts help nobody to skip files.
+_MAX_TEXT = 64
+
+
+def file_statistics(metadata: pq.FileMetaData, columns: Sequence[OutputColumn]) -> str:
+    """Row count, null counts, and bounds of integers, dates and short texts, as the log holds them."""
+    positions = {metadata.schema.column(index).path: index for index in range(metadata.num_columns)}
+    nulls: dict[str, int] = {}
+    low: dict[str, Any] = {}
+    high: dict[str, Any] = {}
+    groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
+    for column in columns:
+        index = positions.get(column.name)
+        parts = [] if index is None else [group.column(index).statistics for group in groups]
+        if not parts or any(part is None or not part.has_null_count for part in parts):
+            continue
+        nulls[column.name] = sum(part.null_count for part in parts)
+        bounded = [part for part in parts if part.has_min_max]
+        if isinstance(column.type, IntegerType | DateType | StringType) and bounded and _has_all_bounds(parts):
+            least, most = min(part.min for part in bounded), max(part.max for part in bounded)
+            if _is_short(least) and _is_short(most):
+                low[column.name], high[column.name] = _log_value(least), _log_value(most)
+    content = {"numRecords": metadata.num_rows, "minValues": low, "maxValues": high, "nullCount": nulls}
+    return json.dumps(content, ensure_ascii=False)
+
+
+def _has_all_bounds(parts: Sequence[Any]) -> bool:
+    """Bounds are those of the file only when every part with values has them."""
+    return all(part.has_min_max or part.num_values == 0 for part in parts)
+
+
+def _is_short(value: object) -> bool:
+    return not isinstance(value, str) or len(value) <= _MAX_TEXT
+
+
+def _log_value(value: object) -> object:
+    return value.isoformat() if isinstance(value, datetime.date) else value
+
+
+# Nothing expires by itself; `daybook gc` alone removes.
+_CONFIGURATION = {
+    "delta.logRetentionDuration": "interval 36500 days",
+    "delta.deletedFileRetentionDuration": "interval 36500 days",
+    "delta.enableExpiredLogCleanup": "false",
+}
+_INFO_KEY = "daybook"
+_ATTEMPTS = 30
+
+
+class DeltaWriter:
+    def check(self, target: Target) -> None:
+        checked_options("delta", target.options)
+        table = open_table(target.uri or "")
+        if table is None:
+            self._check_place(target)
+        elif _find_commit(table, target) is None:
+            self._check_table(table, target)
+
+    def stage(self, df: DataFrame, target: Target) -> StagedOutput:
+        table = open_table(target.uri or "")
+        seen = str(_slice_version(table, target)) if table else None
+        place = join_uri(table_uri(target.uri or ""), new_attempt_name(target))
+        # The log holds the partition value; some readers take it from the path all the same.
+        folder = partition_folder({RUN_PERIOD_COLUMN: target.run_period}) if target.run_period is not None else ""
+        with translate_spark_failures(target):
+            df.write.mode("error").parquet(join_uri(place, folder) if folder else place)
+        files = staged_parquet_files(place, lambda footer: file_statistics(footer, target.columns))
+        return StagedOutput(place, sum(file.rows for file in files), files=files, seen=seen)
+
+    def commit(self, staged: StagedOutput, target: Target, fence: Fence = no_fence) -> Commit:
+        actions = _add_actions(staged, target)
+        for _ in range(_ATTEMPTS):
+            table = open_table(target.uri or "")
+            if table is not None:
+                if (done := _find_commit(table, target)) is not None:
+                    return done
+                self._check_table(table, target)
+                self._check_slice(table, staged, target)
+            fence()
+            try:
+                if table is None:
+                    self._create(actions, staged, target)
+                else:
+                    self._write(table, actions, staged, target)
+            except CommitFailedError:
+                continue
+            except DeltaError as failure:
+                if table is None and open_table(target.uri or "") is not None:
+                    continue
+                raise DaybookError("IO_026", location=target.place, reason=str(failure)) from failure
+            done = self.committed(target)
+            return Commit(staged.rows, done.delta_version if done else None)
+        raise DaybookError("IO_024", location=target.place, slice=target.slice_note)
+
+    def committed(self, target: Target) -> Commit | None:
+        table = open_table(target.uri or "")
+        return None if table is None else _find_commit(table, target)
+
+    def discard(self, target: Target) -> None:
+        """Staged folders that no version of the table refers to."""
+        root = local_path(target.uri or "")
+        committed = self._committed_place(target)
+        for name in _staged_names(target):
+            if name == committed:
+                continue
+            if root is not None:
+                remove_tree(root / name)
+            else:
+                place = arrow_path(join_uri(target.uri or "", name))
+                place.system.delete_dir(place.path)
+
+    def fingerprint(self, spark: SparkSession, target: Target, commit: Commit) -> str:
+        """Of the rows a commit wrote, from its files; IO_009 when they have been vacuumed."""
+        place = self._committed_place(target)
+        folder = join_uri(table_uri(target.uri or ""), place or "")
+        files = list_files(folder) if place and place != "*" else ()
+        if not files and commit.rows:
+            reason = f"the files of version {commit.delta_version} have been removed"
+            raise DaybookError("IO_009", location=target.place, reason=reason)
+        bindings = [Binding(column.name, column.name, column.type) for column in target.columns]
+        df = scan_parquet(spark, [DataFile(file.path) for file in files], bindings, frozenset(), None)
+        return fingerprint(df, target.columns)
+
+    def _check_place(self, target: Target) -> None:
+        """A table is not made on top of other files."""
+        ours = f"{table_uri(target.uri or '')}/{STAGED_PREFIX}"
+        if any(not file.path.startswith(ours) for file in list_files(target.uri or "")):
+            raise DaybookError("IO_028", location=target.place, found="no Delta table", expected="one")
+
+    def _check_table(self, table: DeltaTable, target: Target) -> None:
+        refuse_unknown_features(table, target.place, is_write=True)
+        if target.mode == "error":
+            raise DaybookError("IO_020", location=target.place)
+        if target.mode == "replace":
+            return
+        schema = pa.schema(table.schema().to_arrow())
+        partitions = table.metadata().partition_columns
+        if target.run_period is not None and partitions != [RUN_PERIOD_COLUMN]:
+            difference = f"partitioned by {', '.join(partitions) or 'nothing'} instead of {RUN_PERIOD_COLUMN}"
+            raise DaybookError("IO_021", location=target.place, difference=difference)
+        check_schema_change(
+            target,
+            {
+                field.name: declared_type_text(field.type)
+                for field in schema
+                if field.name not in _partition_columns(target)
+            },
+        )
+
+    def _check_slice(self, table: DeltaTable, staged: StagedOutput, target: Target) -> None:
+        if target.mode == "append":
+            return
+        if staged.seen is not None and str(_slice_version(table, target)) != staged.seen:
+            raise DaybookError("IO_024", location=target.place, slice=target.slice_note)
+        if staged.rows == 0 and not target.allow_empty and (rows := _slice_rows(table, target)):
+            raise DaybookError("IO_023", location=target.place, rows=rows, slice=target.slice_note)
+
+    def _create(self, actions: list[AddAction], staged: StagedOutput, target: Target) -> None:
+        create_table_with_add_actions(
+            table_uri(target.uri or ""),
+            _delta_schema(target),
+            actions,
+            mode="error",
+            partition_by=list(_partition_columns(target)),
+            configuration=_CONFIGURATION,
+            commit_properties=_commit_properties(target, staged, 0),
+        )
+
+    def _write(self, table: DeltaTable, adds: list[AddAction], staged: StagedOutput, target: Target) -> None:
+        actions: list[AddAction | RemoveAction] = [*adds]
+        properties = _commit_properties(target, staged, _slice_version(table, target) + 1)
+        partitions = list(_partition_columns(target))
+        if target.mode == "replace" and table.metadata().partition_columns != partitions:
+            create_table_with_add_actions(
+                table_uri(target.uri or ""),
+                _delta_schema(target),
+                adds,
+                mode="overwrite",
+                partition_by=partitions,
+                configuration=_CONFIGURATION,
+                commit_properties=properties,
+            )
+            return
+        if target.mode == "append":
+            self._add_columns(table, target)
+            table.create_write_transaction(
+                actions, "append", _delta_schema(target), partitions, commit_properties=properties
+            )
+            return
+        filters = None
+        if target.mode == "replace_period":
+            self._add_columns(table, target)
+            filters = [(RUN_PERIOD_COLUMN, "=", target.run_period or "")]
+        table.create_write_transaction(
+            actions, "overwrite", _delta_schema(target), partitions, filters, commit_properties=properties
+        )
+
+    def _add_columns(self, table: DeltaTable, target: Target) -> None:
+        existing = {field.name for field in table.schema().fields}
+        added = [column for column in target.columns if column.name not in existing]
+        if added:
+            fields = Schema.from_arrow(pa.schema([(c.name, arrow_type(c.type)) for c in added])).fields
+            table.alter.add_columns([Field(field.name, field.type, nullable=True) for field in fields])
+
+    def _committed_place(self, target: Target) -> str | None:
+        table = open_table(target.uri or "")
+        if table is None or table.transaction_version(target.key) is None:
+            return None
+        found = _find_commit_info(table, target)
+        # Where the log no longer says which folder it was, none of them may go.
+        return "*" if found is None else str(found[1]["place"])
+
+
+def _staged_names(target: Target) -> list[str]:
+    prefix = f"{target.key}."
+    place = arrow_path(target.uri or "")
+    from pyarrow import fs
+
+    found = place.system.get_file_info(fs.FileSelector(place.path, allow_not_found=True))
+    return [item.base_name for item in found if item.base_name.startswith(prefix)]
+
+
+def _partition_columns(target: Target) -> tuple[str, ...]:
+    return (RUN_PERIOD_COLUMN,) if target.run_period is not None else ()
+
+
+def _delta_schema(target: Target) -> Schema:
+    fields = [(column.name, arrow_type(column.type)) for column in target.columns]
+    return Schema.from_arrow(pa.schema([*fields, *((name, pa.string()) for name in _partition_columns(target))]))
+
+
+def _slice_id(target: Target) -> str:
+    return f"daybook-slice-{target.run_period}" if target.mode == "replace_period" else "daybook-table"
+
+
+def _slice_version(table: DeltaTable, target: Target) -> int:
+    found = table.transaction_version(_slice_id(target))
+    return -1 if found is None else found
+
+
+def _slice_rows(table: DeltaTable, target: Target) -> int:
+    rows: list[dict[str, Any]] = pa.table(table.get_add_actions(flatten=True)).to_pylist()
+    if target.mode == "replace_period":
+        rows = [row for row in rows if row[f"partition.{RUN_PERIOD_COLUMN}"] == target.run_period]
+    # A file without statistics holds at least one row for this purpose.
+    return sum(1 if row["num_records"] is None else row["num_records"] for row in rows)
+
+
+def _commit_properties(target: Target, staged: StagedOutput, slice_version: int) -> CommitProperties:
+    info = {
+        "key": target.key,
+        "run_id": target.run_id,
+        "operation_seq": target.operation_seq,
+        "project_id": target.owner.project_id,
+        "operation_id": target.owner.operation_id,
+        "run_period": target.run_period,
+        "rows": staged.rows,
+        "place": staged.place.rpartition("/")[2],
+    }
+    transactions = [Transaction(target.key, 1)]
+    if target.mode != "append":
+        transactions.append(Transaction(_slice_id(target), slice_version))
+    return CommitProperties(custom_metadata={_INFO_KEY: json.dumps(info)}, app_transactions=transactions)
+
+
+def _find_commit(table: DeltaTable, target: Target) -> Commit | None:
+    if table.transaction_version(target.key) is None:
+        return None
+    found = _find_commit_info(table, target)
+    if found is None:
+        return Commit(0, None, is_repeat=True)
+    version, info = found
+    return Commit(int(info["rows"]), version, is_repeat=True)
+
+
+def _find_commit_info(table: DeltaTable, target: Target) -> tuple[int, dict[str, Any]] | None:
+    """Version and description of the commit of this run and operation; it is nearly always among the last few."""
+    for version, entry in commit_infos(table, target.uri or ""):
+        text = entry.get(_INFO_KEY)
+        info = json.loads(text) if isinstance(text, str) else {}
+        if info.get("key") == target.key:
+            return version, info
+    return None
+
+
+def _add_actions(staged: StagedOutput, target: Target) -> list[AddAction]:
+    values = {RUN_PERIOD_COLUMN: target.run_period} if target.run_period is not None else {}
+    folder = staged.place.rpartition("/")[2]
+    # Files without rows hold nothing to be read.
+    files = [file for file in staged.files if file.rows]
+    return [
+        AddAction(f"{folder}/{each.path}", each.size, values, each.modified_ns // 1_000_000, True, each.described or "")
+        for each in files
+    ]

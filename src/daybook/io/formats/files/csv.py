@@ -1,0 +1,158 @@
+"""CSV as typed rows: bound by header name, an unquoted empty field NULL, `""` the empty text."""
+
+import csv
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+
+from daybook.errors import DaybookError, raise_all
+from daybook.io.bindings import Binding, bind_columns, checked_options, missing_column_errors
+from daybook.io.column_types import BadValueError, parse_texts
+from daybook.io.filesystem import arrow_path
+from daybook.io.landing.rows import NO_IMPLIED_COLUMNS, Batch, ImpliedColumns, bad_value_error
+from daybook.model.definition import DatasetVersion
+from daybook.resolve.locations.location import Location
+
+_BLOCK_BYTES = 8 << 20
+_MAX_FIELD_BYTES = 1 << 30
+
+
+class CsvRows:
+    """One CSV file. Fields are read as text and converted here, so that a wrong one can be named with its line."""
+
+    def __init__(
+        self, path: str, location: Location, version: DatasetVersion, given: ImpliedColumns = NO_IMPLIED_COLUMNS
+    ) -> None:
+        self.name = path
+        self._given = given
+        self.carried: frozenset[str] = frozenset()
+        self.extra: frozenset[str] = frozenset()
+        self._version = version
+        self._location = location
+        self._options = checked_options("csv", location.options)
+
+    def batches(self) -> Iterator[Batch]:
+        header = self._header()
+        bindings = bind_columns(self._given.stored(header), self._version, self._location)
+        raise_all(missing_column_errors(bindings, self.name))
+        self.carried = frozenset(binding.name for binding in bindings.carried)
+        self.extra = frozenset(bindings.extra)
+        first = 0
+        for batch in self._text_batches(header):
+            start = first
+            first += batch.num_rows
+
+            def where(index: int, start: int = start) -> str:
+                return f"line {self._line_of(start + index)}"
+
+            yield Batch(self._typed(batch, bindings.all, where), batch.num_rows, where)
+
+    def _typed(self, batch: pa.RecordBatch, bindings: tuple[Binding, ...], where: Any) -> dict[str, pa.Array]:
+        columns = {}
+        for binding in bindings:
+            if binding.stored in self._given.constants or binding.stored not in batch.schema.names:
+                columns[binding.name] = self._given.column(binding, batch.num_rows, self.name)
+                continue
+            try:
+                columns[binding.name] = parse_texts(batch.column(binding.stored), binding.type)
+            except BadValueError as bad:
+                place = where(bad.index)
+                raise bad_value_error(self.name, place, binding.stored, bad.value, binding.type) from None
+        return columns
+
+    def _text_batches(self, header: list[str]) -> Iterator[pa.RecordBatch]:
+        place = arrow_path(self.name)
+        try:
+            with (
+                place.system.open_input_stream(place.path) as stream,
+                pacsv.open_csv(
+                    stream,
+                    read_options=pacsv.ReadOptions(block_size=_BLOCK_BYTES, encoding=self._options["encoding"]),
+                    parse_options=self._parsing(header),
+                    convert_options=pacsv.ConvertOptions(
+                        column_types=dict.fromkeys(header, pa.string()),
+                        null_values=[self._options["null_value"]],
+                        strings_can_be_null=True,
+                        quoted_strings_can_be_null=False,
+                    ),
+                ) as reader,
+            ):
+                yield from reader
+        except (pa.ArrowInvalid, UnicodeDecodeError) as failure:
+            raise self._malformed(len(header), failure) from failure
+        except OSError as failure:
+            raise DaybookError("IO_012", location=self.name, reason=str(failure)) from failure
+
+    def _parsing(self, header: list[str]) -> pacsv.ParseOptions:
+        return pacsv.ParseOptions(
+            delimiter=self._options["delimiter"],
+            quote_char=self._options["quote"],
+            double_quote=True,
+            escape_char=self._options["escape"] or False,
+            newlines_in_values=True,
+            # With one column an empty line is a row whose only field is NULL.
+            ignore_empty_lines=len(header) > 1,
+        )
+
+    def _header(self) -> list[str]:
+        try:
+            _, header = next(self._records(), (0, None))
+        except UnicodeDecodeError as failure:
+            raise self._malformed(0, failure) from failure
+        except OSError as failure:
+            raise DaybookError("IO_012", location=self.name, reason=str(failure)) from failure
+        if header is None:
+            raise DaybookError("IO_005", file=self.name, place="line 1", problem="there is no header")
+        for index, name in enumerate(header):
+            if name in header[:index]:
+                raise DaybookError("IO_014", file=self.name, column=name)
+        return header
+
+    def _records(self) -> Iterator[tuple[int, list[str]]]:
+        """Records with the line they begin on; slow, for the header and for naming lines in errors."""
+        place = arrow_path(self.name)
+        with place.system.open_input_stream(place.path) as stream:
+            encoding = self._options["encoding"]
+            text = io.TextIOWrapper(
+                stream, "utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding, newline=""
+            )
+            reader = csv.reader(
+                text,
+                delimiter=self._options["delimiter"],
+                quotechar=self._options["quote"],
+                escapechar=self._options["escape"],
+                doublequote=True,
+            )
+            begin = 1
+            width = None
+            csv.field_size_limit(_MAX_FIELD_BYTES)
+            for record in reader:
+                width = width or len(record)
+                if record or width == 1:
+                    yield begin, record or [""]
+                begin = reader.line_num + 1
+
+    def _line_of(self, row: int) -> int:
+        """The line a data row begins on, found by reading the file again."""
+        for index, (line, _) in enumerate(self._records()):
+            if index == row + 1:
+                return line
+        return row + 2
+
+    def _malformed(self, width: int, failure: Exception) -> DaybookError:
+        """The line that cannot be split, found by reading the file again; otherwise the parser's own words."""
+        line = 1
+        try:
+            for line, record in self._records():
+                if len(record) != width:
+                    problem = f"{len(record)} fields instead of {width}"
+                    return DaybookError("IO_005", file=self.name, place=f"line {line}", problem=problem)
+        except UnicodeDecodeError:
+            problem = f"not {self._options['encoding']} text"
+            return DaybookError("IO_005", file=self.name, place=f"after line {line}", problem=problem)
+        except csv.Error as error:
+            return DaybookError("IO_005", file=self.name, place=f"line {line + 1}", problem=str(error))
+        return DaybookError("IO_005", file=self.name, place=f"line {line}", problem=str(failure))

@@ -1,0 +1,236 @@
+"""JDBC: options for Spark's reader and writer, and one connection of the driver for the commit.
+
+Landing any other database: Spark reads it by JDBC into scratch Parquet, which is landed like the rest.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql import types as spark_types
+
+from daybook.errors import DaybookError, raise_all
+from daybook.expression import quote_identifier
+from daybook.io.bindings import Binding, bind_columns, missing_column_errors
+from daybook.io.column_types import arrow_type, stored_type_fits
+from daybook.io.filesystem import arrow_path, list_files, spark_uri
+from daybook.io.formats.database import read_secret
+from daybook.io.landing.rows import Batch, row_position_from
+from daybook.model.datasource import DataSource, JdbcSource
+from daybook.model.definition import DatasetVersion
+from daybook.resolve.locations.location import Location
+
+
+def jdbc_source(datasource: DataSource | None) -> JdbcSource:
+    if not isinstance(datasource, JdbcSource):
+        raise ValueError("a JDBC table needs a data source of that type")
+    return datasource
+
+
+def jdbc_options(source: JdbcSource, workspace: Path) -> dict[str, str]:
+    options = {"url": source.options.url, "driver": source.options.driver}
+    if source.options.user is not None:
+        options["user"] = source.options.user
+    if (password := read_secret(source.credential_ref, workspace)) is not None:
+        options["password"] = password
+    return options
+
+
+class JdbcConnection:
+    """Statements on the driver's own connection, in one transaction."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self._quote = str(connection.getMetaData().getIdentifierQuoteString()).strip()
+
+    def quoted(self, *names: str | None) -> str:
+        mark = self._quote
+        return ".".join(f"{mark}{name.replace(mark, mark * 2) if mark else name}{mark}" for name in names if name)
+
+    def execute(self, statement: str, parameters: Sequence[object] = ()) -> int:
+        prepared = self._connection.prepareStatement(statement)
+        try:
+            for index, value in enumerate(parameters, start=1):
+                prepared.setObject(index, value)
+            return int(prepared.executeUpdate())
+        finally:
+            prepared.close()
+
+    def number(self, query: str, parameters: Sequence[object] = ()) -> int | None:
+        """The single number a query gives; None when it gives no row or NULL."""
+        prepared = self._connection.prepareStatement(query)
+        try:
+            for index, value in enumerate(parameters, start=1):
+                prepared.setObject(index, value)
+            result = prepared.executeQuery()
+            if not result.next():
+                return None
+            value = result.getLong(1)
+            return None if result.wasNull() else int(value)
+        finally:
+            prepared.close()
+
+    def has_table(self, schema: str | None, table: str) -> bool:
+        found = self._connection.getMetaData().getTables(None, schema, table, None)
+        return bool(found.next())
+
+    def tables(self, prefix: str) -> list[str]:
+        found = self._connection.getMetaData().getTables(None, None, prefix + "%", None)
+        names = []
+        while found.next():
+            names.append(str(found.getString("TABLE_NAME")))
+        return [name for name in names if name.startswith(prefix)]
+
+    def commit(self) -> None:
+        self._connection.commit()
+
+
+@contextmanager
+def jdbc_transaction(spark: SparkSession, source: JdbcSource, workspace: Path) -> Iterator[JdbcConnection]:
+    """A connection that rolls back unless committed.
+
+    Spark runs no statements of others over JDBC, and only the JVM has the driver; so this one module asks the
+    classic session's JVM for a connection. A Connect session has none and cannot commit to JDBC.
+    """
+    jvm = getattr(spark, "_jvm", None)
+    if jvm is None:
+        raise DaybookError("IO_031", format="jdbc", missing="a classic Spark session instead of Spark Connect")
+    from py4j.protocol import Py4JJavaError
+
+    options = jdbc_options(source, workspace)
+    try:
+        loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        driver = (
+            loader.loadClass(options["driver"])
+            .getDeclaredConstructor(_empty_class_array(jvm))
+            .newInstance(_empty_object_array(jvm))
+        )
+    except Py4JJavaError:
+        hint = "Add the jar with engine: {conf: {spark.jars: ...}}."
+        raise DaybookError("IO_031", format="jdbc", missing=f"the driver {options['driver']}", hint=hint) from None
+    properties = jvm.java.util.Properties()
+    for name in ("user", "password"):
+        if name in options:
+            properties.setProperty(name, options[name])
+    try:
+        connection = driver.connect(options["url"], properties)
+        connection.setAutoCommit(False)
+    except Py4JJavaError as failure:
+        reason = str(failure.java_exception.getMessage())
+        raise DaybookError("IO_012", location=source.id, reason=reason) from failure
+    try:
+        yield JdbcConnection(connection)
+    except Py4JJavaError as failure:
+        reason = str(failure.java_exception.getMessage())
+        raise DaybookError("IO_026", location=source.id, reason=reason) from failure
+    finally:
+        connection.rollback()
+        connection.close()
+
+
+def _empty_class_array(jvm: Any) -> Any:
+    return jvm.java.lang.reflect.Array.newInstance(jvm.java.lang.Class.forName("java.lang.Class"), 0)
+
+
+def _empty_object_array(jvm: Any) -> Any:
+    return jvm.java.lang.reflect.Array.newInstance(jvm.java.lang.Class.forName("java.lang.Object"), 0)
+
+
+def table_expression(spark: SparkSession, source: JdbcSource, workspace: Path, schema: str | None, table: str) -> str:
+    """The table as Spark's reader takes it: quoted where it exists just so, else as the user wrote it."""
+    if getattr(spark, "_jvm", None) is not None:
+        with jdbc_transaction(spark, source, workspace) as connection:
+            if connection.has_table(schema, table):
+                return connection.quoted(schema, table)
+    return f"{schema}.{table}" if schema else table
+
+
+_FETCH_SIZE = 10_000
+
+
+class JdbcRows:
+    def __init__(
+        self, spark: SparkSession, location: Location, version: DatasetVersion, workspace: Path, scratch: str
+    ) -> None:
+        self._spark = spark
+        self._source = jdbc_source(location.datasource)
+        self.name = ".".join(part for part in (self._source.id, location.schema, location.table) if part)
+        self.carried: frozenset[str] = frozenset()
+        self.extra: frozenset[str] = frozenset()
+        self._location = location
+        self._version = version
+        self._workspace = workspace
+        self._scratch = scratch
+
+    def batches(self) -> Iterator[Batch]:
+        reader = self._spark.read.format("jdbc").options(**jdbc_options(self._source, self._workspace))
+        try:
+            df = reader.option("fetchsize", _FETCH_SIZE).option("dbtable", self._table()).load()
+        except PySparkException as failure:
+            raise DaybookError("IO_012", location=self.name, reason=str(failure)) from failure
+        # Databases that fold names to upper case still bind to declared names.
+        stored = {field.name: field.dataType for field in df.schema.fields}
+        bindings = bind_columns(stored, self._version, self._location)
+        raise_all([*missing_column_errors(bindings, self.name), *self._type_findings(bindings.all, stored)])
+        self.carried = frozenset(binding.name for binding in bindings.carried)
+        self.extra = frozenset(bindings.extra)
+        try:
+            names = [quote_identifier(binding.stored) for binding in bindings.all]
+            df.select(*names).write.mode("error").parquet(spark_uri(self._scratch))
+        except PySparkException as failure:
+            raise DaybookError("IO_012", location=self.name, reason=str(failure)) from failure
+        yield from self._read_back(bindings.all)
+
+    def _table(self) -> str:
+        at = self._location
+        return table_expression(self._spark, self._source, self._workspace, at.schema, at.table or "")
+
+    def _read_back(self, bindings: tuple[Binding, ...]) -> Iterator[Batch]:
+        first = 0
+        for file in list_files(self._scratch):
+            place = arrow_path(file.path)
+            with place.system.open_input_file(place.path) as stream:
+                for batch in pq.ParquetFile(stream).iter_batches():
+                    columns = {b.name: batch.column(b.stored).cast(arrow_type(b.type)) for b in bindings}
+                    yield Batch(columns, batch.num_rows, row_position_from(first))
+                    first += batch.num_rows
+            place.system.delete_file(place.path)
+
+    def _type_findings(
+        self, bindings: tuple[Binding, ...], stored: dict[str, spark_types.DataType]
+    ) -> list[DaybookError]:
+        errors = []
+        for binding in bindings:
+            found = stored.get(binding.stored)
+            if found is not None and not stored_type_fits(_arrow_equivalent(found), binding.type):
+                name, declared = found.simpleString(), str(binding.type)
+                errors.append(
+                    DaybookError("IO_003", file=self.name, column=binding.stored, found=name, declared=declared)
+                )
+        return errors
+
+
+def _arrow_equivalent(type_: spark_types.DataType) -> pa.DataType:
+    match type_:
+        case spark_types.DecimalType():
+            return pa.decimal128(type_.precision, type_.scale)
+        case spark_types.TimestampType() | spark_types.TimestampNTZType():
+            return pa.timestamp("us", tz="UTC")
+        case _:
+            names = {
+                "tinyint": pa.int8(),
+                "smallint": pa.int16(),
+                "int": pa.int32(),
+                "bigint": pa.int64(),
+                "float": pa.float32(),
+                "double": pa.float64(),
+                "boolean": pa.bool_(),
+                "date": pa.date32(),
+            }
+            text = isinstance(type_, spark_types.StringType)
+            return pa.string() if text else names.get(type_.simpleString(), pa.binary())

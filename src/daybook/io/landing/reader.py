@@ -1,0 +1,101 @@
+"""Landing: sources that cannot be pinned become Parquet once, and are read from there."""
+
+import contextlib
+from collections.abc import Iterator
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, literal_path_pattern
+from daybook.errors import DaybookError
+from daybook.io.bindings import Binding, extra_column_notices
+from daybook.io.filesystem import spark_uri
+from daybook.io.formats.files.parquet import spark_schema
+from daybook.io.landing.area import PublishedLanding
+from daybook.io.landing.request import LandingRequest, columns_in_folder_names, find_text_files, landing_key
+from daybook.io.landing.rows import Batch, RowSource, check_nulls
+from daybook.io.landing.sink import LandingSink, identity_columns, identity_hash
+from daybook.io.pins import LandedPin, ReadPart
+from daybook.io.registry import open_file_rows, open_table_rows
+from daybook.resolve.locations.location import Location
+
+
+def read_landed(spark: SparkSession, request: LandingRequest, pin: LandedPin | None = None) -> ReadPart:
+    """The landing of a request; with a pin the one an earlier run read, or IO_009."""
+    if pin is None:
+        return _read_landing(spark, _find_or_land(spark, request), request)
+    landed = request.area.find(pin.folder)
+    if landed is None:
+        raise DaybookError("IO_009", location=", ".join(request.names), reason="its landing has been removed")
+    return _read_landing(spark, landed, request)
+
+
+def _find_or_land(spark: SparkSession, request: LandingRequest) -> PublishedLanding:
+    """The landing that is there already, or a new one; what cannot be completed is removed."""
+    area = request.area
+    files = [
+        file for location in request.locations if location.uri for file in find_text_files(location, request.slices)
+    ]
+    databases = [location for location in request.locations if not location.uri]
+    key = landing_key(request, files, databases)
+    folder = area.run_folder(key) if databases else area.file_folder(key)
+    if (landed := area.find(folder)) is not None:
+        return landed
+    attempt = area.new_attempt(folder)
+    sink = LandingSink(area, attempt, request.columns, request.memory_limit)
+    try:
+        sources = [(open_file_rows(file, request.version), file.location) for file in files]
+        for number, location in enumerate(databases):
+            scratch = f"{area.absolute(attempt)}/scratch-{number}"
+            sources.append((open_table_rows(spark, location, request, scratch), location))
+        carried = columns_in_folder_names(request.locations)
+        extra: set[str] = set()
+        for source, location in sources:
+            for batch in _checked_batches(source, location, request.columns):
+                sink.add(batch)
+            carried |= source.carried
+            extra |= source.extra
+            if location.period is not None:
+                carried.add("_period")
+        for file in files:
+            file.verify()
+        dataset = request.version.dataset
+        declared = [column.name for column in dataset.main_table.columns]
+        done, unique = sink.finish(spark, carried, declared, dataset.natural_key_columns)
+        landed = PublishedLanding(folder, done, tuple(sorted(carried)), tuple(sorted(extra)), unique)
+        area.publish(landed)
+    except BaseException as failure:
+        # A full disk may refuse even to end the file that is thrown away.
+        with contextlib.suppress(OSError):
+            sink.close()
+        area.remove(attempt)
+        if isinstance(failure, OSError):
+            raise DaybookError("IO_026", location=area.absolute(attempt), reason=str(failure)) from failure
+        raise
+    return landed
+
+
+def _checked_batches(source: RowSource, location: Location, columns: tuple[Binding, ...]) -> Iterator[Batch]:
+    period = location.period.identifier if location.period else None
+    for batch in source.batches():
+        check_nulls(batch, columns, source.name)
+        if period is not None and "_period" not in batch.columns:
+            column = pa.repeat(pa.scalar(period, pa.string()), batch.rows)
+            batch = Batch({**batch.columns, "_period": column}, batch.rows, batch.where)
+        yield batch
+
+
+def _read_landing(spark: SparkSession, landed: PublishedLanding, request: LandingRequest) -> ReadPart:
+    dataset = request.version.dataset
+    declared = {column.name for column in dataset.main_table.columns}
+    columns = [column for column in request.columns if column.name in declared or column.name in landed.carried]
+    schema = spark_schema(columns, with_ordinal=not landed.is_unique)
+    df = spark.read.schema(schema).parquet(
+        *(literal_path_pattern(spark_uri(request.area.absolute(file.path))) for file in landed.files)
+    )
+    if landed.is_unique:
+        df = df.withColumn(ORDINAL_COLUMN, F.lit(0).cast("bigint"))
+    df = df.withColumn(ORIGIN_COLUMN, identity_hash(identity_columns(columns, dataset.natural_key_columns)))
+    pin = LandedPin(request.names, landed.folder, landed.rows)
+    return ReadPart(df, frozenset(landed.carried), (pin,), extra_column_notices(landed.extra, ", ".join(request.names)))

@@ -1,0 +1,280 @@
+"""What everything staged is called, so that what dead runs left can be told by its name.
+
+The contract of writers: stage beside the target, then make it the target in one atomic step.
+
+The columns of an existing table against those of an output.
+
+Staging: a place of its own for every attempt, and what Spark left in it.
+"""
+
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+
+from daybook.errors import DaybookError, Notice
+from daybook.io.filesystem import FileStat, arrow_path, list_files, relative_to
+from daybook.model.datasource import DataSource
+from daybook.model.operation import OutputMode
+from daybook.model.types import ColumnType
+from daybook.resolve.locations.location import Format, is_one_file
+
+STAGED_PREFIX = "daybook-"
+
+_ATTEMPT_NAME = re.compile(rf"\.?{STAGED_PREFIX}(?P<run>.+)\.(?P<seq>\d+)\.[0-9a-f]{{8}}")
+
+
+def staged_key(run_id: str, operation_seq: int) -> str:
+    """What the names of all attempts at one output of one run begin with."""
+    return f"{STAGED_PREFIX}{run_id}.{operation_seq}"
+
+
+def parse_staged_name(name: str) -> tuple[str, int] | None:
+    """The run and operation a staged thing belongs to."""
+    match = _ATTEMPT_NAME.fullmatch(name)
+    return (match["run"], int(match["seq"])) if match else None
+
+
+# Raises when the run may no longer commit; called right before the atomic step.
+Fence = Callable[[], None]
+
+
+def no_fence() -> None:
+    """For writers outside of runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputColumn:
+    name: str
+    type: ColumnType
+
+
+@dataclass(frozen=True, slots=True)
+class SliceOwner:
+    """Who writes a slice."""
+
+    project_id: str
+    operation_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where one output of one run goes, and how."""
+
+    format: Format
+    mode: OutputMode
+    columns: tuple[OutputColumn, ...]
+    run_id: str
+    operation_seq: int
+    owner: SliceOwner
+    # A folder or file for the file formats.
+    uri: str | None = None
+    # A table and its schema for databases.
+    table: str | None = None
+    schema: str | None = None
+    datasource: DataSource | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    # Written as `_run_period` by tables that collect periods; None for a plain location.
+    run_period: str | None = None
+    on_schema_change: Literal["refuse", "add"] = "refuse"
+    allow_empty: bool = False
+    # Relative paths of data sources and credentials start here.
+    workspace: Path = Path()
+
+    @property
+    def is_one_file(self) -> bool:
+        return is_one_file(self.format, self.uri)
+
+    @property
+    def place(self) -> str:
+        """The target as messages name it."""
+        if self.uri is not None:
+            return self.uri
+        prefix = f"{self.datasource.id}." if self.datasource else ""
+        return f"{prefix}{self.schema}.{self.table}" if self.schema else f"{prefix}{self.table}"
+
+    @property
+    def slice_note(self) -> str:
+        """` for 2026-01`, or nothing, in messages about a slice."""
+        return f" for {self.run_period}" if self.run_period and self.mode == "replace_period" else ""
+
+    @property
+    def key(self) -> str:
+        """What names everything staged for this output, so that litter can be told by its run."""
+        return staged_key(self.run_id, self.operation_seq)
+
+
+@dataclass(frozen=True, slots=True)
+class StagedFile:
+    """A staged data file; `path` is relative to the staging place."""
+
+    path: str
+    size: int
+    rows: int
+    modified_ns: int = 0
+    # What the format wants to say about the file when it is committed, taken from the footer that gave the rows.
+    described: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StagedOutput:
+    """Data that was written but is not yet the target."""
+
+    place: str
+    rows: int
+    # None for Delta, whose fingerprint is taken from its files when it is asked for.
+    fingerprint: str | None = None
+    files: tuple[StagedFile, ...] = ()
+    # What the slice or table was when it was checked, to notice another writer.
+    seen: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What was made the target; `is_repeat` when an earlier attempt of the same run and operation had done it."""
+
+    rows: int
+    delta_version: int | None = None
+    is_repeat: bool = False
+    notices: tuple[Notice, ...] = ()
+
+
+class Writer(Protocol):
+    """One format's way to write so that nothing is lost; stateless, safe to call again after any failure."""
+
+    def check(self, target: Target) -> None:
+        """Refuse, before any work, what would be refused at the commit: other columns, an existing target, a mode."""
+        ...
+
+    def stage(self, df: DataFrame, target: Target) -> StagedOutput:
+        """Write the rows to a place of their own; this is the Spark action. What is there from a dead attempt goes."""
+        ...
+
+    def commit(self, staged: StagedOutput, target: Target, fence: Fence = no_fence) -> Commit:
+        """Make the staged data the target, exactly once per (run, operation)."""
+        ...
+
+    def committed(self, target: Target) -> Commit | None:
+        """The commit of this (run, operation) if there was one."""
+        ...
+
+    def discard(self, target: Target) -> None:
+        """Remove what is staged for this (run, operation); harmless after a commit."""
+        ...
+
+
+_REPLACE_HINT = "`mode: replace` takes the new schema and replaces all rows"
+_FIXED_COLUMNS_HINT = "the columns of this table cannot be changed from here: drop it, or write to another one"
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaChange:
+    """Columns to be added; everything else that differs is refused."""
+
+    added: tuple[OutputColumn, ...] = ()
+
+
+def declared_type_text(stored: pa.DataType) -> str:
+    """The declared type an exact copy of the stored one would have."""
+    if pa.types.is_string(stored) or pa.types.is_large_string(stored) or pa.types.is_string_view(stored):
+        return "string"
+    if pa.types.is_decimal(stored):
+        return f"decimal({stored.precision},{stored.scale})"
+    if pa.types.is_timestamp(stored) and stored.tz is not None:
+        return "timestamp"
+    names = {pa.int64(): "integer", pa.float64(): "float", pa.bool_(): "boolean", pa.date32(): "date"}
+    return names.get(stored, str(stored))
+
+
+def check_schema_change(
+    target: Target, existing: Mapping[str, str | None], *, is_changeable: bool = True
+) -> SchemaChange:
+    """IO_021 with the difference; a type of None is one the format does not keep."""
+    wanted = {column.name: str(column.type) for column in target.columns}
+    added = tuple(column for column in target.columns if column.name not in existing)
+    difference = [f"new {column.name} ({column.type})" for column in added]
+    lacking = [f"missing {name}" for name in existing if name not in wanted]
+    retyped = {
+        name: stored
+        for name, stored in existing.items()
+        if name in wanted and stored is not None and stored != wanted[name]
+    }
+    is_refused = target.on_schema_change == "refuse"
+    if lacking or retyped or (added and is_refused):
+        changed = [f"{name} is {stored} there and {wanted[name]} here" for name, stored in retyped.items()]
+        ways = [
+            *(_keep_type_hint(name, stored) for name, stored in retyped.items()),
+            *(["write the missing columns too"] if lacking else []),
+            *(["`on_schema_change: add` adds the new columns"] if added and is_refused and is_changeable else []),
+            _REPLACE_HINT if is_changeable else _FIXED_COLUMNS_HINT,
+        ]
+        listed = "; ".join(difference + lacking + changed)
+        raise DaybookError("IO_021", location=target.place, difference=listed, hint="; ".join(ways))
+    return SchemaChange(added)
+
+
+def _keep_type_hint(name: str, stored: str) -> str:
+    """No setting of an output changes a type, so the column has to keep the one it has."""
+    return f"`type: {stored}` on the assignment or aggregation that computes {name} keeps its type"
+
+
+_FOOTER_READERS = 8
+
+
+def new_attempt_name(target: Target) -> str:
+    """A fresh name, so that a late task of a dead attempt writes where nobody looks."""
+    return f"{target.key}.{uuid.uuid4().hex[:8]}"
+
+
+@contextmanager
+def translate_spark_failures(target: Target) -> Iterator[None]:
+    """Failures that Spark hands on as they are, such as a full disk, become IO_026; its own errors pass."""
+    try:
+        yield
+    except Exception as failure:
+        java = getattr(failure, "java_exception", None)
+        if java is None:
+            raise
+        while (cause := java.getCause()) is not None:
+            java = cause
+        raise DaybookError("IO_026", location=target.place, reason=str(java.getMessage())) from failure
+
+
+def staged_parquet_files(
+    place: str, describe: Callable[[pq.FileMetaData], str] | None = None
+) -> tuple[StagedFile, ...]:
+    """What Spark wrote, with what its footers say, in the order of its partitions; every footer is read once."""
+
+    def with_rows(file: FileStat) -> StagedFile:
+        found = arrow_path(file.path)
+        with found.system.open_input_file(found.path) as stream:
+            footer = pq.read_metadata(stream)
+        described = describe(footer) if describe else None
+        return StagedFile(relative_to(file.path, place), file.size, footer.num_rows, file.modified_ns, described)
+
+    with ThreadPoolExecutor(_FOOTER_READERS) as pool:
+        return tuple(pool.map(with_rows, list_files(place)))
+
+
+def remove_tree(path: Path) -> None:
+    """A folder with all it holds; harmless when it is gone."""
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def sync_to_disk(path: Path) -> None:
+    """Make a file or the names in a folder survive a power cut."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

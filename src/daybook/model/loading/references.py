@@ -1,0 +1,143 @@
+"""What definitions of a workspace say of each other."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from daybook.errors import DaybookError, Span
+from daybook.errors.suggestion import did_you_mean
+from daybook.model.dataset import Dataset, TableLocation
+from daybook.model.definition import DEFINITION_KINDS, SANDBOX_PREFIX, Definition, DefinitionKind
+from daybook.model.loading.workspace import LoadedWorkspace
+from daybook.model.operation import AppendOperation, OutputOperation, TableDestination, UpdateOperation
+from daybook.model.project import Project
+from daybook.model.resolver import CatalogStrategy, Resolver
+from daybook.model.source_map import KeyPath, SourceMap
+
+# The calendar that needs no definition.
+BUILT_IN_CALENDAR = "gregorian"
+
+
+def check_references(workspace: LoadedWorkspace) -> list[DaybookError]:
+    """Every reference to something no file defines, and what only two definitions together get wrong."""
+    known = _ReferenceChecker(workspace)
+    errors = list(_check_single_default(workspace))
+    for definition in workspace.all():
+        errors += known.check(definition)
+    return errors
+
+
+class _ReferenceChecker:
+    """The ids of a workspace, those that its projects register included."""
+
+    def __init__(self, workspace: LoadedWorkspace) -> None:
+        self._workspace = workspace
+        registered = {
+            operation.arguments.register_as_dataset
+            for definition in workspace.definitions["project"].values()
+            for operation in definition.model.operations
+            if isinstance(operation, OutputOperation) and operation.arguments.register_as_dataset
+        }
+        self._ids: dict[DefinitionKind, frozenset[str]] = {
+            kind: frozenset(workspace.definitions[kind]) for kind in DEFINITION_KINDS
+        }
+        self._ids["dataset"] |= registered
+        self._ids["calendar"] |= {BUILT_IN_CALENDAR}
+
+    def check(self, definition: Definition[Any]) -> Iterator[DaybookError]:
+        match definition.model:
+            case Dataset() as dataset:
+                yield from self._dataset(dataset, definition.source)
+            case Resolver() as resolver:
+                yield from self._resolver(resolver, definition.source)
+            case Project() as project:
+                yield from self._project(project, definition.source)
+            case _:
+                return
+
+    def _dataset(self, dataset: Dataset, source: SourceMap) -> Iterator[DaybookError]:
+        if dataset.id.startswith(SANDBOX_PREFIX):
+            reason = f"ids that begin with {SANDBOX_PREFIX} are those of what drafts register"
+            yield DaybookError("MODEL_028", span=source.span("id"), where="id", reason=reason)
+        if dataset.resolver_id is not None:
+            yield from self._exists("resolver", dataset.resolver_id, source, "resolver_id")
+        if isinstance(location := dataset.main_table.location, TableLocation):
+            yield from self._exists(
+                "datasource", location.datasource_id, source, "main_table", "location", "datasource_id"
+            )
+
+    def _resolver(self, resolver: Resolver, source: SourceMap) -> Iterator[DaybookError]:
+        for index, rule in enumerate(resolver.rules):
+            if not isinstance(rule.strategy, CatalogStrategy):
+                path: KeyPath = ("rules", index, "strategy", "datasource_id")
+                yield from self._exists("datasource", rule.strategy.datasource_id, source, *path)
+
+    def _project(self, project: Project, source: SourceMap) -> Iterator[DaybookError]:
+        if project.calendar_id is not None:
+            yield from self._exists("calendar", project.calendar_id, source, "calendar_id")
+        for dataset_id, resolver_id in project.resolver_overrides.items():
+            if dataset_id not in self._ids["dataset"]:
+                yield self._unknown("dataset", dataset_id, source.key("resolver_overrides", dataset_id))
+            yield from self._exists("resolver", resolver_id, source, "resolver_overrides", dataset_id)
+        yield from self._exists("dataset", project.input.dataset_id, source, "input", "dataset_id")
+        main_table = self._main_table(project)
+        for index, operation in enumerate(project.operations):
+            path: KeyPath = ("operations", index, "arguments")
+            match operation:
+                case AppendOperation(arguments=arguments):
+                    if (dataset_id := arguments.source.dataset_id) not in self._ids["dataset"]:
+                        yield DaybookError(
+                            "APPEND_001",
+                            span=source.span(*path, "source", "dataset_id"),
+                            hint=did_you_mean(dataset_id, self._ids["dataset"]),
+                            operation_seq=operation.seq,
+                            dataset_id=dataset_id,
+                        )
+                case UpdateOperation(arguments=arguments):
+                    for number, join in enumerate(arguments.joins):
+                        here = (*path, "joins", number)
+                        yield from self._exists("dataset", join.dataset_id, source, *here, "dataset_id")
+                        if main_table is not None and join.alias.casefold() == main_table.casefold():
+                            span = source.span(*here, "alias")
+                            reason = "it is the name of the main table"
+                            yield DaybookError("UPDATE_013", span=span, alias=join.alias, reason=reason)
+                case OutputOperation(arguments=arguments):
+                    if isinstance(destination := arguments.destination, TableDestination):
+                        here = (*path, "destination", "datasource_id")
+                        yield from self._exists("datasource", destination.datasource_id, source, *here)
+                        yield from self._written_and_read(project, destination, operation.seq, source, path)
+                case _:
+                    pass
+
+    def _written_and_read(
+        self, project: Project, destination: TableDestination, seq: int, source: SourceMap, path: KeyPath
+    ) -> Iterator[DaybookError]:
+        """A project may not read what it writes itself."""
+        for _, reference in project.reads():
+            definition = self._workspace.get("dataset", reference.dataset_id)
+            location = definition.model.main_table.location if definition is not None else None
+            if isinstance(location, TableLocation) and (location.datasource_id, location.table) == (
+                destination.datasource_id,
+                destination.table,
+            ):
+                target = f"{destination.datasource_id}.{destination.table}"
+                span = source.span(*path, "destination")
+                yield DaybookError("PROJECT_009", span=span, operation_seq=seq, target=target, seq=seq)
+                return
+
+    def _main_table(self, project: Project) -> str | None:
+        definition = self._workspace.get("dataset", project.input.dataset_id)
+        return definition.model.main_table.name if definition is not None else None
+
+    def _exists(self, kind: DefinitionKind, id_: str, source: SourceMap, *path: str | int) -> Iterator[DaybookError]:
+        if id_ not in self._ids[kind]:
+            yield self._unknown(kind, id_, source.span(*path))
+
+    def _unknown(self, kind: DefinitionKind, id_: str, span: Span | None) -> DaybookError:
+        return DaybookError("MODEL_061", span=span, hint=did_you_mean(id_, self._ids[kind]), kind=kind, id=id_)
+
+
+def _check_single_default(workspace: LoadedWorkspace) -> Iterable[DaybookError]:
+    defaults = [one for one in workspace.definitions["resolver"].values() if one.model.is_default]
+    for second in defaults[1:]:
+        span = second.source.span("is_default")
+        yield DaybookError("MODEL_062", span=span, first=defaults[0].id, second=second.id)

@@ -1,0 +1,171 @@
+"""Models back to text: canonical JSON for storing and comparing, YAML for people.
+
+JSON Schemas of everything users write, made from the models, for editors to complete and check with.
+"""
+
+import json
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter
+
+from daybook.model.definition import DEFINITION_KINDS, MODEL_ADAPTERS, DefinitionKind
+from daybook.model.settings import WorkspaceSettings
+
+# Words that YAML 1.1 or 1.2 reads as something else, and texts that need no quotes otherwise.
+_AMBIGUOUS_WORDS = frozenset({"", "~", "null", "true", "false", "yes", "no", "on", "off", "y", "n"})
+_PLAIN_SCALAR = re.compile(r"[A-Za-z_][A-Za-z0-9_ ./()-]*(?<! )")
+
+
+def to_canonical(model: BaseModel) -> dict[str, Any]:
+    """The model as JSON-able values under the keys users write; what was left out stays out."""
+    return {key: _to_jsonable(value) for key, value in model.model_dump(by_alias=True, exclude_defaults=True).items()}
+
+
+def from_canonical(kind: DefinitionKind, data: dict[str, Any]) -> Any:
+    """The model that `canonical` was made of."""
+    return MODEL_ADAPTERS[kind].validate_python(frozen(data))
+
+
+def to_yaml(kind: DefinitionKind, model: BaseModel) -> str:
+    """A document that loads again as the same definition."""
+    return "\n".join(_yaml_lines({kind: to_canonical(model)}, 0)) + "\n"
+
+
+def _to_jsonable(value: Any) -> Any:
+    match value:
+        case dict():
+            return {str(key): _to_jsonable(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_to_jsonable(item) for item in value]
+        case None | bool() | int() | str():
+            return value
+        case Decimal():
+            return format(value, "f")
+        case _:
+            return str(value)
+
+
+def frozen(value: Any) -> Any:
+    """Lists as the tuples that declarations are strict about."""
+    match value:
+        case dict():
+            return {key: frozen(item) for key, item in value.items()}
+        case list() | tuple():
+            return tuple(frozen(item) for item in value)
+        case _:
+            return value
+
+
+def _yaml_lines(value: Any, depth: int) -> list[str]:
+    """A non-empty collection in block style."""
+    indent = "  " * depth
+    lines: list[str] = []
+    items = value.items() if isinstance(value, dict) else ((None, item) for item in value)
+    for key, item in items:
+        lead = f"{indent}{_yaml_key(key)}:" if key is not None else f"{indent}-"
+        if not isinstance(item, dict | list) or not item:
+            lines.append(f"{lead} {_yaml_scalar(item)}")
+        elif key is None:
+            first, *rest = _yaml_lines(item, depth + 1)
+            lines += [f"{lead} {first.lstrip()}", *rest]
+        else:
+            lines += [lead, *_yaml_lines(item, depth + 1)]
+    return lines
+
+
+def _yaml_key(key: str) -> str:
+    """`on` stays bare, as everyone writes it; YAML 1.2 reads it as text."""
+    return key if key == "on" else _yaml_scalar(key)
+
+
+def _yaml_scalar(value: Any) -> str:
+    if isinstance(value, str) and value.lower() not in _AMBIGUOUS_WORDS and _PLAIN_SCALAR.fullmatch(value):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+_SCHEMA_DESCRIPTIONS: dict[DefinitionKind, str] = {
+    "dataset": "A dataset: the schema of a main table and where it may be found.",
+    "datasource": "A data source: a named connection to a folder of files or to a database.",
+    "resolver": "A resolver: rules that turn a table and a period into places.",
+    "calendar": "A calendar: how time is cut into periods.",
+    "project": "A project: an input dataset, named selectors and ordered operations.",
+}
+
+
+def json_schemas() -> dict[str, dict[str, Any]]:
+    """Every schema by its file name: one a kind, one for any definition, one for `daybook.yaml`."""
+    bodies, shared = TypeAdapter.json_schemas([(kind, "validation", MODEL_ADAPTERS[kind]) for kind in DEFINITION_KINDS])
+    definitions = shared.get("$defs", {})
+    documents = {kind: _document_schema(kind, bodies[kind, "validation"]) for kind in DEFINITION_KINDS}
+    found = {
+        f"{kind}.schema.json": {
+            "$schema": JSON_SCHEMA_DIALECT,
+            **document,
+            "$defs": _reachable_definitions(document, definitions),
+        }
+        for kind, document in documents.items()
+    }
+    found["definition.schema.json"] = {
+        "$schema": JSON_SCHEMA_DIALECT,
+        "title": "Daybook definition",
+        "description": "A document with one definition.",
+        "oneOf": list(documents.values()),
+        "$defs": dict(sorted(definitions.items())),
+    }
+    workspace = TypeAdapter(WorkspaceSettings).json_schema()
+    description = "daybook.yaml: the settings of a workspace."
+    found["workspace.schema.json"] = {"$schema": JSON_SCHEMA_DIALECT, **workspace, "description": description}
+    return found
+
+
+def write_schemas(folder: Path) -> list[Path]:
+    """Writes them all, the same bytes every time."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written: list[Path] = []
+    for name, schema in json_schemas().items():
+        path = folder / name
+        path.write_text(schema_text(schema), encoding="utf-8")
+        written.append(path)
+    return written
+
+
+def schema_text(schema: dict[str, Any]) -> str:
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def _document_schema(kind: DefinitionKind, body: Any) -> dict[str, Any]:
+    return {
+        "title": f"Daybook {kind}",
+        "description": _SCHEMA_DESCRIPTIONS[kind],
+        "type": "object",
+        "properties": {kind: body},
+        "required": [kind],
+        "additionalProperties": False,
+    }
+
+
+def _reachable_definitions(schema: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    """The definitions a schema reaches."""
+    needed: dict[str, Any] = {}
+    waiting = [schema]
+    while waiting:
+        match waiting.pop():
+            case {"$ref": str(reference), **rest}:
+                name = reference.rpartition("/")[2]
+                if name not in needed:
+                    needed[name] = definitions[name]
+                    waiting.append(definitions[name])
+                waiting.append(rest)
+            case dict() as mapping:
+                waiting += mapping.values()
+            case list() as items:
+                waiting += items
+            case _:
+                pass
+    return dict(sorted(needed.items()))

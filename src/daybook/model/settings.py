@@ -1,0 +1,59 @@
+"""`daybook.yaml`: the settings of a workspace."""
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from daybook.model.declaration import Declaration, NonEmptyText, Violation, validated_by, violation
+
+
+def _check_duration(text: str) -> Iterator[Violation]:
+    if not re.fullmatch(r"[0-9]{1,6}[hdw]", text):
+        reason = "a duration is a number and h, d or w, such as 90d"
+        yield violation("MODEL_028", where="the duration", reason=reason)
+
+
+Duration = Annotated[str, validated_by(_check_duration), Field(json_schema_extra={"pattern": "^[0-9]{1,6}[hdw]$"})]
+
+
+class EngineSettings(Declaration):
+    """Where Spark runs: classically at a master, or over Connect at a remote."""
+
+    master: str | None = Field(
+        default=None, description="local[*], spark://…, yarn or k8s://…; left out, all cores of this machine."
+    )
+    remote: str | None = Field(default=None, description="A Spark Connect server: sc://host:15002.")
+    sail: bool = Field(default=False, description="Whether the Connect server is Sail.")
+    conf: dict[str, Any] = Field(default_factory=dict, description="Any Spark setting.")
+
+
+class RetentionSettings(Declaration):
+    """What `daybook gc` keeps; nothing is removed otherwise."""
+
+    runs: Duration = Field(default="90d", description="How long runs are kept: a number and h, d or w.")
+    versions: int = Field(default=24, ge=1, description="How many versions of a table are kept.")
+
+
+class CatalogSettings(Declaration):
+    """Hosts the catalog strategy of resolvers may call."""
+
+    allowed_hosts: tuple[NonEmptyText, ...] = Field(default=(), description="Names of hosts; no other host is called.")
+
+
+class WorkspaceSettings(Declaration):
+    name: NonEmptyText = Field(description="The workspace's name; definitions in a shared store belong to it.")
+    store: NonEmptyText = Field(
+        default="sqlite:///.daybook/store.db",
+        description="The metadata store: an SQLite file, or postgresql://user@host/db for a team.",
+    )
+    sandbox: str | None = Field(
+        default=None, description="Draft projects write below this folder instead of to their destinations."
+    )
+    engine: EngineSettings = Field(default=EngineSettings(), description="Where Spark runs.")
+    state: NonEmptyText = Field(
+        default=".daybook", description="Landed inputs, staging and scratch; a shared URI on a cluster."
+    )
+    retention: RetentionSettings = Field(default=RetentionSettings(), description="What `daybook gc` keeps.")
+    catalogs: CatalogSettings = Field(default=CatalogSettings(), description="What resolvers may ask over HTTP.")

@@ -1,0 +1,266 @@
+"""A plan cut short at one operation, so that the rows which the operation picks are what it puts out."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from daybook.expression import ColumnUse, CompiledExpression, Grouping, Scope, compile_expression
+from daybook.expression.quoting import Value as Literal
+from daybook.expression.typed_tree import (
+    ColumnValue,
+    LiteralValue,
+    TypedComparison,
+    TypedLogical,
+    TypedNode,
+    TypedNot,
+    TypedNullCheck,
+)
+from daybook.model.operation import OutputArguments
+from daybook.model.types import BOOLEAN, INTEGER, SYSTEM_COLUMNS, ColumnType
+from daybook.plan.steps import (
+    INPUT_KEY,
+    AggregateStep,
+    AppendStep,
+    CheckStep,
+    ComputedColumn,
+    DeleteStep,
+    LoadStep,
+    OutputStep,
+    Plan,
+    Schema,
+    Step,
+    UpdateStep,
+    working_columns,
+)
+
+# Where a row comes from; they close every row that is shown.
+TRACE_COLUMNS = ("_source_table", "_operation_seq", "_row_id")
+
+# No project can make a column of this name.
+_PICKED_COLUMN = "__daybook_explained"
+
+_NO_DESTINATION = OutputArguments.model_validate({"destination": {"location": "nowhere"}})
+
+
+@dataclass(frozen=True, slots=True)
+class RowKey:
+    """A column and the value that rows must have there; None is NULL."""
+
+    column: str
+    value: Literal
+    type: ColumnType
+
+
+@dataclass(frozen=True, slots=True)
+class PartialPlan:
+    """A plan that ends in one output, its rows in `order`.
+
+    It has only the loads it needs, so data that others read may be gone; `feeds` names those of the whole plan.
+    """
+
+    plan: Plan
+    feeds: Mapping[str, str]
+    order: tuple[str, ...]
+
+
+def selectable_columns(plan: Plan, step: Step) -> Schema:
+    """What the operation's selector can see: the working dataset before it, or the source of an append."""
+    business = plan.load(step.load_key).types if isinstance(step, AppendStep) else _schema_before(plan, step)
+    return {**business, **SYSTEM_COLUMNS}
+
+
+def key_columns(plan: Plan, step: Step) -> Schema:
+    """What rows can be named by. A sum over a part of a group would be no number of the run, so a group is whole."""
+    seen = selectable_columns(plan, step)
+    grouped = _group_by(step)
+    return {name: seen[name] for name in grouped} if grouped else seen
+
+
+def picked_rows(plan: Plan, step: Step, keys: Sequence[RowKey]) -> PartialPlan:
+    """The rows that the operation picked, as they were when it came to them."""
+    match step:
+        case UpdateStep():
+            return _updated_rows_plan(plan, step, keys)
+        case AppendStep():
+            return _source_rows_plan(plan, step, keys)
+        case AggregateStep():
+            return _working_rows_plan(plan, step, step.selector, keys, _summarized_columns(step, plan.input))
+        case DeleteStep():
+            return _working_rows_plan(plan, step, step.selector, keys, _schema_before(plan, step))
+        case CheckStep():
+            return _working_rows_plan(plan, step, _failing_condition(step), keys, _schema_before(plan, step))
+        case OutputStep():
+            seen = {**selectable_columns(plan, step), **step.columns}
+            written = step.columns if step.arguments.columns else _schema_before(plan, step)
+            names = [*written, *step.order_by, *_system_columns(step.selector, keys)]
+            if step.arguments.include_deleted:
+                names.append("_deleted")
+            columns = _shown_columns(names, seen)
+            output = replace(step, selector=_restrict_to_keys(step.selector, keys), columns=columns, order_by=())
+            return _partial_plan(plan, step, output, order=(*step.order_by, "_row_id"))
+        case _:
+            assert_never(step)
+
+
+def summary_rows(plan: Plan, step: Step, keys: Sequence[RowKey]) -> PartialPlan | None:
+    """The rows that an operation made of groups, each with the number of rows in it; None where nothing is grouped."""
+    grouped = _group_by(step)
+    if not isinstance(step, AggregateStep | AppendStep) or not grouped:
+        return None
+    rows = _unused_name("rows", {*step.schema, *SYSTEM_COLUMNS})
+    schema = {**step.schema, rows: INTEGER}
+    names = [*grouped, *(value.column for value in step.aggregations), rows, "_row_id"]
+    types = {**schema, **SYSTEM_COLUMNS}
+    counted = (*step.aggregations, ComputedColumn(rows, _row_count(), INTEGER))
+    if isinstance(step, AggregateStep):
+        selector = _restrict_to_keys(step.selector, keys)
+        made: Step = replace(step, selector=selector, aggregations=counted, schema=schema)
+    else:
+        selector = _restrict_to_keys(step.source_selector, keys)
+        made = replace(step, source_selector=selector, aggregations=counted, schema=schema)
+    is_made = TypedComparison("=", _column_value("_operation_seq", INTEGER), LiteralValue(step.seq, INTEGER))
+    output = _output_step(
+        step, step.seq + 1, _compiled_tree(is_made, "_operation_seq"), {name: types[name] for name in names}
+    )
+    return _partial_plan(plan, step, made, replace(output, schema=schema), order=(*grouped, "_row_id"))
+
+
+def _working_rows_plan(
+    plan: Plan, step: Step, selector: CompiledExpression | None, keys: Sequence[RowKey], names: Iterable[str]
+) -> PartialPlan:
+    """Rows of the working dataset as the operation found them."""
+    shown = _shown_columns([*names, *_system_columns(selector, keys)], selectable_columns(plan, step))
+    output = _output_step(step, step.seq, _restrict_to_keys(selector, keys), shown)
+    return _partial_plan(plan, step, replace(output, schema=_schema_before(plan, step)))
+
+
+def _failing_condition(step: CheckStep) -> CompiledExpression:
+    """The rows that a check picks and that its condition does not hold for."""
+    condition = step.condition
+    fails = TypedLogical("OR", (TypedNot(condition.tree), TypedNullCheck(condition.tree, is_negated=False)))
+    if step.selector is None:
+        return CompiledExpression(condition.text, BOOLEAN, condition.uses, False, fails)
+    tree = TypedLogical("AND", (step.selector.tree, fails))
+    return CompiledExpression(condition.text, BOOLEAN, condition.uses | step.selector.uses, False, tree)
+
+
+def _updated_rows_plan(plan: Plan, step: UpdateStep, keys: Sequence[RowKey]) -> PartialPlan:
+    """The update writes into new columns, so that a row shows what was there and what came of it side by side."""
+    before = _schema_before(plan, step)
+    new = {value.column: _unused_name(f"{value.column} (new)", before) for value in step.assignments}
+    values = [replace(value, column=new[value.column]) for value in step.assignments]
+    types = {**selectable_columns(plan, step), **{value.column: value.type for value in values}}
+    # The update has already set it on the rows that are shown.
+    system = [name for name in _system_columns(step.selector, keys) if name != "_updated_at"]
+    names: list[str] = []
+    for name in dict.fromkeys((*before, *new, *system)):
+        names += [each for each in (name, new.get(name)) if each in types]
+    picked = ComputedColumn(_PICKED_COLUMN, _compiled_tree(LiteralValue(True, BOOLEAN)), BOOLEAN)
+    schema = {**before, **{value.column: value.type for value in values}, _PICKED_COLUMN: BOOLEAN}
+    selector = _restrict_to_keys(step.selector, keys)
+    changed = replace(step, selector=selector, assignments=(*values, picked), schema=schema)
+    output = _output_step(
+        step,
+        step.seq + 1,
+        _compiled_tree(_column_value(_PICKED_COLUMN, BOOLEAN), _PICKED_COLUMN),
+        _shown_columns(names, types),
+    )
+    return _partial_plan(plan, step, changed, replace(output, schema=schema))
+
+
+def _source_rows_plan(plan: Plan, step: AppendStep, keys: Sequence[RowKey]) -> PartialPlan:
+    """The source of an append as the input of a plan of its own."""
+    load = plan.load(step.load_key)
+    selector = step.source_selector
+    names = _summarized_columns(step, load) if step.group_by else [*load.types, *_system_columns(selector, keys)]
+    output = _output_step(
+        step, step.seq, _restrict_to_keys(selector, keys), _shown_columns(names, selectable_columns(plan, step))
+    )
+    alone = replace(
+        plan, loads=(LoadStep(INPUT_KEY, "input", 0, load.version),), steps=(replace(output, schema=load.types),)
+    )
+    return PartialPlan(alone, {INPUT_KEY: step.load_key}, _natural_order(load))
+
+
+def _partial_plan(plan: Plan, step: Step, *last: Step, order: tuple[str, ...] = ()) -> PartialPlan:
+    before = [each for each in _steps_before(plan, step) if not isinstance(each, OutputStep)]
+    seqs = {step.seq, *(each.seq for each in before)}
+    loads = tuple(load for load in plan.loads if load.key == INPUT_KEY or load.operation_seq in seqs)
+    feeds = {load.key: load.key for load in loads}
+    short = replace(plan, loads=loads, steps=(*before, *last))
+    return PartialPlan(short, feeds, order or _natural_order(plan.input))
+
+
+def _output_step(step: Step, seq: int, selector: CompiledExpression | None, columns: Schema) -> OutputStep:
+    return OutputStep(seq, step.operation_id, step.name, selector, columns, (), _NO_DESTINATION, columns)
+
+
+def _natural_order(load: LoadStep) -> tuple[str, ...]:
+    """By what people know rows by, where that is declared; the same rows in every explanation."""
+    return (*load.version.dataset.natural_key_columns, "_row_id")
+
+
+def _steps_before(plan: Plan, step: Step) -> tuple[Step, ...]:
+    return plan.steps[: plan.steps.index(step)]
+
+
+def _schema_before(plan: Plan, step: Step) -> Schema:
+    before = _steps_before(plan, step)
+    return before[-1].schema if before else plan.input.types
+
+
+def _group_by(step: Step) -> tuple[str, ...]:
+    return step.group_by if isinstance(step, AggregateStep | AppendStep) else ()
+
+
+def _summarized_columns(step: AggregateStep | AppendStep, load: LoadStep) -> list[str]:
+    """What tells the rows of a group apart for people, what they are grouped by, and what is computed of them."""
+    read = working_columns(*(value.expression for value in step.aggregations))
+    return [*load.version.dataset.natural_key_columns, *step.group_by, *sorted(read)]
+
+
+def _system_columns(selector: CompiledExpression | None, keys: Sequence[RowKey]) -> list[str]:
+    """System columns that decide about which rows are shown."""
+    named = working_columns(selector) | {key.column for key in keys}
+    return [name for name in SYSTEM_COLUMNS if name in named]
+
+
+def _shown_columns(names: Iterable[str], types: Schema) -> Schema:
+    return {
+        name: types[name]
+        for name in (*dict.fromkeys(name for name in names if name not in TRACE_COLUMNS), *TRACE_COLUMNS)
+    }
+
+
+def _restrict_to_keys(selector: CompiledExpression | None, keys: Sequence[RowKey]) -> CompiledExpression | None:
+    if not keys:
+        return selector
+    parts = ([selector.tree] if selector else []) + [_key_condition(key) for key in keys]
+    uses = (selector.uses if selector else frozenset()) | {ColumnUse(None, key.column) for key in keys}
+    tree = TypedLogical("AND", tuple(parts)) if len(parts) > 1 else parts[0]
+    return CompiledExpression(selector.text if selector else "", BOOLEAN, uses, False, tree)
+
+
+def _key_condition(key: RowKey) -> TypedNode:
+    column = _column_value(key.column, key.type)
+    if key.value is None:
+        return TypedNullCheck(column, is_negated=False)
+    return TypedComparison("=", column, LiteralValue(key.value, key.type))
+
+
+def _column_value(name: str, column_type: ColumnType) -> ColumnValue:
+    return ColumnValue(ColumnUse(None, name), column_type)
+
+
+def _compiled_tree(tree: TypedNode, *columns: str) -> CompiledExpression:
+    return CompiledExpression("", tree.type, frozenset(ColumnUse(None, name) for name in columns), False, tree)
+
+
+def _row_count() -> CompiledExpression:
+    return compile_expression("COUNT(*)", Scope({}, {}), grouping=Grouping(()))
+
+
+def _unused_name(name: str, taken: Iterable[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name

@@ -1,0 +1,130 @@
+"""Warns where summary rows would be counted beside the rows they summarise.
+
+Warns of operations whose work no output shows.
+
+Warns of selectors that no row can have, because they ask for rows of an operation that adds none before.
+
+Warns of columns that a project makes and nobody looks at, as a mistyped name does.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import assert_never
+
+from daybook.errors import Notice, notice
+from daybook.errors.suggestion import closest_match
+from daybook.model.source_map import SourceMap
+from daybook.plan.conditions import excludes_all
+from daybook.plan.steps import (
+    AggregateStep,
+    AppendStep,
+    CheckStep,
+    DeleteStep,
+    LoadStep,
+    OutputStep,
+    Step,
+    UpdateStep,
+    count_until_last_output,
+    working_columns,
+)
+
+# A selector that looks at one of these tells summary rows from others itself.
+_ORIGIN_COLUMNS = frozenset({"_operation_seq", "_origin_seq", "_row_id"})
+
+_DETAIL_ROWS = 0
+
+
+def find_double_counting(steps: Sequence[Step], load: LoadStep, source: SourceMap) -> Iterator[Notice]:
+    """Later aggregates and outputs of a measure that other rows hold beside an earlier aggregate's rows."""
+    # Which rows hold a value in a column: loaded and appended ones, or those an aggregate added.
+    holders: dict[str, set[int]] = defaultdict(set, {name: {_DETAIL_ROWS} for name in load.types})
+    for index, step in enumerate(steps):
+        match step:
+            case UpdateStep():
+                for value in step.assignments:
+                    holders[value.column].add(_DETAIL_ROWS)
+            case AppendStep():
+                for name in (*step.columns, *(value.column for value in step.aggregations)):
+                    holders[name].add(_DETAIL_ROWS)
+            case AggregateStep():
+                read = working_columns(*(value.expression for value in step.aggregations))
+                yield from _double_counting_notices(holders, read, step, index, source)
+                for value in step.aggregations:
+                    holders[value.column].add(step.seq)
+            case OutputStep():
+                yield from _double_counting_notices(holders, set(step.columns), step, index, source)
+            case DeleteStep() | CheckStep():
+                pass
+            case _:
+                assert_never(step)
+
+
+def _double_counting_notices(
+    holders: dict[str, set[int]], read: set[str], step: AggregateStep | OutputStep, index: int, source: SourceMap
+) -> Iterator[Notice]:
+    if working_columns(step.selector) & _ORIGIN_COLUMNS:
+        return
+    told: set[int] = set()
+    for measure in sorted(read):
+        for first in sorted(holders[measure] - {_DETAIL_ROWS} - told) if len(holders[measure]) > 1 else ():
+            told.add(first)
+            span = source.span("operations", index)
+            yield notice("PROJECT_024", span=span, operation_seq=step.seq, first=first, measure=measure)
+
+
+def find_ineffective_operations(steps: Sequence[Step], source: SourceMap) -> Iterator[Notice]:
+    for index in range(count_until_last_output(steps), len(steps)):
+        yield notice("PROJECT_025", span=source.span("operations", index), operation_seq=steps[index].seq)
+
+
+_LOADED_ROWS = "0 (loaded)"
+
+
+def find_empty_selections(steps: Sequence[Step], source: SourceMap) -> Iterator[Notice]:
+    """A seq that was counted off changes when an operation is put in before it."""
+    present = {0: _LOADED_ROWS}
+    for index, step in enumerate(steps):
+        if not isinstance(step, AppendStep) and excludes_all(step.selector, present):
+            span = source.span("operations", index, "selector")
+            yield notice("PROJECT_035", span=span, operation_seq=step.seq, present=", ".join(present.values()))
+        if isinstance(step, AggregateStep | AppendStep):
+            present[step.seq] = f"{step.seq} ({step.name})"
+
+
+def find_unused_columns(steps: Sequence[Step], load: LoadStep, source: SourceMap) -> Iterator[Notice]:
+    """What follows the last output is left out: all of it is in vain, and told so elsewhere."""
+    seen = steps[: count_until_last_output(steps)]
+    used = set(load.types).union(*map(_columns_read_by, seen))
+    for index, step in enumerate(seen):
+        match step:
+            case UpdateStep(assignments=values):
+                place = "assignments"
+            case AggregateStep(aggregations=values):
+                place = "aggregations"
+            case AppendStep() | DeleteStep() | CheckStep() | OutputStep():
+                continue
+            case _:
+                assert_never(step)
+        for number, value in enumerate(values):
+            if value.column not in used:
+                span = source.span("operations", index, "arguments", place, number, "column")
+                meant = closest_match(value.column, used)
+                hint = f"did you mean {meant}?" if meant else None
+                yield notice("PROJECT_036", span=span, operation_seq=step.seq, hint=hint, column=value.column)
+
+
+def _columns_read_by(step: Step) -> set[str]:
+    """The working columns that a step reads or writes to its destination."""
+    match step:
+        case UpdateStep():
+            return working_columns(*step.expressions, *(join.on for join in step.joins))
+        case AggregateStep():
+            return working_columns(step.selector, *(value.expression for value in step.aggregations)) | {*step.group_by}
+        case AppendStep():
+            return set()
+        case DeleteStep() | CheckStep():
+            return working_columns(*step.expressions)
+        case OutputStep():
+            return working_columns(step.selector) | {*step.columns, *step.order_by}
+        case _:
+            assert_never(step)

@@ -1,0 +1,154 @@
+"""How a rule cuts time into years, and a year into its parts."""
+
+import calendar as civil
+import datetime
+from bisect import bisect_right
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Protocol
+
+from daybook.model.calendar import CalendarUnit, MonthsRule, WeeksRule, YearEnd, YearList
+
+FIRST_YEAR, LAST_YEAR = 1000, 9998
+DAY = datetime.timedelta(days=1)
+WEEK = datetime.timedelta(weeks=1)
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+MONTHS_PER_UNIT: dict[CalendarUnit, int] = {"year": 12, "half": 6, "quarter": 3, "month": 1}
+DAYS_PER_UNIT: dict[CalendarUnit, int] = {"week": 7, "day": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class CalendarYear:
+    """One year of a calendar with the first days of its twelve months; `end` is its last day."""
+
+    label: int
+    months: tuple[datetime.date, ...]
+    end: datetime.date
+
+    @property
+    def start(self) -> datetime.date:
+        return self.months[0]
+
+    def count(self, unit: CalendarUnit) -> int:
+        """How many parts the year has."""
+        return 12 // MONTHS_PER_UNIT[unit] if unit in MONTHS_PER_UNIT else self.index(unit, self.end) + 1
+
+    def part(self, unit: CalendarUnit, index: int) -> tuple[datetime.date, datetime.date] | None:
+        """First and last day of the part at `index`, counted from 0."""
+        if not 0 <= index < self.count(unit):
+            return None
+        if unit in MONTHS_PER_UNIT:
+            following = (index + 1) * MONTHS_PER_UNIT[unit]
+            end = self.months[following] - DAY if following < 12 else self.end
+            return self.months[index * MONTHS_PER_UNIT[unit]], end
+        start = self.start + DAY * (DAYS_PER_UNIT[unit] * index)
+        return start, start + DAY * (DAYS_PER_UNIT[unit] - 1)
+
+    def index(self, unit: CalendarUnit, day: datetime.date) -> int:
+        """Which part of this year holds a day of it."""
+        if unit in MONTHS_PER_UNIT:
+            return (bisect_right(self.months, day) - 1) // MONTHS_PER_UNIT[unit]
+        return (day - self.start).days // DAYS_PER_UNIT[unit]
+
+
+class YearSequence(Protocol):
+    """Years by label, and the year that holds a day; None where the calendar has none."""
+
+    def year(self, label: int) -> CalendarYear | None: ...
+
+    def label(self, day: datetime.date) -> int | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class MonthBasedYears:
+    rule: MonthsRule
+
+    def year(self, label: int) -> CalendarYear | None:
+        if not FIRST_YEAR <= label <= LAST_YEAR:
+            return None
+        first, shift = self.rule.first_month, self._shift()
+        months = [(label - shift + (first - 1 + offset) // 12, (first - 1 + offset) % 12 + 1) for offset in range(12)]
+        last_year, last_month = months[-1]
+        end = datetime.date(last_year, last_month, civil.monthrange(last_year, last_month)[1])
+        return CalendarYear(label, tuple(datetime.date(year, month, 1) for year, month in months), end)
+
+    def label(self, day: datetime.date) -> int | None:
+        label = day.year - (day.month < self.rule.first_month) + self._shift()
+        return label if FIRST_YEAR <= label <= LAST_YEAR else None
+
+    def _shift(self) -> int:
+        return 1 if self.rule.named_after == "end" and self.rule.first_month > 1 else 0
+
+
+@dataclass(frozen=True, slots=True)
+class WeekBasedYears:
+    """Years of 52 or 53 weeks; `bounds` says where they begin and end."""
+
+    pattern: str
+    bounds: "YearEndBounds | ListedYearBounds"
+
+    def year(self, label: int) -> CalendarYear | None:
+        bounds = self.bounds.bounds(label)
+        if bounds is None:
+            return None
+        start, end = bounds
+        weeks = [int(count) for count in self.pattern.split("-")] * 4
+        offsets = accumulate(weeks[:-1], initial=0)
+        return CalendarYear(label, tuple(start + WEEK * offset for offset in offsets), end)
+
+    def label(self, day: datetime.date) -> int | None:
+        near = range(day.year - 2, day.year + 3) if isinstance(self.bounds, YearEndBounds) else self.bounds.labels()
+        for label in near:
+            bounds = self.bounds.bounds(label)
+            if bounds is not None and bounds[0] <= day <= bounds[1]:
+                return label
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class YearEndBounds:
+    """Years that end on a weekday at or near the end of a month."""
+
+    rule: YearEnd
+
+    def bounds(self, label: int) -> tuple[datetime.date, datetime.date] | None:
+        if not FIRST_YEAR <= label <= LAST_YEAR:
+            return None
+        civil_year = label + (1 if self.rule.named_after == "start" and self.rule.month < 12 else 0)
+        return self._end(civil_year - 1) + DAY, self._end(civil_year)
+
+    def _end(self, civil_year: int) -> datetime.date:
+        month_end = datetime.date(civil_year, self.rule.month, civil.monthrange(civil_year, self.rule.month)[1])
+        reach = 3 if self.rule.on == "nearest" else 0
+        latest = month_end + DAY * reach
+        return latest - DAY * ((latest.weekday() - WEEKDAYS.index(self.rule.weekday)) % 7)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedYearBounds:
+    """Years counted from a first day, with the long ones named."""
+
+    rule: YearList
+
+    def labels(self) -> range:
+        return range(self.rule.first, self.rule.last + 1)
+
+    def bounds(self, label: int) -> tuple[datetime.date, datetime.date] | None:
+        if label not in self.labels():
+            return None
+        weeks_before = 52 * (label - self.rule.first) + sum(1 for long in set(self.rule.long) if long < label)
+        start = self.rule.first_day + WEEK * weeks_before
+        return start, start + WEEK * (53 if label in self.rule.long else 52) - DAY
+
+
+def year_sequence(rule: MonthsRule | WeeksRule) -> YearSequence:
+    """The cut of a rule that has been checked."""
+    match rule:
+        case MonthsRule():
+            return MonthBasedYears(rule)
+        case WeeksRule(year_ends=YearEnd() as ending):
+            return WeekBasedYears(rule.pattern, YearEndBounds(ending))
+        case WeeksRule(years=YearList() as listed):
+            return WeekBasedYears(rule.pattern, ListedYearBounds(listed))
+        case _:
+            raise ValueError("a rule of weeks needs year_ends or years")

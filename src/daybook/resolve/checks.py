@@ -1,0 +1,195 @@
+"""What can be wrong with how files are written: a format that cannot be told, an option or a mode it does not have.
+
+What can be wrong with a resolver before it is asked anything.
+
+What `validate` checks on well-formed definitions, in order; a check is one function of the workspace.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from daybook.errors import DaybookError, Span, flatten
+from daybook.errors.suggestion import did_you_mean
+from daybook.model.dataset import Dataset, PathLocation, TableLocation
+from daybook.model.datasource import FolderSource
+from daybook.model.formats import option_violations
+from daybook.model.loading import LoadedWorkspace
+from daybook.model.loading.references import check_references
+from daybook.model.operation import LocationDestination, OutputMode, OutputOperation
+from daybook.model.project import Project
+from daybook.model.resolver import CatalogStrategy, PathStrategy, Resolver, TableStrategy
+from daybook.model.source_map import KeyPath, SourceMap
+from daybook.resolve.calendars.calendar import GREGORIAN_CALENDAR
+from daybook.resolve.calendars.checks import calendar_errors
+from daybook.resolve.calendars.identifiers import ANY_LEVEL
+from daybook.resolve.catalog.lookup import strategy_errors
+from daybook.resolve.locations.location import extension, format_by_extension
+from daybook.resolve.locations.template import path_template_errors, template_errors
+from daybook.resolve.rule_conditions import compile_condition
+
+
+def format_errors(model: object, source: SourceMap) -> Iterator[DaybookError]:
+    """Of a data source's folder, a dataset's own location and the destinations of outputs."""
+    match model:
+        case FolderSource():
+            yield from _option_errors(model.type, model.options.options, source, ("options", "options"))
+        case Dataset():
+            if isinstance(location := model.main_table.location, PathLocation):
+                yield from _location_errors(location, source, ("main_table", "location"))
+        case Project():
+            for index, operation in enumerate(model.operations):
+                if isinstance(operation, OutputOperation):
+                    yield from _output_errors(operation, source, ("operations", index, "arguments"))
+        case _:
+            return
+
+
+def one_file_mode_error(mode: OutputMode | None, location: str, span: Span | None = None) -> DaybookError | None:
+    """Why one file cannot be written in a mode, if it cannot."""
+    if mode == "append":
+        return DaybookError("IO_022", span=span, location=location)
+    if mode == "replace_period":
+        hint = "Use mode replace, or a path without an extension."
+        reason = "one file holds one period"
+        return DaybookError("IO_032", span=span, location=location, mode=mode, reason=reason, hint=hint)
+    return None
+
+
+def _output_errors(operation: OutputOperation, source: SourceMap, path: KeyPath) -> Iterator[DaybookError]:
+    destination, mode = operation.arguments.destination, operation.arguments.mode
+    if not isinstance(destination, LocationDestination):
+        return
+    location = destination.location
+    yield from _location_errors(location, source, (*path, "destination", "location"), is_output=True)
+    if location.format != "delta" and extension(location.path):
+        error = one_file_mode_error(mode, location.path, source.span(*path, "mode"))
+        yield from [error] if error else []
+
+
+def _location_errors(
+    location: PathLocation, source: SourceMap, path: KeyPath, *, is_output: bool = False
+) -> Iterator[DaybookError]:
+    try:
+        format_ = location.format or format_by_extension(location.path, source.span(*path, "path"))
+    except DaybookError as error:
+        yield error
+        return
+    yield from _option_errors(format_, location.options, source, (*path, "options"), is_output=is_output)
+
+
+def _option_errors(
+    format_: str, options: Mapping[str, Any], source: SourceMap, path: KeyPath, *, is_output: bool = False
+) -> Iterator[DaybookError]:
+    for one in option_violations(format_, options, is_output=is_output):
+        yield DaybookError(one.code, span=source.key(*path, *one.path), hint=one.hint, **one.parameters)
+
+
+def resolver_errors(
+    resolver: Resolver,
+    source: SourceMap,
+    *,
+    levels: Collection[str] | None = None,
+    allowed_hosts: tuple[str, ...] | None = None,
+) -> Iterator[DaybookError]:
+    """Conditions, levels and catalog calls of all rules; `levels` are those of every calendar that is known."""
+    for index, rule in enumerate(resolver.rules):
+        if rule.when is not None:
+            try:
+                compile_condition(rule.when, span=source.scalar("rules", index, "when"))
+            except DaybookError as error:
+                yield from flatten(error)
+        if levels is not None:
+            yield from data_level_errors(rule.data_level, levels, source.span("rules", index, "data_level"))
+        if isinstance(rule.strategy, CatalogStrategy):
+            yield from strategy_errors(rule.strategy, allowed_hosts, source.span("rules", index, "strategy"))
+
+
+def data_level_errors(level: str | None, levels: Collection[str], span: Span | None) -> Iterator[DaybookError]:
+    """A `data_level` that no calendar has."""
+    if level is not None and level != ANY_LEVEL and level not in levels:
+        hint = did_you_mean(level, (*levels, ANY_LEVEL))
+        yield DaybookError("RESOLVE_050", span=span, hint=hint, level=level)
+
+
+WorkspaceCheck = Callable[[LoadedWorkspace], Iterable[DaybookError]]
+
+
+def check_calendars(workspace: LoadedWorkspace) -> Iterator[DaybookError]:
+    for definition in workspace.definitions["calendar"].values():
+        yield from calendar_errors(definition.model, definition.source)
+
+
+def check_resolvers(workspace: LoadedWorkspace) -> Iterator[DaybookError]:
+    """Conditions, levels and catalog calls of rules, and the levels of datasets' own locations."""
+    calendars = [GREGORIAN_CALENDAR, *(definition.model for definition in workspace.definitions["calendar"].values())]
+    levels = {level.name for calendar in calendars for level in calendar.levels}
+    hosts = workspace.settings.catalogs.allowed_hosts
+    for definition in workspace.definitions["resolver"].values():
+        yield from resolver_errors(definition.model, definition.source, levels=levels, allowed_hosts=hosts)
+    for definition in workspace.definitions["dataset"].values():
+        if (location := definition.model.main_table.location) is not None:
+            span = definition.source.span("main_table", "location", "data_level")
+            yield from data_level_errors(location.data_level, levels, span)
+
+
+def check_formats(workspace: LoadedWorkspace) -> Iterator[DaybookError]:
+    """Options a format does not have, and inline paths whose format nobody can tell."""
+    for definition in workspace.all():
+        yield from format_errors(definition.model, definition.source)
+
+
+def check_templates(workspace: LoadedWorkspace) -> Iterator[DaybookError]:
+    """Tokens nobody knows and paths that lead elsewhere, in resolvers, locations and destinations."""
+    for definition in workspace.all():
+        for path, text in _declared_templates(definition.model):
+            span = definition.source.scalar(*path) or definition.source.span(*path)
+            if path[-1] == "path":
+                yield from path_template_errors(text, is_inline=definition.kind != "resolver", span=span)
+            else:
+                yield from template_errors(text, span)
+
+
+def _declared_templates(model: object) -> Iterator[tuple[KeyPath, str]]:
+    match model:
+        case Resolver():
+            for index, rule in enumerate(model.rules):
+                match rule.strategy:
+                    case PathStrategy(path=text):
+                        yield ("rules", index, "strategy", "path"), text
+                    case TableStrategy(table=text):
+                        yield ("rules", index, "strategy", "table"), text
+                    case _:
+                        pass
+        case Dataset():
+            match model.main_table.location:
+                case PathLocation(path=text):
+                    yield ("main_table", "location", "path"), text
+                case TableLocation(table=text):
+                    yield ("main_table", "location", "table"), text
+                case None:
+                    pass
+        case Project():
+            for index, operation in enumerate(model.operations):
+                if isinstance(operation, OutputOperation):
+                    destination = operation.arguments.destination
+                    if isinstance(destination, LocationDestination):
+                        path = ("operations", index, "arguments", "destination", "location", "path")
+                        yield path, destination.location.path
+        case _:
+            return
+
+
+# What is wrong with a definition whatever else is defined; references depend on what the store knows besides.
+_STRUCTURAL_CHECKS: tuple[WorkspaceCheck, ...] = (check_calendars, check_resolvers, check_templates, check_formats)
+
+
+def structural_errors(workspace: LoadedWorkspace) -> Iterator[DaybookError]:
+    """What no run may begin with."""
+    for check in _STRUCTURAL_CHECKS:
+        yield from check(workspace)
+
+
+def workspace_errors(workspace: LoadedWorkspace) -> Iterator[DaybookError]:
+    """Everything the checks find."""
+    yield from check_references(workspace)
+    yield from structural_errors(workspace)

@@ -1,0 +1,171 @@
+"""Where the data of a table lies for a period.
+
+Where a table of a data source, or an inline path, lies: the one rule for reading and for writing.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, assert_never
+
+from daybook.errors import DaybookError, Span
+from daybook.model.datasource import DataSource, FolderSource, JdbcSource, PostgresqlSource, SqliteSource
+from daybook.model.formats import FORMAT_BY_EXTENSION, FileFormat
+from daybook.model.period import Period
+from daybook.resolve.locations.paths import absolute_root, is_file_name, is_remote, join_inside
+
+Format = Literal["delta", "parquet", "csv", "json", "postgresql", "sqlite", "jdbc"]
+DATABASES: frozenset[Format] = frozenset({"postgresql", "sqlite", "jdbc"})
+
+_EXTENSION = re.compile(r"[^/.][^/]*\.([A-Za-z][A-Za-z0-9]*)$")
+
+
+def extension(path: str) -> str | None:
+    """The extension of a path's last part, in lower case: `csv` of `out/2026-01.csv`."""
+    found = _EXTENSION.search(path)
+    return found[1].lower() if found else None
+
+
+def is_one_file(format_: Format, uri: str | None) -> bool:
+    """Whether what is written there is one file; a Delta table and a path without an extension are folders."""
+    return uri is not None and format_ != "delta" and extension(uri) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """One place to read or write: a file or folder by `uri`, or a `table` of a database.
+
+    A `uri` is a plain absolute path on this machine, or a URI with a scheme elsewhere.
+    Databases have none: their data source says where they are.
+    """
+
+    format: Format
+    uri: str | None = None
+    table: str | None = None
+    schema: str | None = None
+    datasource: DataSource | None = None
+    # The folder paths are relative to in row identity: of the data source, or the workspace for an inline path in it;
+    # None for an inline path outside both.
+    root: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    # Set when the location belongs to one period alone, so that rows may lack `_period`.
+    period: Period | None = None
+    delta_version: int | None = None
+
+    @property
+    def is_database(self) -> bool:
+        return self.format in DATABASES
+
+    @property
+    def local_path(self) -> Path | None:
+        """The path on this machine, None for what lies elsewhere."""
+        return Path(self.uri) if self.uri is not None and not is_remote(self.uri) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """What a resolver made of (table, period), with the reason."""
+
+    locations: tuple[Location, ...]
+    # Identifiers the time filter of a period table accepts.
+    periods: tuple[str, ...]
+    resolver_id: str | None = None
+    resolver_version: int | None = None
+    rule: str | None = None
+
+
+def table_location(
+    datasource: DataSource, table: str, schema: str | None, root: Path, *, span: Span | None = None
+) -> Location:
+    """A table by name.
+
+    In a folder it is the subfolder of that name (below one named like the schema, if there is one). CSV and JSON
+    tables may instead be one file, `orders.csv`; when neither exists yet, the table is the folder.
+    """
+    check_table_name(datasource, table, span)
+    match datasource:
+        case FolderSource():
+            return _table_in_folder(datasource, table, schema, root, span)
+        case PostgresqlSource():
+            return Location(
+                "postgresql", table=table, schema=schema or datasource.options.schema_name, datasource=datasource
+            )
+        case SqliteSource():
+            if schema is not None:
+                raise DaybookError("RESOLVE_038", span=span, table=table, problem="a SQLite database has no schemas")
+            return Location("sqlite", table=table, datasource=datasource)
+        case JdbcSource():
+            return Location("jdbc", table=table, schema=schema, datasource=datasource)
+        case _:
+            assert_never(datasource)
+
+
+def path_location(datasource: DataSource, path: str, root: Path, *, span: Span | None = None) -> Location:
+    """A file or folder below a data source's folder, in the data source's format."""
+    if not isinstance(datasource, FolderSource):
+        raise DaybookError("RESOLVE_039", span=span, datasource=datasource.id, type=datasource.type)
+    folder = absolute_root(datasource.options.path, root)
+    uri = join_inside(folder, path, span=span)
+    return Location(datasource.type, uri=uri, datasource=datasource, root=folder, options=datasource.options.options)
+
+
+def inline_location(
+    path: str, file_format: FileFormat | None, options: Mapping[str, Any], root: Path, *, span: Span | None = None
+) -> Location:
+    """A file or folder named where it is used.
+
+    A relative path lies in the workspace; an absolute one or a URI lies where it says. The format is read off the
+    extension when left out.
+    """
+    file_format = file_format or format_by_extension(path, span)
+    if path.startswith("/") or is_remote(path) or path.lower().startswith("file:"):
+        return Location(file_format, uri=_absolute_uri(path, root, span), options=options)
+    workspace = absolute_root(".", root)
+    return Location(file_format, uri=join_inside(workspace, path, span=span), root=workspace, options=options)
+
+
+def format_by_extension(path: str, span: Span | None = None) -> FileFormat:
+    """The format an inline path or its template has by its extension."""
+    found = FORMAT_BY_EXTENSION.get(extension(path) or "")
+    if found is None:
+        hint = f"write format, or an extension: {', '.join('.' + name for name in FORMAT_BY_EXTENSION)}"
+        raise DaybookError("RESOLVE_037", span=span, hint=hint, path=path)
+    return found
+
+
+def _absolute_uri(path: str, root: Path, span: Span | None) -> str:
+    """An absolute path or URI with the same care as one below a root, which here is its first part."""
+    if ".." in path.split("/"):
+        raise DaybookError("RESOLVE_035", span=span, path=path, problem="it has a part ..")
+    uri = absolute_root(path, root)
+    start = uri.find("/", uri.find("://") + 3) if is_remote(uri) else 0
+    if start < 0 or not uri[start + 1 :]:
+        raise DaybookError("RESOLVE_035", span=span, path=path, problem="it names no file or folder")
+    return join_inside(uri[:start] if start else "/", uri[start + 1 :], span=span)
+
+
+def _table_in_folder(
+    datasource: FolderSource, table: str, schema: str | None, root: Path, span: Span | None
+) -> Location:
+    if schema is not None:
+        check_table_name(datasource, schema, span)
+    relative = table if schema is None else f"{schema}/{table}"
+    folder = path_location(datasource, relative, root, span=span)
+    if datasource.type not in ("csv", "json"):
+        return folder
+    file = path_location(datasource, f"{relative}.{datasource.type}", root, span=span)
+    if file.local_path is None or not file.local_path.is_file():
+        return folder
+    if folder.local_path is not None and folder.local_path.exists():
+        raise DaybookError("RESOLVE_034", span=span, table=table, file=file.uri, folder=folder.uri)
+    return file
+
+
+def check_table_name(datasource: DataSource, name: str, span: Span | None) -> None:
+    """RESOLVE_038 for a name that no table of the data source can have."""
+    if isinstance(datasource, FolderSource) and not is_file_name(name):
+        problem = "it is the name of a folder here, without slashes, wildcards and escapes"
+        raise DaybookError("RESOLVE_038", span=span, table=name, problem=problem)
+    if not name or "\0" in name:
+        raise DaybookError("RESOLVE_038", span=span, table=name, problem="it is empty or has a NUL character")

@@ -1,0 +1,143 @@
+"""Holding a run: heartbeats in the background, the fence before every commit.
+
+Turning signals into an orderly end of a run.
+"""
+
+import contextlib
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType, TracebackType
+
+from daybook.errors import DaybookError
+from daybook.store.records import Lease
+from daybook.store.store import MetadataStore, Transaction
+
+HEARTBEAT_SECONDS = 5.0
+# A job may begin just after those that ran were stopped, so that is said again until the run has ended.
+_REPEAT_STOP_SECONDS = 0.5
+
+# Somebody asked for the run to be cancelled; the lease was lost.
+CODE_CANCELLED = "RUN_004"
+CODE_LEASE_LOST = "STORE_013"
+
+
+class LeaseKeeper:
+    """Renews a lease until it is closed; `on_stop` is called in the background, repeatedly, when the run should end.
+
+    That is when somebody asked for it to be cancelled or when the lease was lost; `stopped_by` then says which. A
+    store that cannot be reached for a while only matters at the next commit: the fence asks again.
+    """
+
+    def __init__(
+        self, store: MetadataStore, lease: Lease, on_stop: Callable[[], None], *, interval: float = HEARTBEAT_SECONDS
+    ) -> None:
+        self.lease = lease
+        self.stopped_by: DaybookError | None = None
+        self._store = store
+        self._on_stop = on_stop
+        self._interval = interval
+        self._is_closed = False
+        self._woken = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="daybook-heartbeat", daemon=True)
+
+    def __enter__(self) -> "LeaseKeeper":
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._is_closed = True
+        self._woken.set()
+        self._thread.join(timeout=self._interval)
+
+    @property
+    def is_lost(self) -> bool:
+        return self.stopped_by is not None and self.stopped_by.code == CODE_LEASE_LOST
+
+    def check(self) -> None:
+        """Stop here if the last heartbeat said so; costs nothing."""
+        if self.stopped_by is not None:
+            raise self.stopped_by
+
+    def cancel(self) -> None:
+        """End the run as if somebody had asked for it; nothing here waits, so a signal may do it."""
+        self._mark_cancelled()
+        self._woken.set()
+
+    def fence(self, also: Callable[[Transaction], None] | None = None) -> None:
+        """Refuse to go on when the lease is lost or the run was asked to stop; `also` sees the same transaction."""
+        self.check()
+        self._renew(also)
+        self.check()
+
+    def _renew(self, also: Callable[[Transaction], None] | None = None) -> None:
+        try:
+            with self._store.write() as transaction:
+                beat = transaction.runs.heartbeat(self.lease, now=transaction.now())
+                if also is not None:
+                    also(transaction)
+        except DaybookError as error:
+            if error.code == CODE_LEASE_LOST:
+                self.stopped_by = error
+            raise
+        self.lease = beat.lease
+        if beat.is_cancel_requested:
+            self._mark_cancelled()
+
+    def _mark_cancelled(self) -> None:
+        self.stopped_by = self.stopped_by or DaybookError(CODE_CANCELLED, run_id=self.lease.run_id)
+
+    def _is_over(self, pause: float) -> bool:
+        """Whether the keeper is closed after a pause, which closing and cancelling cut short."""
+        self._woken.wait(pause)
+        self._woken.clear()
+        return self._is_closed
+
+    def _beat(self) -> None:
+        pause = self._interval
+        while not self._is_over(pause):
+            with contextlib.suppress(Exception):
+                self._renew()
+            if self.stopped_by is not None:
+                self._on_stop()
+                pause = min(pause, _REPEAT_STOP_SECONDS)
+
+
+_SPARK_CLIENT_PACKAGES = ("pyspark", "py4j", "grpc")
+
+
+@contextlib.contextmanager
+def stop_on_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Ctrl-C and SIGTERM call `stop`, then interrupt what the main thread does, which alone receives signals.
+
+    Not while it talks to Spark: the conversation would be out of step ever after. There `stop` has to be enough. Who
+    asks a second time is interrupted in any case.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard = 0
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal heard
+        heard += 1
+        stop()
+        if heard > 1 or not _is_in_spark_call(frame):
+            raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _is_in_spark_call(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] in _SPARK_CLIENT_PACKAGES:
+            return True
+        frame = frame.f_back
+    return False

@@ -1,0 +1,327 @@
+"""Which runs live, and which only claim to.
+
+`daybook doctor`: what a run needs, looked at one thing after the other, each with its way out.
+
+What dead runs left behind, found and removed for `daybook doctor`.
+
+`daybook gc`: what the retention no longer keeps; a live version or run never loses anything.
+"""
+
+import datetime
+import importlib.metadata
+import os
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from pyarrow import fs
+
+from daybook.engine.java.runtime import GIGABYTE, MINIMUM_JAVA_VERSION, find_java, memory_bytes, usable_cores
+from daybook.errors import DaybookError
+from daybook.io.filesystem import FileStat, arrow_path, join_uri
+from daybook.io.formats.delta.table import vacuum_delta
+from daybook.io.leftovers import Leftover, find_landing_leftovers, find_staged_leftovers, remove_leftover
+from daybook.io.pins import DeltaPin, LandedPin, Pin, pin_from_json
+from daybook.io.writer import Target
+from daybook.model.datasource import DataSource, FolderSource, JdbcSource, PostgresqlSource, SqliteSource
+from daybook.model.loading import LoadedWorkspace
+from daybook.model.settings import RetentionSettings
+from daybook.resolve.locations.paths import absolute_root, is_remote
+from daybook.runs.execution import RunEnvironment, SessionProvider, remove_folder
+from daybook.runs.preparation import restore_run
+from daybook.runs.run import state_folder
+from daybook.runs.snapshot import snapshot_from_json
+from daybook.store import open_store
+from daybook.store.database.retention import ExpiredVersion
+from daybook.store.records import RunFilter, RunRecord, RunStatus
+from daybook.store.store import MetadataStore, Transaction
+
+_ACTIVE_STATUSES: tuple[RunStatus, ...] = ("queued", "running")
+
+
+def live_runs(store: MetadataStore) -> tuple[RunRecord, ...]:
+    """Runs that are queued or running in a process that lives."""
+    with store.read() as transaction:
+        dead = {run.id for run in transaction.runs.abandoned(now=transaction.now())}
+        return tuple(
+            run for status in _ACTIVE_STATUSES for run in _runs_with_status(transaction, status) if run.id not in dead
+        )
+
+
+def abandoned_runs(store: MetadataStore) -> tuple[RunRecord, ...]:
+    """Runs that claim to be queued or running and have no living process."""
+    with store.read() as transaction:
+        return transaction.runs.abandoned(now=transaction.now())
+
+
+def unsuccessful_runs(store: MetadataStore) -> tuple[RunRecord, ...]:
+    """Runs that may have left something behind: they failed, were cancelled, or lost their process."""
+    with store.read() as transaction:
+        dead = transaction.runs.abandoned(now=transaction.now())
+        return (*dead, *_runs_with_status(transaction, "failed"), *_runs_with_status(transaction, "cancelled"))
+
+
+def _runs_with_status(transaction: Transaction, status: RunStatus) -> tuple[RunRecord, ...]:
+    found: list[RunRecord] = []
+    after: str | None = None
+    while True:
+        page = transaction.runs.page(RunFilter(status=status), limit=500, after=after)
+        found += page.runs
+        if (after := page.next_page) is None:
+            return tuple(found)
+
+
+_RECOMMENDED_MEMORY = 4 * GIGABYTE
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorFinding:
+    """`remedy` is what to do about anything that is not right."""
+
+    subject: str
+    state: Literal["ok", "warning", "problem"]
+    detail: str
+    remedy: str | None = None
+
+
+def examine_machine() -> Iterator[DoctorFinding]:
+    """What is known without a workspace."""
+    version = ".".join(str(part) for part in sys.version_info[:3])
+    yield DoctorFinding("Python", "ok", f"{version} at {sys.executable}")
+    try:
+        java = find_java(os.environ)
+        yield DoctorFinding("Java", "ok", f"{java.version} ({java.origin}) at {java.executable}")
+    except DaybookError as error:
+        yield DoctorFinding("Java", "problem", f"no Java {MINIMUM_JAVA_VERSION} or newer", error.hint)
+    for package in ("pyspark", "deltalake", "pyarrow"):
+        yield DoctorFinding(package, "ok", importlib.metadata.version(package))
+    memory = memory_bytes()
+    shown = f"{memory / GIGABYTE:.1f} GB, {usable_cores()} cores"
+    if memory < _RECOMMENDED_MEMORY:
+        yield DoctorFinding(
+            "Memory", "warning", shown, "Spark is at ease with 4 GB; set spark.driver.memory in engine.conf."
+        )
+    else:
+        yield DoctorFinding("Memory", "ok", shown)
+
+
+def examine_spark(session: SessionProvider) -> DoctorFinding:
+    """Starts a session and lets it compute something."""
+    try:
+        answer = session().range(1000).count()
+    except DaybookError as error:
+        return DoctorFinding("Spark", "problem", error.message, error.hint)
+    return DoctorFinding("Spark", "ok" if answer == 1000 else "problem", "a session started and computed")
+
+
+def examine_workspace(workspace: LoadedWorkspace) -> Iterator[DoctorFinding]:
+    """The store and every data source."""
+    yield _run_check("Store", partial(_check_store, workspace))
+    for definition in workspace.definitions["datasource"].values():
+        yield _run_check(f"Data source {definition.id}", partial(_check_datasource, definition.model, workspace.root))
+
+
+def _run_check(subject: str, look: Callable[[], str]) -> DoctorFinding:
+    try:
+        return DoctorFinding(subject, "ok", look())
+    except DaybookError as error:
+        return DoctorFinding(subject, "problem", error.message, error.hint)
+
+
+def _check_store(workspace: LoadedWorkspace) -> str:
+    with open_store(workspace.settings.store, root=workspace.root, migrate=True) as store:
+        return str(store.address)
+
+
+def _check_datasource(datasource: DataSource, root: Path) -> str:
+    match datasource:
+        case FolderSource(options=options):
+            folder = absolute_root(options.path, root)
+            if not is_remote(folder) and not Path(folder).is_dir():
+                return f"{folder} (made by the first write)"
+            return folder
+        case PostgresqlSource():
+            from daybook.io.formats.postgresql.table import connect_postgresql
+
+            with connect_postgresql(datasource, root) as connection:
+                return f"PostgreSQL {connection.info.server_version // 10000} at {datasource.options.host}"
+        case SqliteSource():
+            from daybook.io.formats.sqlite.table import database_path
+
+            path = database_path(datasource, root)
+            return str(path) if path.exists() else f"{path} (made by the first write)"
+        case JdbcSource(options=options):
+            return f"{options.driver}, tried when a run uses it"
+
+
+def examine_runs(workspace: LoadedWorkspace, *, is_fixing: bool) -> Iterator[DoctorFinding]:
+    """Runs that claim to be alive and what dead ones left behind; `is_fixing` ends and removes them."""
+    with open_store(workspace.settings.store, root=workspace.root) as store:
+        lost = fail_abandoned_runs(store) if is_fixing else tuple(run.id for run in abandoned_runs(store))
+        litter = find_workspace_leftovers(workspace, store)
+    if is_fixing:
+        remove_workspace_leftovers(workspace, litter)
+    if lost:
+        state: Literal["ok", "warning"] = "ok" if is_fixing else "warning"
+        remedy = "`daybook retry` takes a run up again."
+        yield DoctorFinding("Runs", state, f"{', '.join(lost)} lost the process that ran it", remedy)
+    if not litter:
+        yield DoctorFinding("Left behind", "ok", "nothing")
+    elif is_fixing:
+        yield DoctorFinding("Left behind", "ok", f"removed {len(litter)} staged things of dead runs")
+    else:
+        runs = ", ".join(sorted({each.run_id for each in litter}))
+        yield DoctorFinding(
+            "Left behind", "warning", f"{len(litter)} staged things of {runs}", "`daybook doctor --fix`"
+        )
+
+
+def fail_abandoned_runs(store: MetadataStore) -> tuple[str, ...]:
+    """Runs whose process is gone become failed, so that they can be retried; their ids."""
+    with store.write() as transaction:
+        now = transaction.now()
+        return tuple(run.id for run in transaction.runs.abandoned(now=now) if transaction.runs.give_up(run.id, now=now))
+
+
+def find_workspace_leftovers(workspace: LoadedWorkspace, store: MetadataStore) -> tuple[Leftover, ...]:
+    """What dead runs left behind, wherever this workspace writes."""
+    live = {run.id for run in live_runs(store)}
+    state = state_folder(workspace)
+    folders = {_folder_to_search(place) for place in _targets_of_unsuccessful_runs(workspace, store)}
+    staged = [*find_staged_leftovers(_outermost_folders(folders), (), live, workspace.root)]
+    for definition in workspace.definitions["datasource"].values():
+        # One that is out of reach is reported as such.
+        with suppress(DaybookError):
+            staged += find_staged_leftovers((), [definition.model], live, workspace.root)
+    # Others may write to the same places, and their runs are not known here.
+    with store.read() as transaction:
+        known = transaction.retention.run_ids()
+    ours = [litter for litter in staged if litter.run_id in known]
+    own_state = [*find_landing_leftovers(f"{state}/landing", live), *_staging_of_dead_runs(state, live)]
+    return tuple({(litter.place, litter.schema): litter for litter in (*ours, *own_state)}.values())
+
+
+def remove_workspace_leftovers(workspace: LoadedWorkspace, litter: tuple[Leftover, ...]) -> None:
+    for each in litter:
+        remove_leftover(each, workspace.root)
+
+
+def _targets_of_unsuccessful_runs(workspace: LoadedWorkspace, store: MetadataStore) -> Iterator[Target]:
+    """Where runs that ended badly were to write; those that ended well cleaned up after themselves."""
+    for run in unsuccessful_runs(store):
+        with store.read() as transaction:
+            text = transaction.runs.snapshot(run.id)
+        # A snapshot that this version cannot read or plan any more says nothing about places.
+        with suppress(DaybookError):
+            yield from (output.target for output in restore_run(snapshot_from_json(text), workspace.root).outputs)
+
+
+def _folder_to_search(target: Target) -> str | None:
+    """The folder that holds what is staged for a target: the Delta table itself, otherwise the one around it."""
+    if target.uri is None:
+        return None
+    return target.uri if target.format == "delta" else target.uri.rstrip("/").rpartition("/")[0]
+
+
+def _outermost_folders(folders: Collection[str | None]) -> list[str]:
+    """Without those inside of another, which the search reaches anyway."""
+    found: list[str] = []
+    for folder in sorted(filter(None, folders)):
+        if not any(folder == each or folder.startswith(f"{each}/") for each in found):
+            found.append(folder)
+    return found
+
+
+def _staging_of_dead_runs(state: str, live: set[str]) -> Iterator[Leftover]:
+    folder = Path(state) / "staging"
+    if is_remote(state) or not folder.is_dir():
+        return
+    for each in sorted(folder.iterdir()):
+        run_id = each.name.rpartition(".")[0]
+        if run_id not in live:
+            yield Leftover(run_id, str(each))
+
+
+# Younger files may be the staging of a run that is just writing.
+_MINIMUM_FILE_AGE = datetime.timedelta(days=1)
+_DURATION_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedGarbage:
+    """What was removed, or would be."""
+
+    runs: tuple[str, ...]
+    versions: tuple[ExpiredVersion, ...]
+    landings: tuple[str, ...]
+    files: tuple[str, ...]
+    bytes: int
+
+
+def collect_garbage(
+    around: RunEnvironment, retention: RetentionSettings, *, is_dry_run: bool = False
+) -> CollectedGarbage:
+    """Forget old runs and versions, then remove landed inputs and data files that nothing refers to any more."""
+    now = around.clock()
+    with around.store.write() as transaction:
+        runs = transaction.retention.expired_runs(now - parse_duration(retention.runs))
+        versions = transaction.retention.expired_versions(retention.versions)
+        pins = transaction.retention.kept_pins(versions)
+        read = transaction.retention.inputs_read()
+        tables = transaction.retention.delta_tables()
+        known = transaction.retention.run_ids()
+        if not is_dry_run:
+            transaction.retention.mark_expired(versions, now=now)
+            transaction.retention.forget_runs(run.id for run in runs)
+    forgotten = {run.id for run in runs}
+    kept = [pin for run_id, details in read.items() if run_id not in forgotten for pin in _pins_from_details(details)]
+    landings = _unused_landings(around, kept, known - forgotten)
+    files: list[FileStat] = []
+    for table in tables:
+        versions_kept = {pin.delta_version for pin in pins if pin.uri == table}
+        versions_kept |= {pin.version for pin in kept if isinstance(pin, DeltaPin) and pin.uri == table}
+        before = int((now - _MINIMUM_FILE_AGE).timestamp() * 1_000_000_000)
+        files += vacuum_delta(table, versions_kept, retention.versions, before, is_dry_run=is_dry_run)
+    if not is_dry_run:
+        for folder in landings:
+            if not live_runs(around.store):
+                remove_folder(folder)
+    size = sum(file.size for file in files)
+    return CollectedGarbage(tuple(forgotten), versions, landings, tuple(file.path for file in files), size)
+
+
+def parse_duration(text: str) -> datetime.timedelta:
+    """`90d`, `12h`, `4w`."""
+    return datetime.timedelta(**{_DURATION_UNITS[text[-1]]: int(text[:-1])})
+
+
+def _pins_from_details(details: Mapping[str, Any]) -> Iterable[Pin]:
+    for pins in details.get("pins", {}).values():
+        yield from (pin_from_json(pin) for pin in pins)
+
+
+def _unused_landings(around: RunEnvironment, kept: Iterable[Pin], known: Collection[str]) -> tuple[str, ...]:
+    """Landings and replays that no run that is kept has read; while anything runs, all are left alone."""
+    if live_runs(around.store):
+        return ()
+    landing, replays = join_uri(around.state, "landing"), join_uri(around.state, "replays")
+    needed = {pin.folder for pin in kept if isinstance(pin, LandedPin)}
+    shared = [
+        join_uri(landing, f"files/{name}")
+        for name in _subfolders(join_uri(landing, "files"))
+        if f"files/{name}" not in needed
+    ]
+    own = [join_uri(landing, f"runs/{name}") for name in _subfolders(join_uri(landing, "runs")) if name not in known]
+    return (*shared, *own, *(join_uri(replays, name) for name in _subfolders(replays) if name not in known))
+
+
+def _subfolders(uri: str) -> list[str]:
+    place = arrow_path(uri)
+    if place.system.get_file_info(place.path).type != fs.FileType.Directory:
+        return []
+    found = place.system.get_file_info(fs.FileSelector(place.path))
+    return sorted(item.base_name for item in found if item.type == fs.FileType.Directory)

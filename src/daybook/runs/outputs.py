@@ -1,0 +1,241 @@
+"""Where the outputs of a run go: destination, sandbox or scratch.
+
+What a workspace itself lives on, which no output may write to.
+
+What goes wrong while an output is written, under the output's own code.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import assert_never
+
+from pyspark.errors import PySparkException
+
+from daybook.errors import DaybookError, flatten, raise_all
+from daybook.io.location_checks import target_overlaps
+from daybook.io.registry import FORMATS_NEEDING_SESSION, writer_for
+from daybook.io.writer import OutputColumn, SliceOwner, Target
+from daybook.model.definition import Catalog
+from daybook.model.loading import LoadedWorkspace
+from daybook.model.loading.workspace import WORKSPACE_FILE
+from daybook.model.operation import LocationDestination, OutputMode, TableDestination
+from daybook.plan.steps import OutputStep
+from daybook.resolve.locations.location import Location, extension, inline_location, table_location
+from daybook.resolve.locations.template import render_template
+from daybook.resolve.resolution import usable_datasource
+from daybook.runs.snapshot import RunSnapshot
+from daybook.store.address import EmbeddedStore, parse_address
+
+SANDBOX_SUFFIX = " (sandbox)"
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedOutput:
+    """An output step and the target it writes to; `label` is the destination as it was written, for this period."""
+
+    step: OutputStep
+    target: Target
+    label: str
+
+
+def plan_targets(
+    outputs: tuple[OutputStep, ...], snapshot: RunSnapshot, catalog: Catalog, root: Path
+) -> tuple[PlannedOutput, ...]:
+    """One target per output; two outputs into one place are refused unless both append."""
+    planned = tuple(_plan_target(step, snapshot, catalog, root) for step in outputs)
+    raise_all(_collisions(planned))
+    return planned
+
+
+def redirect_to_scratch(planned: PlannedOutput, scratch: str) -> PlannedOutput:
+    """The same output written below a folder of its own, for a replay."""
+    target = replace(
+        planned.target,
+        format="delta",
+        uri=f"{scratch}/{planned.step.seq}",
+        table=None,
+        schema=None,
+        datasource=None,
+        options={},
+        mode="replace",
+        allow_empty=True,
+    )
+    return PlannedOutput(planned.step, target, planned.label)
+
+
+def _plan_target(step: OutputStep, snapshot: RunSnapshot, catalog: Catalog, root: Path) -> PlannedOutput:
+    destination = step.arguments.destination
+    is_table = isinstance(destination, TableDestination)
+    mode: OutputMode = step.arguments.mode or ("replace_period" if is_table else "replace")
+    location = _resolve_destination(step, snapshot, catalog, root)
+    label = _destination_label(step, snapshot)
+    if snapshot.settings.sandbox is not None:
+        location = _sandbox_location(destination, location, root, snapshot.settings.sandbox)
+        label = f"{label}{SANDBOX_SUFFIX}"
+    target = Target(
+        format=location.format,
+        mode=mode,
+        columns=tuple(OutputColumn(name, type_) for name, type_ in step.columns.items()),
+        run_id=snapshot.run_id,
+        operation_seq=step.seq,
+        owner=SliceOwner(snapshot.project.id, step.operation_id),
+        uri=location.uri,
+        table=location.table,
+        schema=location.schema,
+        datasource=location.datasource,
+        options=location.options,
+        run_period=snapshot.period.identifier if is_table or mode == "replace_period" else None,
+        on_schema_change=step.arguments.on_schema_change,
+        allow_empty=snapshot.settings.allow_empty,
+        workspace=root,
+    )
+    return PlannedOutput(step, target, label)
+
+
+def _resolve_destination(step: OutputStep, snapshot: RunSnapshot, catalog: Catalog, root: Path) -> Location:
+    match step.arguments.destination:
+        case TableDestination(datasource_id=datasource_id, table=table):
+            return table_location(usable_datasource(datasource_id, catalog), table, None, root)
+        case LocationDestination(location=location):
+            return inline_location(_render_path(location.path, snapshot), location.format, location.options, root)
+        case destination:
+            assert_never(destination)
+
+
+def _destination_label(step: OutputStep, snapshot: RunSnapshot) -> str:
+    match step.arguments.destination:
+        case TableDestination(datasource_id=datasource_id, table=table):
+            return f"{datasource_id}.{table}"
+        case LocationDestination(location=location):
+            return _render_path(location.path, snapshot)
+        case destination:
+            assert_never(destination)
+
+
+def _render_path(path: str, snapshot: RunSnapshot) -> str:
+    return render_template(path, snapshot.period, snapshot.input_table)
+
+
+def _sandbox_location(
+    destination: TableDestination | LocationDestination, location: Location, root: Path, sandbox: str
+) -> Location:
+    """A Delta table below the sandbox, whatever the destination is."""
+    if isinstance(destination, TableDestination):
+        below = f"{destination.datasource_id}/{destination.table}"
+    else:
+        uri = str(location.uri)
+        inside = uri.removeprefix(f"{location.root}/") if location.root else uri.replace("://", "/").strip("/")
+        # A table and a path, or two files that differ in their extension, stay apart.
+        below = "-".join(inside.rsplit(".", 1)) if extension(inside) else inside
+    return inline_location(f"{sandbox.rstrip('/')}/{below}", "delta", {}, root)
+
+
+def _collisions(planned: tuple[PlannedOutput, ...]) -> list[DaybookError]:
+    """Outputs that would replace one another: into one place, or one inside of the other."""
+    errors: list[DaybookError] = []
+    for index, output in enumerate(planned):
+        for earlier in planned[:index]:
+            if target_overlaps(output.target, _target_location(earlier.target)) and not _may_share(
+                earlier.target, output.target
+            ):
+                first, second = earlier.step.seq, output.step.seq
+                errors.append(
+                    DaybookError("RUN_006", operation_seq=second, place=output.label, first=first, second=second)
+                )
+    return errors
+
+
+def _may_share(one: Target, other: Target) -> bool:
+    return one.place == other.place and one.mode == other.mode == "append"
+
+
+def _target_location(target: Target) -> Location:
+    return Location(
+        target.format, uri=target.uri, table=target.table, schema=target.schema, datasource=target.datasource
+    )
+
+
+def refuse_workspace_files(workspace: LoadedWorkspace, outputs: Iterable[PlannedOutput], *, is_sandboxed: bool) -> None:
+    """IO_034 for outputs that equal, lie inside of or contain what the workspace lives on."""
+    own = [(what, Location("json", uri=place)) for what, place in _workspace_files(workspace)]
+    if not is_sandboxed:
+        # The sandbox is a folder of Daybook's own too, and may well lie there.
+        own.append(("the state folder", Location("json", uri=workspace.settings.state)))
+    errors = []
+    for output in outputs:
+        touched = next(((what, place.uri) for what, place in own if target_overlaps(output.target, place)), None)
+        if touched is not None:
+            what, place = touched
+            seq = output.step.seq
+            errors.append(DaybookError("IO_034", operation_seq=seq, output=output.label, what=what, place=place))
+    raise_all(errors)
+
+
+def _workspace_files(workspace: LoadedWorkspace) -> Iterator[tuple[str, str]]:
+    yield "the settings", WORKSPACE_FILE
+    address = parse_address(workspace.settings.store, workspace.root)
+    if isinstance(address, EmbeddedStore):
+        path = address.path.resolve()
+        # SQLite keeps what is not yet in the file beside it.
+        yield from (("the store", f"{path}{suffix}") for suffix in ("", "-wal", "-shm"))
+    for file in sorted({definition.file for definition in workspace.all() if definition.file is not None}):
+        yield "a definition", str(Path(file).resolve())
+
+
+# What the packages below the writers raise when a place cannot be written: a full disk, a database that went away.
+_STORAGE_PACKAGES = frozenset({"psycopg", "sqlite3", "deltalake", "pyarrow"})
+_FOREIGN_SLICE_CODE = "STORE_016"
+# Spark gave up, and no operation's expression is to blame.
+_SPARK_FAILED_CODE = "PROJECT_034"
+
+
+def check_outputs(outputs: Iterable[PlannedOutput]) -> None:
+    """What writers refuse before any work, for all outputs together; no run exists yet, and no session."""
+    errors: list[DaybookError] = []
+    for planned in outputs:
+        if planned.target.format in FORMATS_NEEDING_SESSION:
+            continue
+        try:
+            with output_errors(planned, lambda failure: failure):
+                writer_for(planned.target.format).check(planned.target)
+        except DaybookError as error:
+            errors.append(error)
+    raise_all(errors)
+
+
+@contextmanager
+def output_errors(planned: PlannedOutput, translated: Callable[[Exception], Exception]) -> Iterator[None]:
+    """OUTPUT_006 with the finding as its cause; `translated` names the operation behind a failure of Spark.
+
+    A lost lease, a cancelled run, a locked period and values that other operations could not compute are no
+    failures of writing and pass as they are.
+    """
+    try:
+        yield
+    except DaybookError as error:
+        if not (error.code.startswith("IO_") or error.code == _FOREIGN_SLICE_CODE):
+            raise
+        raise _output_failure(planned, *flatten(error)) from error
+    except PySparkException as failure:
+        found = translated(failure)
+        if isinstance(found, DaybookError) and found.code == _SPARK_FAILED_CODE:
+            raise _output_failure(planned, found) from failure
+        raise found from failure
+    except Exception as failure:
+        if not _is_storage_failure(failure):
+            raise
+        reason = str(failure).strip() or type(failure).__name__
+        raise _output_failure(
+            planned, DaybookError("IO_026", location=planned.target.place, reason=reason)
+        ) from failure
+
+
+def _output_failure(planned: PlannedOutput, *causes: DaybookError) -> DaybookError:
+    return DaybookError("OUTPUT_006", operation_seq=planned.step.seq, causes=causes, target=planned.label)
+
+
+def _is_storage_failure(failure: Exception) -> bool:
+    packages = {kind.__module__.partition(".")[0] for kind in type(failure).__mro__}
+    return isinstance(failure, OSError) or not packages.isdisjoint(_STORAGE_PACKAGES)

@@ -1,0 +1,272 @@
+"""An output that becomes a dataset others can read.
+
+Writing down what a run did, in the transactions that its lease guards.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import assert_never
+
+from daybook.engine.counters import GroupCounts
+from daybook.errors import DaybookError, Notice, notice
+from daybook.io.pins import Pin, pin_from_json, pin_to_json
+from daybook.io.writer import Commit, StagedOutput
+from daybook.model.dataset import Dataset, MainTable, PathLocation, TableLocation, TemporalMode
+from daybook.model.definition import SANDBOX_PREFIX, RegisteredDataPin
+from daybook.model.operation import LocationDestination, TableDestination
+from daybook.plan.registration import registered_columns, registered_table_name, registered_temporal_mode
+from daybook.resolve.calendars.periods import calendar_for
+from daybook.resolve.locations.template import fill_table_name, names_one_period
+from daybook.runs.lease import LeaseKeeper
+from daybook.runs.outputs import PlannedOutput
+from daybook.runs.permissions import claim_slice, conflict_notices, replaced_slices, require_slice, require_unlocked
+from daybook.runs.preparation import PreparedRun
+from daybook.runs.result import OutputResult, RecordedOutput
+from daybook.runs.snapshot import RunSnapshot
+from daybook.store.lifecycle import RegisteredDataset, register_output
+from daybook.store.records import OperationResult, OutputCommit, RecordedCommit, Registration, ValidateProject
+from daybook.store.store import MetadataStore, Transaction
+
+
+def registered_dataset(planned: PlannedOutput, snapshot: RunSnapshot, input_mode: TemporalMode | None) -> Dataset:
+    """The dataset an output is registered as; OUTPUT_007 when it has nothing but system columns."""
+    step = planned.step
+    name = step.arguments.register_as_dataset or ""
+    columns = registered_columns(step)
+    if not columns:
+        raise DaybookError("OUTPUT_007", operation_seq=step.seq, name=name)
+    is_sandboxed = snapshot.settings.sandbox is not None
+    location = _dataset_location(planned, snapshot.input_table, is_sandboxed=is_sandboxed)
+    is_own_place = isinstance(location, PathLocation) and names_one_period(location.path, snapshot.period)
+    is_told_by_place = planned.target.run_period is not None or is_own_place
+    table = MainTable(
+        name=registered_table_name(_dataset_table_name(planned)),
+        temporal_mode=registered_temporal_mode(step, input_mode, is_told_by_place=is_told_by_place),
+        columns=columns,
+        location=location,
+    )
+    return Dataset(id=f"{SANDBOX_PREFIX}{name}" if is_sandboxed else name, name=name, main_table=table)
+
+
+def data_pin(planned: PlannedOutput, commit: Commit) -> RegisteredDataPin | None:
+    """On Delta a registered version stays readable as it was written; elsewhere it follows the live data."""
+    if commit.delta_version is None or planned.target.uri is None:
+        return None
+    return RegisteredDataPin(planned.target.uri, commit.delta_version)
+
+
+def _dataset_table_name(planned: PlannedOutput) -> str:
+    match planned.step.arguments.destination:
+        case TableDestination(table=table):
+            return table
+        case LocationDestination():
+            return planned.step.arguments.register_as_dataset or ""
+
+
+def _dataset_location(planned: PlannedOutput, input_table: str, *, is_sandboxed: bool) -> PathLocation | TableLocation:
+    destination = planned.step.arguments.destination
+    if is_sandboxed:
+        return PathLocation(path=planned.target.uri or "", format="delta")
+    match destination:
+        case TableDestination(datasource_id=datasource_id, table=table):
+            return TableLocation(datasource_id=datasource_id, table=table)
+        case LocationDestination(location=location):
+            # Whoever reads the dataset calls its table by another name.
+            path = fill_table_name(location.path, input_table)
+            return location.model_copy(update={"path": path, "format": planned.target.format})
+        case _:
+            assert_never(destination)
+
+
+# The load of all sources stands before the first operation.
+LOAD_SEQ = 0
+
+
+class RunRecorder:
+    """The store's side of one run."""
+
+    def __init__(
+        self, store: MetadataStore, keeper: LeaseKeeper, prepared: PreparedRun, validate: ValidateProject
+    ) -> None:
+        self._store = store
+        self._keeper = keeper
+        self._prepared = prepared
+        self._validate = validate
+
+    def committed_outputs(self) -> tuple[OutputResult, ...]:
+        """What an earlier attempt committed and wrote down."""
+        with self._store.read() as transaction:
+            commits = transaction.outcomes.commits(self._keeper.lease.run_id)
+        return tuple(
+            _recorded_output_result(self._prepared.output(each.commit.operation_seq), each) for each in commits
+        )
+
+    def pins(self) -> dict[str, tuple[Pin, ...]]:
+        """What the first attempt read, by load; empty before anything was read."""
+        with self._store.read() as transaction:
+            return recorded_pins(transaction, self._keeper.lease.run_id)
+
+    def record_pins(self, pins: Mapping[str, tuple[Pin, ...]]) -> None:
+        details = {"pins": {key: [pin_to_json(pin) for pin in each] for key, each in pins.items()}}
+        with self._store.write() as transaction:
+            result = OperationResult(LOAD_SEQ, "load", "load", details=details)
+            transaction.outcomes.record_operation(self._keeper.lease, result)
+
+    def require_slice(self, planned: PlannedOutput) -> None:
+        """Refuse another owner's slice, and a locked one, before anything is written."""
+        with self._store.read() as transaction:
+            require_slice(transaction, planned.target)
+            self._require_unlocked(transaction, planned)
+
+    def permit(self, planned: PlannedOutput) -> None:
+        """The last look before a commit: the lease holds, the period is not locked, the slice is ours."""
+
+        def look(transaction: Transaction) -> None:
+            self._require_unlocked(transaction, planned)
+            claim_slice(transaction, planned.target, transaction.now())
+
+        self._keeper.fence(look)
+
+    def _require_unlocked(self, transaction: Transaction, planned: PlannedOutput) -> None:
+        """The run's period, and those whose slices are thrown away because the table is replaced."""
+        snapshot = self._prepared.snapshot
+        require_unlocked(transaction, snapshot.period)
+        replaced = [each.period for each in replaced_slices(transaction, planned.target)]
+        if any(period != snapshot.period.identifier for period in replaced):
+            calendar = calendar_for(snapshot.project.calendar_id, transaction.catalog())
+            for period in filter(None, map(calendar.find, replaced)):
+                require_unlocked(transaction, period)
+
+    def record(
+        self, planned: PlannedOutput, commit: Commit, staged: StagedOutput, counts: GroupCounts, duration_ms: int
+    ) -> RecordedOutput:
+        """A commit with its registration and the counts up to it: all of it is known, or nothing."""
+        with self._store.write() as transaction:
+            registered, notices = self._registered(transaction, planned, commit)
+            output = _output_result(planned, commit, registered, duration_ms)
+            self._record_commit(transaction, planned, output, staged.fingerprint)
+            self._record_counts(transaction, counts)
+            self._record_output(transaction, output)
+        return RecordedOutput(output, notices)
+
+    def _record_commit(
+        self, transaction: Transaction, planned: PlannedOutput, output: OutputResult, fingerprint: str | None
+    ) -> None:
+        target = planned.target
+        if target.mode == "replace":
+            transaction.slices.forget(target.place)
+        is_owned = target.run_period is not None and target.mode != "append"
+        commit = OutputCommit(
+            operation_seq=output.operation_seq,
+            operation_id=output.operation_id,
+            destination=output.place,
+            mode=target.mode,
+            delta_version=output.delta_version,
+            rows=output.rows_written,
+            fingerprint=fingerprint,
+            details={
+                "format": output.format,
+                "label": output.destination,
+                "duration_ms": output.write_duration_ms,
+                "dataset_id": output.dataset_id,
+                "dataset_version": output.dataset_version,
+            },
+        )
+        period = target.run_period if is_owned else None
+        transaction.outcomes.record_commit(self._keeper.lease, commit, now=transaction.now(), period=period)
+
+    def _record_counts(self, transaction: Transaction, counts: GroupCounts) -> None:
+        """The counts of the operations before an output are known once it is written."""
+        lease = self._keeper.lease
+        operations = {operation.seq: operation for operation in self._prepared.snapshot.project.operations}
+        for count in counts.operations:
+            operation = operations[count.seq]
+            result = OperationResult(
+                operation.seq,
+                operation.id,
+                operation.type,
+                rows_picked=count.picked,
+                rows_added=count.added,
+                rows_deleted=count.picked if operation.type == "delete" else 0,
+            )
+            transaction.outcomes.record_operation(lease, result)
+        if counts.input_rows is not None:
+            known = transaction.outcomes.operations(lease.run_id)
+            load = next(item for item in known if item.seq == LOAD_SEQ)
+            transaction.outcomes.record_operation(lease, replace(load, rows_added=counts.input_rows))
+
+    def _record_output(self, transaction: Transaction, output: OutputResult) -> None:
+        lease = self._keeper.lease
+        written = OperationResult(
+            output.operation_seq,
+            output.operation_id,
+            "output",
+            rows_picked=output.rows_written,
+            rows_written=output.rows_written,
+            duration_ms=output.write_duration_ms,
+            details={"columns": list(output.columns_written), "place": output.place},
+        )
+        transaction.outcomes.record_operation(lease, written)
+        transaction.outcomes.complete_operation(lease, output.operation_seq)
+
+    def _registered(
+        self, transaction: Transaction, planned: PlannedOutput, commit: Commit
+    ) -> tuple[RegisteredDataset | None, tuple[Notice, ...]]:
+        """A failing registration is a warning: the data stays."""
+        name, seq = planned.step.arguments.register_as_dataset, planned.step.seq
+        if name is None:
+            return None, ()
+        try:
+            with transaction.savepoint():
+                registered = self._register(transaction, planned, commit)
+        except DaybookError as error:
+            if error.code == "OUTPUT_007":
+                return None, (notice("OUTPUT_007", operation_seq=seq, name=name),)
+            return None, (notice("RUN_007", operation_seq=seq, dataset=name, reason=error.message, hint=error.hint),)
+        notices = list(conflict_notices(registered.effects))
+        if commit.delta_version is None:
+            notices.append(notice("RUN_008", operation_seq=seq, dataset=registered.dataset_id, place=planned.label))
+        return registered, tuple(notices)
+
+    def _register(self, transaction: Transaction, planned: PlannedOutput, commit: Commit) -> RegisteredDataset:
+        lease = self._keeper.lease
+        dataset = registered_dataset(planned, self._prepared.snapshot, self._prepared.plan.input.temporal_mode)
+        registration = Registration(lease.project_id, lease.run_id, planned.step.seq, data_pin(planned, commit))
+        return register_output(transaction, dataset, registration, validate=self._validate, now=transaction.now())
+
+
+def recorded_pins(transaction: Transaction, run_id: str) -> dict[str, tuple[Pin, ...]]:
+    """What a run read, by load."""
+    load = next((item for item in transaction.outcomes.operations(run_id) if item.seq == LOAD_SEQ), None)
+    if load is None:
+        return {}
+    return {key: tuple(pin_from_json(pin) for pin in pins) for key, pins in load.details["pins"].items()}
+
+
+def _output_result(
+    planned: PlannedOutput, commit: Commit, registered: RegisteredDataset | None, duration_ms: int
+) -> OutputResult:
+    target, step = planned.target, planned.step
+    return OutputResult(
+        operation_seq=step.seq,
+        operation_id=step.operation_id,
+        name=step.name,
+        destination=planned.label,
+        place=target.place,
+        format=target.format,
+        rows_written=commit.rows,
+        columns_written=tuple(step.columns),
+        write_duration_ms=duration_ms,
+        dataset_id=registered.dataset_id if registered else None,
+        dataset_version=registered.version if registered else None,
+        delta_version=commit.delta_version,
+        is_repeat=commit.is_repeat,
+    )
+
+
+def _recorded_output_result(planned: PlannedOutput, recorded: RecordedCommit) -> OutputResult:
+    """The output of an earlier attempt, as it was recorded."""
+    known, details = recorded.commit, recorded.commit.details
+    commit = Commit(known.rows or 0, known.delta_version, is_repeat=True)
+    output = _output_result(planned, commit, None, details.get("duration_ms", 0))
+    return replace(output, dataset_id=details.get("dataset_id"), dataset_version=details.get("dataset_version"))

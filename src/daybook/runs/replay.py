@@ -1,0 +1,134 @@
+"""Replaying: a run computed again from its snapshot, in a scratch place, and compared with what it committed."""
+
+from dataclasses import dataclass, replace
+
+from pyspark.sql import SparkSession
+
+from daybook.engine.pipeline import OutputFrame, Pipeline
+from daybook.errors import DaybookError, flatten
+from daybook.io.fingerprint import FingerprintObserver
+from daybook.io.read_source import ReadSource
+from daybook.io.registry import writer_for, written_fingerprint
+from daybook.io.writer import Commit, StagedOutput
+from daybook.runs.execution import RunEnvironment, remove_folder
+from daybook.runs.outputs import PlannedOutput, redirect_to_scratch
+from daybook.runs.preparation import PreparedRun, read_sources, restore_run
+from daybook.runs.recorder import recorded_pins
+from daybook.runs.snapshot import snapshot_from_json
+from daybook.store.records import OutputCommit
+
+# Data of an earlier version that has been removed since.
+_DATA_EXPIRED_CODE = "IO_009"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedOutput:
+    """One output computed again; `place` holds its rows as a Delta table unless they were only verified.
+
+    `is_same` is None when what the run wrote has been removed since, so that nothing is left to compare with.
+    """
+
+    operation_seq: int
+    name: str
+    destination: str
+    rows_before: int | None
+    rows_now: int
+    is_same: bool | None
+    place: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayResult:
+    run_id: str
+    period: str
+    outputs: tuple[ReplayedOutput, ...]
+
+    @property
+    def is_same(self) -> bool:
+        return all(output.is_same for output in self.outputs)
+
+
+def replay(around: RunEnvironment, run_id: str, *, keep: bool) -> ReplayResult:
+    """Compute what the run committed once more; `keep` leaves the rows below the workspace's state to be looked at."""
+    with around.store.read() as transaction:
+        run = transaction.runs.get(run_id)
+        snapshot = snapshot_from_json(transaction.runs.snapshot(run_id))
+        pins = recorded_pins(transaction, run_id)
+        commits = {item.commit.operation_seq: item.commit for item in transaction.outcomes.commits(run_id)}
+    if not commits:
+        raise DaybookError("RUN_017", run_id=run_id, status=run.status)
+    prepared = restore_run(snapshot, around.root)
+    spark = around.session()
+    try:
+        sources = read_sources(spark, prepared, around.landing(run_id), around.root, pinned=pins)
+    except DaybookError as error:
+        raise DaybookError("RUN_012", run_id=run_id, causes=flatten(error)) from error
+    scratch = f"{around.state}/replays/{run_id}"
+    remove_folder(scratch)
+    try:
+        outputs = _replay_outputs(spark, prepared, sources, commits, scratch, keep=keep)
+    finally:
+        remove_folder(f"{scratch}/staging" if keep else scratch)
+    return ReplayResult(run_id, snapshot.period.identifier, outputs)
+
+
+def _replay_outputs(
+    spark: SparkSession,
+    prepared: PreparedRun,
+    sources: dict[str, ReadSource],
+    commits: dict[int, OutputCommit],
+    scratch: str,
+    *,
+    keep: bool,
+) -> tuple[ReplayedOutput, ...]:
+    outputs: list[ReplayedOutput] = []
+    with Pipeline(
+        spark,
+        prepared.plan,
+        {key: source.frame for key, source in sources.items()},
+        staging=f"{scratch}/staging",
+        as_of=prepared.snapshot.as_of,
+        skip=frozenset(output.step.seq for output in prepared.outputs if output.step.seq not in commits),
+    ) as pipeline:
+        try:
+            for group in pipeline.groups():
+                outputs += [_replay_output(output, prepared, commits, scratch, keep=keep) for output in group.outputs]
+                group.verify()
+        except Exception as failure:
+            raise pipeline.failure(failure) from failure
+    return tuple(sorted(outputs, key=lambda output: output.operation_seq))
+
+
+def _replay_output(
+    output: OutputFrame, prepared: PreparedRun, commits: dict[int, OutputCommit], scratch: str, *, keep: bool
+) -> ReplayedOutput:
+    planned, before = prepared.output(output.step.seq), commits[output.step.seq]
+    target = redirect_to_scratch(planned, scratch).target
+    target = replace(target, run_id=f"replay-{target.run_id}")
+    writer = writer_for(target.format)
+    watch = FingerprintObserver(target.columns)
+    staged = writer.stage(watch.on(output.df), target)
+    if keep:
+        writer.commit(staged, target)
+    then = _committed_fingerprint(output.df.sparkSession, planned, before)
+    return ReplayedOutput(
+        operation_seq=output.step.seq,
+        name=output.step.name,
+        destination=planned.label,
+        rows_before=before.rows,
+        rows_now=staged.rows,
+        is_same=None if then is None else then == watch.fingerprint,
+        place=target.uri if keep else None,
+    )
+
+
+def _committed_fingerprint(spark: SparkSession, planned: PlannedOutput, commit: OutputCommit) -> str | None:
+    """Of what the run wrote; None when it is gone."""
+    rows = commit.rows or 0
+    staged = StagedOutput("", rows, commit.fingerprint)
+    try:
+        return written_fingerprint(spark, planned.target, staged, Commit(rows, commit.delta_version))
+    except DaybookError as error:
+        if error.code == _DATA_EXPIRED_CODE:
+            return None
+        raise

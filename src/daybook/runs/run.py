@@ -1,0 +1,153 @@
+"""Everything runs of a workspace need, opened together and closed together.
+
+Running and retrying: from what a user asks for to what came of it.
+"""
+
+import datetime
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from urllib.parse import quote
+
+from daybook.engine.java.classic import activate_session
+from daybook.errors import DaybookError, Notice
+from daybook.io.filesystem import is_uri
+from daybook.model.loading import LoadedWorkspace
+from daybook.runs.execution import RunEnvironment, SessionProvider, execute_attempt
+from daybook.runs.outputs import check_outputs
+from daybook.runs.permissions import check_period, require_unlocked
+from daybook.runs.preparation import PreparedRun, check_sources, restore_run
+from daybook.runs.result import RunListener, RunResult, SilentListener
+from daybook.runs.snapshot import snapshot_from_json
+from daybook.runs.start import (
+    RunRequest,
+    StartedRun,
+    apply_project_files,
+    find_runnable,
+    parse_periods,
+    prepare_run,
+    start_run,
+)
+from daybook.store import open_store
+from daybook.store.address import EmbeddedStore, parse_address
+from daybook.store.process import current_process
+from daybook.store.project_checks import check_project
+from daybook.store.references import find_project
+
+
+@contextmanager
+def open_run_environment(
+    workspace: LoadedWorkspace, session: SessionProvider, listener: RunListener | None = None
+) -> Iterator[RunEnvironment]:
+    """The store of a workspace with its state folder and the clock of this machine."""
+    with open_store(workspace.settings.store, root=workspace.root) as store:
+        yield RunEnvironment(
+            root=workspace.root.resolve(),
+            state=state_folder(workspace),
+            store=store,
+            session=lambda: activate_session(session()),
+            validate=check_project,
+            listener=listener or SilentListener(),
+            clock=_utc_now,
+            version=version("daybook"),
+        )
+
+
+@contextmanager
+def workspace_with_store_copy(workspace: LoadedWorkspace) -> Iterator[LoadedWorkspace]:
+    """The workspace with a copy of its embedded store, so that what is only tried leaves no trace there."""
+    address = parse_address(workspace.settings.store, workspace.root)
+    if not isinstance(address, EmbeddedStore):
+        # On a shared store nothing is applied implicitly.
+        yield workspace
+        return
+    with tempfile.TemporaryDirectory(prefix="daybook-") as folder:
+        copy = Path(folder) / "store.db"
+        if address.path.exists():
+            try:
+                with closing(sqlite3.connect(address.path)) as store, closing(sqlite3.connect(copy)) as other:
+                    store.backup(other)
+            except sqlite3.Error as failure:
+                raise DaybookError("STORE_003", place=str(address), reason=str(failure)) from failure
+        settings = workspace.settings.model_copy(update={"store": f"sqlite:///{quote(str(copy))}"})
+        yield replace(workspace, settings=settings)
+
+
+def state_folder(workspace: LoadedWorkspace) -> str:
+    """Where landed inputs, staging and scratch live: below the workspace, or a URI shared with a cluster."""
+    state = workspace.settings.state
+    return state.rstrip("/") if is_uri(state) else str((workspace.root / Path(state)).resolve())
+
+
+def _utc_now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """A run that was resolved, planned and checked, and has not begun."""
+
+    prepared: PreparedRun
+    notices: tuple[Notice, ...]
+
+
+def run(
+    workspace: LoadedWorkspace,
+    around: RunEnvironment,
+    wanted: RunRequest,
+    *,
+    on_planned: Callable[[PreparedRun], None] = lambda _: None,
+) -> Iterator[RunResult]:
+    """One result per period, in order; the first failure ends the range.
+
+    `on_planned` learns of each run before it begins, when all that can be checked without data has been checked.
+    """
+    for planned in prepare_runs(workspace, around, wanted):
+        on_planned(planned.prepared)
+        yield execute_attempt(start_run(around.store, planned.prepared, planned.notices), around)
+
+
+def prepare_runs(workspace: LoadedWorkspace, around: RunEnvironment, wanted: RunRequest) -> Iterator[PlannedRun]:
+    """Everything a run checks before it exists.
+
+    Each period is prepared when its turn comes, since a run may read what the one before it wrote.
+    """
+    definition = find_project(workspace, wanted.project)
+    applied: tuple[Notice, ...] = ()
+    if not around.store.is_shared:
+        applied = apply_project_files(workspace, definition, around.store, around.validate, around.clock())
+    with around.store.read() as transaction:
+        periods = parse_periods(definition, wanted.period, transaction.catalog())
+        for period in periods:
+            require_unlocked(transaction, period)
+    for period in periods:
+        with around.store.read() as transaction:
+            chosen = find_runnable(transaction, definition, as_draft=wanted.is_draft)
+            prepared, notices = prepare_run(
+                workspace, transaction, chosen, period, wanted, now=around.clock(), version=around.version
+            )
+        check_outputs(prepared.outputs)
+        yield PlannedRun(prepared, (*applied, *notices))
+        applied = ()
+
+
+def check_runs(workspace: LoadedWorkspace, around: RunEnvironment, wanted: RunRequest) -> Iterator[PlannedRun]:
+    """Everything a run checks, and that the data it would read is there."""
+    for planned in prepare_runs(workspace, around, wanted):
+        check_sources(planned.prepared)
+        yield planned
+
+
+def retry(around: RunEnvironment, run_id: str) -> RunResult:
+    """Take a failed or cancelled run up again from its own snapshot; what it committed is not written again."""
+    with around.store.read() as transaction:
+        snapshot = snapshot_from_json(transaction.runs.snapshot(run_id))
+        notices = tuple(check_period(transaction, snapshot.period))
+    prepared = restore_run(snapshot, around.root)
+    with around.store.write() as transaction:
+        lease = transaction.runs.resume(run_id, process=current_process(), now=transaction.now())
+    return execute_attempt(StartedRun(prepared, lease, notices, is_retry=True), around)

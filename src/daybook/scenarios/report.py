@@ -1,0 +1,157 @@
+"""Results of scenarios for people and for machines.
+
+Writing actual rows into the expectation of a scenario file.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+from daybook.errors import DaybookError, render
+from daybook.model.loading import compose_documents, read_text
+from daybook.model.source_map import DocumentNode, ListNode, MappingNode
+from daybook.scenarios.comparison import OutputDifference
+from daybook.scenarios.run_scenarios import ScenarioResult
+
+_MAX_SHOWN_ROWS = 10
+
+
+def failure_lines(result: ScenarioResult) -> Iterator[str]:
+    """Why a scenario failed: expected, actual, and the columns in which they differ."""
+    match result.error:
+        case None:
+            pass
+        case DaybookError() as error:
+            yield from render(error).split("\n")
+        case error:
+            yield f"Daybook itself failed: {type(error).__name__}: {error}"
+    if result.expected_error is not None:
+        yield f"expected the error {result.expected_error}, but the project ran"
+    for difference in result.differences:
+        yield from _difference_lines(difference)
+
+
+def render_junit(results: Sequence[ScenarioResult]) -> str:
+    """The results as JUnit XML."""
+    failed = sum(not result.is_passed for result in results)
+    total = sum(result.duration for result in results)
+    suite = Element(
+        "testsuite", name="daybook", tests=str(len(results)), failures=str(failed), errors="0", time=f"{total:.3f}"
+    )
+    for result in results:
+        case = SubElement(
+            suite, "testcase", name=result.name, classname=result.file.as_posix(), time=f"{result.duration:.3f}"
+        )
+        if not result.is_passed:
+            lines = list(failure_lines(result))
+            SubElement(case, "failure", message=_xml_text(lines[0])).text = _xml_text("\n".join(lines))
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + tostring(suite, encoding="unicode") + "\n"
+
+
+def _xml_text(text: str) -> str:
+    """XML has no way to write most control characters."""
+    return "".join(character for character in text if character >= " " or character in "\t\n")
+
+
+def _difference_lines(difference: OutputDifference) -> Iterator[str]:
+    yield f"{difference.output}: {_headline(difference)}"
+    for mismatch in difference.missing[:_MAX_SHOWN_ROWS]:
+        if mismatch.nearest is None:
+            yield f"  missing    {_row_text(mismatch.expected, tuple(mismatch.expected))}"
+            continue
+        yield f"  expected   {_row_text(mismatch.expected, tuple(mismatch.expected))}"
+        yield f"  but        {', '.join(_actual_text(name, mismatch.nearest) for name in mismatch.columns)}"
+    for row in difference.unexpected[:_MAX_SHOWN_ROWS]:
+        yield f"  unexpected {_row_text(row, tuple(name for name in row if not name.startswith('_')))}"
+    more = len(difference.missing[_MAX_SHOWN_ROWS:]) + len(difference.unexpected[_MAX_SHOWN_ROWS:])
+    if more:
+        yield f"  and {more} more"
+
+
+def _headline(difference: OutputDifference) -> str:
+    if difference.is_only_order:
+        return "the rows are right but in another order"
+    missing = sum(mismatch.nearest is None for mismatch in difference.missing)
+    counts = (
+        (len(difference.missing) - missing, "row differs", "rows differ"),
+        (missing, "row is missing", "rows are missing"),
+        (len(difference.unexpected), "row is unexpected", "rows are unexpected"),
+    )
+    return ", ".join(f"{count} {one if count == 1 else several}" for count, one, several in counts if count)
+
+
+def _row_text(row: Mapping[str, Any], columns: Sequence[str]) -> str:
+    return "{" + ", ".join(f"{name}: {_value_text(row.get(name))}" for name in columns) + "}"
+
+
+def _actual_text(name: str, actual: Mapping[str, Any]) -> str:
+    return f"{name} is {_value_text(actual[name])}" if name in actual else f"there is no column {name}"
+
+
+def _value_text(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return f'"{value}"'
+        case _:
+            return str(value)
+
+
+def updated_scenario_text(result: ScenarioResult) -> str | None:
+    """The file with the rows that were computed in place of those expected; None where there is nothing to put."""
+    if result.actual is None or not result.differences:
+        return None
+    text = read_text(result.file)
+    document = compose_documents(text, result.file.as_posix()).documents[0]
+    replacements = [
+        (node, result.actual.get(difference.output, ()))
+        for difference in result.differences
+        if (node := _expected_rows_node(document, difference.output)) is not None
+    ]
+    for node, rows in sorted(replacements, key=lambda pair: pair[0].start, reverse=True):
+        text = text[: node.start] + _yaml_rows(text, node, rows) + text[node.end :]
+    return text
+
+
+def write_scenario(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def _expected_rows_node(document: DocumentNode, output: str) -> ListNode | None:
+    expect = document.get("expect") if isinstance(document, MappingNode) else None
+    if not isinstance(expect, MappingNode):
+        return None
+    outputs = expect.get("outputs")
+    node = outputs.get(output) if isinstance(outputs, MappingNode) else expect.get("rows")
+    return node if isinstance(node, ListNode) else None
+
+
+def _yaml_rows(text: str, node: ListNode, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows in the columns that were named before, laid out like the list they replace."""
+    named = dict.fromkeys(key for item in node.items if isinstance(item, MappingNode) for key in item.entries)
+    columns = list(named) or [name for row in rows[:1] for name in row if not name.startswith("_")]
+    written = ["{" + ", ".join(f"{name}: {_yaml_value(row.get(name))}" for name in columns) + "}" for row in rows]
+    if not rows or text[node.start] == "[":
+        return f"[{', '.join(written)}]"
+    indent = node.start - (text.rfind("\n", 0, node.start) + 1)
+    tail = text[node.start : node.end]
+    ending = "\n" if tail.endswith("\n") else ""
+    return ("\n" + " " * indent).join(f"- {row}" for row in written) + ending
+
+
+def _yaml_value(value: Any) -> str:
+    match value:
+        case None | bool() | int():
+            return json.dumps(value)
+        case Decimal():
+            return format(value, "f")
+        case float():
+            return repr(value)
+        case _:
+            return json.dumps(str(value), ensure_ascii=False)

@@ -1,0 +1,320 @@
+"""Statements on the rows of definitions and their versions.
+
+Definitions and their versions.
+"""
+
+import datetime
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, select, text, update
+
+from daybook.errors import DaybookError
+from daybook.errors.suggestion import closest_match
+from daybook.model.dataset import Dataset
+from daybook.model.definition import DefinitionKind, DefinitionStatus, RegisteredDataPin
+from daybook.model.project import Project
+from daybook.store.database.tables import DEFINITION, DEFINITION_VERSION
+from daybook.store.definition_text import DefinitionModel, DefinitionText, decode_definition, encode_definition
+from daybook.store.records import Registration, StoredDefinition
+
+
+def find_head(connection: Connection, kind: DefinitionKind, definition_id: str) -> Row[Any] | None:
+    query = select(DEFINITION).where(DEFINITION.c.kind == kind, DEFINITION.c.id == definition_id)
+    return connection.execute(query).first()
+
+
+def require_head(connection: Connection, kind: DefinitionKind, definition_id: str) -> Row[Any]:
+    row = find_head(connection, kind, definition_id)
+    if row is None:
+        raise DaybookError("STORE_007", kind=kind, id=definition_id, hint=_suggest_id(connection, kind, definition_id))
+    return row
+
+
+def _suggest_id(connection: Connection, kind: DefinitionKind, definition_id: str) -> str | None:
+    known = connection.execute(select(DEFINITION.c.id).where(DEFINITION.c.kind == kind)).scalars()
+    found = closest_match(definition_id, known)
+    return f"did you mean {found}?" if found else None
+
+
+def find_version(connection: Connection, kind: DefinitionKind, definition_id: str, version: int) -> Row[Any] | None:
+    query = select(DEFINITION_VERSION).where(
+        DEFINITION_VERSION.c.kind == kind,
+        DEFINITION_VERSION.c.id == definition_id,
+        DEFINITION_VERSION.c.version == version,
+    )
+    return connection.execute(query).first()
+
+
+def insert_head(
+    connection: Connection,
+    kind: DefinitionKind,
+    model: DefinitionModel,
+    content: DefinitionText,
+    workspace: str | None,
+    now: datetime.datetime,
+) -> None:
+    values = _current_values(model, content, workspace, now)
+    connection.execute(insert(DEFINITION).values(kind=kind, id=model.id, latest_version=1, **values))
+
+
+def update_head(
+    connection: Connection,
+    kind: DefinitionKind,
+    model: DefinitionModel,
+    content: DefinitionText,
+    workspace: str | None,
+    now: datetime.datetime,
+    **more: object,
+) -> None:
+    values = _current_values(model, content, workspace, now)
+    connection.execute(
+        update(DEFINITION).where(DEFINITION.c.kind == kind, DEFINITION.c.id == model.id).values(**values, **more)
+    )
+
+
+def insert_version(
+    connection: Connection,
+    kind: DefinitionKind,
+    definition_id: str,
+    version: int,
+    content: DefinitionText,
+    now: datetime.datetime,
+    registration: Registration | None = None,
+) -> None:
+    pin = registration.pin if registration else None
+    connection.execute(
+        insert(DEFINITION_VERSION).values(
+            kind=kind,
+            id=definition_id,
+            version=version,
+            body=content.body,
+            structure_digest=content.structure_digest,
+            created_at=now,
+            project_id=registration.project_id if registration else None,
+            run_id=registration.run_id if registration else None,
+            operation_seq=registration.operation_seq if registration else None,
+            pin_uri=pin.uri if pin else None,
+            pin_delta_version=pin.delta_version if pin else None,
+        )
+    )
+
+
+def _current_values(
+    model: DefinitionModel, content: DefinitionText, workspace: str | None, now: datetime.datetime
+) -> dict[str, Any]:
+    """Whatever is written is in use."""
+    return {
+        "name": model.name,
+        "body": content.body,
+        "text_digest": content.text_digest,
+        "structure_digest": content.structure_digest,
+        "status": "active",
+        "workspace": workspace,
+        "is_default": getattr(model, "is_default", False),
+        "updated_at": now,
+    }
+
+
+_DEFINITION_LOCK = 4_021_994_218
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionHead:
+    """The present of a definition without its text."""
+
+    kind: DefinitionKind
+    id: str
+    version: int
+    status: DefinitionStatus
+    text_digest: str
+    structure_digest: str
+    workspace: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenVersion:
+    version: int
+    body: str
+    structure_digest: str
+
+
+class Definitions:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def lock(self) -> None:
+        """Writers of definitions queue here, so that versions stay contiguous and each sees the last one's."""
+        if self._connection.dialect.name == "postgresql":
+            self._connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _DEFINITION_LOCK})
+
+    def heads(self, kind: DefinitionKind | None = None) -> dict[tuple[DefinitionKind, str], DefinitionHead]:
+        query = select(
+            DEFINITION.c.kind,
+            DEFINITION.c.id,
+            DEFINITION.c.latest_version,
+            DEFINITION.c.status,
+            DEFINITION.c.text_digest,
+            DEFINITION.c.structure_digest,
+            DEFINITION.c.workspace,
+        )
+        if kind is not None:
+            query = query.where(DEFINITION.c.kind == kind)
+        return {(row.kind, row.id): DefinitionHead(*row) for row in self._connection.execute(query)}
+
+    def head(self, kind: DefinitionKind, definition_id: str) -> DefinitionHead | None:
+        row = find_head(self._connection, kind, definition_id)
+        if row is None:
+            return None
+        return DefinitionHead(
+            kind, row.id, row.latest_version, row.status, row.text_digest, row.structure_digest, row.workspace
+        )
+
+    def get(self, kind: DefinitionKind, definition_id: str, version: int | None = None) -> StoredDefinition:
+        """That version as it was written; the latest with its present name and description."""
+        head = require_head(self._connection, kind, definition_id)
+        wanted = head.latest_version if version is None else version
+        row = find_version(self._connection, kind, definition_id, wanted)
+        if row is None:
+            known = ", ".join(str(number) for number in self.versions(kind, definition_id))
+            raise DaybookError("STORE_008", kind=kind.capitalize(), id=definition_id, version=version, versions=known)
+        is_latest = wanted == head.latest_version
+        body = head.body if is_latest else row.body
+        return StoredDefinition(
+            kind, definition_id, wanted, body, head.name, head.status, row.created_at, is_latest, head.workspace
+        )
+
+    def model(self, kind: DefinitionKind, definition_id: str, version: int | None = None) -> DefinitionModel:
+        model: DefinitionModel = decode_definition(kind, self.get(kind, definition_id, version).body)
+        return model
+
+    def written(self, kind: DefinitionKind, definition_id: str, version: int) -> WrittenVersion:
+        """A version exactly as it was made."""
+        row = find_version(self._connection, kind, definition_id, version)
+        if row is None:
+            self.get(kind, definition_id, version)
+            raise AssertionError("a version that get() finds has a row")
+        return WrittenVersion(row.version, row.body, row.structure_digest)
+
+    def versions(self, kind: DefinitionKind, definition_id: str) -> tuple[int, ...]:
+        query = (
+            select(DEFINITION_VERSION.c.version)
+            .where(DEFINITION_VERSION.c.kind == kind, DEFINITION_VERSION.c.id == definition_id)
+            .order_by(DEFINITION_VERSION.c.version)
+        )
+        return tuple(self._connection.execute(query).scalars())
+
+    def pin(self, dataset_id: str, version: int) -> RegisteredDataPin | None:
+        row = find_version(self._connection, "dataset", dataset_id, version)
+        if row is None or row.pin_uri is None:
+            return None
+        return RegisteredDataPin(row.pin_uri, row.pin_delta_version)
+
+    def add(
+        self, kind: DefinitionKind, model: DefinitionModel, *, workspace: str | None, now: datetime.datetime
+    ) -> int:
+        """The first version of something new."""
+        content = encode_definition(kind, model)
+        insert_head(self._connection, kind, model, content, workspace, now)
+        insert_version(self._connection, kind, model.id, 1, content, now)
+        return 1
+
+    def add_version(
+        self,
+        kind: DefinitionKind,
+        model: DefinitionModel,
+        *,
+        workspace: str | None,
+        now: datetime.datetime,
+        registration: Registration | None = None,
+    ) -> int:
+        """The next version of something known, which is enabled by it."""
+        head = require_head(self._connection, kind, model.id)
+        version: int = head.latest_version + 1
+        content = encode_definition(kind, model)
+        insert_version(self._connection, kind, model.id, version, content, now, registration)
+        update_head(self._connection, kind, model, content, workspace, now, latest_version=version)
+        return version
+
+    def add_activation(self, activated: Project, *, now: datetime.datetime) -> int:
+        """The version an activation makes: the same structure, with the input version it was activated for."""
+        head = require_head(self._connection, "project", activated.id)
+        version: int = head.latest_version + 1
+        content = replace(encode_definition("project", activated), structure_digest=head.structure_digest)
+        insert_version(self._connection, "project", activated.id, version, content, now)
+        self._connection.execute(
+            update(DEFINITION)
+            .where(DEFINITION.c.kind == "project", DEFINITION.c.id == activated.id)
+            .values(latest_version=version, status="active", updated_at=now)
+        )
+        return version
+
+    def retitle(
+        self, kind: DefinitionKind, model: DefinitionModel, *, workspace: str | None, now: datetime.datetime
+    ) -> None:
+        """New names or descriptions on the latest version, which is enabled by it."""
+        update_head(self._connection, kind, model, encode_definition(kind, model), workspace, now)
+
+    def adopt(self, kind: DefinitionKind, definition_id: str, workspace: str) -> None:
+        """Note which workspace defines something that is otherwise unchanged."""
+        self._connection.execute(
+            update(DEFINITION)
+            .where(DEFINITION.c.kind == kind, DEFINITION.c.id == definition_id, DEFINITION.c.workspace != workspace)
+            .values(workspace=workspace)
+        )
+
+    def set_status(
+        self, kind: DefinitionKind, definition_id: str, status: DefinitionStatus, now: datetime.datetime
+    ) -> None:
+        self._connection.execute(
+            update(DEFINITION)
+            .where(DEFINITION.c.kind == kind, DEFINITION.c.id == definition_id)
+            .values(status=status, updated_at=now)
+        )
+
+    def register(self, dataset: Dataset, registration: Registration, *, now: datetime.datetime) -> int:
+        """The version under which an output's data is known; the same one when the run registers it again.
+
+        Without a pin there is nothing new to say about an unchanged schema, so it keeps its version.
+        """
+        self.lock()
+        if (again := self._registered(registration)) is not None:
+            return again
+        head = find_head(self._connection, "dataset", dataset.id)
+        if head is None:
+            content = encode_definition("dataset", dataset)
+            insert_head(self._connection, "dataset", dataset, content, None, now)
+            insert_version(self._connection, "dataset", dataset.id, 1, content, now, registration)
+            return 1
+        if head.workspace is not None:
+            raise DaybookError("STORE_010", id=dataset.id)
+        is_same = head.structure_digest == encode_definition("dataset", dataset).structure_digest
+        latest_pin = self.pin(dataset.id, head.latest_version)
+        if is_same and registration.pin == latest_pin and head.status == "active":
+            return int(head.latest_version)
+        return self.add_version("dataset", dataset, workspace=None, now=now, registration=registration)
+
+    def default_resolver_ids(self) -> tuple[str, ...]:
+        query = (
+            select(DEFINITION.c.id)
+            .where(DEFINITION.c.kind == "resolver", DEFINITION.c.is_default, DEFINITION.c.status == "active")
+            .order_by(DEFINITION.c.id)
+        )
+        return tuple(self._connection.execute(query).scalars())
+
+    def ids(self, kind: DefinitionKind) -> tuple[str, ...]:
+        """Those in use."""
+        query = (
+            select(DEFINITION.c.id)
+            .where(DEFINITION.c.kind == kind, DEFINITION.c.status == "active")
+            .order_by(DEFINITION.c.id)
+        )
+        return tuple(self._connection.execute(query).scalars())
+
+    def _registered(self, registration: Registration) -> int | None:
+        query = select(DEFINITION_VERSION.c.version).where(
+            DEFINITION_VERSION.c.run_id == registration.run_id,
+            DEFINITION_VERSION.c.operation_seq == registration.operation_seq,
+        )
+        version: int | None = self._connection.execute(query).scalar_one_or_none()
+        return version

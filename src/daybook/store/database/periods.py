@@ -1,0 +1,147 @@
+"""Slices: who wrote what a table holds for a period.
+
+Period statuses, which only move forward; a period is covered by what holds it.
+"""
+
+import datetime
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, delete, select, update
+
+from daybook.errors import DaybookError
+from daybook.model.period import Period, PeriodStatus
+from daybook.store.database.connection import insert_if_absent
+from daybook.store.database.tables import PERIOD_STATUS, SLICE
+from daybook.store.records import Slice
+
+
+class Slices:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def owner(self, destination: str, period: str) -> Slice | None:
+        return self._find(destination, period)
+
+    def take(
+        self,
+        destination: str,
+        period: str,
+        *,
+        project_id: str,
+        operation_id: str,
+        run_id: str,
+        rows: int | None,
+        now: datetime.datetime,
+        instead_of: str | None = None,
+    ) -> None:
+        """Note who writes; another project's slice is an error, unless it is taken over from that very project."""
+        values = {
+            "destination": destination,
+            "period": period,
+            "project_id": project_id,
+            "operation_id": operation_id,
+            "run_id": run_id,
+            "rows": rows,
+            "written_at": now,
+        }
+        if insert_if_absent(self._connection, SLICE, values):
+            return
+        known = self._find(destination, period, is_locked=True)
+        if known is not None and known.project_id not in (project_id, instead_of):
+            raise foreign_slice_error(known)
+        here = (SLICE.c.destination == destination) & (SLICE.c.period == period)
+        self._connection.execute(update(SLICE).where(here).values(values))
+
+    def of(self, destination: str) -> tuple[Slice, ...]:
+        query = select(SLICE).where(SLICE.c.destination == destination).order_by(SLICE.c.period)
+        return tuple(
+            Slice(row.destination, row.period, row.project_id, row.operation_id, row.run_id, row.rows)
+            for row in self._connection.execute(query)
+        )
+
+    def forget(self, destination: str) -> None:
+        """After a table was replaced as a whole, nobody's slice is left in it."""
+        self._connection.execute(delete(SLICE).where(SLICE.c.destination == destination))
+
+    def _find(self, destination: str, period: str, *, is_locked: bool = False) -> Slice | None:
+        query = select(SLICE).where(SLICE.c.destination == destination, SLICE.c.period == period)
+        row = self._connection.execute(query.with_for_update() if is_locked else query).first()
+        if row is None:
+            return None
+        return Slice(row.destination, row.period, row.project_id, row.operation_id, row.run_id, row.rows)
+
+
+def foreign_slice_error(known: Slice) -> DaybookError:
+    owner = f"operation {known.operation_id} of project {known.project_id}"
+    return DaybookError("STORE_016", destination=known.destination, period=known.period, owner=owner)
+
+
+_STATUS_ORDER: tuple[PeriodStatus, ...] = ("open", "closed", "locked")
+_STATUS_ACTIONS = {"open": "opened", "closed": "closed", "locked": "locked"}
+
+
+@dataclass(frozen=True, slots=True)
+class EffectiveStatus:
+    """`because_of` is the covering period whose status counts, and who changed it when; all None when it is open."""
+
+    status: PeriodStatus
+    because_of: str | None = None
+    changed_at: datetime.datetime | None = None
+    changed_by: str | None = None
+
+
+class PeriodStatuses:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def status(self, period: Period) -> EffectiveStatus:
+        """The furthest status of the period and of the periods of its calendar that contain it."""
+        query = select(PERIOD_STATUS).where(
+            PERIOD_STATUS.c.calendar_id == period.calendar_id,
+            PERIOD_STATUS.c.start_date <= period.start_date,
+            PERIOD_STATUS.c.end_date >= period.end_date,
+        )
+        # Its own status explains better than an equal one of a period around it.
+        found = max(
+            self._connection.execute(query),
+            key=lambda row: (_STATUS_ORDER.index(row.status), row.identifier == period.identifier),
+            default=None,
+        )
+        if found is None:
+            return EffectiveStatus("open")
+        return EffectiveStatus(found.status, found.identifier, found.changed_at, found.changed_by)
+
+    def advance(self, period: Period, status: PeriodStatus, *, now: datetime.datetime, user: str | None = None) -> bool:
+        """Close or lock a period; False when it already is."""
+        values = {
+            "calendar_id": period.calendar_id,
+            "identifier": period.identifier,
+            "level": period.level,
+            "start_date": period.start_date,
+            "end_date": period.end_date,
+            "status": "open",
+            "changed_at": now,
+            "changed_by": user,
+        }
+        # The row is what two processes queue on that change one period at once.
+        insert_if_absent(self._connection, PERIOD_STATUS, values)
+        own = (PERIOD_STATUS.c.calendar_id == period.calendar_id) & (PERIOD_STATUS.c.identifier == period.identifier)
+        known = self._connection.execute(select(PERIOD_STATUS.c.status).where(own).with_for_update()).scalar_one()
+        effective = self.status(period).status
+        if _STATUS_ORDER.index(status) < _STATUS_ORDER.index(effective):
+            raise DaybookError("STORE_017", period=period.identifier, status=effective, action=_STATUS_ACTIONS[status])
+        if known == status:
+            return False
+        self._connection.execute(
+            update(PERIOD_STATUS)
+            .where(own)
+            .values(
+                level=period.level,
+                start_date=period.start_date,
+                end_date=period.end_date,
+                status=status,
+                changed_at=now,
+                changed_by=user,
+            )
+        )
+        return True

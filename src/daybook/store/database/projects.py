@@ -1,0 +1,172 @@
+"""The state of projects and what their versions use.
+
+The version of a project that runs.
+"""
+
+import datetime
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from daybook.errors import DaybookError
+from daybook.errors.suggestion import closest_match
+from daybook.model.project import Project
+from daybook.store.database.definitions import Definitions
+from daybook.store.database.tables import COLUMN_USE, DEFINITION, PROJECT_INPUT, PROJECT_STATE
+from daybook.store.definition_text import decode_definition
+from daybook.store.records import ProjectInput, ProjectState, ProjectStatus, StoredColumnUsage
+
+
+class Projects:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def find(self, project_id: str) -> ProjectState | None:
+        found = self._states(project_id)
+        return found[0] if found else None
+
+    def get(self, project_id: str) -> ProjectState:
+        state = self.find(project_id)
+        if state is None:
+            found = closest_match(project_id, (known.project_id for known in self.all()))
+            hint = f"did you mean {found}?" if found else None
+            raise DaybookError("STORE_007", kind="project", id=project_id, hint=hint)
+        return state
+
+    def all(self) -> tuple[ProjectState, ...]:
+        return self._states(None)
+
+    def set_state(
+        self,
+        project_id: str,
+        status: ProjectStatus,
+        *,
+        active_version: int | None,
+        now: datetime.datetime,
+        conflict: Mapping[str, Any] | None = None,
+        warnings: Iterable[str] = (),
+    ) -> None:
+        values = {
+            "status": status,
+            "active_version": active_version,
+            "conflict": json.dumps(conflict, ensure_ascii=False) if conflict else None,
+            "warnings": json.dumps(list(warnings), ensure_ascii=False),
+            "updated_at": now,
+        }
+        changed = self._connection.execute(
+            update(PROJECT_STATE).where(PROJECT_STATE.c.project_id == project_id).values(**values)
+        )
+        if changed.rowcount == 0:
+            self._connection.execute(insert(PROJECT_STATE).values(project_id=project_id, **values))
+
+    def set_inputs(self, project_id: str, version: int, inputs: Iterable[ProjectInput]) -> None:
+        self._connection.execute(
+            delete(PROJECT_INPUT).where(
+                PROJECT_INPUT.c.project_id == project_id, PROJECT_INPUT.c.project_version == version
+            )
+        )
+        rows = [
+            {
+                "project_id": project_id,
+                "project_version": version,
+                "dataset_id": item.dataset_id,
+                "dataset_version": item.version,
+                "is_pinned": item.is_pinned,
+            }
+            for item in dict.fromkeys(inputs)
+        ]
+        if rows:
+            self._connection.execute(insert(PROJECT_INPUT), rows)
+
+    def inputs(self, project_id: str, version: int) -> tuple[ProjectInput, ...]:
+        query = (
+            select(PROJECT_INPUT)
+            .where(PROJECT_INPUT.c.project_id == project_id, PROJECT_INPUT.c.project_version == version)
+            .order_by(PROJECT_INPUT.c.dataset_id, PROJECT_INPUT.c.dataset_version)
+        )
+        return tuple(
+            ProjectInput(row.dataset_id, row.dataset_version, row.is_pinned) for row in self._connection.execute(query)
+        )
+
+    def set_usage(self, project_id: str, version: int, usage: Iterable[StoredColumnUsage]) -> None:
+        self._connection.execute(
+            delete(COLUMN_USE).where(COLUMN_USE.c.project_id == project_id, COLUMN_USE.c.project_version == version)
+        )
+        rows = [
+            {
+                "project_id": project_id,
+                "project_version": version,
+                "operation_seq": item.operation_seq,
+                "dataset_id": item.dataset_id,
+                "column_name": item.column,
+                "is_pinned": item.is_pinned,
+            }
+            for item in dict.fromkeys(usage)
+        ]
+        if rows:
+            self._connection.execute(insert(COLUMN_USE), rows)
+
+    def usage(self, project_id: str, version: int) -> tuple[StoredColumnUsage, ...]:
+        query = (
+            select(COLUMN_USE)
+            .where(COLUMN_USE.c.project_id == project_id, COLUMN_USE.c.project_version == version)
+            .order_by(COLUMN_USE.c.operation_seq, COLUMN_USE.c.dataset_id, COLUMN_USE.c.column_name)
+        )
+        return tuple(
+            StoredColumnUsage(row.operation_seq, row.dataset_id, row.column_name, row.is_pinned)
+            for row in self._connection.execute(query)
+        )
+
+    def _states(self, project_id: str | None) -> tuple[ProjectState, ...]:
+        query = (
+            select(PROJECT_STATE, DEFINITION.c.latest_version)
+            .join(DEFINITION, (DEFINITION.c.kind == "project") & (DEFINITION.c.id == PROJECT_STATE.c.project_id))
+            .order_by(PROJECT_STATE.c.project_id)
+        )
+        if project_id is not None:
+            query = query.where(PROJECT_STATE.c.project_id == project_id)
+        return tuple(
+            ProjectState(
+                row.project_id,
+                row.status,
+                row.latest_version,
+                row.active_version,
+                json.loads(row.conflict) if row.conflict else None,
+                tuple(json.loads(row.warnings or "[]")),
+            )
+            for row in self._connection.execute(query)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveProject:
+    """`project` reads the input version it was activated for, where the activation named one."""
+
+    project: Project
+    version: int
+    structure_digest: str
+    inputs: tuple[ProjectInput, ...]
+    usage: tuple[StoredColumnUsage, ...]
+
+
+def find_active_project(definitions: Definitions, projects: Projects, state: ProjectState) -> ActiveProject | None:
+    """None when the project was never activated."""
+    if state.active_version is None:
+        return None
+    written = definitions.written("project", state.project_id, state.active_version)
+    project: Project = decode_definition("project", written.body)
+    head = definitions.head("project", state.project_id)
+    if head is not None and head.structure_digest == written.structure_digest:
+        # Names and descriptions may be newer than the activation.
+        current: Project = decode_definition("project", definitions.get("project", state.project_id).body)
+        project = current.model_copy(update={"input": project.input})
+    return ActiveProject(
+        project,
+        written.version,
+        written.structure_digest,
+        projects.inputs(state.project_id, written.version),
+        projects.usage(state.project_id, written.version),
+    )

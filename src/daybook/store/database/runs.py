@@ -1,0 +1,345 @@
+"""Rows of the run table as records.
+
+Fencing tokens: numbers that only grow, per project and period.
+
+Whether newer numbers stand where an older run would write.
+
+Runs: creation, lease, status, listing.
+"""
+
+import datetime
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, literal, select, tuple_, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from daybook.errors import DaybookError
+from daybook.store.database.tables import FENCE, OUTPUT_COMMIT, RUN, RUN_SNAPSHOT, UtcTimestamp
+from daybook.store.process import ProcessIdentity, is_surely_dead
+from daybook.store.records import FinalStatus, Heartbeat, Lease, NewRun, RunFilter, RunPage, RunRecord
+
+ACTIVE_STATUSES = ("queued", "running")
+
+
+def to_run_record(row: Row[Any]) -> RunRecord:
+    return RunRecord(
+        id=row.id,
+        project_id=row.project_id,
+        project_version=row.project_version,
+        calendar_id=row.calendar_id,
+        period=row.period,
+        as_of=row.as_of,
+        status=row.status,
+        is_draft=row.is_draft,
+        is_sandboxed=row.is_sandboxed,
+        user=row.user_name,
+        created_at=row.created_at,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+        attempt=row.attempt,
+        last_completed_operation=row.last_completed_operation,
+        error=json.loads(row.error) if row.error else None,
+        cancel_requested_at=row.cancel_requested_at,
+        token=row.token,
+        lease_expires_at=row.lease_expires_at,
+        process=ProcessIdentity(row.host_name, row.host_id, row.pid, row.process_started),
+    )
+
+
+def find_run(connection: Connection, run_id: str, *, lock: bool = False) -> RunRecord | None:
+    query = select(RUN).where(RUN.c.id == run_id)
+    row = connection.execute(query.with_for_update() if lock else query).first()
+    return to_run_record(row) if row else None
+
+
+def require_run(connection: Connection, run_id: str, *, lock: bool = False) -> RunRecord:
+    record = find_run(connection, run_id, lock=lock)
+    if record is None:
+        raise DaybookError("STORE_014", run_id=run_id)
+    return record
+
+
+def require_lease(connection: Connection, lease: Lease) -> RunRecord:
+    """The run, locked for the rest of the transaction, if the lease is still the one that counts.
+
+    An expired lease that nobody has taken over still counts: taking over raises the token.
+    """
+    record = find_run(connection, lease.run_id, lock=True)
+    if record is None or record.token != lease.token or not record.is_active:
+        raise DaybookError("STORE_013", run_id=lease.run_id)
+    return record
+
+
+def format_page_mark(record: RunRecord) -> str:
+    """Where the next page of a listing begins."""
+    return f"{record.created_at.isoformat()}~{record.id}"
+
+
+def parse_page_mark(mark: str) -> tuple[datetime.datetime, str]:
+    text, _, run_id = mark.partition("~")
+    try:
+        time = datetime.datetime.fromisoformat(text)
+    except ValueError as error:
+        raise DaybookError("STORE_030", mark=mark) from error
+    if time.tzinfo is None or not run_id:
+        raise DaybookError("STORE_030", mark=mark)
+    return time, run_id
+
+
+def next_token(connection: Connection, project_id: str, period: str) -> int:
+    """The next token; whoever asks next waits until this transaction has ended."""
+    values = {"project_id": project_id, "period": period, "token": 1}
+    target = [FENCE.c.project_id, FENCE.c.period]
+    grown = {"token": FENCE.c.token + 1}
+    if connection.dialect.name == "postgresql":
+        statement = postgresql.insert(FENCE).values(values).on_conflict_do_update(index_elements=target, set_=grown)
+        return int(connection.execute(statement.returning(FENCE.c.token)).scalar_one())
+    embedded = sqlite.insert(FENCE).values(values).on_conflict_do_update(index_elements=target, set_=grown)
+    return int(connection.execute(embedded.returning(FENCE.c.token)).scalar_one())
+
+
+def later_commit(connection: Connection, run: RunRecord) -> str | None:
+    """A later run of the same project and period that has committed an output.
+
+    Runs in the sandbox and runs on the real destinations do not stand in each other's way.
+    """
+    query = (
+        select(OUTPUT_COMMIT.c.run_id)
+        .join(RUN, RUN.c.id == OUTPUT_COMMIT.c.run_id)
+        .where(
+            RUN.c.project_id == run.project_id,
+            RUN.c.period == run.period,
+            RUN.c.id != run.id,
+            RUN.c.is_sandboxed == run.is_sandboxed,
+            OUTPUT_COMMIT.c.token > run.token,
+        )
+        .order_by(OUTPUT_COMMIT.c.token.desc())
+        .limit(1)
+    )
+    found: str | None = connection.execute(query).scalar_one_or_none()
+    return found
+
+
+LEASE_DURATION = datetime.timedelta(seconds=30)
+
+IsDead = Callable[[ProcessIdentity], bool]
+
+
+class Runs:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def start(
+        self,
+        run: NewRun,
+        *,
+        process: ProcessIdentity,
+        now: datetime.datetime,
+        is_dead: IsDead = is_surely_dead,
+    ) -> Lease:
+        """Create a queued run that `process` holds; refused while another run of its project and period lives.
+
+        A run whose process is dead, or whose lease ran out, becomes failed and makes way.
+        """
+        token = next_token(self._connection, run.project_id, run.period)
+        self._make_way(run.project_id, run.period, now, is_dead)
+        expires_at = now + LEASE_DURATION
+        self._connection.execute(
+            insert(RUN).values(
+                id=run.id,
+                project_id=run.project_id,
+                project_version=run.project_version,
+                calendar_id=run.calendar_id,
+                period=run.period,
+                as_of=run.as_of,
+                status="queued",
+                is_draft=run.is_draft,
+                is_sandboxed=run.is_sandboxed,
+                user_name=run.user,
+                created_at=now,
+                attempt=1,
+                token=token,
+                lease_expires_at=expires_at,
+                **_holder_columns(process),
+            )
+        )
+        self._connection.execute(insert(RUN_SNAPSHOT).values(run_id=run.id, body=run.snapshot))
+        return Lease(run.id, run.project_id, run.period, token, expires_at)
+
+    def resume(
+        self,
+        run_id: str,
+        *,
+        process: ProcessIdentity,
+        now: datetime.datetime,
+        is_dead: IsDead = is_surely_dead,
+    ) -> Lease:
+        """Take a run that failed, was cancelled or lost its process up again, under a new token."""
+        known = require_run(self._connection, run_id)
+        token = next_token(self._connection, known.project_id, known.period)
+        self._make_way(known.project_id, known.period, now, is_dead)
+        run = require_run(self._connection, run_id, lock=True)
+        if run.status not in ("failed", "cancelled"):
+            raise DaybookError("STORE_015", run_id=run_id, status=run.status, action="retried")
+        if (later := later_commit(self._connection, run)) is not None:
+            raise DaybookError(
+                "STORE_018", run_id=run_id, later_run_id=later, project_id=run.project_id, period=run.period
+            )
+        expires_at = now + LEASE_DURATION
+        self._connection.execute(
+            update(RUN)
+            .where(RUN.c.id == run_id)
+            .values(
+                status="queued",
+                attempt=run.attempt + 1,
+                token=token,
+                lease_expires_at=expires_at,
+                error=None,
+                finished_at=None,
+                cancel_requested_at=None,
+                **_holder_columns(process),
+            )
+        )
+        return Lease(run_id, run.project_id, run.period, token, expires_at)
+
+    def mark_running(self, lease: Lease, *, now: datetime.datetime) -> None:
+        run = require_lease(self._connection, lease)
+        self._connection.execute(
+            update(RUN).where(RUN.c.id == lease.run_id).values(status="running", started_at=run.started_at or now)
+        )
+
+    def heartbeat(self, lease: Lease, *, now: datetime.datetime) -> Heartbeat:
+        """Renew the lease; says whether somebody asked for the run to be cancelled."""
+        expires_at = now + LEASE_DURATION
+        row = self._connection.execute(
+            update(RUN)
+            .where(RUN.c.id == lease.run_id, RUN.c.token == lease.token, RUN.c.status.in_(ACTIVE_STATUSES))
+            .values(lease_expires_at=expires_at)
+            .returning(RUN.c.cancel_requested_at)
+        ).first()
+        if row is None:
+            raise DaybookError("STORE_013", run_id=lease.run_id)
+        renewed = Lease(lease.run_id, lease.project_id, lease.period, lease.token, expires_at)
+        return Heartbeat(renewed, row.cancel_requested_at is not None)
+
+    def finish(
+        self,
+        lease: Lease,
+        status: FinalStatus,
+        *,
+        now: datetime.datetime,
+        error: Mapping[str, Any] | None = None,
+    ) -> None:
+        require_lease(self._connection, lease)
+        self._end(lease.run_id, status, now, error)
+
+    def request_cancel(self, run_id: str, *, now: datetime.datetime, is_dead: IsDead = is_surely_dead) -> RunRecord:
+        """Ask a live run to stop; a run whose process is gone is cancelled on the spot."""
+        run = require_run(self._connection, run_id, lock=True)
+        if not run.is_active:
+            raise DaybookError("STORE_015", run_id=run_id, status=run.status, action="cancelled")
+        if _is_abandoned(run, now, is_dead):
+            self._end(run_id, "cancelled", now, None)
+        elif run.cancel_requested_at is None:
+            self._connection.execute(update(RUN).where(RUN.c.id == run_id).values(cancel_requested_at=now))
+        return require_run(self._connection, run_id)
+
+    def abandoned(self, *, now: datetime.datetime, is_dead: IsDead = is_surely_dead) -> tuple[RunRecord, ...]:
+        """Runs that claim to be active but have no living process."""
+        query = select(RUN).where(RUN.c.status.in_(ACTIVE_STATUSES)).order_by(RUN.c.created_at)
+        records = [to_run_record(row) for row in self._connection.execute(query)]
+        return tuple(record for record in records if _is_abandoned(record, now, is_dead))
+
+    def give_up(self, run_id: str, *, now: datetime.datetime, is_dead: IsDead = is_surely_dead) -> bool:
+        """Mark an abandoned run failed; False when it lives or has ended."""
+        run = require_run(self._connection, run_id, lock=True)
+        if not (run.is_active and _is_abandoned(run, now, is_dead)):
+            return False
+        self._end(run_id, "failed", now, _abandoned_error(run))
+        return True
+
+    def find(self, run_id: str) -> RunRecord | None:
+        return find_run(self._connection, run_id)
+
+    def get(self, run_id: str) -> RunRecord:
+        return require_run(self._connection, run_id)
+
+    def snapshot(self, run_id: str) -> str:
+        """The JSON text the run was created with."""
+        query = select(RUN_SNAPSHOT.c.body).where(RUN_SNAPSHOT.c.run_id == run_id)
+        body: str | None = self._connection.execute(query).scalar_one_or_none()
+        if body is None:
+            raise DaybookError("STORE_014", run_id=run_id)
+        return body
+
+    def page(self, wanted: RunFilter | None = None, *, limit: int = 50, after: str | None = None) -> RunPage:
+        """Newest first; `after` is the `next_page` of the page before."""
+        wanted = wanted or RunFilter()
+        query = select(RUN).order_by(RUN.c.created_at.desc(), RUN.c.id.desc()).limit(limit + 1)
+        if wanted.project_id is not None:
+            query = query.where(RUN.c.project_id == wanted.project_id)
+        if wanted.period is not None:
+            query = query.where(RUN.c.period == wanted.period)
+        if wanted.status is not None:
+            query = query.where(RUN.c.status == wanted.status)
+        if wanted.since is not None:
+            query = query.where(RUN.c.created_at >= wanted.since)
+        if after is not None:
+            time, run_id = parse_page_mark(after)
+            query = query.where(tuple_(RUN.c.created_at, RUN.c.id) < tuple_(literal(time, UtcTimestamp()), run_id))
+        found = [to_run_record(row) for row in self._connection.execute(query)]
+        shown = tuple(found[:limit])
+        return RunPage(shown, format_page_mark(shown[-1]) if len(found) > limit and shown else None)
+
+    def _make_way(self, project_id: str, period: str, now: datetime.datetime, is_dead: IsDead) -> None:
+        query = (
+            select(RUN)
+            .where(RUN.c.project_id == project_id, RUN.c.period == period, RUN.c.status.in_(ACTIVE_STATUSES))
+            .with_for_update()
+        )
+        row = self._connection.execute(query).first()
+        if row is None:
+            return
+        holder = to_run_record(row)
+        if not _is_abandoned(holder, now, is_dead):
+            raise DaybookError(
+                "STORE_012",
+                project_id=project_id,
+                period=period,
+                run_id=holder.id,
+                host=holder.process.host,
+                pid=holder.process.pid,
+            )
+        self._end(holder.id, "failed", now, _abandoned_error(holder))
+
+    def _end(self, run_id: str, status: FinalStatus, now: datetime.datetime, error: Mapping[str, Any] | None) -> None:
+        self._connection.execute(
+            update(RUN)
+            .where(RUN.c.id == run_id)
+            .values(
+                status=status,
+                finished_at=now,
+                lease_expires_at=None,
+                error=json.dumps(error, ensure_ascii=False) if error else None,
+            )
+        )
+
+
+def _is_abandoned(run: RunRecord, now: datetime.datetime, is_dead: IsDead) -> bool:
+    return run.lease_expires_at is None or run.lease_expires_at <= now or is_dead(run.process)
+
+
+def _abandoned_error(run: RunRecord) -> dict[str, Any]:
+    lost = DaybookError("STORE_013", run_id=run.id)
+    return {"code": lost.code, "message": lost.message, "hint": lost.hint, "pid": run.process.pid}
+
+
+def _holder_columns(process: ProcessIdentity) -> dict[str, Any]:
+    return {
+        "host_name": process.host,
+        "host_id": process.host_id,
+        "pid": process.pid,
+        "process_started": process.started,
+    }

@@ -1,0 +1,68 @@
+"""Definitions as the store keeps them: canonical JSON, and digests that tell what changed."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from daybook.model.calendar import Calendar
+from daybook.model.dataset import Dataset
+from daybook.model.datasource import DataSource
+from daybook.model.definition import DefinitionKind
+from daybook.model.project import Project
+from daybook.model.resolver import Resolver
+from daybook.model.serialization import from_canonical, to_canonical
+
+DefinitionModel: TypeAlias = Dataset | DataSource | Resolver | Calendar | Project
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionText:
+    """`structure_digest` leaves out what is only said about a definition: names and descriptions."""
+
+    body: str
+    text_digest: str
+    structure_digest: str
+
+
+def encode_definition(kind: DefinitionKind, model: DefinitionModel) -> DefinitionText:
+    content = to_canonical(model)
+    body = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return DefinitionText(body, _digest(content), _digest(structural_content(kind, content)))
+
+
+def decode_definition(kind: DefinitionKind, body: str) -> Any:
+    return from_canonical(kind, json.loads(body))
+
+
+def structural_content(kind: DefinitionKind, content: dict[str, Any]) -> dict[str, Any]:
+    """What makes a version when it changes."""
+    bare: dict[str, Any] = _without_descriptions({key: value for key, value in content.items() if key != "name"})
+    if kind == "project":
+        bare["operations"] = [
+            {key: value for key, value in operation.items() if key != "name"} for operation in bare["operations"]
+        ]
+    return bare
+
+
+# Free-form maps of the user, in which `description` is a value like any other.
+_FREE_FORM_FIELDS = frozenset({"options", "selectors", "params", "headers", "resolver_overrides"})
+
+
+def _without_descriptions(value: Any) -> Any:
+    match value:
+        case dict():
+            return {
+                key: item if key in _FREE_FORM_FIELDS else _without_descriptions(item)
+                for key, item in value.items()
+                if key != "description"
+            }
+        case list():
+            return [_without_descriptions(item) for item in value]
+        case _:
+            return value
+
+
+def _digest(content: Any) -> str:
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()

@@ -1,0 +1,120 @@
+"""The Spark session of a command: started in the background, waited for when it is needed."""
+
+import logging
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from daybook.engine.java.launch import Workload
+    from daybook.model.settings import EngineSettings
+    from daybook.runs.preparation import PreparedRun
+
+
+class BackgroundSession:
+    """Calling it gives the session; `begin` lets it start while other things are prepared."""
+
+    def __init__(self, settings: "EngineSettings", *, show_log: bool = False) -> None:
+        self._settings = settings
+        self._show_log = show_log
+        self._session: SparkSession | None = None
+        self._failure: BaseException | None = None
+        self._thread: threading.Thread | None = None
+
+    def begin(self, workload: "Workload" = "short") -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._start, args=(workload,), name="daybook-spark", daemon=True)
+            self._thread.start()
+
+    def begin_for(self, prepared: "PreparedRun") -> None:
+        """Start for a run that is about to begin: quickly for a small one, with all optimisations for a large one."""
+        from daybook.engine.java.launch import choose_workload
+        from daybook.runs.preparation import input_bytes
+
+        if self._thread is None:
+            self.begin(choose_workload(input_bytes(prepared)))
+
+    def __call__(self) -> "SparkSession":
+        self.begin()
+        if self._thread is not None:
+            self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+        if self._session is None:
+            raise RuntimeError("Spark was not started")
+        return self._session
+
+    def stop(self) -> None:
+        """The program is about to end, so the session need not be taken down step by step."""
+        from daybook.engine.java.session import stop_session
+
+        if self._thread is not None:
+            self._thread.join()
+        if self._session is not None:
+            with _ignore_interrupts():
+                stop_session(self._session, quick=True)
+
+    def _start(self, workload: "Workload") -> None:
+        from daybook.engine.java.session import start_session
+
+        try:
+            if not self._show_log:
+                _silence_query_logs()
+            self._session = start_session(
+                self._settings, app_name="daybook", workload=workload, show_log=self._show_log
+            )
+        except BaseException as failure:
+            self._failure = failure
+
+
+def _silence_query_logs() -> None:
+    """PySpark logs every failing query by itself; the command says what failed in its own words."""
+    from pyspark.logger import PySparkLogger
+
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
+@contextmanager
+def _ignore_interrupts() -> Iterator[None]:
+    """An impatient second Ctrl-C changes nothing while Java is being ended, which takes a moment."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _silence_py4j() -> Iterator[None]:
+    """py4j logs every interrupted call, traceback and all, before it raises it: some as root, some as itself."""
+    root, own = logging.getLogger(), logging.getLogger("py4j")
+    level = own.level
+    root.addFilter(_is_not_from_py4j)
+    own.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        root.removeFilter(_is_not_from_py4j)
+        own.setLevel(level)
+
+
+def _is_not_from_py4j(record: logging.LogRecord) -> bool:
+    return record.module not in ("java_gateway", "clientserver")
+
+
+@contextmanager
+def background_session(settings: "EngineSettings", *, show_log: bool = False) -> Iterator[BackgroundSession]:
+    session = BackgroundSession(settings, show_log=show_log)
+    with nullcontext() if show_log else _silence_py4j():
+        try:
+            yield session
+        finally:
+            session.stop()

@@ -1,0 +1,40 @@
+"""Which paths are one file and which are folders; only folders can be appended to."""
+
+from pathlib import Path
+
+import pytest
+
+from daybook.errors import DaybookError
+from daybook.io.formats.files.writer import FileWriter
+from daybook.io.writer import OutputColumn, SliceOwner, Target
+from daybook.model.operation import OutputMode
+from daybook.model.types import STRING
+
+
+def refusal(path: Path, mode: OutputMode = "append") -> str | None:
+    """What the writer has against appending to a path."""
+    columns = (OutputColumn("a", STRING),)
+    target = Target("csv", mode, columns, "run", 1, SliceOwner("project", "output"), uri=str(path))
+    try:
+        FileWriter().check(target)
+    except DaybookError as error:
+        return error.code
+    return None
+
+
+@pytest.mark.parametrize("path", ["x.csv", "x.CSV", "x.txt", "2026.01.csv", ".hidden.csv", "v1.2/x.c3"])
+def test_a_path_that_ends_in_an_extension_is_one_file(tmp_path: Path, path: str) -> None:
+    assert refusal(tmp_path / path) == "IO_022"
+
+
+@pytest.mark.parametrize("path", ["x", "rep.01", "v1.2", "x.csv/parts", ".hidden", "ends.", "2026.Q-1"])
+def test_a_path_without_one_is_a_folder(tmp_path: Path, path: str) -> None:
+    assert refusal(tmp_path / path) is None
+
+
+def test_a_check_sees_what_a_crash_left_aside_and_leaves_it_there(tmp_path: Path) -> None:
+    aside = tmp_path / ".table.daybook-old"
+    aside.mkdir()
+    (aside / "part.csv").write_text("a\n1\n")
+    assert refusal(tmp_path / "table", "error") == "IO_020"
+    assert list(tmp_path.iterdir()) == [aside]

@@ -1,0 +1,59 @@
+"""A table with other columns than the output: what differs, and what helps."""
+
+from dataclasses import replace
+
+import pytest
+
+from daybook.errors import DaybookError
+from daybook.io.writer import OutputColumn, SliceOwner, Target, check_schema_change
+from daybook.model.types import INTEGER, STRING, DecimalType
+
+REPLACE = "`mode: replace` takes the new schema and replaces all rows"
+KEEP = "`type: decimal(33,2)` on the assignment or aggregation that computes total keeps its type"
+ADD = "`on_schema_change: add` adds the new columns"
+
+
+def target(*columns: OutputColumn, is_adding: bool = False) -> Target:
+    target = Target("delta", "append", columns, "run", 1, SliceOwner("p", "o"), uri="/lake/t")
+    return replace(target, on_schema_change="add") if is_adding else target
+
+
+KEY, TOTAL, NOTE = OutputColumn("key", STRING), OutputColumn("total", DecimalType(38, 2)), OutputColumn("note", INTEGER)
+
+
+@pytest.mark.parametrize(
+    ("written", "existing", "difference", "hint"),
+    [
+        (target(KEY, NOTE), {"key": "string"}, "new note (integer)", f"{ADD}; {REPLACE}"),
+        (
+            target(KEY, TOTAL),
+            {"key": "string", "total": "decimal(33,2)"},
+            "total is decimal(33,2) there and decimal(38,2) here",
+            f"{KEEP}; {REPLACE}",
+        ),
+        (
+            target(KEY, TOTAL, NOTE, is_adding=True),
+            {"key": "string", "total": "decimal(33,2)"},
+            "new note (integer); total is decimal(33,2) there and decimal(38,2) here",
+            f"{KEEP}; {REPLACE}",
+        ),
+        (
+            target(KEY),
+            {"key": "string", "note": "integer"},
+            "missing note",
+            f"write the missing columns too; {REPLACE}",
+        ),
+    ],
+    ids=["new", "retyped", "retyped and added", "missing"],
+)
+def test_the_way_out_fits_the_difference(
+    written: Target, existing: dict[str, str | None], difference: str, hint: str
+) -> None:
+    with pytest.raises(DaybookError) as caught:
+        check_schema_change(written, existing)
+    assert (caught.value.code, caught.value.parameters["difference"]) == ("IO_021", difference)
+    assert caught.value.hint == hint
+
+
+def test_columns_are_added_and_unknown_types_are_not_compared() -> None:
+    assert check_schema_change(target(KEY, TOTAL, NOTE, is_adding=True), {"key": None, "total": None}).added == (NOTE,)

@@ -1,0 +1,76 @@
+"""An output never overwrites what the workspace lives on."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daybook.errors import DaybookError
+from daybook.runs.run import prepare_runs
+from daybook.runs.start import RunRequest
+from tests.workspaces import COLUMNS, Folder, no_session, to_table
+
+
+def at(path: str, format_: str) -> dict[str, Any]:
+    location = {"path": path, "format": format_}
+    return {"type": "output", "arguments": {"destination": {"location": location}, "mode": "replace"}}
+
+
+def plan(tmp_path: Path, output: dict[str, Any], **settings: Any) -> tuple[str, ...]:
+    """The places a run would write to."""
+    folder = Folder.new(tmp_path / "w", no_session, **settings)
+    # Elsewhere, since an output that contains the input is refused for that.
+    elsewhere = str(tmp_path.with_name("orders.csv"))
+    folder.dataset("orders", COLUMNS, {"path": elsewhere}, temporal_mode="period")
+    folder.datasource("state", "csv", path=".daybook")
+    folder.datasource("db", "sqlite", path=".daybook/store.db")
+    folder.project(output)
+    workspace = folder.load()
+    with folder.around(workspace) as around:
+        planned = prepare_runs(workspace, around, RunRequest("p", "2026-01"))
+        return tuple(output.label for each in planned for output in each.prepared.outputs)
+
+
+@pytest.mark.parametrize(
+    ("output", "what"),
+    [
+        (at(".daybook/store.db", "json"), "the store"),
+        (at(".daybook/store.db-wal", "json"), "the store"),
+        (to_table("t", "db"), "the store"),
+        (at(".daybook/x.csv", "csv"), "the state folder"),
+        (at(".daybook", "parquet"), "the store"),
+        (to_table("t", "state"), "the state folder"),
+        (at("daybook.yaml", "csv"), "the settings"),
+        (at("{root}", "parquet"), "the settings"),
+        (at("{root}/..", "parquet"), "the settings"),
+        (at("definitions/project-p.yaml", "csv"), "a definition"),
+        (at("definitions", "parquet"), "a definition"),
+        (at("file://{root}/link/dataset-orders.yaml", "json"), "a definition"),
+    ],
+)
+def test_own_files_are_refused_before_a_run_exists(tmp_path: Path, output: dict[str, Any], what: str) -> None:
+    root = tmp_path / "w"
+    root.mkdir()
+    (root / "link").symlink_to(root / "definitions")
+    location = output["arguments"]["destination"].get("location")
+    if location:
+        location["path"] = location["path"].format(root=root).replace(f"{root}/..", str(tmp_path))
+    with pytest.raises(DaybookError) as refused:
+        plan(tmp_path, output)
+    assert refused.value.code == "IO_034"
+    assert refused.value.parameters["what"] == what
+
+
+@pytest.mark.parametrize("output", [at("out/daybook.yaml", "csv"), at("definitions2", "parquet"), to_table()])
+def test_other_places_are_free(tmp_path: Path, output: dict[str, Any]) -> None:
+    assert len(plan(tmp_path, output)) == 1
+
+
+def test_a_store_elsewhere_is_kept_as_well(tmp_path: Path) -> None:
+    with pytest.raises(DaybookError) as refused:
+        plan(tmp_path, at("meta", "parquet"), store="sqlite:///meta/store.db")
+    assert refused.value.code == "IO_034"
+
+
+def test_the_sandbox_may_lie_in_the_state_folder(tmp_path: Path) -> None:
+    assert plan(tmp_path, to_table(), sandbox=".daybook/sandbox") == ("lake.result (sandbox)",)

@@ -1,0 +1,74 @@
+"""Who may write a slice, and when it becomes theirs."""
+
+import datetime
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from daybook.errors import DaybookError
+from daybook.io.writer import OutputColumn, SliceOwner, Target
+from daybook.model.operation import OutputMode
+from daybook.model.types import STRING
+from daybook.runs.permissions import claim_slice, require_slice
+from daybook.store import open_store
+from daybook.store.store import Transaction
+
+NOW = datetime.datetime(2026, 2, 1, tzinfo=datetime.UTC)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Transaction]:
+    with open_store("sqlite:///store.db", root=tmp_path) as store, store.write() as transaction:
+        yield transaction
+
+
+def target(
+    project: str = "a", operation: str = "op-1", mode: OutputMode = "replace_period", period: str | None = "2026-01"
+) -> Target:
+    columns = (OutputColumn("x", STRING),)
+    return Target("delta", mode, columns, "run", 1, SliceOwner(project, operation), uri="/t", run_period=period)
+
+
+def is_refused(store: Transaction, wanted: Target) -> bool:
+    try:
+        require_slice(store, wanted)
+    except DaybookError as error:
+        return error.code == "STORE_016"
+    return False
+
+
+def test_a_slice_belongs_to_whoever_claims_it_first(store: Transaction) -> None:
+    claim_slice(store, target(), NOW)
+    claim_slice(store, target(), NOW)
+    assert not is_refused(store, target())
+    assert is_refused(store, target("b"))
+    assert not is_refused(store, target("b", period="2026-02"))
+    with pytest.raises(DaybookError):
+        claim_slice(store, target("b"), NOW)
+
+
+def test_an_appended_slice_is_shared_and_never_replaced(store: Transaction) -> None:
+    claim_slice(store, target(mode="append"), NOW)
+    claim_slice(store, target("b", mode="append"), NOW)
+    assert is_refused(store, target())
+    assert is_refused(store, target("b"))
+
+
+def test_only_its_own_project_appends_to_an_owned_slice(store: Transaction) -> None:
+    claim_slice(store, target(), NOW)
+    assert not is_refused(store, target("a", "op-2", "append"))
+    assert is_refused(store, target("b", mode="append"))
+
+
+def test_an_operation_that_moved_keeps_the_slices_of_its_project(store: Transaction) -> None:
+    claim_slice(store, target(), NOW)
+    assert not is_refused(store, target("a", "op-2"))
+
+
+def test_a_table_is_not_replaced_with_the_slices_of_another_project_in_it(store: Transaction) -> None:
+    claim_slice(store, target(), NOW)
+    assert is_refused(store, target("b", mode="replace", period="2026-02"))
+    assert is_refused(store, target("b", mode="replace", period=None))
+    assert not is_refused(store, target("a", mode="replace", period="2026-02"))
+    assert not is_refused(store, target("b", mode="error"))

@@ -1,0 +1,102 @@
+"""What an output is registered as."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daybook.errors import DaybookError
+from daybook.io.writer import Commit
+from daybook.model.dataset import Dataset, PathLocation, TableLocation
+from daybook.model.definition import RegisteredDataPin
+from daybook.runs.recorder import data_pin, registered_dataset
+from daybook.runs.snapshot import RunSettings
+from tests.unit.runs.prepared import new_folder, prepared
+from tests.workspaces import COLUMNS, to_path, to_table
+
+
+def registered(tmp_path: Path, output: dict[str, Any], mode: str | None = "period", **settings: Any) -> Dataset:
+    folder = new_folder(tmp_path)
+    temporal = {"temporal_mode": mode} if mode else {}
+    folder.dataset("orders", COLUMNS, {"path": "data/orders.csv"}, **temporal)
+    output["arguments"]["register_as_dataset"] = "booked"
+    folder.project(output)
+    run = prepared(folder, settings=RunSettings(**settings))
+    return registered_dataset(run.outputs[0], run.snapshot, run.plan.input.temporal_mode)
+
+
+@pytest.mark.parametrize(
+    ("mode", "output", "expected"),
+    [
+        ("period", to_table(), "period"),
+        ("period", to_table(columns=["amount"]), "period"),
+        ("period", to_table(mode="replace", columns=["amount"]), "period"),
+        ("period", to_path("out/x.csv"), "period"),
+        ("period", to_path("out/x.csv", columns=["amount", "_period"]), "period"),
+        ("period", to_path("out/x.csv", columns=["amount"]), None),
+        ("period", to_path("out/x.csv", system_columns=False), None),
+        ("period", to_path("out/{{identifier}}.csv", columns=["amount"]), "period"),
+        ("period", to_path("out/{{YYYY}}-{{MM}}.csv", columns=["amount"]), "period"),
+        ("period", to_path("out/y{{YYYY}}.csv", columns=["amount"]), None),
+        ("period", to_path("out/{{table_name}}.csv", columns=["amount"]), None),
+        ("bitemporal", to_table(), "bitemporal"),
+        ("bitemporal", to_table(columns=["amount", "_valid_from", "_valid_to"]), "bitemporal"),
+        ("bitemporal", to_table(columns=["amount", "_valid_from"]), "period"),
+        (None, to_table(), "period"),
+        (None, to_table(mode="append"), "period"),
+        (None, to_table(mode="replace"), None),
+        (None, to_path("out/x.csv"), None),
+    ],
+)
+def test_the_way_with_time(tmp_path: Path, mode: str | None, output: dict[str, Any], expected: str | None) -> None:
+    assert registered(tmp_path, output, mode).main_table.temporal_mode == expected
+
+
+def test_business_columns_alone_are_declared(tmp_path: Path) -> None:
+    dataset = registered(tmp_path, to_table())
+    assert [column.name for column in dataset.main_table.columns] == ["order_id", "region", "amount"]
+    assert (dataset.id, dataset.main_table.name) == ("booked", "result")
+    assert dataset.main_table.location == TableLocation(datasource_id="lake", table="result")
+
+
+def test_a_location_keeps_its_template_and_names_its_format(tmp_path: Path) -> None:
+    dataset = registered(tmp_path, to_path("out/{{identifier}}.csv"))
+    assert dataset.main_table.location == PathLocation(path="out/{{identifier}}.csv", format="csv")
+
+
+def test_in_the_sandbox_it_has_another_name_and_place(tmp_path: Path) -> None:
+    dataset = registered(tmp_path, to_table(), is_draft=True, sandbox="sandbox")
+    assert dataset.id == "sandbox.booked"
+    assert isinstance(dataset.main_table.location, PathLocation)
+    assert dataset.main_table.location.path.endswith("/sandbox/lake/result")
+
+
+def test_without_columns_of_its_own_it_cannot_be_registered(tmp_path: Path) -> None:
+    with pytest.raises(DaybookError) as refused:
+        registered(tmp_path, to_table(columns=["_row_id", "_period"]))
+    assert refused.value.code == "OUTPUT_007"
+
+
+def test_only_delta_is_pinned(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path)
+    folder.project(to_table(), to_path("out/x.csv"))
+    delta, csv = prepared(folder).outputs
+    assert data_pin(delta, Commit(1, 7)) == RegisteredDataPin(str(delta.target.uri), 7)
+    assert data_pin(csv, Commit(1)) is None
+
+
+def test_a_path_keeps_the_name_of_the_table_it_was_written_from(tmp_path: Path) -> None:
+    dataset = registered(tmp_path, to_path("out/{{table_name}}-{{identifier}}.csv"))
+    assert dataset.main_table.location == PathLocation(path="out/orders-{{identifier}}.csv", format="csv")
+
+
+def test_a_draft_in_the_sandbox_has_one_place_for_all_periods(tmp_path: Path) -> None:
+    dataset = registered(tmp_path, to_path("out/{{identifier}}.csv", columns=["amount"]), sandbox="sandbox")
+    assert dataset.main_table.temporal_mode is None
+
+
+@pytest.mark.parametrize("table", ["period", "a`b"])
+def test_a_table_that_expressions_cannot_name(tmp_path: Path, table: str) -> None:
+    with pytest.raises(DaybookError) as caught:
+        registered(tmp_path, to_table(table))
+    assert caught.value.code == "MODEL_048"

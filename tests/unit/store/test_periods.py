@@ -1,0 +1,67 @@
+"""Period statuses, on both back ends."""
+
+import datetime
+
+import pytest
+
+from daybook.errors import DaybookError
+from daybook.model.period import Period
+from daybook.store.database.periods import EffectiveStatus
+from daybook.store.store import MetadataStore
+from tests.unit.store.samples import NOW
+
+
+def period(identifier: str, level: str, start: str, end: str, calendar_id: str = "gregorian") -> Period:
+    return Period(identifier, level, datetime.date.fromisoformat(start), datetime.date.fromisoformat(end), calendar_id)
+
+
+YEAR = period("2026", "year", "2026-01-01", "2026-12-31")
+QUARTER = period("2026-Q1", "quarter", "2026-01-01", "2026-03-31")
+JANUARY = period("2026-01", "month", "2026-01-01", "2026-01-31")
+APRIL = period("2026-04", "month", "2026-04-01", "2026-04-30")
+
+
+def test_periods_are_open_until_told(store: MetadataStore) -> None:
+    with store.read() as transaction:
+        assert transaction.periods.status(JANUARY) == EffectiveStatus("open")
+
+
+def test_open_closed_locked(store: MetadataStore) -> None:
+    with store.write() as transaction:
+        assert transaction.periods.advance(JANUARY, "closed", now=NOW)
+        assert not transaction.periods.advance(JANUARY, "closed", now=NOW)
+        assert transaction.periods.status(JANUARY).status == "closed"
+        assert transaction.periods.advance(JANUARY, "locked", now=NOW, user="ann")
+        assert transaction.periods.status(JANUARY) == EffectiveStatus("locked", "2026-01", NOW, "ann")
+
+
+def test_an_open_period_may_be_locked_directly(store: MetadataStore) -> None:
+    with store.write() as transaction:
+        assert transaction.periods.advance(JANUARY, "locked", now=NOW)
+
+
+@pytest.mark.parametrize("status", ["open", "closed"])
+def test_nothing_goes_back(store: MetadataStore, status: str) -> None:
+    with store.write() as transaction:
+        transaction.periods.advance(JANUARY, "locked", now=NOW)
+        with pytest.raises(DaybookError) as caught:
+            transaction.periods.advance(JANUARY, status, now=NOW)  # type: ignore[arg-type]
+    assert (caught.value.code, caught.value.parameters["status"]) == ("STORE_017", "locked")
+
+
+def test_a_lock_covers_the_periods_inside_and_no_others(store: MetadataStore) -> None:
+    with store.write() as transaction:
+        transaction.periods.advance(QUARTER, "locked", now=NOW)
+        assert transaction.periods.status(JANUARY) == EffectiveStatus("locked", "2026-Q1", NOW)
+        assert transaction.periods.status(APRIL).status == "open"
+        assert transaction.periods.status(YEAR).status == "open"
+        other = period("FY26-01", "month", "2026-01-01", "2026-01-31", "fiscal")
+        assert transaction.periods.status(other).status == "open"
+
+
+def test_a_covered_period_cannot_be_closed_behind_its_lock(store: MetadataStore) -> None:
+    with store.write() as transaction:
+        transaction.periods.advance(YEAR, "locked", now=NOW)
+        with pytest.raises(DaybookError) as caught:
+            transaction.periods.advance(JANUARY, "closed", now=NOW)
+    assert caught.value.code == "STORE_017"

@@ -1,0 +1,65 @@
+"""What `import daybook` gives: exactly what the page on Python documents, and no more."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import daybook
+from daybook.demo.workspace_folder import write_workspace
+
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "api.md"
+
+
+def test_the_export_list_is_the_documented_one() -> None:
+    documented = PAGE.read_text(encoding="utf-8").partition("## Names\n")[2].partition("are public")[0]
+    assert re.findall(r"`(\w+)`", documented) == daybook.__all__
+
+
+@pytest.mark.parametrize("name", daybook.__all__)
+def test_every_name_is_there(name: str) -> None:
+    assert getattr(daybook, name).__name__ == name
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="nothing"):
+        daybook.nothing  # noqa: B018
+
+
+def test_every_member_of_a_workspace_and_a_run_is_documented() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    for owner in (daybook.Workspace, daybook.Run):
+        for name in vars(owner):
+            if not name.startswith("_"):
+                assert re.search(rf"^\| `{name}[(`]", page, re.MULTILINE), f"{owner.__name__}.{name}"
+
+
+def test_validating_finds_structure_and_meaning_without_spark(tmp_path: Path) -> None:
+    write_workspace("starter", tmp_path)
+    assert daybook.Workspace(tmp_path).validate() == ()
+    project = tmp_path / "projects" / "monthly-sales.yaml"
+    text = project.read_text(encoding="utf-8")
+    project.write_text(text.replace("{{identifier}}", "{{identifer}}"), encoding="utf-8")
+    structure = daybook.Workspace(tmp_path).validate()
+    line = 1 + next(index for index, line in enumerate(text.splitlines()) if "{{identifier}}" in line)
+    assert [error.span.line for error in structure if error.span] == [line]
+    project.write_text(text.replace("SUM(fee)", "SUM(fees)"), encoding="utf-8")
+    assert [error.code for error in daybook.Workspace(tmp_path).validate()] == ["AGGREGATE_004"]
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(daybook.DaybookError) as caught:
+        daybook.Workspace(tmp_path / "nowhere")
+    assert caught.value.code == "MODEL_064"
+
+
+def test_a_run_does_not_begin_with_what_validating_finds(tmp_path: Path) -> None:
+    write_workspace("starter", tmp_path)
+    project = tmp_path / "projects" / "monthly-sales.yaml"
+    text = project.read_text(encoding="utf-8")
+    project.write_text(text.replace("{{identifier}}.csv", "{{identifier}}.xlsx"), encoding="utf-8")
+    with pytest.raises(daybook.DaybookError) as caught:
+        daybook.Workspace(tmp_path).run("monthly-sales", "2026-01")
+    assert caught.value.code == "RESOLVE_037"
+    assert caught.value.span is not None
+    assert not (tmp_path / ".daybook").exists()
