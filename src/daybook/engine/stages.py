@@ -11,7 +11,7 @@ from typing import TypeAlias, assert_never
 from daybook.expression import CompiledExpression
 from daybook.expression.typed_tree import TypedCall, TypedNode
 from daybook.model.types import ColumnType, DecimalType
-from daybook.plan.conditions import all_nodes, excludes_all
+from daybook.plan.conditions import excludes_all
 from daybook.plan.steps import (
     AggregateStep,
     AppendStep,
@@ -128,7 +128,7 @@ def _wide_sums(step: AggregateStep) -> list[TypedNode]:
     return [
         part.arguments[0]
         for value in step.aggregations
-        for part in all_nodes(value.expression.tree)
+        for part in value.expression.tree.walk()
         if isinstance(part, TypedCall) and part.function.name in ("SUM", "AVG") and _is_wide(part.arguments[0].type)
     ]
 

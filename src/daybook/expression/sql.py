@@ -6,8 +6,9 @@ Typed tree → Spark SQL text.
 """
 
 import datetime
-from dataclasses import fields, replace
-from typing import Any, assert_never
+from collections.abc import Iterable
+from itertools import repeat
+from typing import assert_never
 
 from daybook.errors import DaybookError
 from daybook.expression.check_calls import to_arguments
@@ -41,21 +42,14 @@ from daybook.model.types import BOOLEAN, DATE, STRING, TIMESTAMP
 
 def only_where(tree: TypedNode, column: str) -> TypedNode:
     """The tree with every argument of an aggregate function evaluated only where a boolean column is true."""
-    guarded: TypedNode = _restrict(tree, ColumnValue(ColumnUse(None, column), BOOLEAN))
-    return guarded
+    condition = ColumnValue(ColumnUse(None, column), BOOLEAN)
 
+    def restrict(node: TypedNode) -> TypedNode:
+        if isinstance(node, TypedCall) and node.function.is_aggregate:
+            return node.map(lambda argument: _only_where_true(argument, condition))
+        return node.map(restrict)
 
-def _restrict(part: Any, condition: ColumnValue) -> Any:
-    match part:
-        case TypedCall(function=function, arguments=arguments) if function.is_aggregate:
-            return replace(part, arguments=tuple(_only_where_true(argument, condition) for argument in arguments))
-        case tuple():
-            return tuple(_restrict(each, condition) for each in part)
-        case _ if isinstance(part, TypedNode):
-            changed = {each.name: _restrict(getattr(part, each.name), condition) for each in fields(part)}
-            return replace(part, **changed)
-        case _:
-            return part
+    return restrict(tree)
 
 
 def _only_where_true(argument: TypedNode, condition: ColumnValue) -> TypedNode:
@@ -73,29 +67,23 @@ def check_weight(node: TypedNode, checking: CheckContext) -> None:
 
 def weight(node: TypedNode) -> int:
     """The number of parts with every repetition counted."""
+    children = zip(node.children(), _repetitions(node), strict=False)
+    return 1 + sum(times * weight(child) for child, times in children)
+
+
+def _repetitions(node: TypedNode) -> Iterable[int]:
+    """How often Spark repeats each child of a node."""
     match node:
-        case LiteralValue() | ColumnValue() | ConstantValue() | AllRows() | InvalidNode():
-            return 1
-        case Conversion(operand, _) | TypedNegation(operand, _) | TypedNot(operand) | TypedNullCheck(operand, _):
-            return 1 + weight(operand)
-        case Arithmetic(_, left, right, _) | TypedLike(left, right, _):
-            return 1 + weight(left) + weight(right)
-        case TypedComparison(_, left, right):
-            return 1 + _split_repeats(node) * (weight(left) + weight(right))
-        case TypedLogical(_, operands):
-            return 1 + sum(map(weight, operands))
-        case TypedMembership(operand, choices, _):
-            return 1 + _split_repeats(node) * (weight(operand) + sum(map(weight, choices)))
-        case TypedBetween(operand, low, high, _):
-            return 1 + _split_repeats(node) * (2 * weight(operand) + weight(low) + weight(high))
-        case TypedCase(branches, otherwise, _):
-            last = weight(otherwise) if otherwise is not None else 0
-            return 1 + last + sum(weight(when) + weight(then) for when, then in branches)
+        case TypedBetween():
+            times = _split_repeats(node)
+            return (2 * times, times, times)
+        case TypedComparison() | TypedMembership():
+            return repeat(_split_repeats(node))
         case TypedCall(function, arguments, _):
-            repeated = (function.parameter(place).repeats * weight(each) for place, each in enumerate(arguments))
-            return 1 + function.repetitions(to_arguments(arguments)) * sum(repeated)
+            times = function.repetitions(to_arguments(arguments))
+            return (times * function.parameter(position).repeats for position in range(len(arguments)))
         case _:
-            assert_never(node)
+            return repeat(1)
 
 
 def _split_repeats(node: TypedComparison | TypedMembership | TypedBetween) -> int:

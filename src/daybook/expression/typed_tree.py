@@ -1,7 +1,8 @@
 """The typed tree: every name resolved, every node with its type, every conversion explicit or Spark's own."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from daybook.expression.quoting import Value
 from daybook.expression.scope import ColumnUse
@@ -15,19 +16,51 @@ ConstantName = Literal["now", "today", "identifier", "level", "start_date", "end
 
 
 @dataclass(frozen=True, slots=True)
-class LiteralValue:
+class Node:
+    """What every node can do; its children are the nodes among its fields, in their order."""
+
+    def children(self) -> "tuple[TypedNode, ...]":
+        return tuple(node for each in fields(self) for node in _nodes_in(getattr(self, each.name)))
+
+    def map(self, change: "Callable[[TypedNode], TypedNode]") -> Self:
+        """The same node over changed children."""
+        return replace(self, **{each.name: _with_nodes(getattr(self, each.name), change) for each in fields(self)})
+
+    def walk(self) -> "Iterator[TypedNode]":
+        """The node itself and all nodes below it."""
+        yield from _nodes_in(self)
+        for child in self.children():
+            yield from child.walk()
+
+
+def _nodes_in(value: object) -> "Iterator[TypedNode]":
+    if isinstance(value, tuple):
+        for each in value:
+            yield from _nodes_in(each)
+    elif isinstance(value, TypedNode):
+        yield value
+
+
+def _with_nodes(value: Any, change: "Callable[[TypedNode], TypedNode]") -> Any:
+    if isinstance(value, tuple):
+        return tuple(_with_nodes(each, change) for each in value)
+    return change(value) if isinstance(value, TypedNode) else value
+
+
+@dataclass(frozen=True, slots=True)
+class LiteralValue(Node):
     value: Value
     type: ColumnType
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnValue:
+class ColumnValue(Node):
     use: ColumnUse
     type: ColumnType
 
 
 @dataclass(frozen=True, slots=True)
-class ConstantValue:
+class ConstantValue(Node):
     """Known when the run starts: its timestamp and its period."""
 
     name: ConstantName
@@ -35,14 +68,14 @@ class ConstantValue:
 
 
 @dataclass(frozen=True, slots=True)
-class AllRows:
+class AllRows(Node):
     """The `*` of `COUNT(*)`."""
 
     type: NullType = NULL
 
 
 @dataclass(frozen=True, slots=True)
-class Conversion:
+class Conversion(Node):
     """A conversion Spark would not make by itself, or would make otherwise."""
 
     operand: "TypedNode"
@@ -50,7 +83,7 @@ class Conversion:
 
 
 @dataclass(frozen=True, slots=True)
-class Arithmetic:
+class Arithmetic(Node):
     operator: ArithmeticOperator
     left: "TypedNode"
     right: "TypedNode"
@@ -58,7 +91,7 @@ class Arithmetic:
 
 
 @dataclass(frozen=True, slots=True)
-class TypedNegation:
+class TypedNegation(Node):
     """Unary minus."""
 
     operand: "TypedNode"
@@ -66,7 +99,7 @@ class TypedNegation:
 
 
 @dataclass(frozen=True, slots=True)
-class TypedNot:
+class TypedNot(Node):
     """NOT."""
 
     operand: "TypedNode"
@@ -74,7 +107,7 @@ class TypedNot:
 
 
 @dataclass(frozen=True, slots=True)
-class TypedLogical:
+class TypedLogical(Node):
     """AND or OR."""
 
     operator: LogicalOperator
@@ -83,7 +116,7 @@ class TypedLogical:
 
 
 @dataclass(frozen=True, slots=True)
-class TypedComparison:
+class TypedComparison(Node):
     """`is_split`: the operands have no decimal type in common, so their whole parts and the rest compare apart."""
 
     operator: ComparisonOperator
@@ -94,7 +127,7 @@ class TypedComparison:
 
 
 @dataclass(frozen=True, slots=True)
-class TypedMembership:
+class TypedMembership(Node):
     """[NOT] IN."""
 
     operand: "TypedNode"
@@ -105,7 +138,7 @@ class TypedMembership:
 
 
 @dataclass(frozen=True, slots=True)
-class TypedBetween:
+class TypedBetween(Node):
     """[NOT] BETWEEN."""
 
     operand: "TypedNode"
@@ -117,7 +150,7 @@ class TypedBetween:
 
 
 @dataclass(frozen=True, slots=True)
-class TypedLike:
+class TypedLike(Node):
     """[NOT] LIKE."""
 
     operand: "TypedNode"
@@ -127,7 +160,7 @@ class TypedLike:
 
 
 @dataclass(frozen=True, slots=True)
-class TypedNullCheck:
+class TypedNullCheck(Node):
     """IS [NOT] NULL."""
 
     operand: "TypedNode"
@@ -136,7 +169,7 @@ class TypedNullCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class TypedCase:
+class TypedCase(Node):
     """CASE."""
 
     branches: "tuple[tuple[TypedNode, TypedNode], ...]"
@@ -145,7 +178,7 @@ class TypedCase:
 
 
 @dataclass(frozen=True, slots=True)
-class TypedCall:
+class TypedCall(Node):
     """A function of the table with its arguments."""
 
     function: "Function"
@@ -154,7 +187,7 @@ class TypedCall:
 
 
 @dataclass(frozen=True, slots=True)
-class InvalidNode:
+class InvalidNode(Node):
     """Stands where an error was reported; its type goes with everything, so that one error stays one."""
 
     type: NullType = NULL

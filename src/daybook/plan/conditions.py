@@ -5,7 +5,7 @@ Which rows a selector rules out by the operation they come from.
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from daybook.expression import CompiledExpression
@@ -30,23 +30,12 @@ def conjuncts(tree: TypedNode) -> Iterator[TypedNode]:
         yield tree
 
 
-def all_nodes(tree: object) -> Iterator[object]:
-    """A tree and all that it is made of."""
-    if isinstance(tree, tuple):
-        for each in tree:
-            yield from all_nodes(each)
-    elif isinstance(tree, TypedNode):
-        yield tree
-        for field in fields(tree):
-            yield from all_nodes(getattr(tree, field.name))
-
-
-def column_uses(tree: object) -> Iterator[ColumnUse]:
+def column_uses(tree: TypedNode) -> Iterator[ColumnUse]:
     """Every column that a part of an expression reads."""
-    return (part.use for part in all_nodes(tree) if isinstance(part, ColumnValue))
+    return (node.use for node in tree.walk() if isinstance(node, ColumnValue))
 
 
-def joined_aliases(tree: object) -> frozenset[str]:
+def joined_aliases(tree: TypedNode) -> frozenset[str]:
     """The joins whose columns a part of an expression reads."""
     return frozenset(use.qualifier for use in column_uses(tree) if use.qualifier is not None)
 

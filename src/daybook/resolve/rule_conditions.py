@@ -259,41 +259,20 @@ class _ConditionEvaluator:
                 raise TypeError(f"a condition does not know {name}")
 
 
-def _unsupported_parts(node: TypedNode) -> Iterator[str]:
+def _unsupported_parts(tree: TypedNode) -> Iterator[str]:
     """What in a condition needs data, the clock or Spark's own arithmetic, in words."""
-    match node:
-        case ConstantValue(name="now"):
-            yield "NOW()"
-        case ConstantValue(name="today"):
-            yield "TODAY()"
-        case Arithmetic(operator) if operator == "/" or not isinstance(node.type, IntegerType):
-            yield f"{operator} with numbers that are not whole"
-        case Conversion(operand) if not isinstance(operand.type, NullType | IntegerType):
-            yield f"a conversion to {node.type}"
-        case TypedCall(function) if function.name not in CONDITION_FUNCTIONS:
-            yield f"{function.name}()"
-    for part in _child_nodes(node):
-        yield from _unsupported_parts(part)
-
-
-def _child_nodes(node: TypedNode) -> tuple[TypedNode, ...]:
-    match node:
-        case LiteralValue() | ColumnValue() | ConstantValue() | AllRows() | InvalidNode():
-            return ()
-        case Conversion(operand) | TypedNegation(operand) | TypedNot(operand) | TypedNullCheck(operand):
-            return (operand,)
-        case Arithmetic(_, left, right) | TypedComparison(_, left, right) | TypedLike(left, right):
-            return (left, right)
-        case TypedLogical(_, operands) | TypedCall(_, operands):
-            return operands
-        case TypedMembership(operand, choices):
-            return (operand, *choices)
-        case TypedBetween(operand, low, high):
-            return (operand, low, high)
-        case TypedCase(branches, otherwise):
-            return (*(part for branch in branches for part in branch), *((otherwise,) if otherwise else ()))
-        case _:
-            assert_never(node)
+    for node in tree.walk():
+        match node:
+            case ConstantValue(name="now"):
+                yield "NOW()"
+            case ConstantValue(name="today"):
+                yield "TODAY()"
+            case Arithmetic(operator) if operator == "/" or not isinstance(node.type, IntegerType):
+                yield f"{operator} with numbers that are not whole"
+            case Conversion(operand) if not isinstance(operand.type, NullType | IntegerType):
+                yield f"a conversion to {node.type}"
+            case TypedCall(function) if function.name not in CONDITION_FUNCTIONS:
+                yield f"{function.name}()"
 
 
 def _negate(value: Value) -> bool | None:
