@@ -13,11 +13,11 @@ import yaml
 from deltalake import DeltaTable
 
 from daybook.model.loading import LoadedWorkspace, load_workspace
-from daybook.runs.execution import RunEnvironment, SessionProvider
+from daybook.runs.environment import RunEnvironment, SessionProvider, open_run_environment
 from daybook.runs.explain import OperationExplanation, explain
 from daybook.runs.replay import ReplayResult, replay
 from daybook.runs.result import RunResult
-from daybook.runs.run import open_run_environment, retry, run
+from daybook.runs.run import retry, run
 from daybook.runs.snapshot import RunSnapshot, snapshot_from_json
 from daybook.runs.start import RunRequest
 from daybook.store.database.periods import Slices

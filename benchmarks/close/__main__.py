@@ -23,7 +23,8 @@ from daybook.engine.java.connect import is_connect
 from daybook.engine.java.session import start_session, stop_session
 from daybook.model.loading import load_workspace
 from daybook.model.settings import EngineSettings
-from daybook.runs.run import open_run_environment, run
+from daybook.runs.environment import open_run_environment
+from daybook.runs.run import run
 from daybook.runs.start import RunRequest
 
 Contender = Callable[[Path], None]

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pexpect
+import psutil
 import pytest
 
 from tests.workspaces import ORDERS, Folder, assign, to_path, to_table
@@ -108,3 +109,27 @@ def test_ctrl_c_on_a_terminal(tmp_path: Path) -> None:
     assert (run.id, run.status) == (run_id, "cancelled")
     assert folder.staged() == []
     assert not (folder.root / "out/2026-05.csv").exists()
+
+
+def test_java_that_is_killed_fails_the_run_and_a_retry_completes_it(tmp_path: Path) -> None:
+    folder = made(tmp_path / "w")
+    rows = [{"order_id": f"O-{n}", "region": "x", "amount": "1.00", "_period": "2026-05"} for n in range(MANY)]
+    folder.write_csv("data/orders.csv", rows)
+    command = ["-m", "daybook", "--workspace", str(folder.root), "run", "p", "--period", "2026-05"]
+    process = pexpect.spawn(sys.executable, command, env=ENVIRONMENT, encoding="utf-8", timeout=180)
+    process.expect("p 2026-05: writing")
+    (java,) = (each for each in psutil.Process(process.pid).children() if each.name() == "java")
+    java.kill()
+    process.expect(pexpect.EOF)
+    process.close()
+    shown = str(process.before)
+    assert process.exitstatus == 1, shown
+    assert "[RUN_030]" in shown
+    assert "Traceback" not in shown
+    run = folder.last_run()
+    assert (run.status, run.error and run.error["code"]) == ("failed", "RUN_030")
+    assert f"daybook retry {run.id}" in shown
+    again = daybook(folder, "retry", run.id, "--json")
+    assert again.returncode == 0, again.stderr
+    assert [output["rows_written"] for output in json.loads(again.stdout)["outputs"]] == [MANY, MANY]
+    assert folder.staged() == []

@@ -238,8 +238,8 @@ def _run_close(
     from daybook.cli.terminal import run_listener, spinner
     from daybook.demo.month_close import close_month
     from daybook.model.loading import load_workspace
+    from daybook.runs.environment import open_run_environment
     from daybook.runs.result import RunFailedError
-    from daybook.runs.run import open_run_environment
     from daybook.workspace.spark_session import background_session
 
     is_quiet = called.is_quiet or as_json

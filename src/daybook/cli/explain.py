@@ -204,9 +204,9 @@ def _compute_explanation(
 ) -> "OperationExplanation":
     from daybook.cli.arguments import load_checked_workspace
     from daybook.cli.terminal import spinner
+    from daybook.runs.environment import open_run_environment
     from daybook.runs.explain import explain as compute
     from daybook.runs.explain import parse_keys
-    from daybook.runs.run import open_run_environment
     from daybook.workspace.spark_session import background_session
 
     called = root_options(context)

@@ -101,8 +101,8 @@ def collect_garbage(
     from dataclasses import asdict
 
     from daybook.cli.arguments import load_checked_workspace
+    from daybook.runs.environment import open_run_environment
     from daybook.runs.maintenance import collect_garbage
-    from daybook.runs.run import open_run_environment
 
     workspace = load_checked_workspace(context)
     with open_run_environment(workspace, _refuse_session) as around:

@@ -44,8 +44,9 @@ def run(
     from daybook.cli.arguments import load_checked_workspace
     from daybook.cli.terminal import run_listener
     from daybook.errors import DaybookError
+    from daybook.runs.environment import open_run_environment, workspace_with_store_copy
     from daybook.runs.result import RunFailedError
-    from daybook.runs.run import check_runs, open_run_environment, workspace_with_store_copy
+    from daybook.runs.run import check_runs
     from daybook.runs.run import run as execute
     from daybook.runs.start import RunRequest
     from daybook.workspace import result_json
@@ -89,8 +90,8 @@ def retry(
     from daybook.cli import run_report
     from daybook.cli.arguments import load_checked_workspace
     from daybook.cli.terminal import run_listener
+    from daybook.runs.environment import open_run_environment
     from daybook.runs.result import RunFailedError
-    from daybook.runs.run import open_run_environment
     from daybook.runs.run import retry as execute
     from daybook.workspace import result_json
     from daybook.workspace.spark_session import background_session
@@ -124,8 +125,8 @@ def replay(
     """
     from daybook.cli import run_report
     from daybook.cli.arguments import load_checked_workspace
+    from daybook.runs.environment import open_run_environment
     from daybook.runs.replay import replay as execute
-    from daybook.runs.run import open_run_environment
     from daybook.workspace import result_json
     from daybook.workspace.spark_session import background_session
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from daybook.model.loading import LoadedWorkspace
-from daybook.runs.execution import RunEnvironment
+from daybook.runs.environment import RunEnvironment
 from daybook.runs.result import RunResult
 from daybook.runs.run import run
 from daybook.runs.start import RunRequest, apply_project_files

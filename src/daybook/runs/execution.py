@@ -1,6 +1,4 @@
-"""Folders that live no longer than what they are for.
-
-Executing a prepared run: read, stage, verify, commit, record; one output group after the other.
+"""Executing a prepared run: read, stage, verify, commit, record; one output group after the other.
 
 One attempt at a run that exists: held by its lease, ended in the store whatever happens.
 """
@@ -8,39 +6,32 @@ One attempt at a run that exists: held by its lease, ended in the store whatever
 import contextlib
 import datetime
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pyarrow import fs
 from pyspark.sql import SparkSession
 
 from daybook.engine.counters import GroupCounts
+from daybook.engine.java.session import session_failure
 from daybook.engine.jobs import stop_jobs, tag_jobs, wait_until_idle, watch_progress
 from daybook.engine.pipeline import OutputFrame, OutputGroup, Pipeline
 from daybook.engine.source import even_splits
 from daybook.errors import DaybookError, Notice, error_to_record, notice
-from daybook.io.filesystem import arrow_path
 from daybook.io.landing.area import LandingArea
 from daybook.io.read_source import ReadSource
 from daybook.io.registry import writer_for
 from daybook.io.writer import StagedOutput
+from daybook.runs.environment import RunEnvironment, remove_folder
 from daybook.runs.lease import CODE_CANCELLED, LeaseKeeper, stop_on_signals
 from daybook.runs.outputs import PlannedOutput, output_errors
 from daybook.runs.preparation import PreparedRun, read_sources
 from daybook.runs.recorder import RunRecorder
 from daybook.runs.result import OutputResult, RunFailedError, RunListener, RunResult
 from daybook.runs.start import StartedRun
-from daybook.store.records import FinalStatus, ValidateProject, milliseconds
+from daybook.store.records import FinalStatus, milliseconds
 from daybook.store.store import MetadataStore
-
-
-def remove_folder(uri: str) -> None:
-    """With all it holds; harmless when it is not there."""
-    place = arrow_path(uri)
-    if place.system.get_file_info(place.path).type == fs.FileType.Directory:
-        place.system.delete_dir(place.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,26 +163,6 @@ class Execution:
                 self.world.listener.notice(each)
 
 
-SessionProvider = Callable[[], SparkSession]
-
-
-@dataclass(frozen=True, slots=True)
-class RunEnvironment:
-    """What runs of one workspace share; the session is asked for when it is needed."""
-
-    root: Path
-    state: str
-    store: MetadataStore
-    session: SessionProvider
-    validate: ValidateProject
-    listener: RunListener
-    clock: Callable[[], datetime.datetime]
-    version: str
-
-    def landing(self, run_id: str) -> LandingArea:
-        return LandingArea(f"{self.state}/landing", run_id)
-
-
 def execute_attempt(started: StartedRun, around: RunEnvironment) -> RunResult:
     """Execute and record; raises RunFailedError when the run failed or was cancelled."""
     prepared, snapshot = started.prepared, started.prepared.snapshot
@@ -228,7 +199,7 @@ def execute_attempt(started: StartedRun, around: RunEnvironment) -> RunResult:
             if spark is not None:
                 stop_jobs(spark, tag)
                 wait_until_idle(spark)
-            status, error = _final_status(failure, keeper)
+            status, error = _final_status(failure, keeper, spark)
             if execution is not None and not keeper.is_lost:
                 execution.discard()
             _finish(around.store, keeper, status, error_to_record(error) if error else _unexpected_error_data(failure))
@@ -242,12 +213,17 @@ def execute_attempt(started: StartedRun, around: RunEnvironment) -> RunResult:
     return _build_result(started, around.store, execution, datetime.timedelta(seconds=time.monotonic() - began))
 
 
-def _final_status(failure: BaseException, keeper: LeaseKeeper) -> tuple[FinalStatus, DaybookError | None]:
+def _final_status(
+    failure: BaseException, keeper: LeaseKeeper, spark: SparkSession | None
+) -> tuple[FinalStatus, DaybookError | None]:
     """How the run ends; None for a bug of ours, which is not the user's error."""
     if keeper.stopped_by is not None:
         return ("failed" if keeper.is_lost else "cancelled"), keeper.stopped_by
     if isinstance(failure, KeyboardInterrupt):
         return "cancelled", DaybookError(CODE_CANCELLED, run_id=keeper.lease.run_id)
+    if isinstance(failure, Exception) and (lost := session_failure(spark, failure)) is not None:
+        # Whatever else is said of the failure follows from it.
+        return "failed", lost
     return "failed", failure if isinstance(failure, DaybookError) else None
 
 

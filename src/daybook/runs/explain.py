@@ -27,7 +27,7 @@ from daybook.model.operation import Operation
 from daybook.model.types import COLUMN_SYNONYMS, ColumnType
 from daybook.plan.partial_plan import PartialPlan, RowKey, key_columns, picked_rows, selectable_columns, summary_rows
 from daybook.plan.steps import AppendStep, Plan, Step
-from daybook.runs.execution import RunEnvironment, remove_folder
+from daybook.runs.environment import RunEnvironment, remove_folder
 from daybook.runs.preparation import PreparedRun, read_sources, restore_run
 from daybook.runs.recorder import recorded_pins
 from daybook.runs.snapshot import RunSnapshot, snapshot_from_json
@@ -197,15 +197,15 @@ def _compute_rows(
     run_id, plan = prepared.snapshot.run_id, prepared.plan
     needed = {key for cut in cuts for key in cut.feeds.values()}
     read = replace(prepared, plan=replace(plan, loads=tuple(load for load in plan.loads if load.key in needed)))
-    spark = around.session()
-    try:
-        sources = read_sources(spark, read, around.landing(run_id), around.root, pinned=pins)
-    except DaybookError as error:
-        raise DaybookError("RUN_012", run_id=run_id, causes=flatten(error)) from error
-    return [
-        _collect_rows(spark, prepared.snapshot, cut, sources, f"{staging}/{number}", limit=limit)
-        for number, cut in enumerate(cuts)
-    ]
+    with around.spark() as spark:
+        try:
+            sources = read_sources(spark, read, around.landing(run_id), around.root, pinned=pins)
+        except DaybookError as error:
+            raise DaybookError("RUN_012", run_id=run_id, causes=flatten(error)) from error
+        return [
+            _collect_rows(spark, prepared.snapshot, cut, sources, f"{staging}/{number}", limit=limit)
+            for number, cut in enumerate(cuts)
+        ]
 
 
 def _collect_rows(

@@ -31,9 +31,8 @@ from daybook.model.datasource import DataSource, FolderSource, JdbcSource, Postg
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.settings import RetentionSettings
 from daybook.resolve.locations.paths import absolute_root, is_remote
-from daybook.runs.execution import RunEnvironment, SessionProvider, remove_folder
+from daybook.runs.environment import RunEnvironment, SessionProvider, remove_folder, state_folder
 from daybook.runs.preparation import restore_run
-from daybook.runs.run import state_folder
 from daybook.runs.snapshot import snapshot_from_json
 from daybook.store import open_store
 from daybook.store.database.retention import ExpiredVersion

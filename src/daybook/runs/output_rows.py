@@ -16,7 +16,7 @@ from daybook.model.definition import DatasetVersion
 from daybook.model.operation import LocationDestination, TableDestination
 from daybook.model.types import RUN_PERIOD_COLUMN, SYSTEM_COLUMNS
 from daybook.resolve.locations.location import Location, Resolution
-from daybook.runs.execution import RunEnvironment
+from daybook.runs.environment import RunEnvironment
 from daybook.runs.outputs import SANDBOX_SUFFIX, PlannedOutput
 from daybook.runs.preparation import PreparedRun, restore_run
 from daybook.runs.result import OutputResult, RunResult

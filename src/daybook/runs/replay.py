@@ -10,7 +10,7 @@ from daybook.io.fingerprint import FingerprintObserver
 from daybook.io.read_source import ReadSource
 from daybook.io.registry import writer_for, written_fingerprint
 from daybook.io.writer import Commit, StagedOutput
-from daybook.runs.execution import RunEnvironment, remove_folder
+from daybook.runs.environment import RunEnvironment, remove_folder
 from daybook.runs.outputs import PlannedOutput, redirect_to_scratch
 from daybook.runs.preparation import PreparedRun, read_sources, restore_run
 from daybook.runs.recorder import recorded_pins
@@ -58,17 +58,17 @@ def replay(around: RunEnvironment, run_id: str, *, keep: bool) -> ReplayResult:
     if not commits:
         raise DaybookError("RUN_017", run_id=run_id, status=run.status)
     prepared = restore_run(snapshot, around.root)
-    spark = around.session()
-    try:
-        sources = read_sources(spark, prepared, around.landing(run_id), around.root, pinned=pins)
-    except DaybookError as error:
-        raise DaybookError("RUN_012", run_id=run_id, causes=flatten(error)) from error
-    scratch = f"{around.state}/replays/{run_id}"
-    remove_folder(scratch)
-    try:
-        outputs = _replay_outputs(spark, prepared, sources, commits, scratch, keep=keep)
-    finally:
-        remove_folder(f"{scratch}/staging" if keep else scratch)
+    with around.spark() as spark:
+        try:
+            sources = read_sources(spark, prepared, around.landing(run_id), around.root, pinned=pins)
+        except DaybookError as error:
+            raise DaybookError("RUN_012", run_id=run_id, causes=flatten(error)) from error
+        scratch = f"{around.state}/replays/{run_id}"
+        remove_folder(scratch)
+        try:
+            outputs = _replay_outputs(spark, prepared, sources, commits, scratch, keep=keep)
+        finally:
+            remove_folder(f"{scratch}/staging" if keep else scratch)
     return ReplayResult(run_id, snapshot.period.identifier, outputs)
 
 

@@ -1,27 +1,16 @@
-"""Everything runs of a workspace need, opened together and closed together.
+"""Running and retrying: from what a user asks for to what came of it."""
 
-Running and retrying: from what a user asks for to what came of it.
-"""
-
-import datetime
-import sqlite3
-import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
-from importlib.metadata import version
-from pathlib import Path
-from urllib.parse import quote
+from dataclasses import dataclass
 
-from daybook.engine.java.classic import activate_session
-from daybook.errors import DaybookError, Notice
-from daybook.io.filesystem import is_uri
+from daybook.errors import Notice
 from daybook.model.loading import LoadedWorkspace
-from daybook.runs.execution import RunEnvironment, SessionProvider, execute_attempt
+from daybook.runs.environment import RunEnvironment
+from daybook.runs.execution import execute_attempt
 from daybook.runs.outputs import check_outputs
 from daybook.runs.permissions import check_period, require_unlocked
 from daybook.runs.preparation import PreparedRun, check_sources, restore_run
-from daybook.runs.result import RunListener, RunResult, SilentListener
+from daybook.runs.result import RunResult
 from daybook.runs.snapshot import snapshot_from_json
 from daybook.runs.start import (
     RunRequest,
@@ -32,59 +21,8 @@ from daybook.runs.start import (
     prepare_run,
     start_run,
 )
-from daybook.store import open_store
-from daybook.store.address import EmbeddedStore, parse_address
 from daybook.store.process import current_process
-from daybook.store.project_checks import check_project
 from daybook.store.references import find_project
-
-
-@contextmanager
-def open_run_environment(
-    workspace: LoadedWorkspace, session: SessionProvider, listener: RunListener | None = None
-) -> Iterator[RunEnvironment]:
-    """The store of a workspace with its state folder and the clock of this machine."""
-    with open_store(workspace.settings.store, root=workspace.root) as store:
-        yield RunEnvironment(
-            root=workspace.root.resolve(),
-            state=state_folder(workspace),
-            store=store,
-            session=lambda: activate_session(session()),
-            validate=check_project,
-            listener=listener or SilentListener(),
-            clock=_utc_now,
-            version=version("daybook"),
-        )
-
-
-@contextmanager
-def workspace_with_store_copy(workspace: LoadedWorkspace) -> Iterator[LoadedWorkspace]:
-    """The workspace with a copy of its embedded store, so that what is only tried leaves no trace there."""
-    address = parse_address(workspace.settings.store, workspace.root)
-    if not isinstance(address, EmbeddedStore):
-        # On a shared store nothing is applied implicitly.
-        yield workspace
-        return
-    with tempfile.TemporaryDirectory(prefix="daybook-") as folder:
-        copy = Path(folder) / "store.db"
-        if address.path.exists():
-            try:
-                with closing(sqlite3.connect(address.path)) as store, closing(sqlite3.connect(copy)) as other:
-                    store.backup(other)
-            except sqlite3.Error as failure:
-                raise DaybookError("STORE_003", place=str(address), reason=str(failure)) from failure
-        settings = workspace.settings.model_copy(update={"store": f"sqlite:///{quote(str(copy))}"})
-        yield replace(workspace, settings=settings)
-
-
-def state_folder(workspace: LoadedWorkspace) -> str:
-    """Where landed inputs, staging and scratch live: below the workspace, or a URI shared with a cluster."""
-    state = workspace.settings.state
-    return state.rstrip("/") if is_uri(state) else str((workspace.root / Path(state)).resolve())
-
-
-def _utc_now() -> datetime.datetime:
-    return datetime.datetime.now(datetime.UTC)
 
 
 @dataclass(frozen=True, slots=True)

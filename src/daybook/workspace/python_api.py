@@ -125,7 +125,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from daybook.expression.quoting import Value
-    from daybook.runs.execution import RunEnvironment
+    from daybook.runs.environment import RunEnvironment
     from daybook.runs.result import OutputResult, RunResult
 
 
@@ -224,8 +224,10 @@ class Workspace:
     @property
     def spark(self) -> "SparkSession":
         """The session that runs use."""
-        from daybook.engine.java.session import adopt_session, start_session
+        from daybook.engine.java.session import adopt_session, has_session_ended, start_session
 
+        if self._started is not None and self._given is None and has_session_ended(self._started):
+            self.close()
         if self._started is None:
             if self._given is not None:
                 self._started = adopt_session(self._given)
@@ -253,7 +255,7 @@ class Workspace:
 
     @contextmanager
     def _surroundings(self) -> "Iterator[RunEnvironment]":
-        from daybook.runs.run import open_run_environment
+        from daybook.runs.environment import open_run_environment
 
         with open_run_environment(self._definitions, lambda: self.spark) as around:
             yield around

@@ -19,8 +19,9 @@ from daybook.engine.java.session import start_session, stop_session
 from daybook.io.registry import writer_for
 from daybook.io.writer import StagedOutput, Target
 from daybook.model.loading import load_workspace
+from daybook.runs.environment import open_run_environment
 from daybook.runs.result import RunFailedError, SilentListener
-from daybook.runs.run import open_run_environment, run
+from daybook.runs.run import run
 from daybook.runs.start import RunRequest
 from tests.faults.runs.dying import dying_at
 from tests.spark.local_files import leave_modes_to_umask

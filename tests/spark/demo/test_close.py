@@ -15,8 +15,9 @@ from daybook.demo.data_files import write_data
 from daybook.demo.month_close import close_month, read_headline
 from daybook.demo.workspace_folder import write_workspace
 from daybook.model.loading import load_workspace
+from daybook.runs.environment import open_run_environment
 from daybook.runs.result import RunResult
-from daybook.runs.run import open_run_environment, run
+from daybook.runs.run import run
 from daybook.runs.start import RunRequest
 from tests.close_by_hand import by_account_type, close_by_hand
 

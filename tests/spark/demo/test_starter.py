@@ -8,7 +8,8 @@ from pyspark.sql import SparkSession
 
 from daybook.demo.workspace_folder import Template, write_workspace
 from daybook.model.loading import load_workspace
-from daybook.runs.run import open_run_environment, run
+from daybook.runs.environment import open_run_environment
+from daybook.runs.run import run
 from daybook.runs.start import RunRequest
 from daybook.scenarios.run_scenarios import run_scenario_file
 from daybook.scenarios.scenario import find_scenarios

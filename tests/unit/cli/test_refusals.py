@@ -9,7 +9,7 @@ from daybook.cli import definitions
 from daybook.cli.app import main
 from daybook.errors import DaybookError
 from daybook.io.filesystem import list_files, translate_read_errors
-from daybook.runs.run import workspace_with_store_copy
+from daybook.runs.environment import workspace_with_store_copy
 from tests.unit.runs.prepared import new_folder
 
 

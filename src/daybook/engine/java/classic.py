@@ -51,6 +51,14 @@ class Gateway:
     secret: str
     scratch: Path
 
+    def has_ended(self, seconds: float = 0) -> bool:
+        """Whether Java is gone, or goes within these seconds: its connections break a moment before it ends."""
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
     def close(self) -> None:
         """End the process at once and remove its scratch folder; orderly stopping is Spark's business."""
         _kill(self.process)

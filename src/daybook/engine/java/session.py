@@ -2,10 +2,11 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from daybook.engine.java.classic import (
+    Gateway,
     attached_server,
     build_classic_session,
     clear_classic_state,
@@ -90,6 +91,10 @@ def stop_session(spark: "SparkSession", *, quick: bool = False) -> None:
     gateway = attached_server(spark)
     if gateway is None:
         spark.stop()
+    elif has_session_ended(spark):
+        # Nobody is left to ask; PySpark only has to forget the session.
+        clear_classic_state()
+        gateway.close()
     elif is_connect(spark):
         spark.stop()
         gateway.close()
@@ -99,6 +104,40 @@ def stop_session(spark: "SparkSession", *, quick: bool = False) -> None:
         clear_classic_state()
         gateway.close()
     clear_connect_mode()
+
+
+# Java has a moment to end after its connections broke.
+_JAVA_END_SECONDS = 5.0
+
+
+def session_failure(spark: "SparkSession | None", failure: Exception) -> DaybookError | None:
+    """RUN_030 when something failed because the Java process behind the session ended; None for other failures."""
+    server = attached_server(spark) if spark is not None else None
+    is_disconnected = any(_is_disconnection(each) for each in _failure_chain(failure))
+    if isinstance(server, Gateway):
+        has_ended = server.has_ended(_JAVA_END_SECONDS if is_disconnected else 0)
+    else:
+        has_ended = is_disconnected
+    return DaybookError("RUN_030") if has_ended else None
+
+
+def has_session_ended(spark: "SparkSession") -> bool:
+    """Whether the Java process that was started for the session is gone."""
+    server = attached_server(spark)
+    return isinstance(server, Gateway) and server.has_ended()
+
+
+def _failure_chain(failure: BaseException | None) -> Iterator[BaseException]:
+    while failure is not None:
+        yield failure
+        failure = failure.__cause__ or failure.__context__
+
+
+def _is_disconnection(failure: BaseException) -> bool:
+    """Whether py4j got no answer; one that carries an exception of Java did."""
+    from py4j.protocol import Py4JError, Py4JJavaError
+
+    return isinstance(failure, Py4JError) and not isinstance(failure, Py4JJavaError)
 
 
 def adopt_session(spark: "SparkSession") -> "SparkSession":

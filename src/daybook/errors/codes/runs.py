@@ -160,6 +160,13 @@ RUN_CODES: dict[str, Code] = code_family(
         "There is no error code {name}",
         "Codes look like EXPR_012; the reference has all of them.",
     ),
+    Code(
+        "RUN_030",
+        "Spark's Java process ended while it was needed",
+        "Something ended the Java process that runs Spark: the system for lack of memory, or somebody. What was "
+        "committed before stays.",
+        hint="`daybook doctor` checks memory; `daybook retry` continues a run",
+    ),
 )
 
 

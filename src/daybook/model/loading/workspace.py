@@ -66,14 +66,20 @@ _LARGE_TEXT = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class LoadedWorkspace:
-    """A folder with a `daybook.yaml` and what is defined below it.
+class WorkspaceLocation:
+    """A folder and its `daybook.yaml`: all that past runs and the store need."""
+
+    root: Path
+    settings: WorkspaceSettings
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedWorkspace(WorkspaceLocation):
+    """A workspace and what is defined below it.
 
     `doubtful` are the ids that files with errors may define: nobody who misses one of them is to blame.
     """
 
-    root: Path
-    settings: WorkspaceSettings
     definitions: dict[DefinitionKind, dict[str, Definition[Any]]]
     doubtful: frozenset[str] = frozenset()
 
@@ -108,6 +114,13 @@ def load_workspace(root: Path) -> LoadedWorkspace:
     workspace, errors = read_workspace(root)
     raise_all(errors)
     return workspace
+
+
+def locate_workspace(root: Path) -> WorkspaceLocation:
+    """The workspace in a folder without its definitions; raises what is wrong with its `daybook.yaml`."""
+    settings, errors = load_settings(root)
+    raise_all(errors)
+    return WorkspaceLocation(root, settings)
 
 
 def read_workspace(root: Path) -> tuple[LoadedWorkspace, list[DaybookError]]:

@@ -1,0 +1,114 @@
+"""What runs of a workspace work with: root, state folder, store, session and clock, opened and closed together."""
+
+import datetime
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from urllib.parse import quote
+
+from pyarrow import fs
+from pyspark.sql import SparkSession
+
+from daybook.engine.java.classic import activate_session
+from daybook.engine.java.session import session_failure
+from daybook.errors import DaybookError
+from daybook.io.filesystem import arrow_path, is_uri
+from daybook.io.landing.area import LandingArea
+from daybook.model.loading import LoadedWorkspace
+from daybook.model.loading.workspace import WorkspaceLocation
+from daybook.runs.result import RunListener, SilentListener
+from daybook.store import open_store
+from daybook.store.address import EmbeddedStore, parse_address
+from daybook.store.project_checks import check_project
+from daybook.store.records import ValidateProject
+from daybook.store.store import MetadataStore
+
+SessionProvider = Callable[[], SparkSession]
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnvironment:
+    """What runs of one workspace share; the session is asked for when it is needed."""
+
+    root: Path
+    state: str
+    store: MetadataStore
+    session: SessionProvider
+    validate: ValidateProject
+    listener: RunListener
+    clock: Callable[[], datetime.datetime]
+    version: str
+
+    def landing(self, run_id: str) -> LandingArea:
+        return LandingArea(f"{self.state}/landing", run_id)
+
+    @contextmanager
+    def spark(self) -> Iterator[SparkSession]:
+        """The session; RUN_030 for whatever fails because its Java process ended meanwhile."""
+        session = None
+        try:
+            session = self.session()
+            yield session
+        except Exception as failure:
+            if (lost := session_failure(session, failure)) is None:
+                raise
+            raise lost from failure
+
+
+@contextmanager
+def open_run_environment(
+    workspace: WorkspaceLocation, session: SessionProvider, listener: RunListener | None = None
+) -> Iterator[RunEnvironment]:
+    """The store of a workspace with its state folder and the clock of this machine; definitions are not needed."""
+    with open_store(workspace.settings.store, root=workspace.root) as store:
+        yield RunEnvironment(
+            root=workspace.root.resolve(),
+            state=state_folder(workspace),
+            store=store,
+            session=lambda: activate_session(session()),
+            validate=check_project,
+            listener=listener or SilentListener(),
+            clock=_utc_now,
+            version=version("daybook"),
+        )
+
+
+@contextmanager
+def workspace_with_store_copy(workspace: LoadedWorkspace) -> Iterator[LoadedWorkspace]:
+    """The workspace with a copy of its embedded store, so that what is only tried leaves no trace there."""
+    address = parse_address(workspace.settings.store, workspace.root)
+    if not isinstance(address, EmbeddedStore):
+        # On a shared store nothing is applied implicitly.
+        yield workspace
+        return
+    with tempfile.TemporaryDirectory(prefix="daybook-") as folder:
+        copy = Path(folder) / "store.db"
+        if address.path.exists():
+            try:
+                with closing(sqlite3.connect(address.path)) as store, closing(sqlite3.connect(copy)) as other:
+                    store.backup(other)
+            except sqlite3.Error as failure:
+                raise DaybookError("STORE_003", place=str(address), reason=str(failure)) from failure
+        settings = workspace.settings.model_copy(update={"store": f"sqlite:///{quote(str(copy))}"})
+        yield replace(workspace, settings=settings)
+
+
+def state_folder(workspace: WorkspaceLocation) -> str:
+    """Where landed inputs, staging and scratch live: below the workspace, or a URI shared with a cluster."""
+    state = workspace.settings.state
+    return state.rstrip("/") if is_uri(state) else str((workspace.root / Path(state)).resolve())
+
+
+def _utc_now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
+
+
+def remove_folder(uri: str) -> None:
+    """With all it holds; harmless when it is not there."""
+    place = arrow_path(uri)
+    if place.system.get_file_info(place.path).type == fs.FileType.Directory:
+        place.system.delete_dir(place.path)
