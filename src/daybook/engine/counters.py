@@ -1,8 +1,4 @@
-"""The names of what is counted, and the SQL that counts it.
-
-Rows that are counted while something else is done with them.
-
-What is counted and checked on the way to the outputs, at no extra pass over the data.
+"""What is counted and checked on the way to the outputs, without an extra pass over the data.
 
 Counting with Spark's `observe` makes it hand over every row between two pieces of compiled code, which costs the more
 the wider the row is. An aggregate counts for next to nothing, so if there is one, it counts for the steps before it.
@@ -19,6 +15,7 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from daybook.engine.context import FAULT_COLUMN, RunContext
+from daybook.engine.failed_checks import FailedCheck, parse_failed_check
 from daybook.plan.steps import RowStep
 
 INPUT_METRIC = "input"
@@ -53,15 +50,18 @@ _OBSERVATION_TIMEOUT_SECONDS = 120.0
 class ObservedFrame:
     """A frame and what to aggregate of it, by name and SQL, in the action that uses the frame.
 
-    The frame is made when it is used, because what it is made of counts as used from then on. `origin` makes the
-    rows it comes from.
+    The frame is made when it is used, because what it is made of counts as used from then on. `checked` makes the
+    rows it comes from, with the texts of their failed checks.
     """
 
     def __init__(
-        self, rows: Callable[[], DataFrame], metrics: Mapping[str, str], origin: Callable[[], DataFrame]
+        self,
+        rows: Callable[[], DataFrame],
+        metrics: Mapping[str, str],
+        checked: Callable[[], DataFrame] | None = None,
     ) -> None:
         self._rows = rows
-        self._origin = origin
+        self._checked = checked or rows
         self._aggregates = [F.expr(sql).alias(name) for name, sql in metrics.items()]
         self._observation: Observation | None = None
         self._found: Mapping[str, Any] = {}
@@ -84,16 +84,19 @@ class ObservedFrame:
             self._found = row.asDict()
         return self._found
 
-    def of_all(self, sql: str) -> Any:
-        """A figure of the rows that these come from, by a look at them."""
-        row = self._origin().agg(F.expr(sql)).first()
-        return row[0] if row else None
+    def failed_check(self) -> FailedCheck | None:
+        """The first check that a row failed; another query finds it where the rows were only counted."""
+        metrics = self.metrics()
+        text = metrics.get(FAULT_TEXT_METRIC)
+        if not text and metrics.get(FAULTY_METRIC) and (row := self._checked().agg(F.expr(FIRST_FAULT_SQL)).first()):
+            text = row[0]
+        return parse_failed_check(text) if text else None
 
 
 def read_observation(observation: Observation, *, patience: float = _OBSERVATION_TIMEOUT_SECONDS) -> Mapping[str, Any]:
     """The metrics of a finished action; none when Spark left out the part that was observed, or lost what it counted.
 
-    Spark tells them with the events of a job, and drops events when a huge job makes more of them than it can handle.
+    Spark sends them with the events of a job, and drops events when a huge job makes more of them than it can handle.
     """
     found: dict[str, Any] = {}
 
@@ -118,14 +121,23 @@ class OperationCount:
 
 @dataclass(frozen=True, slots=True)
 class GroupCounts:
-    """`input_rows` is None where an earlier group has reported it."""
+    """What was counted for a group of outputs; `input_rows` is None where an earlier group has reported it."""
 
     input_rows: int | None
     operations: tuple[OperationCount, ...]
 
+    @classmethod
+    def of(cls, observed: Iterable[ObservedFrame]) -> "GroupCounts":
+        found = {name: value for each in observed for name, value in each.metrics().items()}
+        seqs = sorted(seq for seq in map(seq_of_picked_metric, found) if seq is not None)
+        operations = (
+            OperationCount(seq, found[picked_metric(seq)] or 0, found.get(added_metric(seq)) or 0) for seq in seqs
+        )
+        return cls((found[INPUT_METRIC] or 0) if INPUT_METRIC in found else None, tuple(operations))
+
 
 class Counters:
-    """Gathers what is observed on the way; rows that pass by are counted once for all steps that wait for it."""
+    """Collects what is observed on the way; rows that pass by are counted once for all steps that wait for it."""
 
     def __init__(self, context: RunContext) -> None:
         self._context = context
@@ -144,7 +156,7 @@ class Counters:
 
     def wait(self, step: RowStep, *, is_input: bool) -> None:
         """Count what a step picks later on; `is_input`: it picks the rows of the input."""
-        word, bit = self._context.place_of_bit(step.seq)
+        word, bit = self._context.bit_position(step.seq)
         self._waiting.append((step, INPUT_ROWS_SQL if is_input else f"COUNT(IF({word} & {1 << bit}L = 0, NULL, 1))"))
 
     def due(self) -> Mapping[str, str]:
@@ -153,27 +165,22 @@ class Counters:
 
     def passing(self, df: DataFrame) -> DataFrame:
         """The working dataset, counted for the steps that wait."""
-        return self.watch(lambda: df, {**self._taken(), FAULT_TEXT_METRIC: FIRST_FAULT_SQL}).frame
+        return self.watch(ObservedFrame(lambda: df, {**self._taken(), FAULT_TEXT_METRIC: FIRST_FAULT_SQL})).frame
 
     def checked(self, df: DataFrame) -> DataFrame:
         """Rows that are checked but not counted."""
-        return self.watch(lambda: df, {FAULT_TEXT_METRIC: FIRST_FAULT_SQL}).frame
+        return self.watch(ObservedFrame(lambda: df, {FAULT_TEXT_METRIC: FIRST_FAULT_SQL})).frame
 
-    def watch(
-        self,
-        rows: Callable[[], DataFrame],
-        metrics: Mapping[str, str],
-        checked: Callable[[], DataFrame] | None = None,
-    ) -> ObservedFrame:
-        """Rows to be counted when they are used; `checked` makes those that know the texts of failed checks."""
-        self._observed.append(ObservedFrame(rows, metrics, checked or rows))
-        return self._observed[-1]
+    def watch(self, observed: ObservedFrame) -> ObservedFrame:
+        """The same rows, to be counted when they are used."""
+        self._observed.append(observed)
+        return observed
 
-    def take(self, *, is_last: bool) -> "GroupObservations":
-        """What the outputs of a group tell; rows that nobody has used yet wait, but no longer than the last group."""
-        due = [each for each in self._observed if is_last or each.is_used]
+    def take(self, *, is_last: bool) -> tuple[ObservedFrame, ...]:
+        """What the outputs of a group observe; rows that are not used yet wait, but no longer than the last group."""
+        due = tuple(each for each in self._observed if is_last or each.is_used)
         self._observed = [each for each in self._observed if each not in due]
-        return GroupObservations(tuple(due))
+        return due
 
     def forget(self) -> None:
         self._observed.clear()
@@ -185,26 +192,3 @@ class Counters:
         self._waiting.clear()
         self._is_input_counted = True
         return metrics
-
-
-@dataclass(frozen=True, slots=True)
-class GroupObservations:
-    """What was observed for a group of outputs, to be read when all of them are written."""
-
-    observed: tuple[ObservedFrame, ...]
-
-    def faults(self) -> Iterable[str]:
-        """The texts of failed checks."""
-        for each in self.observed:
-            found = each.metrics()
-            text = found.get(FAULT_TEXT_METRIC) or (each.of_all(FIRST_FAULT_SQL) if found.get(FAULTY_METRIC) else None)
-            if text:
-                yield text
-
-    def counts(self) -> GroupCounts:
-        found = {name: value for each in self.observed for name, value in each.metrics().items()}
-        seqs = sorted(seq for seq in map(seq_of_picked_metric, found) if seq is not None)
-        operations = (
-            OperationCount(seq, found[picked_metric(seq)] or 0, found.get(added_metric(seq)) or 0) for seq in seqs
-        )
-        return GroupCounts((found[INPUT_METRIC] or 0) if INPUT_METRIC in found else None, tuple(operations))

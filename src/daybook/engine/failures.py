@@ -1,20 +1,15 @@
-"""Comments in SQL that tell where an expression comes from; Spark quotes them when it fails.
+"""Failures of Spark become coded errors that name operation, column, expression and value.
 
-Checks that travel with the rows: a failed one is a text in a hidden column, read after the write.
-
-Spark's failures in our words: which operation, which column, which expression, what value.
+Comments in the SQL say which expression it comes from; Spark quotes them when it fails.
 """
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
 
 from pyspark.errors import PySparkException
 
 from daybook.errors import DaybookError, Span
-from daybook.expression import CompiledExpression, quote_literal
-from daybook.model.types import STRING
+from daybook.expression import CompiledExpression
 from daybook.plan.steps import AggregateStep, AppendStep, CheckStep, DeleteStep, OutputStep, Plan, Step, UpdateStep
 
 SELECTOR = "selector"
@@ -54,68 +49,6 @@ def last_mark(sql: str) -> tuple[int, str, int] | None:
     return (int(marks[-1][1]), marks[-1][2], int(marks[-1][3] or 0)) if marks else None
 
 
-_SEPARATOR = "\x1f"
-
-NULL_VALUE = "null"
-MALFORMED_ROW_ID = "row_id"
-FAN_OUT = "fan_out"
-CHECK = "check"
-
-
-def failed_check_sql(kind: str, known: tuple[str, ...], parts: tuple[str, ...]) -> str:
-    """SQL of the text of a failed check: `known` texts, then `parts` that are SQL."""
-    head = _SEPARATOR.join((kind, *known)) + _SEPARATOR
-    texts = f", {quote_literal(_SEPARATOR, STRING)}, ".join(
-        f"COALESCE(CAST({part} AS STRING), 'NULL')" for part in parts
-    )
-    return f"CONCAT({quote_literal(head, STRING)}, {texts})"
-
-
-def row_label_sql(parts: Mapping[str, str]) -> str:
-    """SQL of what tells a row, as people read it: customer_id = C-1, day = 2026-01-15."""
-    texts = []
-    for number, (label, sql) in enumerate(parts.items()):
-        head = quote_literal(f"{', ' if number else ''}{label} = ", STRING)
-        texts += [head, f"COALESCE(CAST({sql} AS STRING), 'NULL')"]
-    return f"CONCAT({', '.join(texts)})" if texts else "'any'"
-
-
-@dataclass(frozen=True, slots=True)
-class FailedChecks:
-    """Turns the texts of failed checks into errors."""
-
-    plan: Plan
-
-    def error(self, text: str) -> DaybookError:
-        kind, *rest = text.split(_SEPARATOR)
-        if kind == NULL_VALUE:
-            key, column, place, ordinal = rest
-            return self._loading("PROJECT_030", key, {"column": column, "place": place, "ordinal": ordinal})
-        if kind == MALFORMED_ROW_ID:
-            key, value, place, ordinal = rest
-            return self._loading("PROJECT_031", key, {"value": value, "place": place, "ordinal": ordinal})
-        if kind == CHECK:
-            return self._failed(int(rest[0]), _SEPARATOR.join(rest[1:]))
-        seq, alias, row = rest
-        return self.fan_out(int(seq), alias, row)
-
-    def _failed(self, seq: int, row: str) -> DaybookError:
-        step = next(step for step in self.plan.steps if step.seq == seq)
-        return DaybookError("CHECK_020", operation_seq=seq, seq=seq, name=step.name, row=row)
-
-    def fan_out(self, seq: int, alias: str, key: str) -> DaybookError:
-        step = next(step for step in self.plan.steps if step.seq == seq)
-        return DaybookError("UPDATE_024", operation_seq=seq, seq=seq, name=step.name, alias=alias, key=key)
-
-    def _loading(self, code: str, key: str, parameters: Mapping[str, Any]) -> DaybookError:
-        load = self.plan.load(key)
-        seq, dataset_id = load.operation_seq or None, load.dataset_id
-        error = DaybookError(code, operation_seq=seq, dataset_id=dataset_id, **parameters)
-        if load.role != "append":
-            return error
-        return DaybookError("APPEND_008", operation_seq=seq, causes=(error,), dataset_id=dataset_id)
-
-
 # What Spark quotes: the line on which the failing text begins, cut to what is near it, and carets below that text.
 _QUOTED_SQL = re.compile(r"== SQL.*==\n(.*)\n( *)\^")
 
@@ -132,8 +65,11 @@ def translate_failure(plan: Plan, error: Exception) -> Exception:
         key: _without_question_mark(str(value)) for key, value in (error.getMessageParameters() or {}).items()
     }
     reason = f"{_reason(condition, parameters, error)} [{condition}]"
+    seqs = {step.seq for step in plan.steps}
     for sql in _failing_sql(error):
-        if (marked := last_mark(sql)) and (step := _find_step(plan, marked[0])):
+        # A text of the user's may look like a mark.
+        if (marked := last_mark(sql)) and marked[0] in seqs:
+            step = plan.step(marked[0])
             column, expression = _marked_expression(step, *marked[1:])
             return DaybookError(
                 "PROJECT_033",
@@ -191,10 +127,6 @@ def _refused_value(parameters: Mapping[str, str]) -> str | None:
 def _without_question_mark(value: str) -> str:
     """TO_NUMBER marks a text that is no number with a question mark, so that the cast refuses it."""
     return f"'{value[2:]}" if value.startswith("'?") else value
-
-
-def _find_step(plan: Plan, seq: int) -> Step | None:
-    return next((step for step in plan.steps if step.seq == seq), None)
 
 
 def _marked_expression(step: Step, what: str, number: int) -> tuple[str, CompiledExpression | None]:

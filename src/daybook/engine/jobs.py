@@ -1,7 +1,4 @@
-"""Spark's jobs that belong together: named by a tag, stopped by it, and waited for.
-
-How far Spark is, for whoever waits: tasks done and tasks known so far.
-"""
+"""The Spark jobs of one run: tagged, stopped by their tag, waited for, and their progress in tasks."""
 
 import contextlib
 import threading
@@ -20,7 +17,7 @@ if TYPE_CHECKING:
 
 
 _IDLE_TIMEOUT_SECONDS = 10.0
-# Spark tells what its tasks do every tenth of a second.
+# Spark reports what its tasks do every tenth of a second.
 _IDLE_POLLS = 4
 
 
@@ -59,7 +56,7 @@ def wait_until_idle(spark: SparkSession) -> None:
 
 
 def _has_running_tasks(spark: SparkSession) -> bool:
-    """Whether the classic session still works on something; a Connect server does not tell.
+    """Whether the classic session still works on something; a Connect server does not say.
 
     A stage that is cancelled has ended, for Spark, before its tasks have.
     """

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from daybook.engine.context import FAULT_COLUMN, RunContext, null_sql
-from daybook.engine.failures import CHECK, CONDITION, VALUE, failed_check_sql, mark_sql, row_label_sql
+from daybook.engine.failed_checks import BrokenCondition, failed_check_sql, row_label_sql
+from daybook.engine.failures import CONDITION, VALUE, mark_sql
 from daybook.expression import cast_sql, quote_identifier
 from daybook.model.types import SYSTEM_COLUMNS, ColumnType
 from daybook.plan.steps import CheckStep, ComputedColumn, DeleteStep, RowStep, UpdateStep, working_columns
@@ -60,7 +61,7 @@ class Layer:
 
     def add(self, step: RowStep) -> None:
         condition = self.picked_by(step)
-        word, bit = self.context.place_of_bit(step.seq)
+        word, bit = self.context.bit_position(step.seq)
         self.bits.setdefault(word, []).append((condition, 1 << bit))
         self.length += 2 * len(condition or "")
         match step:
@@ -109,7 +110,7 @@ class Layer:
         """SQL of the text of a failed check; NULL where its condition holds."""
         condition = mark_sql(self.context.sql(step.condition), step.seq, CONDITION)
         row = row_label_sql({name: quote_identifier(name) for name in step.columns})
-        found = f"IF({condition}, NULL, {failed_check_sql(CHECK, (str(step.seq),), (row,))})"
+        found = f"IF({condition}, NULL, {failed_check_sql(BrokenCondition, {'seq': step.seq}, {'row': row})})"
         return f"CASE WHEN {picked} THEN {found} END" if picked else found
 
     def _assign(self, value: ComputedColumn, condition: str | None, sql: str) -> None:

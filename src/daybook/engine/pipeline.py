@@ -2,19 +2,19 @@
 
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import assert_never
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from daybook.engine.context import RunContext
-from daybook.engine.counters import Counters, GroupCounts, GroupObservations, read_observation
-from daybook.engine.failures import FailedChecks, translate_failure
-from daybook.engine.java.session_conf import local_threads, read_setting
+from daybook.engine.counters import Counters, GroupCounts, ObservedFrame, read_observation
+from daybook.engine.failed_checks import DoubleMatch, failed_check_error
+from daybook.engine.failures import translate_failure
+from daybook.engine.java.session_conf import threads_of_session
 from daybook.engine.load_rows import load_input, load_source, may_fail
-from daybook.engine.operations.aggregate import NewRows, summary_rows
+from daybook.engine.operations.aggregate import summary_rows
 from daybook.engine.operations.append import appended_rows
 from daybook.engine.operations.join import JoinedRows, JoinRowCount, UpdateJoins
 from daybook.engine.operations.output import OutputFrames
@@ -32,10 +32,8 @@ from daybook.engine.stages import (
     pays_to_count,
     pays_to_stage,
     reads_every_join,
-    stage_seqs,
 )
 from daybook.engine.working_dataset import AddedRows, StagingFolder, WorkingDataset
-from daybook.expression import quote_identifier
 from daybook.model.types import SYSTEM_COLUMNS
 from daybook.plan.steps import (
     INPUT_KEY,
@@ -66,23 +64,24 @@ class OutputGroup:
 
     outputs: tuple[OutputFrame, ...]
     is_last: bool
-    _counted: GroupObservations
+    _observed: tuple[ObservedFrame, ...]
     _row_counts: tuple[JoinRowCount, ...]
-    _checks: FailedChecks
+    _plan: Plan
 
     def verify(self) -> None:
         """Raise what the rows failed: a NULL where none may be, a malformed row id, a row that matched twice."""
-        for text in self._counted.faults():
-            raise self._checks.error(text)
+        for observed in self._observed:
+            if check := observed.failed_check():
+                raise failed_check_error(self._plan, check)
         for count in self._row_counts:
             below, above = (read_observation(each).get("rows") for each in (count.below, count.above))
-            # Spark counts a task that it executed twice two times, so only a look at the rows can tell.
+            # Spark counts a task that it executed twice two times, so only a look at the rows can decide.
             if (below is None or below != above) and (found := count.doubles().first()):
-                raise self._checks.fan_out(count.seq, count.alias, found[0])
+                raise failed_check_error(self._plan, DoubleMatch(str(count.seq), count.alias, found[0]))
 
     def counts(self) -> GroupCounts:
         """Rows picked and added by the operations since the group before."""
-        return self._counted.counts()
+        return GroupCounts.of(self._observed)
 
 
 class Pipeline:
@@ -107,7 +106,6 @@ class Pipeline:
         self._context = RunContext.of(plan, as_of)
         self._staging = StagingFolder(spark, staging)
         self._skip = skip
-        self._checks = FailedChecks(plan)
         self._counters = Counters(self._context)
         self._may_lose_tasks = may_lose_tasks(spark)
         self._row_counts: list[JoinRowCount] = []
@@ -126,7 +124,7 @@ class Pipeline:
         self.close()
 
     def close(self) -> None:
-        """Let go of what was kept for the groups."""
+        """Forget what was kept for the groups."""
         self._row_counts.clear()
         self._counters.forget()
 
@@ -192,13 +190,13 @@ class Pipeline:
                 is_kept = self._is_kept(step.seqs, following)
                 counts = self._counters.due() if self._counts(step, following, is_kept=is_kept) else {}
                 rows = summary_rows(working, step, self._context, counts)
-                self._add_rows(working, step, rows, is_kept=is_kept)
+                self._add_rows(working, rows, is_kept=is_kept)
             case AppendStep():
                 load, frame = self._plan.load(step.load_key), self._sources[step.load_key]
                 source = load_source(frame, load, self._context, {*load.types, *SYSTEM_COLUMNS})
                 rows = appended_rows(source, load, step, self._context, may_fail=may_fail(frame, load))
                 is_kept = bool(step.aggregations) and self._is_kept((step.seq,), following)
-                self._add_rows(working, step, rows, is_kept=is_kept)
+                self._add_rows(working, rows, is_kept=is_kept)
             case _:
                 assert_never(step)
 
@@ -231,36 +229,26 @@ class Pipeline:
         rows = load_source(frame, load, self._context, join.columns)
         return JoinedRows(self._counters.checked(rows) if may_fail(frame, load) else rows, frame.is_small)
 
-    def _add_rows(
-        self, working: WorkingDataset, step: AggregatePass | AppendStep, new: NewRows, *, is_kept: bool
-    ) -> None:
-        observed = self._counters.watch(new.rows, new.metrics, new.checked)
-        columns = [f"{sql} AS {quote_identifier(name)}" for name, sql in new.columns.items()]
-
-        def rows() -> DataFrame:
-            df = observed.frame
-            return (df.where(F.expr(new.is_new)) if new.is_new else df).selectExpr(*columns)
-
+    def _add_rows(self, working: WorkingDataset, added: AddedRows, *, is_kept: bool) -> None:
+        self._counters.watch(added.observed)
         if is_kept:
-            kept = self._keep(rows(), f"added-by-{step.seq}")
-            working.put_beside(AddedRows(stage_seqs(step), step.schema, lambda: kept))
-        else:
-            working.put_beside(AddedRows(stage_seqs(step), step.schema, rows))
+            added = replace(added, kept=self._keep(added.frame(), f"added-by-{added.seqs[0]}"))
+        working.add_rows(added)
 
     def _group(self, working: WorkingDataset, outputs: Sequence[OutputStep], *, is_last: bool) -> OutputGroup:
         writing = OutputFrames(self._context, working, self._staging)
-        # Whoever needs no sorting counts, since sorting writes the rows down first.
+        # An output without sorting counts, since sorting writes the rows down first.
         written = []
         for output in sorted(outputs, key=lambda output: bool(output.order_by)):
             counters = self._counters if self._counters.is_waiting else None
             written.append(OutputFrame(output, writing.frame(output, counters)))
-        counted = self._counters.take(is_last=is_last)
-        return OutputGroup(tuple(written), is_last, counted, tuple(self._row_counts), self._checks)
+        observed = self._counters.take(is_last=is_last)
+        return OutputGroup(tuple(written), is_last, observed, tuple(self._row_counts), self._plan)
 
 
 def may_lose_tasks(spark: SparkSession) -> bool:
     """Whether work can be lost and done again: on machines of a cluster, not on threads of one process."""
-    return local_threads(read_setting(spark, "spark.master") or "", 1) is None
+    return threads_of_session(spark) is None
 
 
 def _consecutive_outputs(steps: Sequence[Stage], index: int) -> list[OutputStep]:

@@ -1,9 +1,4 @@
-"""Spark's readers take paths for patterns; its writers do not.
-
-What reading gives the engine.
-
-Pieces of the input that keep all threads busy to the end.
-"""
+"""What reading gives the engine, and how Spark cuts files into pieces."""
 
 import contextlib
 import re
@@ -13,14 +8,13 @@ from math import ceil
 
 from pyspark.sql import DataFrame, SparkSession
 
-from daybook.engine.java.runtime import usable_cores
-from daybook.engine.java.session_conf import local_threads, read_setting, temporary_settings
+from daybook.engine.java.session_conf import read_setting, temporary_settings, threads_of_session
 
 _PATTERN_CHARACTERS = re.compile(r"([\\{}\[\]*?])")
 
 
 def literal_path_pattern(path: str) -> str:
-    """The pattern that only this path fits."""
+    """The pattern that only this path matches: Spark's readers take paths for patterns, its writers do not."""
     return _PATTERN_CHARACTERS.sub(r"\\\1", path)
 
 
@@ -52,7 +46,7 @@ def even_splits(spark: SparkSession, sizes: Sequence[int]) -> Iterator[None]:
     Spark fills pieces up to a limit, and what is left over makes one that keeps a single thread busy. On a cluster
     nobody knows how many threads there will be.
     """
-    threads = local_threads(read_setting(spark, "spark.master") or "", usable_cores())
+    threads = threads_of_session(spark)
     before, opening = read_setting(spark, _MAX_SPLIT_KEY), read_setting(spark, _OPEN_COST_KEY)
     if not sizes or threads is None or before is None or opening is None:
         yield

@@ -1,6 +1,6 @@
-"""Aggregates that read the same rows are computed in one pass over them.
+"""The stages of a pipeline: aggregates that share a pass, and what is computed again or written down at a fork.
 
-When to compute again and when to write down, where a plan forks; measured in docs/adr/forks.md.
+The limits are measured in docs/adr/forks.md.
 """
 
 from collections.abc import Iterable, Sequence

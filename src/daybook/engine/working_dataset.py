@@ -1,17 +1,14 @@
-"""Rows that operations added and that no operation has changed since.
-
-Intermediate results that are written down once and read back, so that a plan begins anew from there.
-
-The working dataset while steps are applied to it.
-"""
+"""The working dataset while steps are applied to it, with the rows that operations add to it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from daybook.engine.context import RunContext, null_sql
+from daybook.engine.counters import ObservedFrame
 from daybook.engine.layer import Layer, updated_at_sql
 from daybook.engine.source import literal_path_pattern
 from daybook.expression import CompiledExpression, cast_sql, quote_identifier
@@ -22,15 +19,28 @@ from daybook.plan.steps import RowStep, working_columns
 
 @dataclass(frozen=True, slots=True)
 class AddedRows:
-    """`schema` are the business columns of the moment they were added; the rows are asked for when they are used."""
+    """Rows that operations add, made when they are used.
+
+    `columns` are those of the working dataset in order, as SQL over what is observed; only rows where `is_new` holds
+    are added. `schema` has the business columns of that moment. `kept` are the same rows, read back from storage.
+    """
 
     seqs: tuple[int, ...]
     schema: Mapping[str, ColumnType]
-    rows: Callable[[], DataFrame]
+    observed: ObservedFrame
+    columns: Mapping[str, str]
+    is_new: str | None = None
+    kept: DataFrame | None = None
+
+    def frame(self) -> DataFrame:
+        if self.kept is not None:
+            return self.kept
+        rows = self.observed.frame.where(F.expr(self.is_new)) if self.is_new else self.observed.frame
+        return rows.selectExpr(*(f"{sql} AS {quote_identifier(name)}" for name, sql in self.columns.items()))
 
     def aligned(self, schema: Mapping[str, ColumnType]) -> DataFrame:
         """The rows with the business columns of a later moment: more of them, or wider ones."""
-        df = self.rows()
+        df = self.frame()
         if list(self.schema.items()) == list(schema.items()):
             return df
         others = [quote_identifier(name) for name in df.columns if name not in self.schema]
@@ -43,7 +53,7 @@ class AddedRows:
 
 
 class StagingFolder:
-    """Parquet below one folder that belongs to the run; whoever gave the folder removes it."""
+    """Intermediate results, written once as Parquet and read back; the caller removes the folder."""
 
     def __init__(self, spark: SparkSession, folder: str) -> None:
         self._spark = spark
@@ -72,7 +82,7 @@ class WorkingDataset:
         self._added: list[AddedRows] = []
         # Projections since the data was last read, which Spark analyses anew with every one that is added.
         self.depth = 0
-        # Added rows that were put together with the others since then: each repeats every later projection in the plan.
+        # Added rows in the union since then: each repeats every later projection in the plan.
         self.width = 0
 
     @property
@@ -117,7 +127,7 @@ class WorkingDataset:
         """Whether a step picks every row, and all of them come from the input."""
         return self._layer.picked_by(step) is None and self._seqs == {0} and not self._added
 
-    def put_beside(self, added: AddedRows) -> None:
+    def add_rows(self, added: AddedRows) -> None:
         """Rows that an operation added; they become one frame with the others when an operation changes rows."""
         self._layer.extend(added.schema)
         self._added.append(added)

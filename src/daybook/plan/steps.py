@@ -223,6 +223,9 @@ class Plan:
     def load(self, key: str) -> LoadStep:
         return next(load for load in self.loads if load.key == key)
 
+    def step(self, seq: int) -> Step:
+        return next(step for step in self.steps if step.seq == seq)
+
     @property
     def input(self) -> LoadStep:
         return self.load(INPUT_KEY)

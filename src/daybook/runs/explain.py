@@ -134,7 +134,7 @@ def explain(
         pins = recorded_pins(transaction, run_id)
     wanted = find_operation(snapshot, operation)
     prepared = restore_run(snapshot, around.root)
-    step = _find_step(prepared.plan, wanted.seq)
+    step = prepared.plan.step(wanted.seq)
     typed = typed_keys(prepared.plan, step, keys)
     if not pins:
         raise DaybookError("RUN_027", run_id=run_id, status=run.status)
@@ -163,7 +163,7 @@ def explain(
 
 def _makers_of_rows(plan: Plan, shown: ShownRows, keys: Mapping[str, str | None]) -> dict[int, dict[str, str | None]]:
     makers = sorted({row["_operation_seq"] for row in shown.rows} - {0})
-    known = {seq: key_columns(plan, _find_step(plan, seq)) for seq in makers}
+    known = {seq: key_columns(plan, plan.step(seq)) for seq in makers}
     return {seq: {name: text for name, text in keys.items() if name in known[seq]} for seq in makers}
 
 
@@ -179,10 +179,6 @@ def find_operation(snapshot: RunSnapshot, named: str | None) -> Operation:
         return found
     hint = f"its operations are {', '.join(by_seq)}" if named.isdigit() else did_you_mean(named, by_id)
     raise DaybookError("RUN_022", run_id=snapshot.run_id, operation=named, hint=hint)
-
-
-def _find_step(plan: Plan, seq: int) -> Step:
-    return next(step for step in plan.steps if step.seq == seq)
 
 
 def _compute_rows(

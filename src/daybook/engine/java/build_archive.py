@@ -1,6 +1,4 @@
-"""A small run that touches what real runs touch, so that the class-data archive knows their classes.
-
-Makes the class-data archive: run what Daybook runs, note the classes, dump them, publish the file in one step.
+"""Builds the class-data archive: run what Daybook runs, record the classes, dump them, publish the file in one step.
 
 Started as `python -m daybook.engine.java.build_archive TARGET JAVA ORIGIN`, or without arguments to have it now.
 """
@@ -99,7 +97,7 @@ _MAX_UNUSED_SECONDS = 60 * 24 * 3600
 
 
 def build_archive(target: Path, java: JavaRuntime) -> bool:
-    """Make the archive unless another process is at it; false when nothing was made."""
+    """Make the archive unless another process is making it; false when nothing was made."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
         if not _acquire_lock(target, stack):

@@ -1,13 +1,9 @@
-"""The Java process behind a classic session: started by us, and never outliving us.
-
-A classic session in a Java process of our own.
-"""
+"""A classic session in a Java process of our own, which never outlives us."""
 
 import contextlib
 import os
 import shutil
 import signal
-import socket
 import struct
 import subprocess
 import tempfile
@@ -19,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from daybook.engine.java.launch import Launch, launcher_variables
+from daybook.engine.java.runtime import find_listener_problem
 from daybook.errors import DaybookError
 
 if TYPE_CHECKING:
@@ -237,15 +234,10 @@ def check_master_listens(master: str) -> None:
     """Fail at once where no standalone master listens; Spark would try for a minute."""
     if not master.startswith("spark://"):
         return
-    reason = ""
-    for place in master.removeprefix("spark://").split(","):
-        host, _, port = place.rpartition(":")
-        try:
-            with socket.create_connection((host.strip("[]"), int(port)), timeout=_MASTER_TIMEOUT_SECONDS):
-                return
-        except (OSError, ValueError) as failure:
-            reason = str(failure)
-    raise DaybookError("RUN_910", master=master, reason=reason)
+    parts = (address.rpartition(":") for address in master.removeprefix("spark://").split(","))
+    addresses = [(host.strip("[]"), port) for host, _, port in parts]
+    if (problem := find_listener_problem(addresses, _MASTER_TIMEOUT_SECONDS)) is not None:
+        raise DaybookError("RUN_910", master=master, reason=problem)
 
 
 def open_py4j_gateway(gateway: Gateway) -> "object":
@@ -286,4 +278,4 @@ def clear_classic_state() -> None:
 
 
 def _ignore_error(request: object, client_address: object) -> None:
-    """What an ended connection says to nobody."""
+    """An ended connection is no news."""

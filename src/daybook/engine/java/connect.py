@@ -1,11 +1,7 @@
-"""Sessions through Spark Connect: on a server that runs, or on one of our own in a local Java process.
-
-Sail as the engine: a Connect server without Java, in this process.
-"""
+"""Sessions through Spark Connect: on a server that runs, on one of our own in a local Java process, or on Sail."""
 
 import os
 import secrets
-import socket
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -14,6 +10,7 @@ from urllib.parse import urlsplit
 
 from daybook.engine.java.classic import attach_server, open_py4j_gateway, start_gateway
 from daybook.engine.java.launch import Launch
+from daybook.engine.java.runtime import find_listener_problem
 from daybook.engine.java.session_conf import read_setting
 from daybook.errors import DaybookError
 
@@ -56,14 +53,13 @@ def open_remote_session(remote: str, settings: Mapping[str, str], app_name: str)
 
 def _check_server_listens(remote: str) -> None:
     """Fail at once where nobody listens; PySpark would try for ten minutes."""
-    address = urlsplit(remote)
     try:
-        with socket.create_connection(
-            (address.hostname or "localhost", address.port or _DEFAULT_PORT), timeout=_SERVER_TIMEOUT_SECONDS
-        ):
-            pass
-    except (OSError, ValueError) as failure:
+        address = urlsplit(remote)
+        host_and_port = (address.hostname or "localhost", address.port or _DEFAULT_PORT)
+    except ValueError as failure:
         raise DaybookError("RUN_908", remote=_without_parameters(remote), reason=str(failure)) from failure
+    if (problem := find_listener_problem([host_and_port], _SERVER_TIMEOUT_SECONDS)) is not None:
+        raise DaybookError("RUN_908", remote=_without_parameters(remote), reason=problem)
 
 
 def _apply_settings(session: "SparkSession", settings: Mapping[str, str]) -> None:

@@ -1,9 +1,8 @@
-"""The command line of the Java process that runs Spark.
+"""The command line of the Java process that runs Spark, and the class-data archive that it starts from.
 
-The class-data archive: Spark's classes as Java left them after loading, mapped instead of loaded again.
-
-It is made once per Spark and Java in the user's cache folder, by a process of its own, and is never in the way: no
-cache, a cache that cannot be written or an archive that does not fit all mean a slower start and nothing else.
+The archive holds Spark's classes as Java left them after loading, mapped instead of loaded again. A process of its
+own makes it once per Spark and Java in the user's cache folder. Without one, or with one that does not fit, Java
+starts more slowly and nothing else changes.
 """
 
 import contextlib

@@ -1,13 +1,11 @@
-"""What the machine gives: cores and memory, also inside a container.
-
-Which Java runs Spark: the machine's own, or the one that comes from PyPI.
-"""
+"""What this machine offers Spark: cores, memory, a Java runtime, and servers that listen."""
 
 import os
 import re
 import shutil
+import socket
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -48,12 +46,24 @@ def _read_limit(path: Path) -> int | None:
     return int(text) if text.isdigit() else None
 
 
+def find_listener_problem(addresses: Iterable[tuple[str, int | str | None]], seconds: float) -> str | None:
+    """Why nobody listens at any of the addresses, each a host and a port; None where somebody does."""
+    problem = "no address"
+    for host, port in addresses:
+        try:
+            with socket.create_connection((host, int(port or 0)), timeout=seconds):
+                return None
+        except (OSError, ValueError) as failure:
+            problem = str(failure)
+    return problem
+
+
 MINIMUM_JAVA_VERSION = 17
 
 
 @dataclass(frozen=True, slots=True)
 class JavaRuntime:
-    """A Java runtime; `build` tells two runtimes of one version apart."""
+    """A Java runtime; `build` distinguishes two runtimes of one version."""
 
     executable: Path
     version: int

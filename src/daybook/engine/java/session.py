@@ -30,6 +30,7 @@ from daybook.engine.java.session_conf import (
     local_threads,
     read_setting,
     remote_conf,
+    threads_of_session,
 )
 from daybook.errors import DaybookError
 from daybook.model.settings import EngineSettings
@@ -37,7 +38,7 @@ from daybook.model.settings import EngineSettings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Whoever sets one of these wants PySpark's own launcher, with the distribution it names.
+# A user who sets one of these wants PySpark's own launcher, with the distribution it names.
 _LAUNCHER_VARIABLES = ("SPARK_HOME", "PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS")
 
 
@@ -200,6 +201,4 @@ def _conf_error(missing: Mapping[str, str]) -> DaybookError:
 
 
 def _can_end_abruptly(spark: "SparkSession") -> bool:
-    return local_threads(read_setting(spark, "spark.master") or "", 1) is not None and (
-        read_setting(spark, "spark.eventLog.enabled") != "true"
-    )
+    return threads_of_session(spark) is not None and read_setting(spark, "spark.eventLog.enabled") != "true"

@@ -1,7 +1,4 @@
-"""Looking at the settings of a running session, and changing them for a while.
-
-The Spark settings of a session: what Daybook's results depend on, and what only makes it quick.
-"""
+"""The Spark settings of a session: what Daybook's results depend on, and what only makes it quick."""
 
 import contextlib
 import re
@@ -9,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from daybook.engine.java.runtime import driver_memory_megabytes
+from daybook.engine.java.runtime import driver_memory_megabytes, usable_cores
 from daybook.errors import DaybookError, raise_all
 from daybook.model.settings import EngineSettings
 
@@ -83,7 +80,7 @@ _DEFAULT_APPLICATION_CONF: Mapping[str, str] = {
     "spark.log.level": "ERROR",
     # What was counted comes with the events of a job, and those of a huge one must not be dropped.
     "spark.scheduler.listenerbus.eventqueue.capacity": "100000",
-    # It tells Spark with every column which line of ours asked for it: half of all words between Python and Java.
+    # It sends Spark with every column the line of ours that asked for it: half of all calls between Python and Java.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     # A close compiles forty classes; with Spark's hundred a session that does more than one thing compiles all again.
     "spark.sql.codegen.cache.maxEntries": "500",
@@ -172,6 +169,11 @@ def local_threads(master: str, cores: int) -> int | None:
     if given is None:
         return None
     return cores if given.group(1) == "*" else int(given.group(1))
+
+
+def threads_of_session(spark: "SparkSession") -> int | None:
+    """How many threads of this machine a session uses; None on a cluster."""
+    return local_threads(read_setting(spark, "spark.master") or "", usable_cores())
 
 
 def is_on_this_machine(master: str) -> bool:

@@ -1,40 +1,20 @@
-"""Rows that an operation is about to add.
+"""Groups of rows become one row each, for several aggregates in one pass over the rows."""
 
-Groups of rows become one row each, for several operations in one pass over the rows.
-
-Applies aggregates that read the same rows: live, picked rows are grouped and the summary rows appended.
-"""
-
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from daybook.engine.context import RunContext, new_row_columns, null_sql, quote_identifiers, row_id_sql
-from daybook.engine.counters import added_metric, picked_metric
+from daybook.engine.context import RunContext, null_sql, quote_identifiers
+from daybook.engine.counters import ObservedFrame, added_metric, picked_metric
 from daybook.engine.failures import VALUE, mark_sql
 from daybook.engine.layer import guarded_condition
 from daybook.engine.stages import AggregatePass
-from daybook.engine.working_dataset import WorkingDataset
+from daybook.engine.system_columns import new_row_columns, row_id_sql
+from daybook.engine.working_dataset import AddedRows, WorkingDataset
 from daybook.expression import quote_identifier
 from daybook.plan.steps import AggregateStep, AppendStep, ComputedColumn
-
-
-@dataclass(frozen=True, slots=True)
-class NewRows:
-    """`rows` makes what the operation computes, `columns` are those of the working dataset in order, as SQL over it.
-
-    `metrics` is what to count of `rows`, by name and SQL; only those where `is_new` holds are added. `checked` makes
-    the rows they come from, with the texts of failed checks.
-    """
-
-    rows: Callable[[], DataFrame]
-    columns: Mapping[str, str]
-    metrics: Mapping[str, str]
-    checked: Callable[[], DataFrame]
-    is_new: str | None = None
-
 
 # How many rows a summary row stands for.
 _ROWS_IN_GROUP = "__daybook_weight"
@@ -44,7 +24,7 @@ _GROUPING_SET = "__daybook_set"
 
 @dataclass(frozen=True, slots=True)
 class Summaries:
-    """`steps` group the rows that `picked` tells, each by columns of its own.
+    """`steps` group the rows where `picked` holds, each by columns of its own.
 
     `counts` are figures of all rows, picked or not, by name and SQL. They travel through the groups, because a count
     that is part of the data is right however often Spark executes a task. The rows that are not picked then make a
@@ -102,7 +82,7 @@ class Summaries:
 
     @property
     def is_new(self) -> str | None:
-        """SQL that tells groups of picked rows from the others."""
+        """SQL that is true on groups of picked rows."""
         return _IS_PICKED if self._is_flagged else None
 
     @property
@@ -160,7 +140,7 @@ def _count_column(name: str) -> str:
 
 def summary_rows(
     working: WorkingDataset, together: AggregatePass, context: RunContext, counts: Mapping[str, str]
-) -> NewRows:
+) -> AddedRows:
     """The rows aggregates add; `counts` are figures of all rows that are taken on the way."""
     first = together.steps[0]
     working.settle_for(*together.expressions)
@@ -170,7 +150,8 @@ def summary_rows(
     empty = {name: null_sql(column_type) for name, column_type in together.schema.items()}
     own = {step.seq: {**empty, **_columns(step, summaries.columns_of(step), context)} for step in together.steps}
     columns = {name: summaries.choice({seq: own[seq][name] for seq in own}) for name in own[first.seq]}
-    return NewRows(lambda: summaries.of(rows()), columns, summaries.metrics, rows, summaries.is_new)
+    observed = ObservedFrame(lambda: summaries.of(rows()), summaries.metrics, rows)
+    return AddedRows(together.seqs, together.schema, observed, columns, summaries.is_new)
 
 
 def _columns(step: AggregateStep, found: Mapping[str, str], context: RunContext) -> Mapping[str, str]:

@@ -5,17 +5,20 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from daybook.engine.context import FAULT_COLUMN, RunContext, new_row_columns, null_sql, row_id_sql
+from daybook.engine.context import FAULT_COLUMN, RunContext, null_sql
 from daybook.engine.counters import (
     FAULT_TEXT_METRIC,
     FAULTY_METRIC,
     FAULTY_ROWS_SQL,
     FIRST_FAULT_SQL,
+    ObservedFrame,
     added_metric,
     picked_metric,
 )
 from daybook.engine.failures import SELECTOR, VALUE, mark_sql
-from daybook.engine.operations.aggregate import NewRows, Summaries
+from daybook.engine.operations.aggregate import Summaries
+from daybook.engine.system_columns import new_row_columns, row_id_sql
+from daybook.engine.working_dataset import AddedRows
 from daybook.expression import cast_sql, quote_identifier
 from daybook.plan.steps import AppendStep, LoadStep
 
@@ -24,7 +27,7 @@ _CARRIED_COLUMNS = ("_period", "_valid_from", "_valid_to", "_origin_seq", "_crea
 
 def appended_rows(
     source: DataFrame, load: LoadStep, step: AppendStep, context: RunContext, *, may_fail: bool
-) -> NewRows:
+) -> AddedRows:
     """The rows an append adds; checks hold whether a row that fails one is picked or not."""
     selector = mark_sql(context.sql(step.source_selector), step.seq, SELECTOR) if step.source_selector else None
     columns = {
@@ -38,9 +41,8 @@ def appended_rows(
     identity = row_id_sql(context.period, "appended", _id_scope(step, context), ["'row'", "`_row_id`"])
     columns |= {**values, **{name: quote_identifier(name) for name in _CARRIED_COLUMNS}, "_row_id": identity}
     metrics = {picked_metric(step.seq): "COUNT(1)", added_metric(step.seq): "COUNT(1)"}
-    return NewRows(
-        lambda: rows, columns, metrics | ({FAULT_TEXT_METRIC: FIRST_FAULT_SQL} if may_fail else {}), lambda: source
-    )
+    metrics |= {FAULT_TEXT_METRIC: FIRST_FAULT_SQL} if may_fail else {}
+    return AddedRows((step.seq,), step.schema, ObservedFrame(lambda: rows, metrics), columns)
 
 
 def _aggregated_rows(
@@ -52,7 +54,7 @@ def _aggregated_rows(
     columns: Mapping[str, str],
     *,
     may_fail: bool,
-) -> NewRows:
+) -> AddedRows:
     summaries = Summaries(context, (step,), selector, {FAULTY_METRIC: FAULTY_ROWS_SQL} if may_fail else {})
     found = summaries.columns_of(step)
     values = {**found, **{name: cast_sql(found[name], load.types[name], step.schema[name]) for name in step.columns}}
@@ -61,7 +63,8 @@ def _aggregated_rows(
     parts = ["'group'", *(found[name] for name in step.group_by)]
     identity = row_id_sql(context.period, "appended", _id_scope(step, context), parts)
     columns = {**columns, **values, "_row_id": identity}
-    return NewRows(lambda: summaries.of(source), columns, summaries.metrics, lambda: source, summaries.is_new)
+    observed = ObservedFrame(lambda: summaries.of(source), summaries.metrics, lambda: source)
+    return AddedRows((step.seq,), step.schema, observed, columns, summaries.is_new)
 
 
 def _id_scope(step: AppendStep, context: RunContext) -> tuple[str, str]:

@@ -16,7 +16,8 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from daybook.engine.context import RunContext
-from daybook.engine.failures import FAN_OUT, JOIN_ON, failed_check_sql, mark_sql, row_label_sql
+from daybook.engine.failed_checks import DoubleMatch, failed_check_sql, row_label_sql
+from daybook.engine.failures import JOIN_ON, mark_sql
 from daybook.engine.layer import guarded_condition
 from daybook.engine.working_dataset import WorkingDataset
 from daybook.expression import quote_identifier
@@ -154,7 +155,7 @@ class UpdateJoins:
         return df.selectExpr("*", *(f"IF({matched}, {row}.{column}, NULL) AS {column}" for column in columns))
 
     def _condition(self, join: JoinStep, shape: JoinParts, known: set[str]) -> str:
-        """The join's condition and as much of the selector as can be told before it: other rows match nothing."""
+        """The join's condition and as much of the selector as is known before it: other rows match nothing."""
         live = self._working.layer.live()
         own = [part for part in (*self._selector, *shape.own_only) if joined_aliases(part) <= known]
         guard = guarded_condition(live, " AND ".join(f"({self._on(join, self._sql(part))})" for part in own) or None)
@@ -182,7 +183,8 @@ class UpdateJoins:
     def _fault(self, condition: str, alias: str, key: str) -> str:
         picked = self._picked() if self._is_picked_late else None
         guarded = guarded_condition(picked, condition)
-        return f"IF({guarded}, {failed_check_sql(FAN_OUT, (str(self._step.seq), alias), (key,))}, NULL)"
+        found = failed_check_sql(DoubleMatch, {"seq": self._step.seq, "alias": alias}, {"key": key})
+        return f"IF({guarded}, {found}, NULL)"
 
     def _counted(
         self, df: DataFrame, rows: DataFrame, join: JoinStep, condition: str
@@ -222,7 +224,7 @@ class UpdateJoins:
 
 
 def _number_same_ids(df: DataFrame) -> DataFrame:
-    """Rows that carry the same id from where they were read are told apart, so that none passes for a copy."""
+    """Rows that carry the same id from their source get different numbers, so that none counts as a copy."""
     return df.selectExpr("*", f"ROW_NUMBER() OVER (PARTITION BY `_row_id` ORDER BY `_row_id`) AS {_SAME_ID_NUMBER}")
 
 

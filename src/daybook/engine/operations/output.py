@@ -63,7 +63,7 @@ class OutputFrames:
 
 
 def _checked_date(column: str, column_type: ColumnType) -> str:
-    """A date or timestamp that every format can hold; others fail the run, by a cast that tells the value."""
+    """A date or timestamp that every format can hold; others fail the run, by a cast that names the value."""
     first, last = (quote_literal(value, column_type) for value in _DATE_BOUNDS[column_type])
     other = f"CAST(CONCAT('?', CAST({column} AS STRING)) AS {spark_type(column_type)})"
     return f"IF({column} BETWEEN {first} AND {last}, {column}, {other})"
