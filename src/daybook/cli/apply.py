@@ -6,11 +6,11 @@
 """
 
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from daybook.cli.arguments import AsJson, ProjectArgument, json_option, root_options
+from daybook.cli.arguments import AsJson, ProjectArgument, json_option, open_workspace, root_options
 from daybook.cli.terminal import echo, echo_json, echo_note, show_error, show_notice
 
 if TYPE_CHECKING:
@@ -25,35 +25,6 @@ _ACTION_WORDS = {
     "enabled": "enabled",
     "disabled": "disabled",
 }
-
-
-def changes_as_json(plan: "ApplyPlan") -> dict[str, Any]:
-    from daybook.errors import error_to_json as error_data
-
-    return {
-        "changes": [
-            {
-                "kind": change.kind,
-                "id": change.id,
-                "action": change.action,
-                "version": change.version,
-                "previous_version": change.previous_version,
-            }
-            for change in plan.changes
-        ],
-        "projects": [
-            {
-                "id": effect.project_id,
-                "before": effect.before,
-                "after": effect.after,
-                "breaks": [item.as_data() for item in effect.breaks],
-                "errors": [error_data(error) for error in effect.validation.errors],
-                "notices": [item.message for item in effect.notices],
-            }
-            for effect in plan.effects
-        ],
-        "notices": [item.message for item in plan.notices],
-    }
 
 
 def show_changes(plan: "ApplyPlan", *, is_quiet: bool) -> None:
@@ -110,43 +81,25 @@ def apply(context: typer.Context, prune: PruneOption = False, as_json: ChangesAs
 
     A shared store is set up or migrated on the way.
     """
-    from datetime import UTC, datetime
+    from daybook.workspace.lifecycle import apply_changes
 
-    from daybook.cli.arguments import load_checked_workspace, open_workspace_store
-    from daybook.store.apply import apply as apply_definitions
-    from daybook.store.project_checks import check_project
-
-    workspace = load_checked_workspace(context)
-    with open_workspace_store(workspace.settings.store, workspace.root, migrate=True) as store:
-        done = apply_definitions(
-            store,
-            workspace.all(),
-            workspace=workspace.settings.name,
-            validate=check_project,
-            now=datetime.now(UTC),
-            prune=prune,
-        )
-    if as_json:
-        echo_json(changes_as_json(done))
-    else:
-        show_changes(done, is_quiet=root_options(context).is_quiet)
+    _show_or_echo(context, apply_changes(open_workspace(context), prune=prune), as_json=as_json)
 
 
 def plan(context: typer.Context, prune: PruneOption = False, as_json: ChangesAsJson = False) -> None:
     """Show what `apply` would change and break."""
-    from daybook.cli.arguments import load_checked_workspace, open_store_or_empty
-    from daybook.store.apply import plan as plan_definitions
-    from daybook.store.project_checks import check_project
+    from daybook.workspace.lifecycle import plan_changes
 
-    workspace = load_checked_workspace(context)
-    with open_store_or_empty(workspace.settings.store, workspace.root) as store:
-        planned = plan_definitions(
-            store, workspace.all(), workspace=workspace.settings.name, validate=check_project, prune=prune
-        )
+    _show_or_echo(context, plan_changes(open_workspace(context), prune=prune), as_json=as_json)
+
+
+def _show_or_echo(context: typer.Context, changes: "ApplyPlan", *, as_json: bool) -> None:
+    from daybook.workspace.result_json import changes_as_json
+
     if as_json:
-        echo_json(changes_as_json(planned))
+        echo_json(changes_as_json(changes))
     else:
-        show_changes(planned, is_quiet=root_options(context).is_quiet)
+        show_changes(changes, is_quiet=root_options(context).is_quiet)
 
 
 def activate(
@@ -159,44 +112,12 @@ def activate(
     as_json: AsJson = False,
 ) -> None:
     """Validate a project and make it the version that runs."""
-    from datetime import UTC, datetime
+    from daybook.workspace.lifecycle import activate_project
+    from daybook.workspace.result_json import activation_as_json
 
-    from daybook.cli.arguments import find_project_id, is_project_file, load_checked_workspace, open_workspace_store
-    from daybook.store.apply import apply
-    from daybook.store.lifecycle import activate as activate_project
-    from daybook.store.project_checks import check_project
-    from daybook.store.references import reachable_definitions
-
-    workspace = load_checked_workspace(context)
-    now = datetime.now(UTC)
-    with open_workspace_store(workspace.settings.store, workspace.root) as store:
-        # A shared store may know projects that are not in this workspace.
-        is_only_stored = store.is_shared and not is_project_file(project)
-        project_id = project if is_only_stored else find_project_id(workspace, project)
-        if not store.is_shared:
-            reached = reachable_definitions(workspace, project_id)
-            apply(store, reached, workspace=workspace.settings.name, validate=check_project, now=now)
-        definition = workspace.get("project", project_id)
-        done = activate_project(
-            store,
-            project_id,
-            validate=check_project,
-            now=now,
-            dataset_version=dataset_version,
-            source=definition.source if definition else None,
-        )
+    done = activate_project(open_workspace(context), project, dataset_version=dataset_version)
     if as_json:
-        echo_json(
-            {
-                "project_id": done.project_id,
-                "version": done.version,
-                "changed": done.is_new,
-                "datasets": [
-                    {"id": item.dataset_id, "version": item.version, "pinned": item.is_pinned} for item in done.inputs
-                ],
-                "notices": [notice.message for notice in done.notices],
-            }
-        )
+        echo_json(activation_as_json(done))
         return
     for notice in done.notices:
         show_notice(notice)
@@ -210,23 +131,11 @@ def activate(
 
 def deactivate(context: typer.Context, project: ProjectArgument, as_json: AsJson = False) -> None:
     """Keep a project from running until it is activated again."""
-    from datetime import UTC, datetime
+    from daybook.workspace.lifecycle import deactivate_project
+    from daybook.workspace.result_json import deactivation_as_json
 
-    from daybook.cli.arguments import (
-        find_project_id,
-        is_project_file,
-        load_checked_workspace,
-        open_workspace_store,
-        root_and_settings,
-    )
-    from daybook.store.lifecycle import deactivate as deactivate_project
-
-    if is_project_file(project):
-        project = find_project_id(load_checked_workspace(context), project)
-    root, found = root_and_settings(context)
-    with open_workspace_store(found.store, root) as store:
-        is_changed = deactivate_project(store, project, now=datetime.now(UTC))
+    done = deactivate_project(open_workspace(context), project)
     if as_json:
-        echo_json({"project_id": project, "changed": is_changed})
+        echo_json(deactivation_as_json(done))
     else:
-        echo(f"{project} is inactive" + ("" if is_changed else " already"))
+        echo(f"{done.project_id} is inactive" + ("" if done.is_changed else " already"))

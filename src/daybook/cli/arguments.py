@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from daybook.model.loading import LoadedWorkspace
     from daybook.model.settings import WorkspaceSettings
     from daybook.store.store import MetadataStore
+    from daybook.workspace.open_workspace import OpenedWorkspace
 
 
 class CommandWithExamples(TyperCommand):
@@ -143,15 +144,18 @@ def root_options(context: typer.Context) -> RootOptions:
     return found if isinstance(found, RootOptions) else RootOptions()
 
 
-def find_workspace_root(context: typer.Context) -> Path:
+def open_workspace(context: typer.Context) -> "OpenedWorkspace":
     """The workspace of this call: the one named, or the nearest one from here upwards."""
-    from daybook.errors import DaybookError
-    from daybook.model.loading import find_workspace
+    from daybook.workspace.open_workspace import open_workspace
 
-    named = root_options(context).workspace
-    if named is not None and not named.exists():
-        raise DaybookError("MODEL_064", path=named.as_posix())
-    return find_workspace(named if named is not None else Path())
+    return open_workspace(root_options(context).workspace)
+
+
+def find_workspace_root(context: typer.Context) -> Path:
+    """The folder of the workspace of this call."""
+    from daybook.workspace.open_workspace import workspace_root
+
+    return workspace_root(root_options(context).workspace)
 
 
 def load_checked_workspace(context: typer.Context) -> "LoadedWorkspace":

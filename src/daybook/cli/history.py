@@ -3,24 +3,21 @@
 `daybook show`: a definition as YAML that loads again, or a run with all that is known of it.
 """
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from daybook.cli import completion
-from daybook.cli.arguments import json_option, period_option
-from daybook.cli.run_report import show_run
+from daybook.cli.arguments import json_option, open_workspace, period_option
+from daybook.cli.run_report import show_run_details
 from daybook.cli.terminal import console, echo, echo_json, echo_note, show_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from daybook.store.records import ProjectState, RunRecord
-    from daybook.store.store import MetadataStore, Transaction
+    from daybook.workspace.history import DefinitionDetails
 
-
-# Between the two parts of a mark that `--json` gives under `next`; no id has it.
-_PAGE_MARK = "~"
 
 _COLUMN_GAP = 2
 
@@ -53,30 +50,21 @@ def runs(
     as_json: Annotated[bool, json_option("The list as JSON.")] = False,
 ) -> None:
     """List runs, newest first."""
-    from typing import get_args
+    from daybook.workspace.history import RUN_STATUSES, list_runs
+    from daybook.workspace.result_json import run_listing_as_json
 
-    from daybook.cli.arguments import open_store_or_empty, root_and_settings
-    from daybook.store.database.runs import format_page_mark
-    from daybook.store.records import RunFilter, RunStatus
-    from daybook.workspace.result_json import run_record_as_json
-
-    if status is not None and status not in get_args(RunStatus):
-        raise typer.BadParameter(f"one of {', '.join(get_args(RunStatus))}", param_hint="--status")
-    root, found = root_and_settings(context)
-    with open_store_or_empty(found.store, root) as store, store.read() as transaction:
-        if after is not None and _PAGE_MARK not in after:
-            after = format_page_mark(transaction.runs.get(after))
-        page = transaction.runs.page(RunFilter(project, period, status), limit=limit, after=after)  # type: ignore[arg-type]
-        meant = None if page.runs else _suggest_filter(transaction, project, period)
+    if status is not None and status not in RUN_STATUSES:
+        raise typer.BadParameter(f"one of {', '.join(RUN_STATUSES)}", param_hint="--status")
+    listed = list_runs(open_workspace(context), project=project, period=period, status=status, limit=limit, after=after)
     if as_json:
-        echo_json({"runs": [run_record_as_json(run) for run in page.runs], "next": page.next_page})
+        echo_json(run_listing_as_json(listed))
         return
-    if not page.runs:
-        echo_note(_no_runs_message(is_filtered=bool(project or period or status or after), meant=meant))
+    if not listed.runs:
+        echo_note(_no_runs_message(is_filtered=bool(project or period or status or after), meant=listed.suggestion))
         return
-    _show_runs(page.runs)
-    if page.next_page:
-        echo_note(f"more with --after {page.runs[-1].id}")
+    _show_runs(listed.runs)
+    if listed.next_page:
+        echo_note(f"more with --after {listed.runs[-1].id}")
 
 
 def _show_runs(listed: "Sequence[RunRecord]") -> None:
@@ -118,24 +106,6 @@ def _show_runs(listed: "Sequence[RunRecord]") -> None:
     show_table(table)
 
 
-def _suggest_filter(transaction: "Transaction", project: str | None, period: str | None) -> str | None:
-    """What was probably meant by a project or a period that nobody knows."""
-    from daybook.errors.suggestion import closest_match
-    from daybook.resolve.calendars.periods import calendar_for, nearest_period
-
-    projects = [state.project_id for state in transaction.projects.all()]
-    if project is not None and project not in projects:
-        return closest_match(project, projects)
-    if period is None:
-        return None
-    catalog = transaction.catalog()
-    calendars = [calendar_for(calendar_id, catalog) for calendar_id in (None, *catalog.ids("calendar"))]
-    if any(calendar.find(period) for calendar in calendars):
-        return None
-    near = [found for calendar in calendars if (found := nearest_period(period, calendar)) is not None]
-    return closest_match(period, near) or next(iter(near), None)
-
-
 def _no_runs_message(*, is_filtered: bool, meant: str | None) -> str:
     if not is_filtered:
         return "no runs yet: `daybook run PROJECT --period PERIOD` makes one"
@@ -163,66 +133,31 @@ def show(
 
     A definition is shown as YAML that loads again.
     """
-    from daybook.cli.arguments import open_store_or_empty, root_and_settings
     from daybook.errors.suggestion import did_you_mean
+    from daybook.workspace import history, result_json
 
     if kind not in _SHOWN_KINDS:
         raise typer.BadParameter(f"nothing is a {kind}; {did_you_mean(kind, _SHOWN_KINDS)}", param_hint="KIND")
     if kind == "run" and version is not None:
         raise typer.BadParameter("a run has no versions", param_hint="--version")
-    root, found = root_and_settings(context)
-    with open_store_or_empty(found.store, root) as store:
-        if kind == "run":
-            show_run(store, identifier, as_json=as_json)
-        else:
-            _show_definition(store, kind, identifier, version, as_json=as_json)
-
-
-def _show_definition(store: "MetadataStore", kind: Any, identifier: str, version: int | None, *, as_json: bool) -> None:
-    import json
-
-    from daybook.model.serialization import to_yaml
-    from daybook.store.definition_text import decode_definition
-
-    with store.read() as transaction:
-        stored = transaction.definitions.get(kind, identifier, version)
-        state = transaction.projects.find(identifier) if kind == "project" else None
-        usage = transaction.projects.usage(identifier, stored.version) if kind == "project" else ()
-        inputs = transaction.projects.inputs(identifier, stored.version) if kind == "project" else ()
-        pin = transaction.definitions.pin(identifier, stored.version) if kind == "dataset" else None
-        versions = transaction.definitions.versions(kind, identifier)
-    if not as_json:
-        status = _project_status(state, stored.version) if state else stored.status
-        echo(f"# {kind} {identifier}, version {stored.version} of {versions[-1]}, {status}")
-        if pin is not None:
-            echo(f"# the data is {pin.uri} at Delta version {pin.delta_version}")
-        for warning in state.warnings if state else ():
-            echo(f"# {warning}")
-        typer.echo(to_yaml(kind, decode_definition(kind, stored.body)), nl=False)
+    workspace = open_workspace(context)
+    if kind == "run":
+        run = history.show_run(workspace, identifier)
+        echo_json(result_json.run_details_as_json(run)) if as_json else show_run_details(run)
         return
-    data: dict[str, Any] = {
-        "kind": kind,
-        "id": identifier,
-        "version": stored.version,
-        "versions": list(versions),
-        "status": state.status if state else stored.status,
-        "created_at": stored.created_at.isoformat(),
-        "workspace": stored.workspace,
-        "definition": json.loads(stored.body),
-    }
-    if state is not None:
-        data["active_version"] = state.active_version
-        data["conflict"] = state.conflict
-        data["warnings"] = list(state.warnings)
-        data["datasets"] = [
-            {"id": item.dataset_id, "version": item.version, "pinned": item.is_pinned} for item in inputs
-        ]
-        data["column_usage"] = [
-            {"operation_seq": use.operation_seq, "dataset_id": use.dataset_id, "column": use.column} for use in usage
-        ]
-    if pin is not None:
-        data["data"] = {"uri": pin.uri, "delta_version": pin.delta_version}
-    echo_json(data)
+    definition = history.show_definition(workspace, kind, identifier, version)  # type: ignore[arg-type]
+    echo_json(result_json.definition_as_json(definition)) if as_json else _show_definition(definition)
+
+
+def _show_definition(found: "DefinitionDetails") -> None:
+    stored, state = found.definition, found.project.state if found.project else None
+    status = _project_status(state, stored.version) if state else stored.status
+    echo(f"# {stored.kind} {stored.id}, version {stored.version} of {found.versions[-1]}, {status}")
+    if found.pin is not None:
+        echo(f"# the data is {found.pin.uri} at Delta version {found.pin.delta_version}")
+    for warning in state.warnings if state else ():
+        echo(f"# {warning}")
+    typer.echo(found.yaml, nl=False)
 
 
 def _project_status(state: "ProjectState", shown: int) -> str:

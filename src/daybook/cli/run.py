@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from daybook.cli import completion
-from daybook.cli.arguments import AsJson, ProjectArgument, period_option, root_options
+from daybook.cli.arguments import AsJson, ProjectArgument, open_workspace, period_option, root_options
 from daybook.cli.terminal import echo, echo_json
 
 if TYPE_CHECKING:
@@ -147,12 +147,10 @@ def cancel(context: typer.Context, run_id: Annotated[str, _run_argument("queued"
 
     It ends within seconds and leaves nothing half-written; `daybook retry` takes it up again.
     """
-    from daybook.cli.arguments import open_workspace_store, root_and_settings
+    from daybook.workspace.history import cancel_run
 
-    root, found = root_and_settings(context)
-    with open_workspace_store(found.store, root) as store, store.write() as transaction:
-        run = transaction.runs.request_cancel(run_id, now=transaction.now())
-    echo(f"run {run_id} is {run.status}" if not run.is_active else f"run {run_id} was asked to stop")
+    done = cancel_run(open_workspace(context), run_id)
+    echo(f"run {run_id} was asked to stop" if done.is_active else f"run {run_id} is {done.status}")
 
 
 def _check_project_and_period(workspace: "LoadedWorkspace", wanted: "RunRequest") -> None:

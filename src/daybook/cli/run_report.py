@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from daybook.cli.terminal import (
     echo,
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from daybook.runs.result import OutputResult, RunFailedError, RunResult
     from daybook.runs.run import PlannedRun
     from daybook.runs.snapshot import SourceSnapshot
-    from daybook.store.records import OperationResult, RecordedCommit, RunRecord
-    from daybook.store.store import MetadataStore
+    from daybook.store.records import OperationResult
+    from daybook.workspace.history import RunDetails
 
 
 def show_run_result(result: "RunResult", *, is_quiet: bool) -> None:
@@ -160,47 +160,13 @@ def _format_count(value: int | None) -> str:
     return "" if value is None else f"{value:,}"
 
 
-def show_run(store: "MetadataStore", run_id: str, *, as_json: bool) -> None:
-    with store.read() as transaction:
-        record = transaction.runs.get(run_id)
-        operations = transaction.outcomes.operations(run_id)
-        commits = transaction.outcomes.commits(run_id)
-        snapshot = transaction.runs.snapshot(run_id)
-    if as_json:
-        echo_json(_stored_run_as_json(record, operations, commits, snapshot))
-    else:
-        _show_stored_run(record, operations, commits, snapshot)
-
-
-def _stored_run_as_json(
-    record: "RunRecord", operations: "tuple[OperationResult, ...]", commits: "tuple[RecordedCommit, ...]", snapshot: str
-) -> dict[str, Any]:
-    """`error` as it was kept; `errors` and operations in the form that `run` gives them."""
-    import json
-    from dataclasses import asdict
-
-    from daybook.errors import findings_of_record
-    from daybook.workspace.result_json import run_record_as_json
-
-    taken = json.loads(snapshot)
-    names = {operation["seq"]: operation["name"] for operation in taken["project"]["operations"]}
-    return {
-        **run_record_as_json(record),
-        "errors": findings_of_record(record.error) if record.error else [],
-        "operations": [{**asdict(result), "name": names.get(result.seq, result.type)} for result in operations],
-        "commits": [{**asdict(item.commit), "committed_at": item.committed_at.isoformat()} for item in commits],
-        "snapshot": taken,
-    }
-
-
-def _show_stored_run(
-    record: "RunRecord", operations: "tuple[OperationResult, ...]", commits: "tuple[RecordedCommit, ...]", snapshot: str
-) -> None:
-    from daybook.errors import findings_of_record, render_finding
+def show_run_details(run: "RunDetails") -> None:
+    """Everything that is known of a run."""
+    from daybook.errors import render_finding
     from daybook.runs.snapshot import snapshot_from_json
     from daybook.store.records import milliseconds
 
-    taken = snapshot_from_json(snapshot)
+    record = run.record
     draft = " as a draft" if record.is_draft else ""
     took = f" in {format_seconds(milliseconds(record.duration))}" if record.duration else ""
     echo(f"run {record.id}: {record.status}{draft}{took}")
@@ -211,18 +177,18 @@ def _show_stored_run(
         echo(f"  finished  {_format_moment(record.finished_at)}")
     if record.attempt > 1:
         echo(f"  attempts  {record.attempt}")
-    for source in source_lines(taken.sources):
+    for source in source_lines(snapshot_from_json(run.snapshot_text).sources):
         echo(f"  reads     {source}")
-    if operations:
+    if run.operations:
         echo("")
-        show_effects(operations, {operation.seq: operation.name for operation in taken.project.operations})
-    if commits:
+        show_effects(run.operations, run.operation_names)
+    if run.commits:
         echo("")
-    for commit in (item.commit for item in commits):
+    for commit in (item.commit for item in run.commits):
         known = commit.details
         line = output_line(commit.destination, commit.rows, known.get("dataset_id"), known.get("dataset_version"))
         echo(f"{line} ({commit.mode})")
-    for finding in findings_of_record(record.error) if record.error else ():
+    for finding in run.errors:
         echo("")
         echo(shorten_paths_in(render_finding(finding)))
 

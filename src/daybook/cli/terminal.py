@@ -5,7 +5,6 @@ Writing to the terminal: colours for people, plain unwrapped lines for pipes.
 Progress of a run on a terminal; nothing at all when nobody watches.
 """
 
-import json
 import os
 import re
 import sys
@@ -97,7 +96,9 @@ def show_table(table: "Table") -> None:
 
 
 def echo_json(value: Any) -> None:
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+    from daybook.workspace.result_json import json_text
+
+    typer.echo(json_text(value))
 
 
 def show_error(error: "DaybookError") -> None:

@@ -61,9 +61,13 @@ class RunEnvironment:
 
 @contextmanager
 def open_run_environment(
-    workspace: WorkspaceLocation, session: SessionProvider, listener: RunListener | None = None
+    workspace: WorkspaceLocation,
+    session: SessionProvider,
+    listener: RunListener | None = None,
+    *,
+    clock: Callable[[], datetime.datetime] | None = None,
 ) -> Iterator[RunEnvironment]:
-    """The store of a workspace with its state folder and the clock of this machine; definitions are not needed."""
+    """The store of a workspace with its state folder and a clock; definitions are not needed."""
     with open_store(workspace.settings.store, root=workspace.root) as store:
         yield RunEnvironment(
             root=workspace.root.resolve(),
@@ -72,7 +76,7 @@ def open_run_environment(
             session=lambda: activate_session(session()),
             validate=check_project,
             listener=listener or SilentListener(),
-            clock=_utc_now,
+            clock=clock or _utc_now,
             version=version("daybook"),
         )
 

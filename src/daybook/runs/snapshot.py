@@ -6,7 +6,6 @@ Everything a run is made of, fixed when it is created, so that it can be explain
 """
 
 import datetime
-import getpass
 import json
 import platform
 import secrets
@@ -26,6 +25,7 @@ from daybook.model.period import Period
 from daybook.model.project import Project
 from daybook.model.serialization import frozen
 from daybook.resolve.locations.location import Resolution
+from daybook.store.process import current_user
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,7 @@ class Provenance:
 
 
 def provenance(workspace: Path, daybook_version: str) -> Provenance:
-    return Provenance(_user_name(), platform.node(), daybook_version, _git_state(workspace))
-
-
-def _user_name() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"
+    return Provenance(current_user(), platform.node(), daybook_version, _git_state(workspace))
 
 
 def _git_state(workspace: Path) -> GitState | None:

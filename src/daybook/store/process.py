@@ -1,5 +1,6 @@
 """Which process holds a lease, and whether it still lives."""
 
+import getpass
 import os
 import platform
 import subprocess
@@ -24,6 +25,14 @@ class ProcessIdentity:
 def current_process() -> ProcessIdentity:
     pid = os.getpid()
     return ProcessIdentity(platform.node(), _host_id(), pid, start_time(pid) or "")
+
+
+def current_user() -> str:
+    """The name of the user of this process; `unknown` where the system has none."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
 
 
 def is_surely_dead(process: ProcessIdentity) -> bool:

@@ -148,7 +148,6 @@ class RunFilter:
     project_id: str | None = None
     period: str | None = None
     status: RunStatus | None = None
-    since: datetime.datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

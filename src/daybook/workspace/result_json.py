@@ -1,17 +1,120 @@
-"""Runs as data, for `--json`."""
+"""Results of use cases as JSON, for `--json` and for programs that read the same."""
 
+import datetime
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from decimal import Decimal
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from daybook.errors import Notice
+    from daybook.errors import DaybookError, Notice
     from daybook.runs.replay import ReplayResult
     from daybook.runs.result import RunFailedError, RunResult
     from daybook.runs.run import PlannedRun
-    from daybook.store.records import RunRecord
+    from daybook.store.apply import ApplyPlan
+    from daybook.store.lifecycle import Activation
+    from daybook.store.records import ProjectInput, RunRecord
+    from daybook.workspace.history import CancelResult, DefinitionDetails, RunDetails, RunListing
+    from daybook.workspace.lifecycle import Deactivation
+    from daybook.workspace.periods import PeriodChange, PeriodListing
+
+JsonObject = dict[str, Any]
 
 
-def run_result_as_json(result: "RunResult") -> dict[str, Any]:
+def json_text(value: Any) -> str:
+    """A result as indented JSON text."""
+    return json.dumps(plain(value), indent=2, ensure_ascii=False)
+
+
+def plain(value: Any) -> Any:
+    """Only what JSON has: times as ISO 8601, exact numbers as text."""
+    match value:
+        case datetime.date():
+            return value.isoformat()
+        case Decimal():
+            return f"{value:f}"
+        case PurePath():
+            return value.as_posix()
+        case Mapping():
+            return {key: plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [plain(item) for item in value]
+        case _:
+            return value
+
+
+def _fields(record: Any) -> JsonObject:
+    found: JsonObject = plain(asdict(record))
+    return found
+
+
+def notice_as_json(notice: "Notice") -> JsonObject:
+    span = notice.span
+    return {
+        "code": notice.code,
+        "message": notice.message,
+        "file": span.file if span else None,
+        "line": span.line if span else None,
+        "column": span.column if span else None,
+        "hint": notice.hint,
+    }
+
+
+def errors_as_json(errors: "Iterable[DaybookError]") -> list[JsonObject]:
+    """One object per finding."""
+    from daybook.errors import error_to_json, flatten
+
+    return [error_to_json(single) for error in errors for single in flatten(error)]
+
+
+def changes_as_json(planned: "ApplyPlan") -> JsonObject:
+    return {
+        "changes": [
+            {
+                "kind": change.kind,
+                "id": change.id,
+                "action": change.action,
+                "version": change.version,
+                "previous_version": change.previous_version,
+            }
+            for change in planned.changes
+        ],
+        "projects": [
+            {
+                "id": effect.project_id,
+                "before": effect.before,
+                "after": effect.after,
+                "breaks": [item.as_data() for item in effect.breaks],
+                "errors": errors_as_json(effect.validation.errors),
+                "notices": [item.message for item in effect.notices],
+            }
+            for effect in planned.effects
+        ],
+        "notices": [item.message for item in planned.notices],
+    }
+
+
+def activation_as_json(done: "Activation") -> JsonObject:
+    return {
+        "project_id": done.project_id,
+        "version": done.version,
+        "changed": done.is_new,
+        "datasets": [project_input_as_json(item) for item in done.inputs],
+        "notices": [notice.message for notice in done.notices],
+    }
+
+
+def deactivation_as_json(done: "Deactivation") -> JsonObject:
+    return {"project_id": done.project_id, "changed": done.is_changed}
+
+
+def project_input_as_json(item: "ProjectInput") -> JsonObject:
+    return {"id": item.dataset_id, "version": item.version, "pinned": item.is_pinned}
+
+
+def run_result_as_json(result: "RunResult") -> JsonObject:
     return {
         "run_id": result.run_id,
         "project_id": result.project_id,
@@ -23,34 +126,78 @@ def run_result_as_json(result: "RunResult") -> dict[str, Any]:
         "sandbox": result.sandbox,
         "duration_ms": result.duration_ms,
         "operations": [
-            {**asdict(operation), "name": result.names.get(operation.seq, operation.type)}
+            {**_fields(operation), "name": result.names.get(operation.seq, operation.type)}
             for operation in result.operations
         ],
-        "outputs": [asdict(output) for output in result.outputs],
+        "outputs": [_fields(output) for output in result.outputs],
         "notices": [notice_as_json(notice) for notice in result.notices],
     }
 
 
-def run_record_as_json(record: "RunRecord") -> dict[str, Any]:
+def run_record_as_json(record: "RunRecord") -> JsonObject:
     """A run as the store has it."""
     from daybook.store.records import milliseconds
 
-    return {**asdict(record), "duration_ms": milliseconds(record.duration) if record.duration else None}
+    return {**_fields(record), "duration_ms": milliseconds(record.duration) if record.duration else None}
 
 
-def run_failure_as_json(failed: "RunFailedError") -> dict[str, Any]:
-    """A run that did not complete: why, and what it had committed by then."""
-    from daybook.errors import error_to_json, flatten
+def run_listing_as_json(listed: "RunListing") -> JsonObject:
+    return {"runs": [run_record_as_json(run) for run in listed.runs], "next": listed.next_page}
 
+
+def run_details_as_json(run: "RunDetails") -> JsonObject:
+    """`error` is as the store has it; `errors` and `operations` have the form that a run's result has."""
+    names = run.operation_names
     return {
-        "run_id": failed.run_id,
-        "status": failed.status,
-        "errors": [error_to_json(single) for single in flatten(failed.error)],
-        "outputs": [asdict(output) for output in failed.outputs],
+        **run_record_as_json(run.record),
+        "errors": list(run.errors),
+        "operations": [{**_fields(result), "name": names.get(result.seq, result.type)} for result in run.operations],
+        "commits": [{**_fields(item.commit), "committed_at": item.committed_at.isoformat()} for item in run.commits],
+        "snapshot": run.snapshot,
     }
 
 
-def dry_run_as_json(planned: "PlannedRun") -> dict[str, Any]:
+def definition_as_json(found: "DefinitionDetails") -> JsonObject:
+    stored = found.definition
+    data: JsonObject = {
+        "kind": stored.kind,
+        "id": stored.id,
+        "version": stored.version,
+        "versions": list(found.versions),
+        "status": found.status,
+        "created_at": stored.created_at.isoformat(),
+        "workspace": stored.workspace,
+        "definition": json.loads(stored.body),
+    }
+    if (project := found.project) is not None:
+        data["active_version"] = project.state.active_version
+        data["conflict"] = project.state.conflict
+        data["warnings"] = list(project.state.warnings)
+        data["datasets"] = [project_input_as_json(item) for item in project.inputs]
+        data["column_usage"] = [
+            {"operation_seq": use.operation_seq, "dataset_id": use.dataset_id, "column": use.column}
+            for use in project.usage
+        ]
+    if found.pin is not None:
+        data["data"] = {"uri": found.pin.uri, "delta_version": found.pin.delta_version}
+    return data
+
+
+def cancellation_as_json(done: "CancelResult") -> JsonObject:
+    return {"run_id": done.run_id, "status": done.status, "is_active": done.is_active}
+
+
+def run_failure_as_json(failed: "RunFailedError") -> JsonObject:
+    """A run that did not complete: why, and what it had committed by then."""
+    return {
+        "run_id": failed.run_id,
+        "status": failed.status,
+        "errors": errors_as_json([failed.error]),
+        "outputs": [_fields(output) for output in failed.outputs],
+    }
+
+
+def dry_run_as_json(planned: "PlannedRun") -> JsonObject:
     snapshot = planned.prepared.snapshot
     return {
         "project_id": snapshot.project.id,
@@ -85,18 +232,24 @@ def dry_run_as_json(planned: "PlannedRun") -> dict[str, Any]:
     }
 
 
-def replay_as_json(result: "ReplayResult") -> dict[str, Any]:
-    return {**asdict(result), "is_same": result.is_same}
+def replay_as_json(result: "ReplayResult") -> JsonObject:
+    return {**_fields(result), "is_same": result.is_same}
 
 
-def notice_as_json(notice: "Notice") -> dict[str, Any]:
-    """One warning for machines."""
-    span = notice.span
+def period_as_json(listed: "PeriodListing") -> JsonObject:
+    period, status = listed.period, listed.status
     return {
-        "code": notice.code,
-        "message": notice.message,
-        "file": span.file if span else None,
-        "line": span.line if span else None,
-        "column": span.column if span else None,
-        "hint": notice.hint,
+        "identifier": period.identifier,
+        "level": period.level,
+        "start_date": period.start_date.isoformat(),
+        "end_date": period.end_date.isoformat(),
+        "calendar_id": period.calendar_id,
+        "status": status.status,
+        "because_of": status.because_of,
+        "changed_at": status.changed_at and status.changed_at.isoformat(),
+        "changed_by": status.changed_by,
     }
+
+
+def period_change_as_json(change: "PeriodChange") -> JsonObject:
+    return {"identifier": change.period.identifier, "status": change.status, "changed": change.is_changed}

@@ -167,6 +167,11 @@ RUN_CODES: dict[str, Code] = code_family(
         "committed before stays.",
         hint="`daybook doctor` checks memory; `daybook retry` continues a run",
     ),
+    Code(
+        "RUN_031",
+        "{argument} must be {expected}, not {value}",
+        "A function of the Python interface was called with a value that it does not take.",
+    ),
 )
 
 

@@ -72,13 +72,21 @@ def require_lease(connection: Connection, lease: Lease) -> RunRecord:
     return record
 
 
+# Between the two parts of a page mark; no id of a run has it.
+_MARK_SEPARATOR = "~"
+
+
 def format_page_mark(record: RunRecord) -> str:
     """Where the next page of a listing begins."""
-    return f"{record.created_at.isoformat()}~{record.id}"
+    return f"{record.created_at.isoformat()}{_MARK_SEPARATOR}{record.id}"
+
+
+def is_page_mark(text: str) -> bool:
+    return _MARK_SEPARATOR in text
 
 
 def parse_page_mark(mark: str) -> tuple[datetime.datetime, str]:
-    text, _, run_id = mark.partition("~")
+    text, _, run_id = mark.partition(_MARK_SEPARATOR)
     try:
         time = datetime.datetime.fromisoformat(text)
     except ValueError as error:
@@ -284,8 +292,6 @@ class Runs:
             query = query.where(RUN.c.period == wanted.period)
         if wanted.status is not None:
             query = query.where(RUN.c.status == wanted.status)
-        if wanted.since is not None:
-            query = query.where(RUN.c.created_at >= wanted.since)
         if after is not None:
             time, run_id = parse_page_mark(after)
             query = query.where(tuple_(RUN.c.created_at, RUN.c.id) < tuple_(literal(time, UtcTimestamp()), run_id))

@@ -1,0 +1,176 @@
+"""What ran: list runs, show a run or a definition as the store has it, ask a run to stop."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from daybook.errors import DaybookError, findings_of_record
+from daybook.errors.suggestion import closest_match
+from daybook.model.definition import DefinitionKind, RegisteredDataPin
+from daybook.model.serialization import to_yaml
+from daybook.resolve.calendars.periods import calendar_for, nearest_period
+from daybook.store.database.runs import format_page_mark, is_page_mark
+from daybook.store.definition_text import decode_definition
+from daybook.store.records import (
+    OperationResult,
+    ProjectInput,
+    ProjectState,
+    RecordedCommit,
+    RunFilter,
+    RunRecord,
+    RunStatus,
+    StoredColumnUsage,
+    StoredDefinition,
+)
+from daybook.store.store import Transaction
+from daybook.workspace.open_workspace import OpenedWorkspace
+
+RUN_STATUSES: tuple[RunStatus, ...] = get_args(RunStatus)
+
+
+@dataclass(frozen=True, slots=True)
+class RunListing:
+    """Newest first; `next_page` continues the list, `suggestion` is a known project or period close to a wrong one."""
+
+    runs: tuple[RunRecord, ...]
+    next_page: str | None
+    suggestion: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunDetails:
+    """A run with what it did and committed; `snapshot_text` is the JSON text that was stored at its creation."""
+
+    record: RunRecord
+    operations: tuple[OperationResult, ...]
+    commits: tuple[RecordedCommit, ...]
+    snapshot_text: str
+
+    @property
+    def snapshot(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = json.loads(self.snapshot_text)
+        return found
+
+    @property
+    def operation_names(self) -> Mapping[int, str]:
+        return {operation["seq"]: operation["name"] for operation in self.snapshot["project"]["operations"]}
+
+    @property
+    def errors(self) -> tuple[Mapping[str, Any], ...]:
+        """Why it did not complete, as JSON objects."""
+        return tuple(findings_of_record(self.record.error)) if self.record.error else ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectDetails:
+    """Status of a project, and what the shown version reads."""
+
+    state: ProjectState
+    inputs: tuple[ProjectInput, ...]
+    usage: tuple[StoredColumnUsage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionDetails:
+    """One version of a definition; `project` is set for projects, `pin` for registered data at a fixed version."""
+
+    definition: StoredDefinition
+    versions: tuple[int, ...]
+    project: ProjectDetails | None = None
+    pin: RegisteredDataPin | None = None
+
+    @property
+    def status(self) -> str:
+        return self.project.state.status if self.project else self.definition.status
+
+    @property
+    def yaml(self) -> str:
+        """A text that loads again."""
+        stored = self.definition
+        return to_yaml(stored.kind, decode_definition(stored.kind, stored.body))
+
+
+@dataclass(frozen=True, slots=True)
+class CancelResult:
+    """`is_active` is True while the run has not stopped yet."""
+
+    run_id: str
+    status: RunStatus
+    is_active: bool
+
+
+def list_runs(
+    workspace: OpenedWorkspace,
+    *,
+    project: str | None = None,
+    period: str | None = None,
+    status: str | None = None,
+    limit: int = 20,
+    after: str | None = None,
+) -> RunListing:
+    """Runs, newest first; `after` is the id of a run or the `next_page` of a listing."""
+    if status is not None and status not in RUN_STATUSES:
+        known = f"one of {', '.join(RUN_STATUSES)}"
+        raise DaybookError("RUN_031", argument="status", expected=known, value=repr(status))
+    wanted = RunFilter(project, period, status)
+    with workspace.open_store_or_empty() as store, store.read() as transaction:
+        if after is not None and not is_page_mark(after):
+            after = format_page_mark(transaction.runs.get(after))
+        page = transaction.runs.page(wanted, limit=limit, after=after)
+        suggestion = None if page.runs else _suggest_filter(transaction, project, period)
+    return RunListing(page.runs, page.next_page, suggestion)
+
+
+def show_run(workspace: OpenedWorkspace, run_id: str) -> RunDetails:
+    with workspace.open_store_or_empty() as store, store.read() as transaction:
+        return RunDetails(
+            transaction.runs.get(run_id),
+            transaction.outcomes.operations(run_id),
+            transaction.outcomes.commits(run_id),
+            transaction.runs.snapshot(run_id),
+        )
+
+
+def show_definition(
+    workspace: OpenedWorkspace, kind: DefinitionKind, identifier: str, version: int | None = None
+) -> DefinitionDetails:
+    """A version of a definition, by default the latest."""
+    with workspace.open_store_or_empty() as store, store.read() as transaction:
+        stored = transaction.definitions.get(kind, identifier, version)
+        versions = transaction.definitions.versions(kind, identifier)
+        match kind:
+            case "project":
+                projects = transaction.projects
+                project = ProjectDetails(
+                    projects.get(identifier),
+                    projects.inputs(identifier, stored.version),
+                    projects.usage(identifier, stored.version),
+                )
+                return DefinitionDetails(stored, versions, project)
+            case "dataset":
+                return DefinitionDetails(stored, versions, pin=transaction.definitions.pin(identifier, stored.version))
+            case _:
+                return DefinitionDetails(stored, versions)
+
+
+def cancel_run(workspace: OpenedWorkspace, run_id: str) -> CancelResult:
+    """Ask a run to stop; a run whose process is gone is ended at once."""
+    with workspace.open_store() as store, store.write() as transaction:
+        run = transaction.runs.request_cancel(run_id, now=transaction.now())
+    return CancelResult(run.id, run.status, run.is_active)
+
+
+def _suggest_filter(transaction: Transaction, project: str | None, period: str | None) -> str | None:
+    """What was probably meant by a project or a period that nobody knows."""
+    projects = [state.project_id for state in transaction.projects.all()]
+    if project is not None and project not in projects:
+        return closest_match(project, projects)
+    if period is None:
+        return None
+    catalog = transaction.catalog()
+    calendars = [calendar_for(calendar_id, catalog) for calendar_id in (None, *catalog.ids("calendar"))]
+    if any(calendar.find(period) for calendar in calendars):
+        return None
+    near = [found for calendar in calendars if (found := nearest_period(period, calendar)) is not None]
+    return closest_match(period, near) or next(iter(near), None)

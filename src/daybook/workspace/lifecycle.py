@@ -1,0 +1,87 @@
+"""Plan and apply definitions, activate and deactivate projects."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from daybook.errors import DaybookError
+from daybook.model.loading import LoadedWorkspace
+from daybook.store.apply import ApplyPlan, apply, plan
+from daybook.store.lifecycle import Activation, activate, deactivate
+from daybook.store.project_checks import check_project
+from daybook.store.references import find_project, reachable_definitions
+from daybook.workspace.open_workspace import OpenedWorkspace
+
+
+@dataclass(frozen=True, slots=True)
+class Deactivation:
+    """`is_changed` is False when the project was inactive before."""
+
+    project_id: str
+    is_changed: bool
+
+
+def plan_changes(workspace: OpenedWorkspace, *, prune: bool = False) -> ApplyPlan:
+    """What `apply_changes` would change and break; nothing is written."""
+    definitions = workspace.load_definitions()
+    with workspace.open_store_or_empty() as store:
+        return plan(store, definitions.all(), workspace=workspace.settings.name, validate=check_project, prune=prune)
+
+
+def apply_changes(workspace: OpenedWorkspace, *, prune: bool = False) -> ApplyPlan:
+    """Store the definitions, all or none; a shared store is created or migrated first."""
+    definitions = workspace.load_definitions()
+    with workspace.open_store(migrate=True) as store:
+        return apply(
+            store,
+            definitions.all(),
+            workspace=workspace.settings.name,
+            validate=check_project,
+            now=workspace.clock(),
+            prune=prune,
+        )
+
+
+def activate_project(workspace: OpenedWorkspace, project: str, *, dataset_version: int | None = None) -> Activation:
+    """Check a project, by its id or file, and make it the version that runs.
+
+    On an embedded store its file and everything it refers to are applied first.
+    """
+    definitions = workspace.load_definitions()
+    now = workspace.clock()
+    with workspace.open_store() as store:
+        # A shared store may know projects that are not in this workspace.
+        is_only_stored = store.is_shared and not is_definition_file(project)
+        project_id = project if is_only_stored else _project_id(definitions, project)
+        if not store.is_shared:
+            reached = reachable_definitions(definitions, project_id)
+            apply(store, reached, workspace=workspace.settings.name, validate=check_project, now=now)
+        definition = definitions.get("project", project_id)
+        return activate(
+            store,
+            project_id,
+            validate=check_project,
+            now=now,
+            dataset_version=dataset_version,
+            source=definition.source if definition else None,
+        )
+
+
+def deactivate_project(workspace: OpenedWorkspace, project: str) -> Deactivation:
+    """Keep a project, by its id or file, from running until it is activated again."""
+    if is_definition_file(project):
+        project = _project_id(workspace.load_definitions(), project)
+    with workspace.open_store() as store:
+        return Deactivation(project, deactivate(store, project, now=workspace.clock()))
+
+
+def is_definition_file(named: str) -> bool:
+    """Whether a user named a file instead of an id."""
+    path = Path(named)
+    return path.suffix in (".yaml", ".yml", ".json") and path.is_file()
+
+
+def _project_id(definitions: LoadedWorkspace, named: str) -> str:
+    try:
+        return find_project(definitions, named).id
+    except DaybookError as unknown:
+        raise DaybookError("STORE_007", kind="project", id=named, hint=unknown.hint) from None
