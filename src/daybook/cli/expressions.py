@@ -25,12 +25,12 @@ def functions(
 ) -> None:
     """List the functions of the expression language."""
     from daybook.errors import DaybookError
-    from daybook.errors.suggestion import closest_by_edits
+    from daybook.errors.suggestion import closest_match
     from daybook.expression.functions.reference import describe_result, format_value
     from daybook.expression.functions.table import FUNCTION_FAMILIES, FUNCTIONS
 
     if name is not None and name.upper() not in FUNCTIONS:
-        meant = closest_by_edits(name.upper(), FUNCTIONS)
+        meant = closest_match(name.upper(), FUNCTIONS)
         raise DaybookError("EXPR_014", hint=f"did you mean {meant}?" if meant else None, name=name)
     chosen = {
         title: [function for function in family if name is None or function.name == name.upper()]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from daybook.errors.suggestion import closest_by_edits
+from daybook.errors.suggestion import closest_match
 from daybook.expression.check_names import CheckContext
 from daybook.expression.functions.declaration import (
     ACCEPTED_TYPES,
@@ -277,5 +277,5 @@ def _row_function_hint(name: str) -> str | None:
 def _suggest_function(name: str) -> str | None:
     if known := _FOREIGN_FUNCTION_NAMES.get(name):
         return f"here it is {known}"
-    found = closest_by_edits(name, FUNCTIONS)
+    found = closest_match(name, FUNCTIONS)
     return f"did you mean {found}?" if found else "`daybook functions` lists all functions"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from daybook.errors import DaybookError, Span
-from daybook.errors.suggestion import closest_by_edits
+from daybook.errors.suggestion import closest_match
 from daybook.expression.scope import ColumnUse, Grouping, Scope, Selectors
 from daybook.expression.syntax_tree import MAX_DEPTH, MAX_NODES, Column, NodeSpan, SelectorReference, SyntaxNode
 from daybook.expression.typed_tree import ColumnValue, ConstantName, ConstantValue, InvalidNode, TypedNode
@@ -139,7 +139,7 @@ def _report_unknown_column(node: Column, checking: CheckContext, may_be_text: bo
 
 
 def _suggest_name(name: str, candidates: Mapping[str, ColumnType] | list[str], *, of: str = "") -> str | None:
-    found = closest_by_edits(name, candidates)
+    found = closest_match(name, candidates)
     return f"did you mean {of}{found}?" if found else None
 
 

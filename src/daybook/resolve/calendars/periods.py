@@ -4,7 +4,6 @@ Period arithmetic: identifiers, children, containment, ranges.
 """
 
 import datetime
-import difflib
 import re
 from collections.abc import Iterator
 
@@ -129,8 +128,7 @@ def nearest_period(identifier: str, calendar: PeriodCalendar) -> str | None:
     alike = [candidate for candidate in known if _digit_shape(candidate) == _digit_shape(identifier)]
     if alike:
         return max((candidate for candidate in alike if candidate <= identifier), default=min(alike))
-    close = difflib.get_close_matches(identifier, known, n=1, cutoff=0.75)
-    return close[0] if close else None
+    return closest_match(identifier, known, similarity=0.75)
 
 
 def _consecutive_periods(first: Period, until: datetime.date, calendar: PeriodCalendar) -> Iterator[Period]:
