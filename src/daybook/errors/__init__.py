@@ -7,7 +7,6 @@ from daybook.errors.render import (
     error_to_record,
     findings_of_record,
     render,
-    render_all,
     render_finding,
     render_notice,
 )
@@ -27,7 +26,6 @@ __all__ = [
     "notice",
     "raise_all",
     "render",
-    "render_all",
     "render_finding",
     "render_notice",
 ]

@@ -1,6 +1,7 @@
-"""An error as one short block of text: code, what, where, how to fix.
+"""Errors and notices as JSON, and that JSON as one short block of text: code, what, where, how to fix.
 
-Errors as JSON: for machines that read them, and to be kept with the run they ended.
+The JSON is what machines read and what is kept with the run that an error ended; the text is always made of it, so
+that an error reads the same when it happens and when it is looked up.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,49 +11,100 @@ from daybook.errors.error import DaybookError, Notice, Span, flatten
 
 _EXCERPT_WIDTH = 110
 
+FindingJson = Mapping[str, Any]
+
+_EMPTY_FINDING: FindingJson = {
+    "place": None,
+    "file": None,
+    "line": None,
+    "column": None,
+    "excerpt": None,
+    "hint": None,
+    "operation_seq": None,
+    "causes": [],
+}
+
 
 def render(error: DaybookError) -> str:
     """One block per finding, a blank line between blocks."""
-    return "\n\n".join("\n".join(_error_lines(single, shown_hint=None, with_place=True)) for single in flatten(error))
-
-
-def render_all(errors: tuple[DaybookError, ...]) -> str:
-    return "\n\n".join(render(error) for error in errors)
+    return "\n\n".join(render_finding(error_to_json(single)) for single in flatten(error))
 
 
 def render_notice(notice: Notice) -> str:
-    return "\n".join([f"[{notice.code}] {notice.message}", *_span_lines(notice.span), *_hint_lines(notice.hint)])
+    return render_finding(error_to_json(notice))
 
 
-def _error_lines(error: DaybookError, *, shown_hint: str | None, with_place: bool) -> list[str]:
+def error_to_json(finding: DaybookError | Notice) -> dict[str, Any]:
+    """One finding with its causes; `excerpt` is the line it stands on and a caret under it."""
+    span = finding.span
+    causes = finding.causes if isinstance(finding, DaybookError) else ()
+    return {
+        "code": finding.code,
+        "message": finding.message,
+        "place": str(span) if span else None,
+        "file": span.file if span else None,
+        "line": span.line if span else None,
+        "column": span.column if span else None,
+        "excerpt": _excerpt_lines(span) if span else None,
+        "hint": finding.hint,
+        "operation_seq": finding.operation_seq,
+        "causes": [error_to_json(cause) for cause in causes],
+    }
+
+
+def error_to_record(error: DaybookError) -> dict[str, Any]:
+    """The first finding, with all others below `others`."""
+    first, *others = (error_to_json(single) for single in flatten(error))
+    return {**first, "others": others} if others else first
+
+
+def findings_of_record(kept: FindingJson) -> list[dict[str, Any]]:
+    """Every finding of what was kept, each with all keys of `error_to_json`, also where less is known."""
+    first = {key: value for key, value in kept.items() if key != "others"}
+    return [{**_EMPTY_FINDING, **single} for single in (first, *kept.get("others", ()))]
+
+
+def render_finding(finding: FindingJson) -> str:
+    """A finding as one short block of text."""
+    return "\n".join(_finding_lines(finding, shown_hint=None, with_position=True))
+
+
+def _finding_lines(finding: FindingJson, *, shown_hint: str | None, with_position: bool) -> Iterator[str]:
     """A cause that says the same in the same words is not said again, nor is a hint that both have."""
-    causes = _error_causes(error)
-    span = error.span or next((cause.span for cause in error.causes if cause not in causes), None)
-    lines = [f"[{error.code}] {error.message}", *(_span_lines(span) if with_place else ())]
+    yield f"[{finding['code']}] {finding['message']}"
+    hint = finding.get("hint")
+    causes = list(_distinct_causes(finding))
+    repeating = (cause for cause in finding.get("causes", ()) if cause not in causes)
+    position = next(filter(None, map(_position_lines, (finding, *repeating))), [])
+    if with_position:
+        yield from position
     for cause in causes:
-        first, *rest = _error_lines(cause, shown_hint=error.hint, with_place=with_place and span is None)
-        lines += [f"  because {first}", *(f"  {line}" for line in rest)]
-    return lines + (_hint_lines(error.hint) if error.hint != shown_hint else [])
+        first, *rest = _finding_lines(
+            cause, shown_hint=finding.get("hint"), with_position=with_position and not position
+        )
+        yield f"  because {first}"
+        yield from (f"  {line}" for line in rest)
+    if hint and hint != shown_hint:
+        yield f"  hint: {hint}"
 
 
-def _error_causes(error: DaybookError) -> list[DaybookError]:
-    """The causes, those that only repeat the error's sentence replaced by their own."""
-    found: list[DaybookError] = []
-    for cause in error.causes:
-        found += [cause] if cause.message != error.message else _error_causes(cause)
-    return found
+def _distinct_causes(finding: FindingJson) -> Iterator[FindingJson]:
+    """The causes, those that only repeat the finding's sentence replaced by their own."""
+    for cause in finding.get("causes", ()):
+        if cause["message"] == finding["message"]:
+            yield from _distinct_causes(cause)
+        else:
+            yield cause
 
 
-def _hint_lines(hint: str | None) -> list[str]:
-    return [f"  hint: {hint}"] if hint else []
-
-
-def _span_lines(span: Span | None) -> list[str]:
-    return _excerpt_lines(span) if span is not None else []
+def _position_lines(finding: FindingJson) -> list[str]:
+    """Where the finding stands; records that were kept before excerpts were have none."""
+    place = [f"  at {finding['place']}"] if finding.get("file") else []
+    return [*place, *(f"    {line}" for line in finding.get("excerpt") or ())]
 
 
 def _excerpt_lines(span: Span) -> list[str]:
-    """The place, the line it stands on and a caret under it; long lines are cut around the caret."""
+    """The line a span begins on and a caret under it; long lines are cut around the caret."""
     line_start = span.text.rfind("\n", 0, span.start) + 1
     line_end = span.text.find("\n", span.start)
     line = span.text[line_start:] if line_end < 0 else span.text[line_start:line_end]
@@ -63,73 +115,4 @@ def _excerpt_lines(span: Span) -> list[str]:
         line, offset = line[cut : cut + _EXCERPT_WIDTH], offset - cut
         width = max(1, min(width, _EXCERPT_WIDTH - offset))
     printable = "".join(character if character.isprintable() else " " for character in line)
-    place = [f"  at {span}"] if span.file else []
-    return [*place, f"    {printable}", f"    {' ' * offset}{'^' * width}"]
-
-
-ErrorJson = Mapping[str, Any]
-
-_EMPTY_FINDING: ErrorJson = {
-    "place": None,
-    "file": None,
-    "line": None,
-    "column": None,
-    "hint": None,
-    "operation_seq": None,
-    "causes": [],
-}
-
-
-def error_to_json(error: DaybookError) -> dict[str, Any]:
-    """One finding with its causes."""
-    span = error.span
-    return {
-        "code": error.code,
-        "message": error.message,
-        "place": str(span) if span else None,
-        "file": span.file if span else None,
-        "line": span.line if span else None,
-        "column": span.column if span else None,
-        "hint": error.hint,
-        "operation_seq": error.operation_seq,
-        "causes": [error_to_json(cause) for cause in error.causes],
-    }
-
-
-def error_to_record(error: DaybookError) -> dict[str, Any]:
-    """The first finding, with all others below `others`."""
-    first, *others = (error_to_json(single) for single in flatten(error))
-    return {**first, "others": others} if others else first
-
-
-def findings_of_record(kept: ErrorJson) -> list[dict[str, Any]]:
-    """Every finding of what was kept, each with all keys of `as_data`, also where less is known."""
-    first = {key: value for key, value in kept.items() if key != "others"}
-    return [{**_EMPTY_FINDING, **single} for single in (first, *kept.get("others", ()))]
-
-
-def render_finding(finding: ErrorJson) -> str:
-    """A finding as one short block of text, as `render` writes it, without the excerpt."""
-    return "\n".join(_finding_lines(finding, shown_hint=None, with_place=True))
-
-
-def _finding_lines(finding: ErrorJson, *, shown_hint: str | None, with_place: bool) -> Iterator[str]:
-    yield f"[{finding['code']}] {finding['message']}"
-    place, hint = finding.get("place"), finding.get("hint")
-    if place and with_place:
-        yield f"  at {place}"
-    for cause in _finding_causes(finding):
-        first, *rest = _finding_lines(cause, shown_hint=hint, with_place=with_place and not place)
-        yield f"  because {first}"
-        yield from (f"  {line}" for line in rest)
-    if hint and hint != shown_hint:
-        yield f"  hint: {hint}"
-
-
-def _finding_causes(finding: ErrorJson) -> Iterator[ErrorJson]:
-    """The causes, those that only repeat the finding's sentence replaced by their own."""
-    for cause in finding.get("causes", ()):
-        if cause["message"] == finding["message"]:
-            yield from _finding_causes(cause)
-        else:
-            yield cause
+    return [printable, f"{' ' * offset}{'^' * width}"]

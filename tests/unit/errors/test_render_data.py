@@ -11,8 +11,10 @@ from daybook.errors import (
     error_to_json,
     error_to_record,
     findings_of_record,
+    notice,
     render,
     render_finding,
+    render_notice,
 )
 
 PLACE = Span("SUM(amout)", 4, 9, "close.yaml", 23, 41)
@@ -29,13 +31,26 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
-def test_a_kept_error_reads_like_the_error_without_its_excerpt(error: DaybookError) -> None:
+def test_a_kept_error_reads_like_the_error(error: DaybookError) -> None:
     kept = json.loads(json.dumps(error_to_record(error)))
     (finding,) = findings_of_record(kept)
-    excerpt = ("SUM(amout)", "^^^^^")
-    lines = [line for line in render(error).splitlines() if line.strip() not in excerpt]
-    assert render_finding(finding).splitlines() == lines
+    assert render_finding(finding) == render(error)
     assert finding == json.loads(json.dumps(error_to_json(error)))
+
+
+def test_an_error_kept_before_excerpts_were_is_still_read() -> None:
+    kept = {key: value for key, value in error_to_json(UNKNOWN).items() if key != "excerpt"}
+    (finding,) = findings_of_record(kept)
+    assert render_finding(finding).splitlines() == [
+        "[EXPR_012] Unknown column amout",
+        "  at close.yaml:23:45",
+        "  hint: did you mean amount?",
+    ]
+
+
+def test_a_notice_reads_like_an_error() -> None:
+    error = DaybookError("MODEL_064", span=PLACE, path="a.csv")
+    assert render_notice(notice("MODEL_064", span=PLACE, path="a.csv")) == render(error)
 
 
 def test_every_finding_is_kept() -> None:
