@@ -9,7 +9,7 @@ from daybook.errors.suggestion import did_you_mean
 from daybook.model.declaration import Violation, violation
 
 FileFormat = Literal["delta", "parquet", "csv", "json"]
-OptionKind = Literal["one character", "text", "encoding", "true or false"]
+OptionKind = Literal["one character", "text", "encoding", "point or comma", "true or false"]
 
 FORMAT_BY_EXTENSION: Mapping[str, FileFormat] = {
     "csv": "csv",
@@ -43,6 +43,8 @@ class FormatOption:
                 return isinstance(value, str)
             case "encoding":
                 return isinstance(value, str) and _codec_name(value) is not None
+            case "point or comma":
+                return value in (".", ",")
             case "true or false":
                 return isinstance(value, bool)
 
@@ -84,10 +86,24 @@ FORMAT_OPTIONS: Mapping[str, tuple[FormatOption, ...]] = {
             is_fixed_in_outputs=True,
         ),
         FormatOption(
+            "decimal",
+            "point or comma",
+            ".",
+            "What stands before the fraction of a decimal or float.",
+            ("decimal_separator", "decimalseparator", "dec"),
+        ),
+        FormatOption(
+            "bom",
+            "true or false",
+            False,
+            "Whether outputs begin with a byte order mark, by which Excel knows UTF-8; a file that is read may.",
+            ("byte_order_mark", "byteordermark"),
+        ),
+        FormatOption(
             "spreadsheet_safe",
             "true or false",
             False,
-            "Whether outputs put `'` before text that a spreadsheet would take for a formula.",
+            "Whether outputs put `'` before text and column names that a spreadsheet would take for a formula.",
         ),
     ),
     "json": (),
@@ -127,6 +143,8 @@ def _value_schema(option: FormatOption) -> dict[str, Any]:
             return {**described, **({"anyOf": [one, {"type": "null"}]} if option.default is None else one)}
         case "text" | "encoding":
             return {**described, "type": "string"}
+        case "point or comma":
+            return {**described, "enum": [".", ","]}
         case "true or false":
             return {**described, "type": "boolean"}
 
@@ -142,14 +160,21 @@ def _suggest_option(name: str, known: Mapping[str, FormatOption]) -> str | None:
 def _describe_option(option: FormatOption) -> str:
     if option.kind == "true or false":
         return option.kind
+    if option.kind == "point or comma":
+        return "'.' or ','"
     example = f", such as {option.default!r}" if option.default else ""
     return f"{'the name of an encoding' if option.kind == 'encoding' else option.kind}{example}"
+
+
+# What Python counts among its encodings and no file of text is stored in.
+_NO_FILE_ENCODINGS = frozenset({"charmap", "idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"})
 
 
 def _codec_name(name: str) -> str | None:
     """What Python calls an encoding of text."""
     try:
         "a".encode(name)
-        return codecs.lookup(name).name
+        found = codecs.lookup(name).name
     except (LookupError, ValueError):
         return None
+    return None if found.replace("_", "-") in _NO_FILE_ENCODINGS else found

@@ -25,9 +25,10 @@ from daybook.errors import DaybookError, DaybookErrors, flatten, raise_all
 from daybook.errors.suggestion import did_you_mean
 from daybook.expression import Constants
 from daybook.io.bindings import PHYSICAL_TIME_COLUMNS, carried_types
-from daybook.io.column_types import BadValueError, arrow_type, parse_texts
+from daybook.io.column_types import arrow_type
 from daybook.io.landing.area import LandingArea
 from daybook.io.read_source import read_source
+from daybook.io.text_values import BadValueError, parse_texts
 from daybook.model.calendar import Calendar
 from daybook.model.datasource import DataSource
 from daybook.model.definition import DatasetVersion, Definition, ResolverVersion
@@ -87,6 +88,9 @@ def _arrow_column(given: GivenDataset, rows: list[dict[str, Any]], name: str, ty
     return values if type_ == STRING else values.cast(arrow_type(type_))
 
 
+_WRITTEN_OUT_DIGITS = 100
+
+
 def _cell_text(value: Any) -> str | None:
     match value:
         case None:
@@ -94,7 +98,8 @@ def _cell_text(value: Any) -> str | None:
         case bool():
             return "true" if value else "false"
         case Decimal():
-            return format(value, "f")
+            # Written out, the zeros of 1e999999999 would fill the memory.
+            return format(value, "f") if abs(value.adjusted()) < _WRITTEN_OUT_DIGITS else str(value)
         case _:
             return str(value)
 

@@ -1,5 +1,6 @@
 """Rows on their way into a landing."""
 
+import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -8,7 +9,7 @@ import pyarrow as pa
 
 from daybook.errors import DaybookError
 from daybook.io.bindings import Binding
-from daybook.io.column_types import BadValueError, parse_texts
+from daybook.io.text_values import BadValueError, parse_texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +66,13 @@ def check_nulls(batch: Batch, bindings: tuple[Binding, ...], file: str) -> None:
             raise DaybookError("IO_006", file=file, place=batch.where(index), column=binding.name)
 
 
+# Lists and objects of JSON may be deep.
+_SHORT = reprlib.Repr()
+
+
 def bad_value_error(file: str, place: str, column: str, value: object, declared: object) -> DaybookError:
-    shown = repr(value) if len(repr(value)) <= 80 else repr(value)[:77] + "..."
+    shown = repr(value) if isinstance(value, str) else _SHORT.repr(value)
+    shown = shown if len(shown) <= 80 else shown[:77] + "..."
     return DaybookError("IO_004", file=file, place=place, column=column, value=shown, declared=str(declared))
 
 

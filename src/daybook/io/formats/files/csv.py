@@ -1,8 +1,10 @@
 """CSV as typed rows: bound by header name, an unquoted empty field NULL, `""` the empty text."""
 
+import codecs
 import csv
 import io
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -10,14 +12,19 @@ import pyarrow.csv as pacsv
 
 from daybook.errors import DaybookError, raise_all
 from daybook.io.bindings import Binding, bind_columns, checked_options, missing_column_errors
-from daybook.io.column_types import BadValueError, parse_texts
 from daybook.io.filesystem import arrow_path
 from daybook.io.landing.rows import NO_IMPLIED_COLUMNS, Batch, ImpliedColumns, bad_value_error
+from daybook.io.text_values import BadValueError, parse_texts, with_decimal_point
 from daybook.model.definition import DatasetVersion
 from daybook.resolve.locations.location import Location
 
 _BLOCK_BYTES = 8 << 20
 _MAX_FIELD_BYTES = 1 << 30
+_BYTE_ORDER_MARK = "\ufeff"
+_ENCODING_HINTS = {
+    "utf-16": "a file without a byte order mark is utf-16-le or utf-16-be",
+    "utf-32": "a file without a byte order mark is utf-32-le or utf-32-be",
+}
 
 
 class CsvRows:
@@ -56,11 +63,13 @@ class CsvRows:
             if binding.stored in self._given.constants or binding.stored not in batch.schema.names:
                 columns[binding.name] = self._given.column(binding, batch.num_rows, self.name)
                 continue
+            written = batch.column(binding.stored)
+            texts = with_decimal_point(written, binding.type) if self._options["decimal"] == "," else written
             try:
-                columns[binding.name] = parse_texts(batch.column(binding.stored), binding.type)
+                columns[binding.name] = parse_texts(texts, binding.type)
             except BadValueError as bad:
-                place = where(bad.index)
-                raise bad_value_error(self.name, place, binding.stored, bad.value, binding.type) from None
+                place, value = where(bad.index), written[bad.index].as_py()
+                raise bad_value_error(self.name, place, binding.stored, value, binding.type) from None
         return columns
 
     def _text_batches(self, header: list[str]) -> Iterator[pa.RecordBatch]:
@@ -81,7 +90,7 @@ class CsvRows:
                 ) as reader,
             ):
                 yield from reader
-        except (pa.ArrowInvalid, UnicodeDecodeError) as failure:
+        except (pa.ArrowInvalid, UnicodeError) as failure:
             raise self._malformed(len(header), failure) from failure
         except OSError as failure:
             raise DaybookError("IO_012", location=self.name, reason=str(failure)) from failure
@@ -100,7 +109,7 @@ class CsvRows:
     def _header(self) -> list[str]:
         try:
             _, header = next(self._records(), (0, None))
-        except UnicodeDecodeError as failure:
+        except (UnicodeError, csv.Error) as failure:
             raise self._malformed(0, failure) from failure
         except OSError as failure:
             raise DaybookError("IO_012", location=self.name, reason=str(failure)) from failure
@@ -115,12 +124,10 @@ class CsvRows:
         """Records with the line they begin on; slow, for the header and for naming lines in errors."""
         place = arrow_path(self.name)
         with place.system.open_input_stream(place.path) as stream:
-            encoding = self._options["encoding"]
-            text = io.TextIOWrapper(
-                stream, "utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding, newline=""
-            )
+            lines = io.TextIOWrapper(stream, self._options["encoding"], newline="")
+            first = next(lines, "").removeprefix(_BYTE_ORDER_MARK)
             reader = csv.reader(
-                text,
+                chain([first], lines) if first else (),
                 delimiter=self._options["delimiter"],
                 quotechar=self._options["quote"],
                 escapechar=self._options["escape"],
@@ -150,9 +157,15 @@ class CsvRows:
                 if len(record) != width:
                     problem = f"{len(record)} fields instead of {width}"
                     return DaybookError("IO_005", file=self.name, place=f"line {line}", problem=problem)
-        except UnicodeDecodeError:
-            problem = f"not {self._options['encoding']} text"
-            return DaybookError("IO_005", file=self.name, place=f"after line {line}", problem=problem)
+        except UnicodeError:
+            encoding = self._options["encoding"]
+            return DaybookError(
+                "IO_005",
+                file=self.name,
+                place=f"after line {line}",
+                problem=f"not {encoding} text",
+                hint=_ENCODING_HINTS.get(codecs.lookup(encoding).name),
+            )
         except csv.Error as error:
             return DaybookError("IO_005", file=self.name, place=f"line {line + 1}", problem=str(error))
         return DaybookError("IO_005", file=self.name, place=f"line {line}", problem=str(failure))

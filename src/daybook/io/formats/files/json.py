@@ -1,18 +1,17 @@
 """JSON lines as typed rows: numbers from their text, a key missing in a row NULL, missing in all of them an error."""
 
 import json
-import math
 from collections.abc import Iterator
-from decimal import Decimal
 from typing import Any, assert_never
 
 import pyarrow as pa
 
 from daybook.errors import DaybookError, raise_all
 from daybook.io.bindings import Binding, bind_columns, checked_options, missing_column_errors
-from daybook.io.column_types import BadValueError, arrow_type, parse_texts
+from daybook.io.column_types import arrow_type
 from daybook.io.filesystem import arrow_path
 from daybook.io.landing.rows import NO_IMPLIED_COLUMNS, Batch, ImpliedColumns, bad_value_error
+from daybook.io.text_values import BadValueError, parse_texts
 from daybook.model.definition import DatasetVersion
 from daybook.model.types import (
     BooleanType,
@@ -33,9 +32,12 @@ _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 
 
 class _NumberText(str):
-    """A JSON number, kept as its text."""
+    """A JSON number, kept as its text; no number is made of it before its length and exponent are checked."""
 
     __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 class JsonRows:
@@ -88,7 +90,7 @@ class JsonRows:
     def _column(self, values: list[Any], binding: Binding, where: Any) -> pa.Array:
         for index, value in enumerate(values):
             if value is not None and not _has_json_type(value, binding.type):
-                raise bad_value_error(self.name, where(index), binding.stored, _display_value(value), binding.type)
+                raise bad_value_error(self.name, where(index), binding.stored, value, binding.type)
         if isinstance(binding.type, BooleanType):
             return pa.array(values, arrow_type(binding.type))
         try:
@@ -123,6 +125,9 @@ class JsonRows:
             raise DaybookError("IO_005", file=self.name, place=f"line {line}", problem="not UTF-8 text") from None
         except ValueError as failure:
             raise DaybookError("IO_005", file=self.name, place=f"line {line}", problem=f"no JSON: {failure}") from None
+        except RecursionError:
+            problem = "objects and lists are nested too deeply"
+            raise DaybookError("IO_005", file=self.name, place=f"line {line}", problem=problem) from None
         if not isinstance(row, dict):
             hint = "A file of JSON lines has one object per line."
             raise DaybookError("IO_005", file=self.name, place=f"line {line}", problem="not an object", hint=hint)
@@ -130,11 +135,15 @@ class JsonRows:
 
 
 def _lines(stream: pa.NativeFile) -> Iterator[bytes]:
-    rest = b""
+    begun: list[bytes] = []
     while block := stream.read(1 << 20):
-        *complete, rest = (rest + block).split(b"\n")
-        yield from complete
-    if rest:
+        first, *others = block.split(b"\n")
+        begun.append(first)
+        if others:
+            yield b"".join(begun)
+            yield from others[:-1]
+            begun = others[-1:]
+    if rest := b"".join(begun):
         yield rest
 
 
@@ -161,11 +170,3 @@ def _has_json_type(value: object, type_: ColumnType) -> bool:
             return False
         case _:
             assert_never(type_)
-
-
-def _display_value(value: object) -> object:
-    """A number as a number in messages."""
-    if not isinstance(value, _NumberText):
-        return value
-    number = Decimal(value) if value not in _NOT_FINITE else math.nan
-    return int(number) if isinstance(number, Decimal) and number == int(number) else number

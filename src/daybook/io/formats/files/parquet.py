@@ -27,10 +27,11 @@ from daybook.io.bindings import (
     is_slice_needed,
     missing_column_errors,
 )
-from daybook.io.column_types import partition_value_errors, spark_data_type, stored_type_fits
+from daybook.io.column_types import spark_data_type, stored_type_fits
 from daybook.io.filesystem import FileStat, arrow_path, is_uri, list_files, partition_values, relative_to, spark_uri
 from daybook.io.formats.files.manifest import read_manifest
 from daybook.io.pins import FilesPin, ReadPart
+from daybook.io.text_values import partition_value_errors
 from daybook.model.definition import DatasetVersion
 from daybook.model.types import INTEGER, STRING, TIMESTAMP
 from daybook.resolve.locations.location import Location

@@ -8,6 +8,7 @@ Writing Parquet, CSV and JSON at a path: staged beside the target, then one rena
 import csv
 import io
 import json
+import re
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -147,7 +148,8 @@ def _write_note(path: Path, staged_file: Path, staged: StagedOutput, target: Tar
 
 
 # A spreadsheet takes text that begins with one of these for a formula.
-_FORMULA_START = r"^[=+\-@\t\r]"
+_FORMULA_START = r"^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def write_part_files(df: DataFrame, place: Path, target: Target, options: Mapping[str, Any]) -> None:
@@ -156,10 +158,10 @@ def write_part_files(df: DataFrame, place: Path, target: Target, options: Mappin
         case "parquet":
             df.write.mode("error").parquet(str(place))
         case "csv":
-            texts = df.select(*(_csv_text(c, options["spreadsheet_safe"]).alias(c.name) for c in target.columns))
+            texts = df.select(*(_csv_text(c, options).alias(_header_text(c, options)) for c in target.columns))
             texts.write.mode("error").csv(
                 str(place),
-                header=not target.is_one_file,
+                header=not (target.is_one_file or options["bom"]),
                 sep=options["delimiter"],
                 quote=options["quote"],
                 escape=options["quote"],
@@ -184,19 +186,27 @@ def _timestamp_text(value: Column) -> Column:
     return F.concat(F.replace(value.cast("string"), F.lit(" "), F.lit("T")), F.lit("Z"))
 
 
-def _csv_text(column: OutputColumn, spreadsheet_safe: bool) -> Column:
+def _csv_text(column: OutputColumn, options: Mapping[str, Any]) -> Column:
     value = _column_value(column)
     match column.type:
         case StringType():
-            if not spreadsheet_safe:
+            if not options["spreadsheet_safe"]:
                 return value
             return F.when(value.rlike(_FORMULA_START), F.concat(F.lit("'"), value)).otherwise(value)
         case TimestampType():
             return _timestamp_text(value)
-        case IntegerType() | DecimalType() | FloatType() | BooleanType() | DateType() | NullType():
+        case DecimalType() | FloatType():
+            text = value.cast("string")
+            return F.replace(text, F.lit("."), F.lit(",")) if options["decimal"] == "," else text
+        case IntegerType() | BooleanType() | DateType() | NullType():
             return value.cast("string")
         case _:
             assert_never(column.type)
+
+
+def _header_text(column: OutputColumn, options: Mapping[str, Any]) -> str:
+    is_formula = options["spreadsheet_safe"] and re.match(_FORMULA_START, column.name)
+    return f"'{column.name}" if is_formula else column.name
 
 
 def _json_value(column: OutputColumn) -> Column:
@@ -215,8 +225,8 @@ def _json_value(column: OutputColumn) -> Column:
 def csv_header(columns: Iterable[OutputColumn], options: Mapping[str, Any]) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, delimiter=options["delimiter"], quotechar=options["quote"], lineterminator="\n")
-    writer.writerow([column.name for column in columns])
-    return text.getvalue().encode()
+    writer.writerow([_header_text(column, options) for column in columns])
+    return (_BYTE_ORDER_MARK if options["bom"] else b"") + text.getvalue().encode()
 
 
 def join_parts(parts: Iterable[Path], file: Path, target: Target, options: Mapping[str, Any]) -> None:
@@ -304,8 +314,20 @@ def _complete_parts(parts: Path, file: Path, target: Target, options: dict[str, 
     if target.is_one_file:
         join_parts(found, file, target, options)
         remove_tree(parts)
-    elif not found and target.format == "csv":
-        (parts / "part-00000.csv").write_bytes(csv_header(target.columns, options))
+    elif target.format == "csv" and (options["bom"] or not found):
+        for part in found:
+            _prepend(csv_header(target.columns, options), part)
+        if not found:
+            (parts / "part-00000.csv").write_bytes(csv_header(target.columns, options))
+
+
+def _prepend(content: bytes, file: Path) -> None:
+    """Put the content before that of the file, which Spark alone cannot: it would quote a byte order mark."""
+    whole = file.with_name(f".{file.name}.whole")
+    with whole.open("wb") as stream, file.open("rb") as source:
+        stream.write(content)
+        shutil.copyfileobj(source, stream, 1 << 20)
+    whole.replace(file)
 
 
 def _target_path(target: Target) -> Path:

@@ -19,9 +19,9 @@ from psycopg import sql
 
 from daybook.errors import DaybookError, raise_all
 from daybook.io.bindings import Binding, bind_columns, missing_column_errors
-from daybook.io.column_types import BadValueError, parse_texts, refuse_dates_out_of_range
 from daybook.io.formats.database import LEDGER_TABLE, read_secret
 from daybook.io.landing.rows import Batch, bad_value_error, row_position_from
+from daybook.io.text_values import BadValueError, parse_texts, refuse_dates_out_of_range
 from daybook.io.writer import OutputColumn, Target
 from daybook.model.datasource import DataSource, PostgresqlSource
 from daybook.model.definition import DatasetVersion

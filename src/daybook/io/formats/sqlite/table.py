@@ -18,8 +18,9 @@ import pyarrow as pa
 
 from daybook.errors import DaybookError, raise_all
 from daybook.io.bindings import Binding, bind_columns, missing_column_errors
-from daybook.io.column_types import BadValueError, arrow_type, parse_texts
+from daybook.io.column_types import arrow_type
 from daybook.io.landing.rows import Batch, bad_value_error, row_position_from
+from daybook.io.text_values import BadValueError, parse_texts
 from daybook.model.datasource import DataSource, SqliteSource
 from daybook.model.definition import DatasetVersion
 from daybook.model.types import (

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daybook.io.column_types import BadValueError, parse_texts
+from daybook.io.text_values import BadValueError, parse_texts
 from daybook.model.types import BOOLEAN, DATE, FLOAT, INTEGER, TIMESTAMP, ColumnType, DecimalType
 
 
