@@ -13,6 +13,7 @@ import typer
 from daybook.cli import completion
 from daybook.cli.arguments import AsJson, root_options
 from daybook.cli.terminal import console, echo, echo_json, echo_note
+from daybook.model.values import value_text
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -72,7 +73,7 @@ def _json_value(value: Any) -> Any:
     """Exact numbers and times as texts, so that no reader of JSON rounds them."""
     match value:
         case Decimal() | datetime.date():
-            return _format_value(value)
+            return value_text(value)
         case _:
             return value
 
@@ -123,19 +124,7 @@ def _show_records(shown: "ShownRows") -> None:
 
 
 def _format_value(value: Any) -> str:
-    match value:
-        case None:
-            return "NULL"
-        case bool():
-            return "true" if value else "false"
-        case Decimal():
-            return f"{value:f}"
-        case datetime.datetime():
-            return value.isoformat().replace("+00:00", "Z")
-        case datetime.date():
-            return value.isoformat()
-        case _:
-            return _one_line(str(value))
+    return _one_line(value_text(value))
 
 
 def _one_line(text: str) -> str:

@@ -17,8 +17,7 @@ from daybook.model.types import (
     StringType,
     TimestampType,
 )
-
-Value = str | int | Decimal | float | bool | datetime.date | datetime.datetime | None
+from daybook.model.values import Value
 
 
 def quote_identifier(name: str) -> str:

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
-from daybook.expression.quoting import Value
 from daybook.expression.scope import ColumnUse
 from daybook.expression.syntax_tree import ArithmeticOperator, ComparisonOperator, LogicalOperator
 from daybook.model.types import BOOLEAN, NULL, BooleanType, ColumnType, NullType
+from daybook.model.values import Value
 
 if TYPE_CHECKING:
     from daybook.expression.functions.declaration import Function

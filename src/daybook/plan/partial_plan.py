@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from daybook.expression import ColumnUse, CompiledExpression, Grouping, Scope, compile_expression
-from daybook.expression.quoting import Value as Literal
 from daybook.expression.typed_tree import (
     ColumnValue,
     LiteralValue,
@@ -17,6 +16,7 @@ from daybook.expression.typed_tree import (
 )
 from daybook.model.operation import OutputArguments
 from daybook.model.types import BOOLEAN, INTEGER, SYSTEM_COLUMNS, ColumnType
+from daybook.model.values import Value as Literal
 from daybook.plan.steps import (
     INPUT_KEY,
     AggregateStep,

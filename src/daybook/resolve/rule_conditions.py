@@ -12,7 +12,6 @@ from typing import assert_never
 
 from daybook.errors import DaybookError, Span
 from daybook.expression.compiler import CompiledExpression, compile_expression
-from daybook.expression.quoting import Value
 from daybook.expression.scope import Scope
 from daybook.expression.typed_tree import (
     AllRows,
@@ -36,6 +35,7 @@ from daybook.expression.typed_tree import (
 )
 from daybook.model.period import Period
 from daybook.model.types import STRING, IntegerType, NullType
+from daybook.model.values import Value
 
 ConditionFunction = Callable[..., Value]
 

@@ -19,12 +19,12 @@ from daybook.engine.pipeline import Pipeline
 from daybook.errors import DaybookError, flatten, raise_all
 from daybook.errors.suggestion import did_you_mean
 from daybook.expression import quote_identifier
-from daybook.expression.quoting import Value
 from daybook.io.pins import Pin
 from daybook.io.read_source import ReadSource
 from daybook.io.text_values import BadValueError, parse_texts
 from daybook.model.operation import Operation
 from daybook.model.types import COLUMN_SYNONYMS, ColumnType
+from daybook.model.values import Value
 from daybook.plan.partial_plan import PartialPlan, RowKey, key_columns, picked_rows, selectable_columns, summary_rows
 from daybook.plan.steps import AppendStep, Plan, Step
 from daybook.runs.environment import RunEnvironment, remove_folder

@@ -3,9 +3,9 @@
 Writing actual rows into the expectation of a scenario file.
 """
 
+import datetime
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
@@ -13,6 +13,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 from daybook.errors import DaybookError, render
 from daybook.model.loading import compose_documents, read_text
 from daybook.model.source_map import DocumentNode, ListNode, MappingNode
+from daybook.model.values import value_text
 from daybook.scenarios.comparison import OutputDifference
 from daybook.scenarios.run_scenarios import ScenarioResult
 
@@ -84,23 +85,11 @@ def _headline(difference: OutputDifference) -> str:
 
 
 def _row_text(row: Mapping[str, Any], columns: Sequence[str]) -> str:
-    return "{" + ", ".join(f"{name}: {_value_text(row.get(name))}" for name in columns) + "}"
+    return "{" + ", ".join(f"{name}: {_yaml_value(row.get(name))}" for name in columns) + "}"
 
 
 def _actual_text(name: str, actual: Mapping[str, Any]) -> str:
-    return f"{name} is {_value_text(actual[name])}" if name in actual else f"there is no column {name}"
-
-
-def _value_text(value: Any) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true" if value else "false"
-        case str():
-            return f'"{value}"'
-        case _:
-            return str(value)
+    return f"{name} is {_yaml_value(actual[name])}" if name in actual else f"there is no column {name}"
 
 
 def updated_scenario_text(result: ScenarioResult) -> str | None:
@@ -146,12 +135,6 @@ def _yaml_rows(text: str, node: ListNode, rows: Sequence[Mapping[str, Any]]) -> 
 
 
 def _yaml_value(value: Any) -> str:
-    match value:
-        case None | bool() | int():
-            return json.dumps(value)
-        case Decimal():
-            return format(value, "f")
-        case float():
-            return repr(value)
-        case _:
-            return json.dumps(str(value), ensure_ascii=False)
+    if isinstance(value, str | datetime.date):
+        return json.dumps(value_text(value), ensure_ascii=False)
+    return value_text(value, null="null")

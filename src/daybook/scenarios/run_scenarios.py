@@ -11,7 +11,6 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -35,6 +34,7 @@ from daybook.model.definition import DatasetVersion, Definition, ResolverVersion
 from daybook.model.loading import find_workspace
 from daybook.model.loading.workspace import read_workspace
 from daybook.model.types import STRING, ColumnType
+from daybook.model.values import value_text
 from daybook.plan.plan_project import plan_project
 from daybook.plan.steps import LoadStep, OutputStep
 from daybook.resolve.calendars.periods import calendar_for, period_of
@@ -79,29 +79,13 @@ def _with_validity(row: Mapping[str, Any], declared: Collection[str]) -> dict[st
 
 
 def _arrow_column(given: GivenDataset, rows: list[dict[str, Any]], name: str, type_: ColumnType) -> pa.Array:
-    texts = pa.array([_cell_text(row.get(name)) for row in rows], pa.string())
+    texts = pa.array([None if row.get(name) is None else value_text(row[name]) for row in rows], pa.string())
     try:
         values = parse_texts(texts, type_)
     except BadValueError as bad:
         problem = f"{bad.value!r} is no {type_} for {name}"
         raise DaybookError("MODEL_070", span=given.source.span("rows", bad.index, name), problem=problem) from None
     return values if type_ == STRING else values.cast(arrow_type(type_))
-
-
-_WRITTEN_OUT_DIGITS = 100
-
-
-def _cell_text(value: Any) -> str | None:
-    match value:
-        case None:
-            return None
-        case bool():
-            return "true" if value else "false"
-        case Decimal():
-            # Written out, the zeros of 1e999999999 would fill the memory.
-            return format(value, "f") if abs(value.adjusted()) < _WRITTEN_OUT_DIGITS else str(value)
-        case _:
-            return str(value)
 
 
 class ScenarioCatalog:

@@ -8,7 +8,6 @@ Daybook from Python: open a workspace, check it, run a project, look at the resu
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from decimal import Decimal
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,9 +16,10 @@ from daybook.errors import DaybookError, Notice, raise_all
 from daybook.model.loading import LoadedWorkspace as Definitions
 from daybook.model.loading import find_workspace, load_workspace
 from daybook.model.project import Project
+from daybook.model.values import value_text
 
 if TYPE_CHECKING:
-    from daybook.expression.quoting import Value
+    from daybook.model.values import Value
     from daybook.runs.explain import OperationExplanation as Result
     from daybook.runs.explain import ShownRows
     from daybook.runs.result import RunResult
@@ -102,29 +102,19 @@ class Explanation:
 
 
 def _rows_html(shown: "ShownRows") -> str:
-    rows = [tuple("NULL" if row[name] is None else str(row[name]) for name in shown.columns) for row in shown.rows]
+    rows = [tuple(value_text(row[name]) for name in shown.columns) for row in shown.rows]
     return f"<p>{len(rows):,} of {shown.count:,} rows</p>{html_table(shown.columns, rows)}"
 
 
 def key_text(value: "Value") -> str | None:
     """A value as it would stand in a file; None is NULL."""
-    match value:
-        case None:
-            return None
-        case bool():
-            return "true" if value else "false"
-        case Decimal():
-            return f"{value:f}"
-        case datetime.date():
-            return value.isoformat()
-        case _:
-            return str(value)
+    return None if value is None else value_text(value)
 
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from daybook.expression.quoting import Value
+    from daybook.model.values import Value
     from daybook.runs.environment import RunEnvironment
     from daybook.runs.result import OutputResult, RunResult
 

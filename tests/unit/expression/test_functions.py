@@ -11,7 +11,6 @@ from daybook.expression import Grouping, Scope, compile_expression
 from daybook.expression.functions import logic
 from daybook.expression.functions.declaration import Function
 from daybook.expression.functions.table import FUNCTION_FAMILIES, FUNCTIONS, functions_by_name
-from daybook.expression.quoting import Value
 from daybook.model.types import (
     INTEGER,
     BooleanType,
@@ -23,6 +22,7 @@ from daybook.model.types import (
     StringType,
     TimestampType,
 )
+from daybook.model.values import Value
 from tests.unit.expression.world import CONSTANTS
 
 # What the language promises; a function that is missing here or in the table is noticed.

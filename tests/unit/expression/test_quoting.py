@@ -4,8 +4,8 @@ from decimal import Decimal
 import pytest
 
 from daybook.expression import quote_identifier, quote_literal
-from daybook.expression.quoting import Value
 from daybook.model.types import BOOLEAN, DATE, FLOAT, INTEGER, NULL, STRING, TIMESTAMP, ColumnType, DecimalType
+from daybook.model.values import Value
 
 
 @pytest.mark.parametrize(("name", "quoted"), [("a", "`a`"), ("a b", "`a b`"), ("a`b", "`a``b`"), ("a.b", "`a.b`")])

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from daybook.expression.quoting import Value
 from daybook.model.types import (
     BooleanType,
     ColumnType,
@@ -19,6 +18,7 @@ from daybook.model.types import (
     StringType,
     TimestampType,
 )
+from daybook.model.values import Value
 
 if TYPE_CHECKING:
     from daybook.expression.typed_tree import TypedNode

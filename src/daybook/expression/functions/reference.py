@@ -1,13 +1,11 @@
 """The reference page of the language, written from the function table."""
 
-import datetime
-from decimal import Decimal
 from pathlib import Path
 
 from daybook.expression.functions.declaration import Function, Parameter
 from daybook.expression.functions.table import FUNCTION_FAMILIES
-from daybook.expression.quoting import Value
 from daybook.expression.syntax_tree import MAX_DEPTH, MAX_NODES, MAX_SPARK_DEPTH
+from daybook.model.values import Value, value_text
 
 _PAGE_HEAD = f"""# Expressions and functions
 
@@ -125,18 +123,12 @@ def describe_result(function: Function) -> str:
 def format_value(value: Value) -> str:
     """A value as it would be written in an expression."""
     match value:
-        case None:
-            return "NULL"
         case bool():
             return "TRUE" if value else "FALSE"
         case str():
             return f'"{value}"'
-        case Decimal() | int() | float():
-            return str(value)
-        case datetime.datetime():
-            return value.isoformat().replace("+00:00", "Z")
-        case datetime.date():
-            return value.isoformat()
+        case _:
+            return value_text(value)
 
 
 def write_reference_page(folder: Path) -> Path:
