@@ -38,6 +38,16 @@ def spark_uri(uri: str) -> str:
     return uri.rstrip("/") if path is None else str(path.absolute())
 
 
+def uri_identity(uri: str, workspace: Path) -> str:
+    """One spelling per file or folder: links followed, dots and double slashes gone, one name per kind of store."""
+    path = local_path(uri)
+    if path is not None:
+        return os.path.realpath(workspace / path)
+    parts = urlsplit(uri)
+    scheme = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs"}.get(parts.scheme.lower(), parts.scheme.lower())
+    return f"{scheme}://{parts.netloc.lower()}{posixpath.normpath('/' + parts.path.lstrip('/'))}"
+
+
 def join_uri(uri: str, *parts: str) -> str:
     return posixpath.join(uri.rstrip("/") or "/", *parts)
 

@@ -4,21 +4,24 @@ What one format's reader makes of its locations.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeAlias, assert_never
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from daybook.errors import DaybookError, Notice, raise_all
 from daybook.io.filesystem import FileStat, list_files
+from daybook.model.definition import TableVersion
+from daybook.resolve.locations.location import Location
 
 
 @dataclass(frozen=True, slots=True)
-class DeltaPin:
-    """A Delta table at a version; its files never change, so only the table itself can vanish."""
+class TablePin:
+    """A table at a version that stays readable; only the table itself can vanish or be made anew."""
 
     uri: str
-    version: int
+    version: TableVersion
     table_id: str
 
 
@@ -39,40 +42,37 @@ class LandedPin:
     rows: int
 
 
-Pin: TypeAlias = DeltaPin | FilesPin | LandedPin
+Pin: TypeAlias = TablePin | FilesPin | LandedPin
 
 
-def verify_pin(pin: Pin) -> None:
-    """IO_008 when the source is not what it was."""
+def verify_files(pin: FilesPin) -> None:
+    """IO_008 for files that are not what they were."""
+    # One listing: asking file by file takes a round trip each on an object store.
+    found = frozenset(list_files(pin.uri))
+    raise_all(DaybookError("IO_008", file=file.path) for file in pin.files if file not in found)
+
+
+def pin_to_json(pin: Pin) -> dict[str, Any]:
     match pin:
-        case DeltaPin(uri, version, table_id):
-            from daybook.io.formats.delta.table import table_id_at
-
-            if table_id_at(uri, version) != table_id:
-                raise DaybookError("IO_008", file=uri)
-        case FilesPin(uri, files):
-            # One listing: asking file by file takes a round trip each on an object store.
-            found = frozenset(list_files(uri))
-            raise_all(DaybookError("IO_008", file=file.path) for file in files if file not in found)
+        case TablePin(uri, version, table_id):
+            return {"kind": version.format, "uri": uri, "version": version.token, "table_id": table_id}
+        case FilesPin():
+            return {"kind": "files", **asdict(pin)}
         case LandedPin():
-            pass
+            return {"kind": "landed", **asdict(pin)}
         case _:
             assert_never(pin)
 
 
-def pin_to_json(pin: Pin) -> dict[str, Any]:
-    kind = {DeltaPin: "delta", FilesPin: "files", LandedPin: "landed"}[type(pin)]
-    return {"kind": kind, **asdict(pin)}
-
-
 def pin_from_json(data: Mapping[str, Any]) -> Pin:
     match data:
-        case {"kind": "delta", "uri": uri, "version": version, "table_id": table_id}:
-            return DeltaPin(uri, version, table_id)
         case {"kind": "files", "uri": uri, "files": files}:
             return FilesPin(uri, tuple(FileStat(**file) for file in files))
         case {"kind": "landed", "uris": uris, "folder": folder, "rows": rows}:
             return LandedPin(tuple(uris), folder, rows)
+        case {"kind": str(format_), "uri": uri, "version": version, "table_id": table_id}:
+            # Earlier stores hold the version as a number.
+            return TablePin(uri, TableVersion(format_, str(version)), table_id)
         case _:
             raise ValueError(f"not a pin: {data!r}")
 
@@ -85,3 +85,10 @@ class ReadPart:
     notices: tuple[Notice, ...] = ()
     # Of the files that Spark is going to read, as far as they are known.
     sizes: tuple[int, ...] = ()
+
+    def with_period(self, location: Location) -> "ReadPart":
+        """Rows of a location that belongs to one period may lack `_period`."""
+        if location.period is None or "_period" in self.carried:
+            return self
+        df = self.df.withColumn("_period", F.lit(location.period.identifier))
+        return replace(self, df=df, carried=self.carried | {"_period"})

@@ -1,10 +1,10 @@
 """Reading a resolved dataset: declared columns in declared types, pinned or landed, checked against the declaration."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import TypeVar
+from typing import assert_never
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -13,16 +13,17 @@ from daybook.engine.source import SourceFrame
 from daybook.errors import DaybookError, Notice
 from daybook.io.bindings import carried_types, needed_slices
 from daybook.io.column_types import spark_data_type
-from daybook.io.formats.files.parquet import ParquetFiles, find_parquet, read_parquet
+from daybook.io.format import PinnedLocation, ReadRequest
 from daybook.io.landing.area import LandingArea
-from daybook.io.pins import DeltaPin, FilesPin, LandedPin, Pin, ReadPart, verify_pin
+from daybook.io.landing.reader import read_landed
+from daybook.io.landing.request import LandingRequest
+from daybook.io.pins import FilesPin, LandedPin, Pin, ReadPart, TablePin, verify_files
+from daybook.io.registry import format_named
 from daybook.model.definition import DatasetVersion
 from daybook.resolve.locations.location import Location, Resolution
 
 # Bytes of files; most tables that are joined for a rate or a name are below it.
 _SMALL_BYTES = 1_000_000
-
-_Pin = TypeVar("_Pin", DeltaPin, FilesPin, LandedPin)
 
 
 @dataclass(frozen=True)
@@ -53,49 +54,54 @@ def read_source(
     """All locations of a resolution as one frame; `pinned` reads the data of an earlier run or fails with IO_009."""
     slices = needed_slices(dataset_version, resolution.periods)
     pins = list(pinned) if pinned is not None else None
-    parts: list[ReadPart] = []
-    parquet: list[ParquetFiles] = []
+    direct: dict[str, list[PinnedLocation]] = {}
     landed: list[Location] = []
     for location in resolution.locations:
-        match location.format:
-            case "delta":
-                from daybook.io.formats.delta.table import read_delta
-
-                pin = _take_pin(pins, DeltaPin, location)
-                parts.append(_with_period(read_delta(spark, location, dataset_version, slices, pin), location))
-            case "parquet":
-                pin_ = _take_pin(pins, FilesPin, location)
-                parquet.append(find_parquet(location, dataset_version, slices, pin_))
-            case _:
-                landed.append(location)
-    parts += read_parquet(spark, parquet)
+        if format_named(location.format).is_landed:
+            landed.append(location)
+        else:
+            pin = _take_pin(pins, location)
+            direct.setdefault(location.format, []).append(PinnedLocation(location, pin))
+    parts: list[ReadPart] = []
+    for name, locations in direct.items():
+        parts += format_named(name).read(spark, ReadRequest(tuple(locations), dataset_version, slices))
     if landed:
-        from daybook.io.landing.reader import read_landed
-        from daybook.io.landing.request import LandingRequest
-
         request = LandingRequest(landed, dataset_version, landing, slices, workspace)
-        parts.append(read_landed(spark, request, _take_pin(pins, LandedPin, landed[0])))
+        parts.append(read_landed(spark, request, _take_landed_pin(pins, landed[0])))
     return _union_parts(parts, resolution.periods)
 
 
-def _take_pin(pins: list[Pin] | None, kind: type[_Pin], location: Location) -> _Pin | None:
+def _take_pin(pins: list[Pin] | None, location: Location) -> Pin | None:
     """The pin of a replay for this location."""
+    return _take_first(pins, location, lambda pin: not isinstance(pin, LandedPin) and pin.uri == location.uri)
+
+
+def _take_landed_pin(pins: list[Pin] | None, location: Location) -> LandedPin | None:
+    """A landing is one for all of its locations."""
+    pin = _take_first(pins, location, lambda pin: isinstance(pin, LandedPin))
+    return pin if isinstance(pin, LandedPin) else None
+
+
+def _take_first(pins: list[Pin] | None, location: Location, is_wanted: Callable[[Pin], bool]) -> Pin | None:
     if pins is None:
         return None
     for index, pin in enumerate(pins):
-        # A landing is one for all of its locations.
-        if isinstance(pin, kind) and getattr(pin, "uri", location.uri) == location.uri:
-            del pins[index]
-            return pin
+        if is_wanted(pin):
+            return pins.pop(index)
     raise DaybookError("IO_009", location=location.uri or location.table, reason="the snapshot has no pin for it")
 
 
-def _with_period(part: ReadPart, location: Location) -> ReadPart:
-    """Rows of a location that belongs to one period may lack `_period`."""
-    if location.period is None or "_period" in part.carried:
-        return part
-    df = part.df.withColumn("_period", F.lit(location.period.identifier))
-    return replace(part, df=df, carried=part.carried | {"_period"})
+def verify_pin(pin: Pin) -> None:
+    """IO_008 when the source is not what it was."""
+    match pin:
+        case TablePin():
+            format_named(pin.version.format).verify_pin(pin)
+        case FilesPin():
+            verify_files(pin)
+        case LandedPin():
+            pass
+        case _:
+            assert_never(pin)
 
 
 def _union_parts(parts: Sequence[ReadPart], periods: tuple[str, ...]) -> ReadSource:

@@ -27,7 +27,7 @@ from daybook.io.filesystem import FileStat, arrow_path, list_files, relative_to
 from daybook.model.datasource import DataSource
 from daybook.model.operation import OutputMode
 from daybook.model.types import ColumnType
-from daybook.resolve.locations.location import Format, is_one_file
+from daybook.resolve.locations.location import Format, Location, is_one_file
 
 STAGED_PREFIX = "daybook-"
 
@@ -90,6 +90,17 @@ class Target:
     allow_empty: bool = False
     # Relative paths of data sources and credentials start here.
     workspace: Path = Path()
+
+    @property
+    def location(self) -> Location:
+        return Location(
+            self.format,
+            uri=self.uri,
+            table=self.table,
+            schema=self.schema,
+            datasource=self.datasource,
+            options=self.options,
+        )
 
     @property
     def is_one_file(self) -> bool:

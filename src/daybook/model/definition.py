@@ -55,6 +55,14 @@ SANDBOX_PREFIX = "sandbox."
 
 
 @dataclass(frozen=True, slots=True)
+class TableVersion:
+    """A version of a table in the words of its format, which alone can read the token."""
+
+    format: str
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
 class RegisteredDataPin:
     """The data a registered dataset version stays readable as: a Delta table at a version."""
 

@@ -23,14 +23,15 @@ from pyarrow import fs
 from daybook.engine.java.runtime import GIGABYTE, MINIMUM_JAVA_VERSION, find_java, memory_bytes, usable_cores
 from daybook.errors import DaybookError
 from daybook.io.filesystem import FileStat, arrow_path, join_uri
-from daybook.io.formats.delta.table import vacuum_delta
-from daybook.io.leftovers import Leftover, find_landing_leftovers, find_staged_leftovers, remove_leftover
-from daybook.io.pins import DeltaPin, LandedPin, Pin, pin_from_json
+from daybook.io.format import Leftover, VacuumRequest
+from daybook.io.leftovers import find_landing_leftovers, find_staged_leftovers, remove_leftover
+from daybook.io.pins import LandedPin, Pin, TablePin, pin_from_json
+from daybook.io.registry import format_named
 from daybook.io.writer import Target
-from daybook.model.datasource import DataSource, FolderSource, JdbcSource, PostgresqlSource, SqliteSource
+from daybook.model.datasource import DataSource
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.settings import RetentionSettings
-from daybook.resolve.locations.paths import absolute_root, is_remote
+from daybook.resolve.locations.paths import is_remote
 from daybook.runs.environment import RunEnvironment, SessionProvider, remove_folder, state_folder
 from daybook.runs.preparation import restore_run
 from daybook.runs.snapshot import snapshot_from_json
@@ -121,7 +122,7 @@ def examine_workspace(workspace: LoadedWorkspace) -> Iterator[DoctorFinding]:
     """The store and every data source."""
     yield _run_check("Store", partial(_check_store, workspace))
     for definition in workspace.definitions["datasource"].values():
-        yield _run_check(f"Data source {definition.id}", partial(_check_datasource, definition.model, workspace.root))
+        yield _run_check(f"Data source {definition.id}", partial(_ping, definition.model, workspace.root))
 
 
 def _run_check(subject: str, look: Callable[[], str]) -> DoctorFinding:
@@ -136,25 +137,8 @@ def _check_store(workspace: LoadedWorkspace) -> str:
         return str(store.address)
 
 
-def _check_datasource(datasource: DataSource, root: Path) -> str:
-    match datasource:
-        case FolderSource(options=options):
-            folder = absolute_root(options.path, root)
-            if not is_remote(folder) and not Path(folder).is_dir():
-                return f"{folder} (made by the first write)"
-            return folder
-        case PostgresqlSource():
-            from daybook.io.formats.postgresql.table import connect_postgresql
-
-            with connect_postgresql(datasource, root) as connection:
-                return f"PostgreSQL {connection.info.server_version // 10000} at {datasource.options.host}"
-        case SqliteSource():
-            from daybook.io.formats.sqlite.table import database_path
-
-            path = database_path(datasource, root)
-            return str(path) if path.exists() else f"{path} (made by the first write)"
-        case JdbcSource(options=options):
-            return f"{options.driver}, tried when a run uses it"
+def _ping(datasource: DataSource, root: Path) -> str:
+    return format_named(datasource.type).ping(datasource, root)
 
 
 def examine_runs(workspace: LoadedWorkspace, *, is_fixing: bool) -> Iterator[DoctorFinding]:
@@ -190,7 +174,7 @@ def find_workspace_leftovers(workspace: LoadedWorkspace, store: MetadataStore) -
     """What dead runs left behind, wherever this workspace writes."""
     live = {run.id for run in live_runs(store)}
     state = state_folder(workspace)
-    folders = {_folder_to_search(place) for place in _targets_of_unsuccessful_runs(workspace, store)}
+    folders = {_staging_folder(target) for target in _targets_of_unsuccessful_runs(workspace, store)}
     staged = [*find_staged_leftovers(_outermost_folders(folders), (), live, workspace.root)]
     for definition in workspace.definitions["datasource"].values():
         # One that is out of reach is reported as such.
@@ -201,7 +185,7 @@ def find_workspace_leftovers(workspace: LoadedWorkspace, store: MetadataStore) -
         known = transaction.retention.run_ids()
     ours = [litter for litter in staged if litter.run_id in known]
     own_state = [*find_landing_leftovers(f"{state}/landing", live), *_staging_of_dead_runs(state, live)]
-    return tuple({(litter.place, litter.schema): litter for litter in (*ours, *own_state)}.values())
+    return tuple({litter.key: litter for litter in (*ours, *own_state)}.values())
 
 
 def remove_workspace_leftovers(workspace: LoadedWorkspace, litter: tuple[Leftover, ...]) -> None:
@@ -219,11 +203,8 @@ def _targets_of_unsuccessful_runs(workspace: LoadedWorkspace, store: MetadataSto
             yield from (output.target for output in restore_run(snapshot_from_json(text), workspace.root).outputs)
 
 
-def _folder_to_search(target: Target) -> str | None:
-    """The folder that holds what is staged for a target: the Delta table itself, otherwise the one around it."""
-    if target.uri is None:
-        return None
-    return target.uri if target.format == "delta" else target.uri.rstrip("/").rpartition("/")[0]
+def _staging_folder(target: Target) -> str | None:
+    return format_named(target.format).staging_folder(target.location)
 
 
 def _outermost_folders(folders: Collection[str | None]) -> list[str]:
@@ -281,10 +262,11 @@ def collect_garbage(
     landings = _unused_landings(around, kept, known - forgotten)
     files: list[FileStat] = []
     for table in tables:
-        versions_kept = {pin.delta_version for pin in pins if pin.uri == table}
-        versions_kept |= {pin.version for pin in kept if isinstance(pin, DeltaPin) and pin.uri == table}
+        keep = {str(pin.delta_version) for pin in pins if pin.uri == table}
+        keep |= {pin.version.token for pin in kept if isinstance(pin, TablePin) and pin.uri == table}
         before = int((now - _MINIMUM_FILE_AGE).timestamp() * 1_000_000_000)
-        files += vacuum_delta(table, versions_kept, retention.versions, before, is_dry_run=is_dry_run)
+        request = VacuumRequest(table, keep, retention.versions, before, is_dry_run)
+        files += format_named("delta").vacuum(request)
     if not is_dry_run:
         for folder in landings:
             if not live_runs(around.store):

@@ -4,6 +4,7 @@ The rows an output of a run wrote, as a DataFrame.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -15,7 +16,7 @@ from daybook.model.dataset import ColumnDef, Dataset, MainTable
 from daybook.model.definition import DatasetVersion
 from daybook.model.operation import LocationDestination, TableDestination
 from daybook.model.types import RUN_PERIOD_COLUMN, SYSTEM_COLUMNS
-from daybook.resolve.locations.location import Location, Resolution
+from daybook.resolve.locations.location import Resolution
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.outputs import SANDBOX_SUFFIX, PlannedOutput
 from daybook.runs.preparation import PreparedRun, restore_run
@@ -53,26 +54,14 @@ def read_output(around: RunEnvironment, result: RunResult, wanted: str | None = 
     prepared = restore_run(snapshot, around.root)
     output = choose_output(result, prepared, wanted)
     planned = prepared.output(output.operation_seq)
-    resolution = Resolution((_written_location(planned, output),), (result.period,))
+    location = replace(planned.target.location, delta_version=output.delta_version)
+    resolution = Resolution((location,), (result.period,))
     landing = around.landing(result.run_id)
     found = read_source(around.session(), resolution, _output_dataset(planned), landing, workspace=around.root)
     df = found.frame.df
     if RUN_PERIOD_COLUMN in found.frame.carried:
         df = df.where(F.col(RUN_PERIOD_COLUMN) == result.period)
     return df.select(*(F.col(f"`{name}`") for name in planned.step.columns))
-
-
-def _written_location(planned: PlannedOutput, output: OutputResult) -> Location:
-    target = planned.target
-    return Location(
-        target.format,
-        uri=target.uri,
-        table=target.table,
-        schema=target.schema,
-        datasource=target.datasource,
-        options=target.options,
-        delta_version=output.delta_version,
-    )
 
 
 def _output_dataset(planned: PlannedOutput) -> DatasetVersion:

@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 
 from daybook.errors import DaybookError, flatten, raise_all
 from daybook.io.location_checks import target_overlaps
-from daybook.io.registry import FORMATS_NEEDING_SESSION, writer_for
+from daybook.io.registry import format_named, writer_for
 from daybook.io.writer import OutputColumn, SliceOwner, Target
 from daybook.model.definition import Catalog
 from daybook.model.loading import LoadedWorkspace
@@ -137,7 +137,7 @@ def _collisions(planned: tuple[PlannedOutput, ...]) -> list[DaybookError]:
     errors: list[DaybookError] = []
     for index, output in enumerate(planned):
         for earlier in planned[:index]:
-            if target_overlaps(output.target, _target_location(earlier.target)) and not _may_share(
+            if target_overlaps(output.target, earlier.target.location) and not _may_share(
                 earlier.target, output.target
             ):
                 first, second = earlier.step.seq, output.step.seq
@@ -149,12 +149,6 @@ def _collisions(planned: tuple[PlannedOutput, ...]) -> list[DaybookError]:
 
 def _may_share(one: Target, other: Target) -> bool:
     return one.place == other.place and one.mode == other.mode == "append"
-
-
-def _target_location(target: Target) -> Location:
-    return Location(
-        target.format, uri=target.uri, table=target.table, schema=target.schema, datasource=target.datasource
-    )
 
 
 def refuse_workspace_files(workspace: LoadedWorkspace, outputs: Iterable[PlannedOutput], *, is_sandboxed: bool) -> None:
@@ -184,8 +178,6 @@ def _workspace_files(workspace: LoadedWorkspace) -> Iterator[tuple[str, str]]:
         yield "a definition", str(Path(file).resolve())
 
 
-# What the packages below the writers raise when a place cannot be written: a full disk, a database that went away.
-_STORAGE_PACKAGES = frozenset({"psycopg", "sqlite3", "deltalake", "pyarrow"})
 _FOREIGN_SLICE_CODE = "STORE_016"
 # Spark gave up, and no operation's expression is to blame.
 _SPARK_FAILED_CODE = "PROJECT_034"
@@ -195,7 +187,7 @@ def check_outputs(outputs: Iterable[PlannedOutput]) -> None:
     """What writers refuse before any work, for all outputs together; no run exists yet, and no session."""
     errors: list[DaybookError] = []
     for planned in outputs:
-        if planned.target.format in FORMATS_NEEDING_SESSION:
+        if format_named(planned.target.format).needs_session:
             continue
         try:
             with output_errors(planned, lambda failure: failure):
@@ -224,7 +216,7 @@ def output_errors(planned: PlannedOutput, translated: Callable[[Exception], Exce
             raise _output_failure(planned, found) from failure
         raise found from failure
     except Exception as failure:
-        if not _is_storage_failure(failure):
+        if not isinstance(failure, (OSError, *format_named(planned.target.format).storage_errors)):
             raise
         reason = str(failure).strip() or type(failure).__name__
         raise _output_failure(
@@ -234,8 +226,3 @@ def output_errors(planned: PlannedOutput, translated: Callable[[Exception], Exce
 
 def _output_failure(planned: PlannedOutput, *causes: DaybookError) -> DaybookError:
     return DaybookError("OUTPUT_006", operation_seq=planned.step.seq, causes=causes, target=planned.label)
-
-
-def _is_storage_failure(failure: Exception) -> bool:
-    packages = {kind.__module__.partition(".")[0] for kind in type(failure).__mro__}
-    return isinstance(failure, OSError) or not packages.isdisjoint(_STORAGE_PACKAGES)

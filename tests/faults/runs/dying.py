@@ -43,7 +43,7 @@ def dying_at(point: Point, format_: Format, die: Callable[[], None]) -> Iterator
     def of_target(_: object, target: Target, *__: object) -> bool:
         return target.format == format_
 
-    writer = type(writer_for(format_))  # type: ignore[arg-type]
+    writer = type(writer_for(format_))
     match point:
         case "before write":
             patched = wrapped(writer, "stage", of_target, after=False)

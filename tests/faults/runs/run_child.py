@@ -38,7 +38,7 @@ def die() -> None:
 
 def endless(format_: str) -> AbstractContextManager[object]:
     """Outputs of a format become jobs that do not end by themselves."""
-    writer = type(writer_for(format_))  # type: ignore[arg-type]
+    writer = type(writer_for(format_))
     original = writer.stage
 
     def stage(self: object, df: DataFrame, target: Target) -> StagedOutput:

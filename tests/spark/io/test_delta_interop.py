@@ -12,7 +12,8 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from daybook.errors import DaybookError
-from daybook.io.formats.delta.table import vacuum_delta
+from daybook.io.format import VacuumRequest
+from daybook.io.formats.delta.maintenance import vacuum_table
 from daybook.io.formats.delta.writer import DeltaWriter
 from daybook.io.writer import Commit, OutputColumn
 from daybook.model.types import DATE, STRING, DecimalType
@@ -100,8 +101,8 @@ def test_vacuum_keeps_what_is_pinned(spark: SparkSession, place: Place) -> None:
         write(frame(spark, COLUMNS, rows(spark, key)), target)
     uri = target.uri or ""
     far = 1 << 62
-    would = vacuum_delta(uri, {0}, 1, far, is_dry_run=True)
-    removed = vacuum_delta(uri, {0}, 1, far)
+    would = vacuum_table(VacuumRequest(uri, {"0"}, 1, far, is_dry_run=True))
+    removed = vacuum_table(VacuumRequest(uri, {"0"}, 1, far))
     assert would == removed
     assert len(removed) > 0
     assert [row[0] for row in read_target(spark, target).frame.df.select("key").collect()] == ["d"]

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from daybook.errors import DaybookError, flatten
 from daybook.io.formats.postgresql.table import connection_uri
 from daybook.io.landing.area import LandingArea
-from daybook.io.pins import DeltaPin, FilesPin, pin_from_json, pin_to_json
+from daybook.io.pins import FilesPin, TablePin, pin_from_json, pin_to_json
 from daybook.io.read_source import ReadSource, read_source
 from daybook.model.datasource import PostgresqlSource, SqliteOptions, SqliteSource
 from daybook.model.definition import DatasetVersion
@@ -174,7 +174,7 @@ class TestDelta:
         assert values(source, "a") == [(1,)]
         assert values(tables.read(dataset("a integer"), Location("delta", uri=uri, delta_version=0)), "a") == [(1,)]
         pins = [pin_from_json(pin_to_json(pin)) for pin in source.pins]
-        assert isinstance(pins[0], DeltaPin)
+        assert isinstance(pins[0], TablePin)
         assert values(tables.read(dataset("a integer"), Location("delta", uri=uri), pinned=pins), "a") == [(1,)]
 
     def test_a_vacuumed_version_has_expired(self, tables: Tables) -> None:

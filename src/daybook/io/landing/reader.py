@@ -17,7 +17,7 @@ from daybook.io.landing.request import LandingRequest, columns_in_folder_names, 
 from daybook.io.landing.rows import Batch, RowSource, check_nulls
 from daybook.io.landing.sink import LandingSink, identity_columns, identity_hash
 from daybook.io.pins import LandedPin, ReadPart
-from daybook.io.registry import open_file_rows, open_table_rows
+from daybook.io.registry import format_named
 from daybook.resolve.locations.location import Location
 
 
@@ -45,10 +45,13 @@ def _find_or_land(spark: SparkSession, request: LandingRequest) -> PublishedLand
     attempt = area.new_attempt(folder)
     sink = LandingSink(area, attempt, request.columns, request.memory_limit)
     try:
-        sources = [(open_file_rows(file, request.version), file.location) for file in files]
+        sources = [
+            (format_named(file.location.format).file_rows(file, request.version), file.location) for file in files
+        ]
         for number, location in enumerate(databases):
             scratch = f"{area.absolute(attempt)}/scratch-{number}"
-            sources.append((open_table_rows(spark, location, request, scratch), location))
+            rows = format_named(location.format).table_rows(spark, location, request, scratch)
+            sources.append((rows, location))
         carried = columns_in_folder_names(request.locations)
         extra: set[str] = set()
         for source, location in sources:

@@ -1,13 +1,11 @@
 """Opening Delta tables, and refusing those with features Daybook does not know.
 
 Reading Delta: the log gives files and partition values at a version, Spark reads the files.
-
-Removing what a Delta table no longer needs, for `daybook gc` alone.
 """
 
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import unquote
@@ -19,10 +17,10 @@ from pyspark.sql import SparkSession
 
 from daybook.errors import DaybookError, raise_all
 from daybook.io.bindings import bind_columns, extra_column_notices, is_slice_needed, missing_column_errors
-from daybook.io.filesystem import FileStat, arrow_path, join_uri, list_files, local_path, translate_read_errors
+from daybook.io.filesystem import arrow_path, join_uri, list_files, local_path, translate_read_errors
 from daybook.io.formats.files.parquet import DataFile, scan_parquet, type_errors
-from daybook.io.pins import DeltaPin, ReadPart
-from daybook.model.definition import DatasetVersion
+from daybook.io.pins import ReadPart, TablePin
+from daybook.model.definition import DatasetVersion, TableVersion
 from daybook.resolve.locations.location import Location
 
 _KNOWN_READER_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
@@ -30,6 +28,11 @@ _KNOWN_WRITER_FEATURES = frozenset({"appendOnly", "invariants", "timestampNtz", 
 _FEATURE_NAMES = {"deletionVectors": "deletion vectors", "columnMapping": "column mapping"}
 # What the `deltalake` package decodes in the path of a table, however it is given.
 _PATH_ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}|\\")
+
+
+def table_version(table: DeltaTable) -> TableVersion:
+    """The version a table was opened at."""
+    return TableVersion("delta", str(table.version()))
 
 
 def table_uri(uri: str) -> str:
@@ -97,10 +100,10 @@ def read_delta(
     location: Location,
     version: DatasetVersion,
     slices: frozenset[str] | None,
-    pin: DeltaPin | None,
+    pin: TablePin | None,
 ) -> ReadPart:
     uri = location.uri or ""
-    at = pin.version if pin else location.delta_version
+    at = int(pin.version.token) if pin else location.delta_version
     table = open_table(uri, at)
     if table is None:
         if pin is not None:
@@ -116,7 +119,7 @@ def read_delta(
     _refuse_vacuumed(files, uri, at)
     df = scan_parquet(spark, files, bindings.all, frozenset(table.metadata().partition_columns), location.root or uri)
     carried = frozenset(binding.name for binding in bindings.carried)
-    found = DeltaPin(uri, table.version(), str(table.metadata().id))
+    found = TablePin(uri, table_version(table), str(table.metadata().id))
     sizes = tuple(file.size for file in files)
     return ReadPart(df, carried, (found,), extra_column_notices(bindings.extra, uri), sizes)
 
@@ -156,38 +159,8 @@ def _refuse_vacuumed(files: list[DataFile], uri: str, version: int | None) -> No
             raise DaybookError("IO_009", location=uri, reason=f"version {version} has been vacuumed")
 
 
-def table_id_at(uri: str, version: int) -> str | None:
-    table = open_table(uri, version)
-    return None if table is None else str(table.metadata().id)
-
-
-def vacuum_delta(
-    uri: str, keep_versions: Collection[int], latest: int, modified_before_ns: int, *, is_dry_run: bool = False
-) -> tuple[FileStat, ...]:
-    """Data files that no kept version refers to and that are old enough to be no one's staging.
-
-    `keep_versions` are those that registered datasets and live runs are pinned to; `latest` is how many of the newest
-    stay readable besides.
-    """
-    table = open_table(uri)
-    if table is None:
-        return ()
-    refuse_unknown_features(table, uri, is_write=True)
-    newest = table.version()
-    wanted = {version for version in keep_versions if version <= newest}
-    wanted |= set(range(max(0, newest - latest + 1), newest + 1))
-    needed: set[str] = set()
-    for version in wanted:
-        if (then := open_table(uri, version)) is not None:
-            needed |= {file.path for file in data_files(then, uri)}
-    base = table_uri(uri)
-    found = tuple(
-        file
-        for file in list_files(base)
-        if file.path.endswith(".parquet") and file.path not in needed and file.modified_ns < modified_before_ns
-    )
-    if not is_dry_run:
-        for file in found:
-            place = arrow_path(file.path)
-            place.system.delete_file(place.path)
-    return found
+def verify_table(pin: TablePin) -> None:
+    """IO_008 when the table is gone or another one, or the version is not there any more."""
+    table = open_table(pin.uri, int(pin.version.token))
+    if table is None or str(table.metadata().id) != pin.table_id:
+        raise DaybookError("IO_008", file=pin.uri)

@@ -81,7 +81,7 @@ def translate_copy_failures(target: Target) -> Iterator[None]:
 
 
 _MAX_NAME_BYTES = 63
-_ACKNOWLEDGED_SUFFIX = ".ack"
+ACKNOWLEDGED_SUFFIX = ".ack"
 
 # With a limit in bytes Spark weighs the batch anew for every row that it adds.
 _ARROW_BATCH_CONF = {
@@ -92,7 +92,7 @@ _ARROW_BATCH_CONF = {
 
 class PostgresqlWriter:
     def check(self, target: Target) -> None:
-        if len(f"{new_attempt_name(target)}{_ACKNOWLEDGED_SUFFIX}".encode()) > _MAX_NAME_BYTES:
+        if len(f"{new_attempt_name(target)}{ACKNOWLEDGED_SUFFIX}".encode()) > _MAX_NAME_BYTES:
             raise ValueError(f"run id {target.run_id!r} is too long to name a staging table")
         with _connection(target) as connection:
             if _find_commit(connection, target) is None:
@@ -115,7 +115,7 @@ class PostgresqlWriter:
             _execute(
                 connection,
                 "create unlogged table {} (attempt bigint primary key, rows bigint not null)",
-                qualified_name(target, name + _ACKNOWLEDGED_SUFFIX),
+                qualified_name(target, name + ACKNOWLEDGED_SUFFIX),
             )
         register_copy_source(df.sparkSession)
         watch = FingerprintObserver(target.columns)
@@ -125,7 +125,7 @@ class PostgresqlWriter:
             .option(ingest.ADDRESS, connection_uri(source, target.workspace))
             .option(ingest.SCHEMA, target_schema(target))
             .option(ingest.TABLE, name)
-            .option(ingest.ACKNOWLEDGED, name + _ACKNOWLEDGED_SUFFIX)
+            .option(ingest.ACKNOWLEDGED, name + ACKNOWLEDGED_SUFFIX)
             .mode("append")
         )
         with (
@@ -136,7 +136,7 @@ class PostgresqlWriter:
             writer.save()
         with _connection(target) as connection:
             query = sql.SQL("select coalesce(sum(rows), 0)::bigint from {}").format(
-                qualified_name(target, name + _ACKNOWLEDGED_SUFFIX)
+                qualified_name(target, name + ACKNOWLEDGED_SUFFIX)
             )
             row = connection.execute(query).fetchone()
         return StagedOutput(name, int(row[0]) if row else 0, watch.fingerprint, seen=seen)
@@ -293,7 +293,7 @@ def _insert_staged(connection: Connection, staged: StagedOutput, target: Target)
         sql.SQL(", ").join(values),
         qualified_name(target, staged.place),
         sql.Identifier(ingest.ATTEMPT),
-        qualified_name(target, staged.place + _ACKNOWLEDGED_SUFFIX),
+        qualified_name(target, staged.place + ACKNOWLEDGED_SUFFIX),
     )
     refuse_lost_rows(target, staged, moved)
 
@@ -307,4 +307,4 @@ def _record_commit(connection: Connection, staged: StagedOutput, target: Target)
 
 def _drop_staging(connection: Connection, target: Target, name: str) -> None:
     _execute(connection, "drop table if exists {}", qualified_name(target, name))
-    _execute(connection, "drop table if exists {}", qualified_name(target, name + _ACKNOWLEDGED_SUFFIX))
+    _execute(connection, "drop table if exists {}", qualified_name(target, name + ACKNOWLEDGED_SUFFIX))

@@ -1,0 +1,140 @@
+"""The contract of a format: all that Daybook asks of it, answered by one object in the format's own folder."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from daybook.io.filesystem import FileStat
+from daybook.io.landing.request import LandingRequest, TextFile
+from daybook.io.landing.rows import RowSource
+from daybook.io.pins import Pin, ReadPart, TablePin
+from daybook.io.writer import Commit, Target, Writer
+from daybook.model.datasource import DataSource
+from daybook.model.definition import DatasetVersion
+from daybook.resolve.locations.location import Location
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedLocation:
+    """A location to read; with `pin` the data that an earlier run read there, or IO_009."""
+
+    location: Location
+    pin: Pin | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRequest:
+    """What is read of one dataset in one format; `slices` are those needed of tables Daybook wrote, None for all."""
+
+    locations: tuple[PinnedLocation, ...]
+    version: DatasetVersion
+    slices: frozenset[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """Something staged by a run: `path` is the URI of a folder, or `table` the name of a table of `datasource`."""
+
+    run_id: str
+    path: str | None = None
+    datasource: DataSource | None = None
+    table: str | None = None
+    schema: str | None = None
+
+    @property
+    def key(self) -> tuple[str | None, ...]:
+        return (self.path, self.datasource.id if self.datasource else None, self.schema, self.table)
+
+
+@dataclass(frozen=True, slots=True)
+class VacuumRequest:
+    """Which files of a table may go: those that no kept version refers to and that are old enough.
+
+    `keep` are versions that datasets and runs are pinned to; `latest` is how many of the newest stay besides.
+    """
+
+    uri: str
+    keep: Collection[str]
+    latest: int
+    modified_before_ns: int
+    is_dry_run: bool = False
+
+
+class Format(ABC):
+    """One format; what a method here answers holds for formats that do not say otherwise."""
+
+    name: str
+    # Rows are copied into the landing area and read from there; other formats are read where they lie.
+    is_landed: bool = True
+    # The driver lives in the JVM, so nothing can be asked of its tables before Spark runs.
+    needs_session: bool = False
+
+    @property
+    @abstractmethod
+    def writer(self) -> Writer: ...
+
+    @property
+    def storage_errors(self) -> tuple[type[Exception], ...]:
+        """What its packages raise when the storage fails: a database that went away, a log that cannot be read."""
+        return ()
+
+    def exists(self, location: Location) -> bool:
+        """Whether there is something to read, as far as that is known without a connection."""
+        return True
+
+    def read(self, spark: SparkSession, request: ReadRequest) -> Iterator[ReadPart]:
+        """The rows of formats that are read where they lie."""
+        raise NotImplementedError(f"{self.name} is landed")
+
+    def file_rows(self, file: TextFile, version: DatasetVersion) -> RowSource:
+        """The rows of one file of a format that is landed."""
+        raise NotImplementedError(f"{self.name} has no files to land")
+
+    def table_rows(self, spark: SparkSession, location: Location, request: LandingRequest, scratch: str) -> RowSource:
+        """The rows of one table of a format that is landed; `scratch` is a folder for what Spark fetches."""
+        raise NotImplementedError(f"{self.name} has no tables to land")
+
+    def verify_pin(self, pin: TablePin) -> None:
+        """IO_008 when a pinned table is not what it was."""
+        raise NotImplementedError(f"{self.name} keeps no versions")
+
+    def fingerprint(self, spark: SparkSession, target: Target, commit: Commit) -> str:
+        """Of the rows a commit wrote, for formats that do not take it while they write."""
+        raise NotImplementedError(f"{self.name} takes the fingerprint while it writes")
+
+    def vacuum(self, request: VacuumRequest) -> tuple[FileStat, ...]:
+        """Remove data files that no kept version of a table needs; those removed, or that would be."""
+        return ()
+
+    @abstractmethod
+    def identity(self, location: Location, workspace: Path) -> str:
+        """What identifies a file, folder or table, in whatever spelling its location is written."""
+        ...
+
+    def occupied_path(self, location: Location, workspace: Path) -> str | None:
+        """The file or folder that a location lies in; None on a server."""
+        return None
+
+    def staging_folder(self, location: Location) -> str | None:
+        """The folder that holds what is staged for a location, where that can be searched."""
+        return None
+
+    def leftovers_in_folder(self, folder: str) -> Iterator[Leftover]:
+        """Staged things in a folder that only this format knows how to find."""
+        return iter(())
+
+    def find_leftovers(self, datasource: DataSource, workspace: Path) -> Iterable[Leftover]:
+        """Everything staged in a data source, of dead and of living runs."""
+        return ()
+
+    def remove_leftover(self, leftover: Leftover, workspace: Path) -> None:
+        """Remove a staged table; harmless when it is gone already."""
+        raise NotImplementedError(f"{self.name} stages no tables")
+
+    @abstractmethod
+    def ping(self, datasource: DataSource, workspace: Path) -> str:
+        """Reach a data source and describe it in a few words."""
+        ...

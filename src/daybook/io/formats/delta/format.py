@@ -1,0 +1,57 @@
+"""What Daybook knows of Delta tables: read by the files of a version, committed through the log."""
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from deltalake.exceptions import DeltaError
+from pyspark.sql import SparkSession
+
+from daybook.io.filesystem import FileStat
+from daybook.io.format import Format, Leftover, ReadRequest, VacuumRequest
+from daybook.io.formats.delta.maintenance import staged_leftovers, vacuum_table
+from daybook.io.formats.delta.table import open_table, read_delta, verify_table
+from daybook.io.formats.delta.writer import DeltaWriter
+from daybook.io.formats.files.format import FolderFormat
+from daybook.io.pins import ReadPart, TablePin
+from daybook.io.writer import Commit, Target
+from daybook.resolve.locations.location import Location
+
+
+class DeltaFormat(FolderFormat):
+    name = "delta"
+    is_landed = False
+
+    @cached_property
+    def writer(self) -> DeltaWriter:
+        return DeltaWriter()
+
+    @property
+    def storage_errors(self) -> tuple[type[Exception], ...]:
+        return (*super().storage_errors, DeltaError)
+
+    def exists(self, location: Location) -> bool:
+        return open_table(location.uri or "", location.delta_version) is not None
+
+    def read(self, spark: SparkSession, request: ReadRequest) -> Iterator[ReadPart]:
+        for each in request.locations:
+            pin = each.pin if isinstance(each.pin, TablePin) else None
+            part = read_delta(spark, each.location, request.version, request.slices, pin)
+            yield part.with_period(each.location)
+
+    def verify_pin(self, pin: TablePin) -> None:
+        verify_table(pin)
+
+    def fingerprint(self, spark: SparkSession, target: Target, commit: Commit) -> str:
+        return self.writer.fingerprint(spark, target, commit)
+
+    def vacuum(self, request: VacuumRequest) -> tuple[FileStat, ...]:
+        return vacuum_table(request)
+
+    def staging_folder(self, location: Location) -> str | None:
+        return location.uri
+
+    def leftovers_in_folder(self, folder: str) -> Iterator[Leftover]:
+        return staged_leftovers(folder)
+
+
+FORMAT: Format = DeltaFormat()

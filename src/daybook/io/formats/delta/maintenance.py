@@ -1,0 +1,54 @@
+"""Removing what a Delta table no longer needs, and finding what dead runs staged inside of it."""
+
+from collections.abc import Iterator
+
+from deltalake import DeltaTable
+
+from daybook.io.filesystem import FileStat, arrow_path, join_uri, list_files
+from daybook.io.format import Leftover, VacuumRequest
+from daybook.io.formats.delta.table import data_files, open_table, refuse_unknown_features, table_uri
+from daybook.io.leftovers import list_folder
+from daybook.io.writer import parse_staged_name, staged_key
+
+
+def vacuum_table(request: VacuumRequest) -> tuple[FileStat, ...]:
+    table = open_table(request.uri)
+    if table is None:
+        return ()
+    refuse_unknown_features(table, request.uri, is_write=True)
+    newest = table.version()
+    wanted = {version for version in map(int, request.keep) if version <= newest}
+    wanted |= set(range(max(0, newest - request.latest + 1), newest + 1))
+    needed: set[str] = set()
+    for version in wanted:
+        if (then := open_table(request.uri, version)) is not None:
+            needed |= {file.path for file in data_files(then, request.uri)}
+    found = tuple(
+        file
+        for file in list_files(table_uri(request.uri))
+        if file.path.endswith(".parquet") and file.path not in needed and file.modified_ns < request.modified_before_ns
+    )
+    if not request.is_dry_run:
+        for file in found:
+            at = arrow_path(file.path)
+            at.system.delete_file(at.path)
+    return found
+
+
+def staged_leftovers(uri: str) -> Iterator[Leftover]:
+    """Staged folders inside a table that no version refers to."""
+    staged = {item.base_name: owner for item in list_folder(uri) if (owner := parse_staged_name(item.base_name))}
+    staged = {name: owner for name, owner in staged.items() if not name.startswith(".")}
+    if not staged:
+        return
+    table = open_table(uri)
+    referred = _referenced_folders(table, uri) if table else set()
+    for name, (run_id, seq) in staged.items():
+        is_committed = table is not None and table.transaction_version(staged_key(run_id, seq)) is not None
+        if name not in referred and not is_committed:
+            yield Leftover(run_id, join_uri(uri, name))
+
+
+def _referenced_folders(table: DeltaTable, uri: str) -> set[str]:
+    start = len(table_uri(uri)) + 1
+    return {file.path[start:].split("/")[0] for file in data_files(table, uri)}

@@ -1,0 +1,40 @@
+"""What Daybook knows of any other database: Spark reads and writes it by its JDBC driver."""
+
+from functools import cached_property
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from daybook.io.format import Format
+from daybook.io.formats.jdbc.table import JdbcRows, jdbc_source
+from daybook.io.formats.jdbc.writer import JdbcWriter
+from daybook.io.landing.request import LandingRequest
+from daybook.io.landing.rows import RowSource
+from daybook.model.datasource import DataSource
+from daybook.resolve.locations.location import Location
+
+
+class JdbcFormat(Format):
+    """What dead runs staged is removed by their retry: without a session nobody can look for it."""
+
+    name = "jdbc"
+    needs_session = True
+
+    @cached_property
+    def writer(self) -> JdbcWriter:
+        return JdbcWriter()
+
+    def table_rows(self, spark: SparkSession, location: Location, request: LandingRequest, scratch: str) -> RowSource:
+        return JdbcRows(spark, location, request.version, request.workspace, scratch)
+
+    def identity(self, location: Location, workspace: Path) -> str:
+        """Databases fold names in their own way, so case and quotes do not tell tables apart."""
+        url = jdbc_source(location.datasource).options.url
+        schema, table = (location.schema or "").casefold(), (location.table or "").strip('"').casefold()
+        return f"{url}/{schema}/{table}"
+
+    def ping(self, datasource: DataSource, workspace: Path) -> str:
+        return f"{jdbc_source(datasource).options.driver}, tried when a run uses it"
+
+
+FORMAT: Format = JdbcFormat()

@@ -1,0 +1,64 @@
+"""What Daybook knows of PostgreSQL: tables are landed by one query and written through a staging table."""
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+
+import adbc_driver_manager
+import psycopg
+import pyarrow as pa
+from psycopg import sql
+from pyspark.sql import SparkSession
+
+from daybook.io.format import Format, Leftover
+from daybook.io.formats.postgresql.table import PostgresqlRows, connect_postgresql, postgresql_source
+from daybook.io.formats.postgresql.writer import ACKNOWLEDGED_SUFFIX, PostgresqlWriter
+from daybook.io.landing.request import LandingRequest
+from daybook.io.landing.rows import RowSource
+from daybook.io.writer import STAGED_PREFIX, parse_staged_name
+from daybook.model.datasource import DataSource
+from daybook.resolve.locations.location import Location
+
+
+class PostgresqlFormat(Format):
+    name = "postgresql"
+
+    @cached_property
+    def writer(self) -> PostgresqlWriter:
+        return PostgresqlWriter()
+
+    @property
+    def storage_errors(self) -> tuple[type[Exception], ...]:
+        return (psycopg.Error, adbc_driver_manager.Error, pa.ArrowException)
+
+    def table_rows(self, spark: SparkSession, location: Location, request: LandingRequest, scratch: str) -> RowSource:
+        return PostgresqlRows(location, request.version, request.workspace, request.slices)
+
+    def identity(self, location: Location, workspace: Path) -> str:
+        options = postgresql_source(location.datasource).options
+        host = "localhost" if options.host in ("127.0.0.1", "::1") else options.host.lower()
+        schema = location.schema or options.schema_name
+        return f"postgresql://{host}:{options.port}/{options.database}/{schema}/{location.table}"
+
+    def find_leftovers(self, datasource: DataSource, workspace: Path) -> Iterator[Leftover]:
+        with connect_postgresql(postgresql_source(datasource), workspace) as connection:
+            query = "select schemaname, tablename from pg_tables where starts_with(tablename, %s) order by 1, 2"
+            found = connection.execute(query, (STAGED_PREFIX,)).fetchall()
+        for schema, table in found:
+            owner = parse_staged_name(table.removesuffix(ACKNOWLEDGED_SUFFIX))
+            if owner is not None:
+                yield Leftover(owner[0], datasource=datasource, table=table, schema=schema)
+
+    def remove_leftover(self, leftover: Leftover, workspace: Path) -> None:
+        source = postgresql_source(leftover.datasource)
+        with connect_postgresql(source, workspace) as connection:
+            name = sql.Identifier(leftover.schema or source.options.schema_name, leftover.table or "")
+            connection.execute(sql.SQL("drop table if exists {}").format(name))
+
+    def ping(self, datasource: DataSource, workspace: Path) -> str:
+        source = postgresql_source(datasource)
+        with connect_postgresql(source, workspace) as connection:
+            return f"PostgreSQL {connection.info.server_version // 10000} at {source.options.host}"
+
+
+FORMAT: Format = PostgresqlFormat()
