@@ -1,13 +1,12 @@
 """What operations of a run did and which outputs were committed."""
 
 import datetime
-import json
 
 from sqlalchemy import Connection, delete, insert, select, update
 
 from daybook.store.database.periods import Slices
 from daybook.store.database.runs import later_commit, require_lease, require_run
-from daybook.store.database.tables import OUTPUT_COMMIT, RUN, RUN_OPERATION
+from daybook.store.database.tables import OUTPUT_COMMIT, RUN, RUN_OPERATION, to_record, to_row
 from daybook.store.records import Lease, OperationResult, OutputCommit, RecordedCommit
 
 
@@ -20,25 +19,9 @@ class Outcomes:
     def record_operation(self, lease: Lease, result: OperationResult) -> None:
         """Keep the counts of an operation; a repeat in a retry replaces them."""
         require_lease(self._connection, lease)
-        self._connection.execute(
-            delete(RUN_OPERATION).where(
-                RUN_OPERATION.c.run_id == lease.run_id, RUN_OPERATION.c.operation_seq == result.seq
-            )
-        )
-        self._connection.execute(
-            insert(RUN_OPERATION).values(
-                run_id=lease.run_id,
-                operation_seq=result.seq,
-                operation_id=result.operation_id,
-                type=result.type,
-                rows_picked=result.rows_picked,
-                rows_added=result.rows_added,
-                rows_deleted=result.rows_deleted,
-                rows_written=result.rows_written,
-                duration_ms=result.duration_ms,
-                details=json.dumps(dict(result.details), ensure_ascii=False, sort_keys=True),
-            )
-        )
+        known = (RUN_OPERATION.c.run_id == lease.run_id) & (RUN_OPERATION.c.seq == result.seq)
+        self._connection.execute(delete(RUN_OPERATION).where(known))
+        self._connection.execute(insert(RUN_OPERATION).values(to_row(RUN_OPERATION, result, run_id=lease.run_id)))
 
     def complete_operation(self, lease: Lease, seq: int) -> None:
         """Move `last_completed_operation` forward."""
@@ -53,21 +36,8 @@ class Outcomes:
         run = require_lease(self._connection, lease)
         if (known := self.commit(lease.run_id, commit.operation_seq)) is not None:
             return known
-        self._connection.execute(
-            insert(OUTPUT_COMMIT).values(
-                run_id=lease.run_id,
-                operation_seq=commit.operation_seq,
-                operation_id=commit.operation_id,
-                destination=commit.destination,
-                mode=commit.mode,
-                delta_version=commit.delta_version,
-                rows=commit.rows,
-                fingerprint=commit.fingerprint,
-                details=json.dumps(dict(commit.details), ensure_ascii=False, sort_keys=True),
-                token=lease.token,
-                committed_at=now,
-            )
-        )
+        row = to_row(OUTPUT_COMMIT, commit, run_id=lease.run_id, token=lease.token, committed_at=now)
+        self._connection.execute(insert(OUTPUT_COMMIT).values(row))
         if period is not None:
             Slices(self._connection).take(
                 commit.destination,
@@ -81,40 +51,13 @@ class Outcomes:
         return RecordedCommit(lease.run_id, commit, lease.token, now)
 
     def operations(self, run_id: str) -> tuple[OperationResult, ...]:
-        query = select(RUN_OPERATION).where(RUN_OPERATION.c.run_id == run_id).order_by(RUN_OPERATION.c.operation_seq)
-        return tuple(
-            OperationResult(
-                seq=row.operation_seq,
-                operation_id=row.operation_id,
-                type=row.type,
-                rows_picked=row.rows_picked,
-                rows_added=row.rows_added,
-                rows_deleted=row.rows_deleted,
-                rows_written=row.rows_written,
-                duration_ms=row.duration_ms,
-                details=json.loads(row.details),
-            )
-            for row in self._connection.execute(query)
-        )
+        query = select(RUN_OPERATION).where(RUN_OPERATION.c.run_id == run_id).order_by(RUN_OPERATION.c.seq)
+        return tuple(to_record(OperationResult, RUN_OPERATION, row) for row in self._connection.execute(query))
 
     def commits(self, run_id: str) -> tuple[RecordedCommit, ...]:
         query = select(OUTPUT_COMMIT).where(OUTPUT_COMMIT.c.run_id == run_id).order_by(OUTPUT_COMMIT.c.operation_seq)
         return tuple(
-            RecordedCommit(
-                run_id,
-                OutputCommit(
-                    operation_seq=row.operation_seq,
-                    operation_id=row.operation_id,
-                    destination=row.destination,
-                    mode=row.mode,
-                    delta_version=row.delta_version,
-                    rows=row.rows,
-                    fingerprint=row.fingerprint,
-                    details=json.loads(row.details),
-                ),
-                row.token,
-                row.committed_at,
-            )
+            to_record(RecordedCommit, OUTPUT_COMMIT, row, commit=to_record(OutputCommit, OUTPUT_COMMIT, row))
             for row in self._connection.execute(query)
         )
 

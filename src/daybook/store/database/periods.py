@@ -11,7 +11,7 @@ from sqlalchemy import Connection, delete, select, update
 from daybook.errors import DaybookError
 from daybook.model.period import Period, PeriodStatus
 from daybook.store.database.connection import insert_if_absent
-from daybook.store.database.tables import PERIOD_STATUS, SLICE
+from daybook.store.database.tables import PERIOD_STATUS, SLICE, to_record
 from daybook.store.records import Slice
 
 
@@ -54,10 +54,7 @@ class Slices:
 
     def of(self, destination: str) -> tuple[Slice, ...]:
         query = select(SLICE).where(SLICE.c.destination == destination).order_by(SLICE.c.period)
-        return tuple(
-            Slice(row.destination, row.period, row.project_id, row.operation_id, row.run_id, row.rows)
-            for row in self._connection.execute(query)
-        )
+        return tuple(to_record(Slice, SLICE, row) for row in self._connection.execute(query))
 
     def forget(self, destination: str) -> None:
         """After a table was replaced as a whole, nobody's slice is left in it."""
@@ -66,9 +63,7 @@ class Slices:
     def _find(self, destination: str, period: str, *, is_locked: bool = False) -> Slice | None:
         query = select(SLICE).where(SLICE.c.destination == destination, SLICE.c.period == period)
         row = self._connection.execute(query.with_for_update() if is_locked else query).first()
-        if row is None:
-            return None
-        return Slice(row.destination, row.period, row.project_id, row.operation_id, row.run_id, row.rows)
+        return to_record(Slice, SLICE, row) if row else None
 
 
 def foreign_slice_error(known: Slice) -> DaybookError:

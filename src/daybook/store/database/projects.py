@@ -4,7 +4,6 @@ The version of a project that runs.
 """
 
 import datetime
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ from daybook.errors import DaybookError
 from daybook.errors.suggestion import closest_match
 from daybook.model.project import Project
 from daybook.store.database.definitions import Definitions
-from daybook.store.database.tables import COLUMN_USE, DEFINITION, PROJECT_INPUT, PROJECT_STATE
+from daybook.store.database.tables import COLUMN_USE, DEFINITION, PROJECT_INPUT, PROJECT_STATE, to_record, to_row
 from daybook.store.definition_text import decode_definition
 from daybook.store.records import ProjectInput, ProjectState, ProjectStatus, StoredColumnUsage
 
@@ -52,8 +51,8 @@ class Projects:
         values = {
             "status": status,
             "active_version": active_version,
-            "conflict": json.dumps(conflict, ensure_ascii=False) if conflict else None,
-            "warnings": json.dumps(list(warnings), ensure_ascii=False),
+            "conflict": dict(conflict) if conflict else None,
+            "warnings": list(warnings),
             "updated_at": now,
         }
         changed = self._connection.execute(
@@ -69,13 +68,7 @@ class Projects:
             )
         )
         rows = [
-            {
-                "project_id": project_id,
-                "project_version": version,
-                "dataset_id": item.dataset_id,
-                "dataset_version": item.version,
-                "is_pinned": item.is_pinned,
-            }
+            to_row(PROJECT_INPUT, item, project_id=project_id, project_version=version)
             for item in dict.fromkeys(inputs)
         ]
         if rows:
@@ -85,26 +78,16 @@ class Projects:
         query = (
             select(PROJECT_INPUT)
             .where(PROJECT_INPUT.c.project_id == project_id, PROJECT_INPUT.c.project_version == version)
-            .order_by(PROJECT_INPUT.c.dataset_id, PROJECT_INPUT.c.dataset_version)
+            .order_by(PROJECT_INPUT.c.dataset_id, PROJECT_INPUT.c.version)
         )
-        return tuple(
-            ProjectInput(row.dataset_id, row.dataset_version, row.is_pinned) for row in self._connection.execute(query)
-        )
+        return tuple(to_record(ProjectInput, PROJECT_INPUT, row) for row in self._connection.execute(query))
 
     def set_usage(self, project_id: str, version: int, usage: Iterable[StoredColumnUsage]) -> None:
         self._connection.execute(
             delete(COLUMN_USE).where(COLUMN_USE.c.project_id == project_id, COLUMN_USE.c.project_version == version)
         )
         rows = [
-            {
-                "project_id": project_id,
-                "project_version": version,
-                "operation_seq": item.operation_seq,
-                "dataset_id": item.dataset_id,
-                "column_name": item.column,
-                "is_pinned": item.is_pinned,
-            }
-            for item in dict.fromkeys(usage)
+            to_row(COLUMN_USE, item, project_id=project_id, project_version=version) for item in dict.fromkeys(usage)
         ]
         if rows:
             self._connection.execute(insert(COLUMN_USE), rows)
@@ -113,12 +96,9 @@ class Projects:
         query = (
             select(COLUMN_USE)
             .where(COLUMN_USE.c.project_id == project_id, COLUMN_USE.c.project_version == version)
-            .order_by(COLUMN_USE.c.operation_seq, COLUMN_USE.c.dataset_id, COLUMN_USE.c.column_name)
+            .order_by(COLUMN_USE.c.operation_seq, COLUMN_USE.c.dataset_id, COLUMN_USE.c.column)
         )
-        return tuple(
-            StoredColumnUsage(row.operation_seq, row.dataset_id, row.column_name, row.is_pinned)
-            for row in self._connection.execute(query)
-        )
+        return tuple(to_record(StoredColumnUsage, COLUMN_USE, row) for row in self._connection.execute(query))
 
     def _states(self, project_id: str | None) -> tuple[ProjectState, ...]:
         query = (
@@ -129,13 +109,12 @@ class Projects:
         if project_id is not None:
             query = query.where(PROJECT_STATE.c.project_id == project_id)
         return tuple(
-            ProjectState(
-                row.project_id,
-                row.status,
-                row.latest_version,
-                row.active_version,
-                json.loads(row.conflict) if row.conflict else None,
-                tuple(json.loads(row.warnings or "[]")),
+            to_record(
+                ProjectState,
+                PROJECT_STATE,
+                row,
+                latest_version=row.latest_version,
+                warnings=tuple(row.warnings or ()),
             )
             for row in self._connection.execute(query)
         )

@@ -1,7 +1,6 @@
 """What `daybook gc` may remove."""
 
 import datetime
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -91,7 +90,7 @@ class RetentionQueries:
                             PROJECT_INPUT.c.project_version == DEFINITION.c.latest_version,
                         ),
                         PROJECT_INPUT.c.dataset_id == version.c.id,
-                        PROJECT_INPUT.c.dataset_version == version.c.version,
+                        PROJECT_INPUT.c.version == version.c.version,
                         PROJECT_INPUT.c.is_pinned,
                     )
                 ),
@@ -119,8 +118,8 @@ class RetentionQueries:
 
     def inputs_read(self) -> dict[str, Mapping[str, Any]]:
         """What each run wrote down about the sources it read."""
-        query = select(RUN_OPERATION.c.run_id, RUN_OPERATION.c.details).where(RUN_OPERATION.c.operation_seq == 0)
-        return {row.run_id: json.loads(row.details) for row in self._connection.execute(query)}
+        query = select(RUN_OPERATION.c.run_id, RUN_OPERATION.c.details).where(RUN_OPERATION.c.seq == 0)
+        return {row.run_id: row.details for row in self._connection.execute(query)}
 
     def delta_tables(self) -> tuple[str, ...]:
         """Every Delta table that runs have written."""

@@ -8,7 +8,6 @@ Runs: creation, lease, status, listing.
 """
 
 import datetime
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,7 +15,7 @@ from sqlalchemy import Connection, Row, insert, literal, select, tuple_, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from daybook.errors import DaybookError
-from daybook.store.database.tables import FENCE, OUTPUT_COMMIT, RUN, RUN_SNAPSHOT, UtcTimestamp
+from daybook.store.database.tables import FENCE, OUTPUT_COMMIT, RUN, RUN_SNAPSHOT, UtcTimestamp, to_record, to_row
 from daybook.store.process import ProcessIdentity, is_surely_dead
 from daybook.store.records import FinalStatus, Heartbeat, Lease, NewRun, RunFilter, RunPage, RunRecord
 
@@ -24,28 +23,8 @@ ACTIVE_STATUSES = ("queued", "running")
 
 
 def to_run_record(row: Row[Any]) -> RunRecord:
-    return RunRecord(
-        id=row.id,
-        project_id=row.project_id,
-        project_version=row.project_version,
-        calendar_id=row.calendar_id,
-        period=row.period,
-        as_of=row.as_of,
-        status=row.status,
-        is_draft=row.is_draft,
-        is_sandboxed=row.is_sandboxed,
-        user=row.user_name,
-        created_at=row.created_at,
-        started_at=row.started_at,
-        finished_at=row.finished_at,
-        attempt=row.attempt,
-        last_completed_operation=row.last_completed_operation,
-        error=json.loads(row.error) if row.error else None,
-        cancel_requested_at=row.cancel_requested_at,
-        token=row.token,
-        lease_expires_at=row.lease_expires_at,
-        process=ProcessIdentity(row.host_name, row.host_id, row.pid, row.process_started),
-    )
+    process = ProcessIdentity(row.host_name, row.host_id, row.pid, row.process_started)
+    return to_record(RunRecord, RUN, row, process=process)
 
 
 def find_run(connection: Connection, run_id: str, *, lock: bool = False) -> RunRecord | None:
@@ -154,25 +133,17 @@ class Runs:
         token = next_token(self._connection, run.project_id, run.period)
         self._make_way(run.project_id, run.period, now, is_dead)
         expires_at = now + LEASE_DURATION
-        self._connection.execute(
-            insert(RUN).values(
-                id=run.id,
-                project_id=run.project_id,
-                project_version=run.project_version,
-                calendar_id=run.calendar_id,
-                period=run.period,
-                as_of=run.as_of,
-                status="queued",
-                is_draft=run.is_draft,
-                is_sandboxed=run.is_sandboxed,
-                user_name=run.user,
-                created_at=now,
-                attempt=1,
-                token=token,
-                lease_expires_at=expires_at,
-                **_holder_columns(process),
-            )
+        row = to_row(
+            RUN,
+            run,
+            status="queued",
+            created_at=now,
+            attempt=1,
+            token=token,
+            lease_expires_at=expires_at,
+            **_holder_columns(process),
         )
+        self._connection.execute(insert(RUN).values(row))
         self._connection.execute(insert(RUN_SNAPSHOT).values(run_id=run.id, body=run.snapshot))
         return Lease(run.id, run.project_id, run.period, token, expires_at)
 
@@ -328,7 +299,7 @@ class Runs:
                 status=status,
                 finished_at=now,
                 lease_expires_at=None,
-                error=json.dumps(error, ensure_ascii=False) if error else None,
+                error=dict(error) if error else None,
             )
         )
 

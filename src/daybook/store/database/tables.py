@@ -1,6 +1,14 @@
-"""The tables of the store, the same on SQLite and PostgreSQL."""
+"""The tables of the store, the same on SQLite and PostgreSQL, and their rows as records.
+
+A column whose record calls it otherwise has that name as its `key`, so that a row becomes a record and a record a row
+by the names of the fields alone.
+"""
 
 import datetime
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, TypeVar
 
 from sqlalchemy import (
     BigInteger,
@@ -13,6 +21,7 @@ from sqlalchemy import (
     Integer,
     MetaData,
     PrimaryKeyConstraint,
+    Row,
     String,
     Table,
     Text,
@@ -51,6 +60,35 @@ class UtcTimestamp(TypeDecorator[datetime.datetime]):
                 return datetime.datetime.fromisoformat(value)
             case _:
                 raise TypeError(f"not a time: {value!r}")
+
+
+class JsonText(TypeDecorator[Any]):
+    """A value as JSON text; None is NULL."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
+        return None if value is None else json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
+        return None if value is None else json.loads(value)
+
+
+RecordT = TypeVar("RecordT")
+
+
+def to_record(kind: type[RecordT], table: Table, row: Row[Any], **computed: Any) -> RecordT:
+    """A row as a record; `computed` are the fields that no column has."""
+    values = row._mapping
+    names = [field.name for field in fields(kind) if field.name not in computed]  # type: ignore[arg-type]
+    return kind(**{name: values[table.c[name]] for name in names}, **computed)
+
+
+def to_row(table: Table, record: Any, **more: Any) -> dict[str, Any]:
+    """The fields of a record that are columns, and `more` columns."""
+    values = {field.name: getattr(record, field.name) for field in fields(record) if field.name in table.c}
+    return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()} | more
 
 
 METADATA = MetaData(
@@ -119,8 +157,8 @@ PROJECT_STATE = Table(
     Column("project_id", String(128), nullable=False),
     Column("status", String(16), nullable=False),
     Column("active_version", Integer),
-    Column("conflict", Text),
-    Column("warnings", Text),
+    Column("conflict", JsonText),
+    Column("warnings", JsonText),
     Column("updated_at", UtcTimestamp, nullable=False),
     PrimaryKeyConstraint("project_id"),
     Index("ix_project_state_status", "status"),
@@ -133,10 +171,10 @@ PROJECT_INPUT = Table(
     Column("project_id", String(128), nullable=False),
     Column("project_version", Integer, nullable=False),
     Column("dataset_id", String(128), nullable=False),
-    Column("dataset_version", Integer, nullable=False),
+    Column("dataset_version", Integer, nullable=False, key="version"),
     # Pinned: read in exactly this version. Otherwise the version validated against; the latest is read.
     Column("is_pinned", Boolean, nullable=False),
-    PrimaryKeyConstraint("project_id", "project_version", "dataset_id", "dataset_version", "is_pinned"),
+    PrimaryKeyConstraint("project_id", "project_version", "dataset_id", "version", "is_pinned"),
     Index("ix_project_input_dataset_id", "dataset_id"),
 )
 
@@ -147,10 +185,10 @@ COLUMN_USE = Table(
     Column("project_version", Integer, nullable=False),
     Column("operation_seq", Integer, nullable=False),
     Column("dataset_id", String(128), nullable=False),
-    Column("column_name", Text, nullable=False),
+    Column("column_name", Text, nullable=False, key="column"),
     # Whether any reference it is used through follows the latest version.
     Column("is_pinned", Boolean, nullable=False),
-    PrimaryKeyConstraint("project_id", "project_version", "operation_seq", "dataset_id", "column_name", "is_pinned"),
+    PrimaryKeyConstraint("project_id", "project_version", "operation_seq", "dataset_id", "column", "is_pinned"),
     Index("ix_column_use_dataset_id", "dataset_id"),
 )
 
@@ -166,13 +204,13 @@ RUN = Table(
     Column("status", String(16), nullable=False),
     Column("is_draft", Boolean, nullable=False),
     Column("is_sandboxed", Boolean, nullable=False),
-    Column("user_name", Text),
+    Column("user_name", Text, key="user"),
     Column("created_at", UtcTimestamp, nullable=False),
     Column("started_at", UtcTimestamp),
     Column("finished_at", UtcTimestamp),
     Column("attempt", Integer, nullable=False),
     Column("last_completed_operation", Integer),
-    Column("error", Text),
+    Column("error", JsonText),
     Column("cancel_requested_at", UtcTimestamp),
     # The lease: which process holds the run until when. The token only grows per project and period.
     Column("token", BigInteger, nullable=False),
@@ -211,7 +249,7 @@ RUN_OPERATION = Table(
     "run_operation",
     METADATA,
     Column("run_id", String(64), nullable=False),
-    Column("operation_seq", Integer, nullable=False),
+    Column("operation_seq", Integer, nullable=False, key="seq"),
     Column("operation_id", String(128), nullable=False),
     Column("type", String(16), nullable=False),
     Column("rows_picked", BigInteger),
@@ -219,8 +257,8 @@ RUN_OPERATION = Table(
     Column("rows_deleted", BigInteger),
     Column("rows_written", BigInteger),
     Column("duration_ms", BigInteger),
-    Column("details", Text, nullable=False),
-    PrimaryKeyConstraint("run_id", "operation_seq"),
+    Column("details", JsonText, nullable=False),
+    PrimaryKeyConstraint("run_id", "seq"),
     ForeignKeyConstraint(["run_id"], ["run.id"], ondelete="CASCADE"),
 )
 
@@ -235,7 +273,7 @@ OUTPUT_COMMIT = Table(
     Column("delta_version", BigInteger),
     Column("rows", BigInteger),
     Column("fingerprint", Text),
-    Column("details", Text, nullable=False),
+    Column("details", JsonText, nullable=False),
     Column("token", BigInteger, nullable=False),
     Column("committed_at", UtcTimestamp, nullable=False),
     PrimaryKeyConstraint("run_id", "operation_seq"),
