@@ -13,7 +13,7 @@ from daybook.errors.codes import CODES
 class Span:
     """Characters `start` to `end` of `text`, which begins at `line`, `column` of `file`.
 
-    `text` is what is shown to the user with a caret: an expression, or a whole file. `places` says line and column
+    `text` is what is shown to the user with a caret: an expression, or a whole file. `positions` says line and column
     of every character where they do not follow from the beginning: escapes, folded and indented lines.
     """
 
@@ -23,18 +23,18 @@ class Span:
     file: str | None = None
     base_line: int = 1
     base_column: int = 1
-    places: tuple[tuple[int, int], ...] | None = None
+    positions: tuple[tuple[int, int], ...] | None = None
 
     @property
     def line(self) -> int:
-        if self.places:
-            return self.places[min(self.start, len(self.places) - 1)][0]
+        if self.positions:
+            return self.positions[min(self.start, len(self.positions) - 1)][0]
         return self.base_line + self.text.count("\n", 0, self.start)
 
     @property
     def column(self) -> int:
-        if self.places:
-            return self.places[min(self.start, len(self.places) - 1)][1]
+        if self.positions:
+            return self.positions[min(self.start, len(self.positions) - 1)][1]
         line_start = self.text.rfind("\n", 0, self.start) + 1
         offset = self.start - line_start
         return offset + (self.base_column if line_start == 0 else 1)
@@ -44,8 +44,8 @@ class Span:
         return replace(self, start=self.start + start, end=self.start + end)
 
     def __str__(self) -> str:
-        place = f"{self.line}:{self.column}"
-        return f"{self.file}:{place}" if self.file else place
+        position = f"{self.line}:{self.column}"
+        return f"{self.file}:{position}" if self.file else position
 
 
 class DaybookError(Exception):

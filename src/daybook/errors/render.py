@@ -99,8 +99,8 @@ def _distinct_causes(finding: FindingJson) -> Iterator[FindingJson]:
 
 def _position_lines(finding: FindingJson) -> list[str]:
     """Where the finding stands; records that were kept before excerpts were have none."""
-    place = [f"  at {finding['place']}"] if finding.get("file") else []
-    return [*place, *(f"    {line}" for line in finding.get("excerpt") or ())]
+    where = [f"  at {finding['place']}"] if finding.get("file") else []
+    return [*where, *(f"    {line}" for line in finding.get("excerpt") or ())]
 
 
 def _excerpt_lines(span: Span) -> list[str]:

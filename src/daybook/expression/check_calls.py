@@ -101,7 +101,7 @@ def check_call(node: Call, checking: CheckContext, check: NodeCheck) -> TypedNod
 
 
 def _report_unknown(node: Call, checking: CheckContext, check: NodeCheck) -> InvalidNode:
-    span = checking.source.within(node.place.start, node.name_end)
+    span = checking.source.within(node.span.start, node.name_end)
     checking.report_at("EXPR_014", span, hint=_suggest_function(node.name), name=node.name)
     # It may have been meant as an aggregate, so its columns need not be grouped by.
     outer, checking.aggregate = checking.aggregate, node.name
@@ -113,7 +113,7 @@ def _report_unknown(node: Call, checking: CheckContext, check: NodeCheck) -> Inv
 
 
 def _check_aggregate(function: Function, node: Call, checking: CheckContext, check: NodeCheck) -> TypedNode:
-    span = checking.source.within(node.place.start, node.name_end)
+    span = checking.source.within(node.span.start, node.name_end)
     if checking.grouping is None:
         checking.report_at("EXPR_040", span, hint=_row_function_hint(function.name), name=function.name)
         return InvalidNode()
@@ -138,7 +138,7 @@ def _apply(function: Function, node: Call, arguments: tuple[TypedNode, ...], che
     if not all(is_sound):
         return InvalidNode()
     if function.is_common:
-        return _apply_to_common(function, node.place, arguments, checking)
+        return _apply_to_common(function, node.span, arguments, checking)
     typed = tuple(
         _with_typed_null(argument, function.parameter(position)) for position, argument in enumerate(arguments)
     )
@@ -147,11 +147,11 @@ def _apply(function: Function, node: Call, arguments: tuple[TypedNode, ...], che
             return rewritten
         return TypedCall(function, typed, function.result_type(to_arguments(typed)))
     except OperandError as error:
-        place = node.place if error.position is None else node.arguments[error.position].place
+        span = node.span if error.position is None else node.arguments[error.position].span
         parameters = dict(error.parameters)
         if error.code in {"EXPR_020", "EXPR_026"} and error.position is not None:
             parameters.setdefault("position", _ORDINALS[error.position])
-        return checking.report(error.code, place, hint=error.hint, **parameters)
+        return checking.report(error.code, span, hint=error.hint, **parameters)
 
 
 def to_arguments(typed: tuple[TypedNode, ...], texts: tuple[str, ...] | None = None) -> tuple[Argument, ...]:
@@ -163,7 +163,7 @@ def to_arguments(typed: tuple[TypedNode, ...], texts: tuple[str, ...] | None = N
 
 
 def _apply_to_common(
-    function: Function, place: NodeSpan, arguments: tuple[TypedNode, ...], checking: CheckContext
+    function: Function, span: NodeSpan, arguments: tuple[TypedNode, ...], checking: CheckContext
 ) -> TypedNode:
     """Functions that choose one of their values: all of them (but a leading condition) share one type."""
     skipped = 1 if function.parameters[0].accepts is ParameterKind.BOOLEAN else 0
@@ -171,7 +171,7 @@ def _apply_to_common(
     values = arguments[skipped:]
     common = common_operand_type(values)
     if common is None:
-        return report_mixed(function.name, place, values, checking)
+        return report_mixed(function.name, span, values, checking)
     if function.name == "NULLIF":
         (value, other), is_split = make_comparable(values, common)
         equal = TypedComparison("=", value, other, is_split=is_split)
@@ -179,9 +179,9 @@ def _apply_to_common(
     return TypedCall(function, (*conditions, *widen_operands(values, common)), common)
 
 
-def report_mixed(name: str, place: NodeSpan, values: tuple[TypedNode, ...], checking: CheckContext) -> InvalidNode:
+def report_mixed(name: str, span: NodeSpan, values: tuple[TypedNode, ...], checking: CheckContext) -> InvalidNode:
     left, right = find_type_clash(values)
-    return checking.report("EXPR_023", place, name=name, left=describe_type(left), right=describe_type(right))
+    return checking.report("EXPR_023", span, name=name, left=describe_type(left), right=describe_type(right))
 
 
 def _has_right_count(function: Function, node: Call, checking: CheckContext) -> bool:
@@ -190,7 +190,7 @@ def _has_right_count(function: Function, node: Call, checking: CheckContext) -> 
         return True
     hint = f"{function.signature}: {function.sentence}"
     checking.report(
-        "EXPR_015", node.place, hint=hint, name=function.name, expected=_describe_count(function), found=found
+        "EXPR_015", node.span, hint=hint, name=function.name, expected=_describe_count(function), found=found
     )
     return False
 
@@ -200,7 +200,7 @@ def _report_counterpart(function: Function, node: Call, checking: CheckContext) 
     name, kind = function.name, _AGGREGATE_COUNTERPARTS[function.name]
     hint = f"{name}_AGG(x) is the {kind} value of a group; {name}(a, b) compares values of one row"
     return checking.report(
-        "EXPR_015", node.place, hint=hint, name=function.name, expected=_describe_count(function), found=1
+        "EXPR_015", node.span, hint=hint, name=function.name, expected=_describe_count(function), found=1
     )
 
 
@@ -214,7 +214,7 @@ def _describe_count(function: Function) -> str:
 
 def _check_argument(function: Function, node: Call, position: int, argument: TypedNode, checking: CheckContext) -> bool:
     parameter = function.parameter(position)
-    place = node.arguments[position].place
+    span = node.arguments[position].span
     if not isinstance(argument.type, (*ACCEPTED_TYPES[parameter.accepts], NullType)) and not _is_whole(
         parameter, argument
     ):
@@ -223,7 +223,7 @@ def _check_argument(function: Function, node: Call, position: int, argument: Typ
         expected = _with_article(parameter.accepts.value)
         checking.report(
             "EXPR_020",
-            place,
+            span,
             hint=hint,
             name=function.name,
             expected=expected,
@@ -233,7 +233,7 @@ def _check_argument(function: Function, node: Call, position: int, argument: Typ
         return False
     written = parameter.written
     if written and not (isinstance(argument, LiteralValue) and written.check(argument.value)):
-        checking.report("EXPR_026", place, name=function.name, position=_ORDINALS[position], expected=written.expected)
+        checking.report("EXPR_026", span, name=function.name, position=_ORDINALS[position], expected=written.expected)
         return False
     return True
 

@@ -20,7 +20,7 @@ from daybook.model.types import COLUMN_SYNONYMS, DATE, STRING, ColumnType
 class CheckContext:
     """Errors are collected; `source` is the text at hand, which changes inside a named selector.
 
-    Without `selectors` none may be named at this place.
+    Without `selectors` none may be named here.
     """
 
     scope: Scope
@@ -35,8 +35,8 @@ class CheckContext:
     nodes: int = 0
     level: int = 0
 
-    def report(self, code: str, place: NodeSpan, *, hint: str | None = None, **parameters: Any) -> InvalidNode:
-        return self.report_at(code, self.source.within(place.start, place.end), hint=hint, **parameters)
+    def report(self, code: str, span: NodeSpan, *, hint: str | None = None, **parameters: Any) -> InvalidNode:
+        return self.report_at(code, self.source.within(span.start, span.end), hint=hint, **parameters)
 
     def report_at(self, code: str, span: Span, *, hint: str | None = None, **parameters: Any) -> InvalidNode:
         self.keep(DaybookError(code, span=span, hint=hint, **parameters))
@@ -68,7 +68,7 @@ class CheckContext:
 
     def has_room_for(self, tree: SyntaxNode) -> bool:
         """Counts spliced trees, so that selectors of selectors cannot multiply without end."""
-        self.nodes += tree.place.size
+        self.nodes += tree.span.size
         return self.nodes <= MAX_NODES
 
 
@@ -95,7 +95,7 @@ def check_column(node: Column, checking: CheckContext, *, may_be_text: bool = Fa
             return found
         return checking.report(
             "EXPR_012",
-            node.place,
+            node.span,
             hint=_suggest_name(node.name, columns, of=f"{node.qualifier}."),
             name=f"{node.qualifier}.{node.name}",
         )
@@ -103,11 +103,11 @@ def check_column(node: Column, checking: CheckContext, *, may_be_text: bool = Fa
         if variable := PERIOD_VARIABLES.get(node.name):
             return ConstantValue(*variable)
         hint = f"period has {', '.join(PERIOD_VARIABLES)}"
-        return checking.report("EXPR_012", node.place, hint=hint, name=f"{PERIOD_NAME}.{node.name}")
+        return checking.report("EXPR_012", node.span, hint=hint, name=f"{PERIOD_NAME}.{node.name}")
     known = sorted({*scope.qualifiers, *((PERIOD_NAME,) if scope.has_period else ())})
     qualifier_hint = _suggest_name(node.qualifier, known) or (f"known here: {', '.join(known)}" if known else None)
     column = f"{node.qualifier}.{node.name}"
-    return checking.report("EXPR_013", node.place, hint=qualifier_hint, name=node.qualifier, column=column)
+    return checking.report("EXPR_013", node.span, hint=qualifier_hint, name=node.qualifier, column=column)
 
 
 def _resolve_column(
@@ -119,7 +119,7 @@ def _resolve_column(
     grouping = checking.grouping
     if grouping is not None and checking.aggregate is None and name not in grouping.columns:
         hint = f"add it to group_by, or use an aggregate function such as MAX_AGG({node.name})"
-        return checking.report("EXPR_042", node.place, hint=hint, name=node.name)
+        return checking.report("EXPR_042", node.span, hint=hint, name=node.name)
     use = ColumnUse(alias, name)
     checking.uses.add(use)
     return ColumnValue(use, columns[name])
@@ -135,7 +135,7 @@ def _report_unknown_column(node: Column, checking: CheckContext, may_be_text: bo
         hints = [f"write {owners[0]}.{node.name}"]
     if may_be_text:
         hints.append(f'write "{node.name}" for the text')
-    return checking.report("EXPR_012", node.place, hint="; or ".join(hints) or None, name=node.name)
+    return checking.report("EXPR_012", node.span, hint="; or ".join(hints) or None, name=node.name)
 
 
 def _suggest_name(name: str, candidates: Mapping[str, ColumnType] | list[str], *, of: str = "") -> str | None:
@@ -149,25 +149,25 @@ def check_selector(
     """The named selector's own tree; its errors point into its own text."""
     name, selectors = node.name, checking.selectors
     if selectors is None:
-        return checking.report("EXPR_052", node.place, name=name)
+        return checking.report("EXPR_052", node.span, name=name)
     if name not in selectors.names:
         known = sorted(selectors.names)
         hint = _suggest_name(name, known) or (
             f"known: {', '.join(known)}" if known else "define it under selectors of the project"
         )
-        return checking.report("EXPR_050", node.place, hint=hint, name=name)
+        return checking.report("EXPR_050", node.span, hint=hint, name=name)
     if name in checking.open_selectors:
         circle = (*checking.open_selectors[checking.open_selectors.index(name) :], name)
-        return checking.report("EXPR_051", node.place, name=name, path=" → ".join(circle))
+        return checking.report("EXPR_051", node.span, name=name, path=" → ".join(circle))
     try:
         tree = selectors.tree(name)
     except DaybookError as error:
         checking.keep(error)
         return InvalidNode()
-    if checking.level + tree.place.depth > MAX_DEPTH:
-        return checking.report("EXPR_007", node.place, limit=MAX_DEPTH)
+    if checking.level + tree.span.depth > MAX_DEPTH:
+        return checking.report("EXPR_007", node.span, limit=MAX_DEPTH)
     if not checking.has_room_for(tree):
         found = f"more than {MAX_NODES:,} parts with its selectors"
-        return checking.report("EXPR_008", node.place, found=found, limit=f"{MAX_NODES:,}")
+        return checking.report("EXPR_008", node.span, found=found, limit=f"{MAX_NODES:,}")
     with checking.inside_selector(name, selectors.source(name)):
         return check_condition(tree, checking)

@@ -67,7 +67,7 @@ _SMALLEST_INTEGER, _LARGEST_INTEGER = -(2**63), 2**63 - 1
 
 
 def check_node(node: SyntaxNode, checking: CheckContext) -> TypedNode:
-    """The typed tree; what is wrong is collected in `checking`, and Broken stands in its place."""
+    """The typed tree; what is wrong is collected in `checking`, and an InvalidNode stands there."""
     checking.level += 1
     typed = _check_by_type(node, checking)
     checking.level -= 1
@@ -91,7 +91,7 @@ def _check_by_type(node: SyntaxNode, checking: CheckContext) -> TypedNode:
         case SelectorReference():
             return check_selector(node, checking, check_condition)
         case Star():
-            return checking.report("EXPR_045", node.place)
+            return checking.report("EXPR_045", node.span)
         case Call():
             return check_call(node, checking, check_node)
         case Negation():
@@ -125,7 +125,7 @@ def check_condition(node: SyntaxNode, checking: CheckContext) -> TypedNode:
         return typed
     if isinstance(typed.type, NullType):
         return retype_literal(typed, BOOLEAN)
-    return checking.report("EXPR_024", node.place, hint=_condition_hint(typed), found=describe_type(typed.type))
+    return checking.report("EXPR_024", node.span, hint=_condition_hint(typed), found=describe_type(typed.type))
 
 
 def _condition_hint(typed: TypedNode) -> str | None:
@@ -145,7 +145,7 @@ def _check_negation(node: Negation, checking: CheckContext) -> TypedNode:
         return TypedNegation(operand, operand.type)
     if isinstance(operand.type, NullType):
         return TypedNegation(retype_literal(operand, INTEGER), INTEGER)
-    return checking.report("EXPR_021", node.place, operator="-", expected="numbers", found=describe_type(operand.type))
+    return checking.report("EXPR_021", node.span, operator="-", expected="numbers", found=describe_type(operand.type))
 
 
 def _check_chain(node: Chain, checking: CheckContext) -> TypedNode:
@@ -156,7 +156,7 @@ def _check_chain(node: Chain, checking: CheckContext) -> TypedNode:
         try:
             typed = type_arithmetic(operator, typed, right)
         except OperandError as error:
-            span = checking.source.within(node.first.place.start, operand.place.end)
+            span = checking.source.within(node.first.span.start, operand.span.end)
             typed = checking.report_at(error.code, span, hint=error.hint, **error.parameters)
     return typed
 
@@ -168,7 +168,7 @@ def _check_comparison(node: Comparison, checking: CheckContext) -> TypedNode:
     if is_ordering and isinstance(left.type, BooleanType) and isinstance(right.type, BooleanType):
         return checking.report(
             "EXPR_021",
-            node.place,
+            node.span,
             operator=node.operator,
             expected="numbers, texts, dates and timestamps",
             found="booleans",
@@ -223,7 +223,7 @@ def _build_comparison(
         return build(*make_comparable(operands, common))
     left, right = find_type_clash(operands)
     hint = comparison_hint(left, right)
-    return checking.report("EXPR_022", node.place, hint=hint, left=describe_type(left), right=describe_type(right))
+    return checking.report("EXPR_022", node.span, hint=hint, left=describe_type(left), right=describe_type(right))
 
 
 def _check_like(node: Like, checking: CheckContext) -> TypedNode:
@@ -233,7 +233,7 @@ def _check_like(node: Like, checking: CheckContext) -> TypedNode:
         if not isinstance(typed.type, StringType | NullType):
             hint = "TO_STRING makes a text of it"
             checking.report(
-                "EXPR_021", part.place, hint=hint, operator="LIKE", expected="texts", found=describe_type(typed.type)
+                "EXPR_021", part.span, hint=hint, operator="LIKE", expected="texts", found=describe_type(typed.type)
             )
         operands.append(retype_literal(typed, STRING))
     return TypedLike(operands[0], operands[1], node.is_negated)
@@ -245,7 +245,7 @@ def _check_case(node: Case, checking: CheckContext) -> TypedNode:
     values = tuple(check_node(part, checking) for part in parts)
     common = common_operand_type(values)
     if common is None:
-        return report_mixed("CASE", node.place, values, checking)
+        return report_mixed("CASE", node.span, values, checking)
     widened = widen_operands(values, common)
     otherwise = widened[-1] if node.otherwise else None
     return TypedCase(tuple(zip(conditions, widened, strict=False)), otherwise, common)

@@ -77,15 +77,15 @@ class TreeBuilder:
 
     def number(self, children: "list[Token]") -> SyntaxNode:
         (token,) = children
-        place = _token_span(token)
+        span = _token_span(token)
         text = str(token)
         if not _NUMBER.fullmatch(text):
-            raise TreeBuildError(place.start, place.end, "EXPR_005", text=_shortened(text))
+            raise TreeBuildError(span.start, span.end, "EXPR_005", text=_shortened(text))
         whole, _, fraction = text.partition(".")
         digits = max(len(whole.lstrip("0") + fraction), 1)
         if digits > MAX_DIGITS:
-            raise TreeBuildError(place.start, place.end, "EXPR_006", text=_shortened(text), digits=digits)
-        return DecimalLiteral(place, Decimal(text)) if fraction else IntegerLiteral(place, int(text))
+            raise TreeBuildError(span.start, span.end, "EXPR_006", text=_shortened(text), digits=digits)
+        return DecimalLiteral(span, Decimal(text)) if fraction else IntegerLiteral(span, int(text))
 
     def text(self, children: "list[Token]") -> SyntaxNode:
         (token,) = children
@@ -105,8 +105,8 @@ class TreeBuilder:
 
     def column(self, children: "list[Token]") -> SyntaxNode:
         names = [_unquoted(token) if token.type == "QUOTED_NAME" else str(token) for token in children]
-        place = NodeSpan(_start(children[0]), _end(children[-1]))
-        return Column(place, names[0] if len(names) == 2 else None, names[-1])
+        span = NodeSpan(_start(children[0]), _end(children[-1]))
+        return Column(span, names[0] if len(names) == 2 else None, names[-1])
 
     def call(self, children: "list[Token | list[SyntaxNode]]") -> SyntaxNode:
         name = cast("Token", children[0])
@@ -115,17 +115,17 @@ class TreeBuilder:
         if len(children) == 3:
             middle = children[1]
             arguments = tuple(middle) if isinstance(middle, list) else (Star(_token_span(middle)),)
-        place = _enclosing_span(_start(name), _end(closing), arguments)
-        return Call(place, name.upper() if name.isascii() else str(name), arguments, _end(name))
+        span = _enclosing_span(_start(name), _end(closing), arguments)
+        return Call(span, name.upper() if name.isascii() else str(name), arguments, _end(name))
 
     def parenthesised(self, children: "list[Token | SyntaxNode]") -> SyntaxNode:
         """Parentheses are no level of their own; too many of them are refused before parsing."""
         opening, inner, closing = cast("tuple[Token, SyntaxNode, Token]", tuple(children))
-        return replace(inner, place=replace(inner.place, start=_start(opening), end=_end(closing)))
+        return replace(inner, span=replace(inner.span, start=_start(opening), end=_end(closing)))
 
     def negation_of(self, children: "list[Token | SyntaxNode]") -> SyntaxNode:
         minus, operand = cast("tuple[Token, SyntaxNode]", tuple(children))
-        start, end = _start(minus), operand.place.end
+        start, end = _start(minus), operand.span.end
         if isinstance(operand, IntegerLiteral):
             return IntegerLiteral(NodeSpan(start, end), -operand.value)
         if isinstance(operand, DecimalLiteral):
@@ -135,7 +135,7 @@ class TreeBuilder:
 
     def not_(self, children: "list[Token | SyntaxNode]") -> SyntaxNode:
         word, operand = cast("tuple[Token, SyntaxNode]", tuple(children))
-        return Not(_enclosing_span(_start(word), operand.place.end, (operand,)), operand)
+        return Not(_enclosing_span(_start(word), operand.span.end, (operand,)), operand)
 
     def arithmetic(self, children: "list[Token | SyntaxNode]") -> SyntaxNode:
         left, sign, right = cast("tuple[SyntaxNode, Token, SyntaxNode]", tuple(children))
@@ -146,42 +146,42 @@ class TreeBuilder:
             and _same_precedence(left.rest[-1][0], operator)
         ):
             return Chain(_extended_span(left, right), left.first, (*left.rest, (operator, right)))
-        return Chain(_enclosing_span(left.place.start, right.place.end, (left, right)), left, ((operator, right),))
+        return Chain(_enclosing_span(left.span.start, right.span.end, (left, right)), left, ((operator, right),))
 
     def logical(self, children: "list[Token | SyntaxNode]") -> SyntaxNode:
         left, word, right = cast("tuple[SyntaxNode, Token, SyntaxNode]", tuple(children))
         operator = cast(LogicalOperator, word.type)
         if isinstance(left, Logical) and left.operator == operator and _is_unparenthesized(left, left.operands[0]):
             return Logical(_extended_span(left, right), operator, (*left.operands, right))
-        return Logical(_enclosing_span(left.place.start, right.place.end, (left, right)), operator, (left, right))
+        return Logical(_enclosing_span(left.span.start, right.span.end, (left, right)), operator, (left, right))
 
     def comparison(self, children: "list[Token | SyntaxNode]") -> SyntaxNode:
         left, sign, right = cast("tuple[SyntaxNode, Token, SyntaxNode]", tuple(children))
         operator = cast(ComparisonOperator, "<>" if sign == "!=" else str(sign))
-        return Comparison(_enclosing_span(left.place.start, right.place.end, (left, right)), operator, left, right)
+        return Comparison(_enclosing_span(left.span.start, right.span.end, (left, right)), operator, left, right)
 
     def membership(self, children: "list[Token | SyntaxNode | list[SyntaxNode]]") -> SyntaxNode:
         operand, choices, closing = cast(
             "tuple[SyntaxNode, list[SyntaxNode], Token]", (children[0], children[-2], children[-1])
         )
-        place = _enclosing_span(operand.place.start, _end(closing), (operand, *choices))
-        return Membership(place, operand, tuple(choices), len(children) == 5)
+        span = _enclosing_span(operand.span.start, _end(closing), (operand, *choices))
+        return Membership(span, operand, tuple(choices), len(children) == 5)
 
     def between(self, children: "list[Token | SyntaxNode]") -> SyntaxNode:
         operand, low, high = cast(
             "tuple[SyntaxNode, SyntaxNode, SyntaxNode]", (children[0], children[-3], children[-1])
         )
-        place = _enclosing_span(operand.place.start, high.place.end, (operand, low, high))
-        return Between(place, operand, low, high, len(children) == 6)
+        span = _enclosing_span(operand.span.start, high.span.end, (operand, low, high))
+        return Between(span, operand, low, high, len(children) == 6)
 
     def like(self, children: "list[Token | SyntaxNode]") -> SyntaxNode:
         operand, value = cast("tuple[SyntaxNode, SyntaxNode]", (children[0], children[-1]))
-        place = _enclosing_span(operand.place.start, value.place.end, (operand, value))
-        return Like(place, operand, value, len(children) == 4)
+        span = _enclosing_span(operand.span.start, value.span.end, (operand, value))
+        return Like(span, operand, value, len(children) == 4)
 
     def null_check(self, children: "list[Token | SyntaxNode]") -> SyntaxNode:
         operand, last = cast("tuple[SyntaxNode, Token]", (children[0], children[-1]))
-        return NullCheck(_enclosing_span(operand.place.start, _end(last), (operand,)), operand, len(children) == 4)
+        return NullCheck(_enclosing_span(operand.span.start, _end(last), (operand,)), operand, len(children) == 4)
 
     def case(self, children: "list[Token | SyntaxNode | list[tuple[SyntaxNode, SyntaxNode]]]") -> SyntaxNode:
         opening, branches, closing = cast(
@@ -229,42 +229,42 @@ def _end(token: "Token") -> int:
 def _enclosing_span(start: int, end: int, parts: Iterable[SyntaxNode]) -> NodeSpan:
     depth, size, reach = 0, 1, 0
     for part in parts:
-        place = part.place
-        size += place.size
-        depth = max(depth, place.depth)
-        reach = max(reach, place.reach)
+        span = part.span
+        size += span.size
+        depth = max(depth, span.depth)
+        reach = max(reach, span.reach)
     return _check_limits(NodeSpan(start, end, depth + 1, size, reach + 1))
 
 
 def _extended_span(left: Chain | Logical, right: SyntaxNode) -> NodeSpan:
     """One more operand: no deeper for the user; for Spark, which nests arithmetic to the left, one level more."""
-    place, added = left.place, right.place
-    depth = max(place.depth, added.depth + 1)
-    grown = place.reach + 1 if isinstance(left, Chain) else place.reach
-    return _check_limits(NodeSpan(place.start, added.end, depth, place.size + added.size, max(grown, added.reach + 1)))
+    span, added = left.span, right.span
+    depth = max(span.depth, added.depth + 1)
+    grown = span.reach + 1 if isinstance(left, Chain) else span.reach
+    return _check_limits(NodeSpan(span.start, added.end, depth, span.size + added.size, max(grown, added.reach + 1)))
 
 
-def _check_limits(place: NodeSpan) -> NodeSpan:
-    if place.depth > MAX_DEPTH:
-        raise TreeBuildError(place.start, place.start + 1, "EXPR_007", limit=MAX_DEPTH)
-    if place.size > MAX_NODES:
+def _check_limits(span: NodeSpan) -> NodeSpan:
+    if span.depth > MAX_DEPTH:
+        raise TreeBuildError(span.start, span.start + 1, "EXPR_007", limit=MAX_DEPTH)
+    if span.size > MAX_NODES:
         raise TreeBuildError(
-            place.start, place.end, "EXPR_008", found=f"more than {MAX_NODES:,} parts", limit=f"{MAX_NODES:,}"
+            span.start, span.end, "EXPR_008", found=f"more than {MAX_NODES:,} parts", limit=f"{MAX_NODES:,}"
         )
-    if place.reach > MAX_SPARK_DEPTH:
+    if span.reach > MAX_SPARK_DEPTH:
         raise TreeBuildError(
-            place.start,
-            place.end,
+            span.start,
+            span.end,
             "EXPR_008",
             found=f"more than {MAX_SPARK_DEPTH} operators in a row",
             limit=MAX_SPARK_DEPTH,
         )
-    return place
+    return span
 
 
 def _is_unparenthesized(left: Chain | Logical, first: SyntaxNode) -> bool:
-    """Parentheses widen a node's place, so a chain that starts with its first operand stands in none."""
-    return left.place.start == first.place.start
+    """Parentheses widen a node's span, so a chain that starts with its first operand stands in none."""
+    return left.span.start == first.span.start
 
 
 def _same_precedence(one: str, other: str) -> bool:
@@ -301,7 +301,7 @@ def parse_expression(text: str, span: Span | None = None) -> SyntaxNode:
 
 
 def source_span(text: str, span: Span | None) -> Span:
-    """The whole text as a place errors can point into."""
+    """The span of the whole text, which errors point into."""
     if span is None:
         return Span(text, 0, len(text))
     if span.text[span.start : span.end] == text:

@@ -49,7 +49,7 @@ class Grouping:
 
 
 class Selectors:
-    """Named selectors with their places; each is parsed on its own, once, and spliced as a tree."""
+    """Named selectors with their spans; each is parsed on its own, once, and spliced as a tree."""
 
     def __init__(self, texts: Mapping[str, str], spans: Mapping[str, Span | None] | None = None) -> None:
         self._texts = dict(texts)

@@ -47,36 +47,36 @@ class NodeSpan:
 
 @dataclass(frozen=True, slots=True)
 class IntegerLiteral:
-    place: NodeSpan = field(compare=False)
+    span: NodeSpan = field(compare=False)
     value: int
 
 
 @dataclass(frozen=True, slots=True)
 class DecimalLiteral:
-    place: NodeSpan = field(compare=False)
+    span: NodeSpan = field(compare=False)
     value: Decimal
 
 
 @dataclass(frozen=True, slots=True)
 class TextLiteral:
-    place: NodeSpan = field(compare=False)
+    span: NodeSpan = field(compare=False)
     value: str
 
 
 @dataclass(frozen=True, slots=True)
 class BooleanLiteral:
-    place: NodeSpan = field(compare=False)
+    span: NodeSpan = field(compare=False)
     value: bool
 
 
 @dataclass(frozen=True, slots=True)
 class NullLiteral:
-    place: NodeSpan = field(compare=False)
+    span: NodeSpan = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    place: NodeSpan = field(compare=False)
+    span: NodeSpan = field(compare=False)
     qualifier: str | None
     name: str
 
@@ -85,7 +85,7 @@ class Column:
 class SelectorReference:
     """`{{NAME}}`: the named selector's own tree stands here."""
 
-    place: NodeSpan = field(compare=False)
+    span: NodeSpan = field(compare=False)
     name: str
 
 
@@ -93,14 +93,14 @@ class SelectorReference:
 class Star:
     """The `*` of `COUNT(*)`."""
 
-    place: NodeSpan = field(compare=False)
+    span: NodeSpan = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
     """`name` is in capitals; `name_end` is where it ends in the text."""
 
-    place: NodeSpan = field(compare=False)
+    span: NodeSpan = field(compare=False)
     name: str
     arguments: "tuple[SyntaxNode, ...]"
     name_end: int = field(compare=False)
@@ -110,13 +110,13 @@ class Call:
 class Negation:
     """Unary minus."""
 
-    place: NodeSpan = field(compare=False)
+    span: NodeSpan = field(compare=False)
     operand: "SyntaxNode"
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    place: NodeSpan = field(compare=False)
+    span: NodeSpan = field(compare=False)
     operand: "SyntaxNode"
 
 
@@ -124,21 +124,21 @@ class Not:
 class Chain:
     """Operators of one level in a row, evaluated from the left: `a - b + c` is one chain, so length is not depth."""
 
-    place: NodeSpan = field(compare=False)
+    span: NodeSpan = field(compare=False)
     first: "SyntaxNode"
     rest: "tuple[tuple[ArithmeticOperator, SyntaxNode], ...]"
 
 
 @dataclass(frozen=True, slots=True)
 class Logical:
-    place: NodeSpan = field(compare=False)
+    span: NodeSpan = field(compare=False)
     operator: LogicalOperator
     operands: "tuple[SyntaxNode, ...]"
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    place: NodeSpan = field(compare=False)
+    span: NodeSpan = field(compare=False)
     operator: ComparisonOperator
     left: "SyntaxNode"
     right: "SyntaxNode"
@@ -146,7 +146,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    place: NodeSpan = field(compare=False)
+    span: NodeSpan = field(compare=False)
     operand: "SyntaxNode"
     choices: "tuple[SyntaxNode, ...]"
     is_negated: bool
@@ -154,7 +154,7 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    place: NodeSpan = field(compare=False)
+    span: NodeSpan = field(compare=False)
     operand: "SyntaxNode"
     low: "SyntaxNode"
     high: "SyntaxNode"
@@ -163,7 +163,7 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class Like:
-    place: NodeSpan = field(compare=False)
+    span: NodeSpan = field(compare=False)
     operand: "SyntaxNode"
     pattern: "SyntaxNode"
     is_negated: bool
@@ -171,14 +171,14 @@ class Like:
 
 @dataclass(frozen=True, slots=True)
 class NullCheck:
-    place: NodeSpan = field(compare=False)
+    span: NodeSpan = field(compare=False)
     operand: "SyntaxNode"
     is_negated: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    place: NodeSpan = field(compare=False)
+    span: NodeSpan = field(compare=False)
     branches: "tuple[tuple[SyntaxNode, SyntaxNode], ...]"
     otherwise: "SyntaxNode | None"
 

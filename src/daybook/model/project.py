@@ -82,8 +82,8 @@ def declared_column_types(operations: tuple[Operation, ...]) -> Iterator[Declare
         path, values = _computed_columns(operation)
         for number, value in enumerate(values):
             if value.type is not None:
-                place: tuple[str | int, ...] = (index, "arguments", *path, number, "type")
-                yield DeclaredColumnType(place, operation.seq, value.column, value.type)
+                full: tuple[str | int, ...] = (index, "arguments", *path, number, "type")
+                yield DeclaredColumnType(full, operation.seq, value.column, value.type)
 
 
 def _computed_columns(operation: Operation) -> tuple[tuple[str, ...], Sequence[Assignment | Aggregation]]:

@@ -177,25 +177,25 @@ class SourceMap:
         return node
 
     def span(self, *path: str | int) -> Span | None:
-        """The place of a value, or of the nearest thing around it that has one."""
+        """The span of a value, or of the nearest thing around it that has one."""
         node = self.root
         for step in path:
             child = _child_node(node, step)
             if child is None:
                 break
             node = child
-        return self.place(node) if node is not None else None
+        return self.node_span(node) if node is not None else None
 
     def key(self, *path: str | int) -> Span | None:
-        """The place of a key; of its value, or of what surrounds it, where there is no such key."""
+        """The span of a key; of its value, or of what surrounds it, where there is no such key."""
         if path and isinstance(parent := self.node(*path[:-1]), MappingNode):
             entry = parent.entries.get(str(path[-1]))
             if entry and entry.key.end > entry.key.start:
-                return self.place(entry.key)
+                return self.node_span(entry.key)
         return self.span(*path)
 
     def scalar(self, *path: str | int) -> Span | None:
-        """A span over the text of a scalar alone, so that positions inside an expression become places in the file."""
+        """A span over the text of a scalar alone, so that positions in an expression become those in the file."""
         node = self.node(*path)
         if not isinstance(node, ScalarNode):
             return None
@@ -207,10 +207,10 @@ class SourceMap:
         if self.text[begin : begin + len(node.text)] == node.text and "\n" not in node.text:
             return Span(node.text, 0, len(node.text), self.file, line, column)
         offsets = align_offsets(node, self.text)
-        places = tuple(self._line_and_column(offset) for offset in offsets) if offsets else None
-        return Span(node.text, 0, len(node.text), self.file, line, column, places)
+        positions = tuple(self._line_and_column(offset) for offset in offsets) if offsets else None
+        return Span(node.text, 0, len(node.text), self.file, line, column, positions)
 
-    def place(self, node: DocumentNode) -> Span:
+    def node_span(self, node: DocumentNode) -> Span:
         """The span of a node in the file."""
         return Span(self.text, node.start, node.end, self.file)
 

@@ -33,11 +33,11 @@ def find_dataset(
     """The version a reference means; `codes` are for a missing dataset, a missing version, a disabled dataset."""
     missing, no_version, disabled = codes
     described: dict[str, Any] = {**(parameters or {}), "dataset_id": reference.dataset_id}
-    place = source.span(*path, "dataset_id")
+    span = source.span(*path, "dataset_id")
     versions = catalog.dataset_versions(reference.dataset_id)
     if not versions:
         hint = did_you_mean(reference.dataset_id, catalog.ids("dataset"))
-        raise DaybookError(missing, span=place, hint=hint, operation_seq=seq, **described)
+        raise DaybookError(missing, span=span, hint=hint, operation_seq=seq, **described)
     found = catalog.dataset(reference.dataset_id, reference.dataset_version)
     if found is None:
         span = source.span(*path, "dataset_version")
@@ -46,11 +46,11 @@ def find_dataset(
             no_version, span=span, hint=hint, operation_seq=seq, version=reference.dataset_version, **described
         )
     if found.status == "disabled":
-        raise DaybookError(disabled, span=place, operation_seq=seq, **described)
+        raise DaybookError(disabled, span=span, operation_seq=seq, **described)
     for column in found.dataset.main_table.columns:
         if ENGINE_COLUMN_NAMES.fullmatch(column.name):
             hint = f"rename the column of dataset {reference.dataset_id}"
-            raise DaybookError("PROJECT_027", span=place, hint=hint, operation_seq=seq, column=column.name)
+            raise DaybookError("PROJECT_027", span=span, hint=hint, operation_seq=seq, column=column.name)
     return found
 
 

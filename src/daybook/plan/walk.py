@@ -57,8 +57,8 @@ def translate_errors(
     for found in flatten(error):
         if chosen := translate(found):
             code, parameters = chosen
-            place = found.span or span
-            findings.append(DaybookError(code, span=place, operation_seq=seq, causes=(found,), **parameters))
+            where = found.span or span
+            findings.append(DaybookError(code, span=where, operation_seq=seq, causes=(found,), **parameters))
     return findings
 
 

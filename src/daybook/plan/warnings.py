@@ -98,16 +98,16 @@ def find_unused_columns(steps: Sequence[Step], load: LoadStep, source: SourceMap
     for index, step in enumerate(seen):
         match step:
             case UpdateStep(assignments=values):
-                place = "assignments"
+                key = "assignments"
             case AggregateStep(aggregations=values):
-                place = "aggregations"
+                key = "aggregations"
             case AppendStep() | DeleteStep() | CheckStep() | OutputStep():
                 continue
             case _:
                 assert_never(step)
         for number, value in enumerate(values):
             if value.column not in used:
-                span = source.span("operations", index, "arguments", place, number, "column")
+                span = source.span("operations", index, "arguments", key, number, "column")
                 meant = closest_match(value.column, used)
                 hint = f"did you mean {meant}?" if meant else None
                 yield notice("PROJECT_036", span=span, operation_seq=step.seq, hint=hint, column=value.column)

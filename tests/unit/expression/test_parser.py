@@ -94,7 +94,7 @@ def test_every_node_knows_its_place() -> None:
     text = 'IF(orders.amount > 1, "a", b + 1)'
     tree = parse_expression(text)
     assert isinstance(tree, Call)
-    assert [text[part.place.start : part.place.end] for part in tree.arguments] == ["orders.amount > 1", '"a"', "b + 1"]
+    assert [text[part.span.start : part.span.end] for part in tree.arguments] == ["orders.amount > 1", '"a"', "b + 1"]
     assert text[: tree.name_end] == "IF"
 
 
@@ -116,7 +116,7 @@ def test_a_span_into_a_larger_text_is_kept() -> None:
 
 
 def test_column_takes_a_qualifier() -> None:
-    assert parse_expression("orders.`net amount`") == Column(parse_expression("a").place, "orders", "net amount")
+    assert parse_expression("orders.`net amount`") == Column(parse_expression("a").span, "orders", "net amount")
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ Arguments = tuple[Argument, ...]
 
 
 class OperandError(Exception):
-    """What a function finds wrong with its arguments beyond their types; the checker adds the place."""
+    """What a function finds wrong with its arguments beyond their types; the checker adds the span."""
 
     def __init__(
         self, code: str, *, position: int | None = None, hint: str | None = None, **parameters: object

@@ -4,7 +4,7 @@ Which documents are definitions.
 
 A project's operations as the model wants them: in order, under their proper keys, with ids and names.
 
-Works on nodes, so that everything keeps its place in the file.
+Works on nodes, so that everything keeps its position in the file.
 
 Nodes to checked definitions.
 """
@@ -111,7 +111,7 @@ def identify_document(
             return kind, entry.value
         if isinstance(entry.value, MappingNode) and (meant := _misspelled_kind(key, entry.value)):
             errors.append(
-                DaybookError("MODEL_011", span=source.place(entry.key), hint=f"did you mean {meant}?", key=key)
+                DaybookError("MODEL_011", span=source.node_span(entry.key), hint=f"did you mean {meant}?", key=key)
             )
         return None
     if document.entries.keys() & _SCENARIO_KEYS:
@@ -120,7 +120,7 @@ def identify_document(
     if any(_has_characteristic_key(kind, document) for kind in present):
         keys = list(document.entries)
         second = document.entries[keys[1]].key
-        errors.append(DaybookError("MODEL_012", span=source.place(second), keys=", ".join(keys)))
+        errors.append(DaybookError("MODEL_012", span=source.node_span(second), keys=", ".join(keys)))
     return None
 
 
@@ -174,7 +174,7 @@ def _with_proper_keys(node: DocumentNode, source: SourceMap, errors: list[Dayboo
     for written, entry in node.entries.items():
         key = _KEY_SYNONYMS.get(written, written)
         if key in entries:
-            span = source.place(entry.key)
+            span = source.node_span(entry.key)
             first, second = sorted((written, entries[key].key.text))
             errors.append(DaybookError("PROJECT_004", span=span, first=first, second=second))
         else:
@@ -194,7 +194,7 @@ def _lift_selector(entries: dict[str, MappingEntry], source: SourceMap, errors: 
     rest = {key: entry for key, entry in arguments.value.entries.items() if key != "selector"}
     entries["arguments"] = MappingEntry(arguments.key, MappingNode(arguments.value.start, arguments.value.end, rest))
     if "selector" in entries:
-        errors.append(DaybookError("PROJECT_005", span=source.place(inner.key)))
+        errors.append(DaybookError("PROJECT_005", span=source.node_span(inner.key)))
     else:
         entries["selector"] = inner
 
@@ -204,7 +204,7 @@ def _without_selector_on_append(
 ) -> None:
     kind = entries.get("type")
     if "selector" in entries and kind and isinstance(kind.value, ScalarNode) and kind.value.text == "append":
-        errors.append(DaybookError("APPEND_010", span=source.place(entries.pop("selector").key)))
+        errors.append(DaybookError("APPEND_010", span=source.node_span(entries.pop("selector").key)))
 
 
 def _assign_seqs(operations: list[DocumentNode], source: SourceMap, errors: list[DaybookError]) -> list[int]:
@@ -220,14 +220,14 @@ def _assign_seqs(operations: list[DocumentNode], source: SourceMap, errors: list
             if not has_any:
                 number = position
             elif isinstance(operation, MappingNode):
-                errors.append(DaybookError("PROJECT_003", span=source.place(operation)))
+                errors.append(DaybookError("PROJECT_003", span=source.node_span(operation)))
         elif not isinstance(node, ScalarNode) or isinstance(node.value, bool) or not isinstance(node.value, int):
-            errors.append(DaybookError("PROJECT_001", span=source.place(node), value=_describe_value(node)))
+            errors.append(DaybookError("PROJECT_001", span=source.node_span(node), value=_describe_value(node)))
         elif node.value < 1:
-            errors.append(DaybookError("PROJECT_001", span=source.place(node), value=node.value))
+            errors.append(DaybookError("PROJECT_001", span=source.node_span(node), value=node.value))
         elif (first := first_with.setdefault(node.value, node)) is not node:
-            hint = f"the first stands on line {source.place(first).line}; give each its own, gaps are fine"
-            errors.append(DaybookError("PROJECT_002", span=source.place(node), hint=hint, seq=node.value))
+            hint = f"the first stands on line {source.node_span(first).line}; give each its own, gaps are fine"
+            errors.append(DaybookError("PROJECT_002", span=source.node_span(node), hint=hint, seq=node.value))
         else:
             number = node.value
         numbers.append(number)
@@ -255,7 +255,7 @@ def _generated_entry(key: str, value: str | int, parent: MappingNode) -> Mapping
 
 
 def _with_seq(entry: MappingEntry, seq: int) -> MappingEntry:
-    """The seq that counts, at the place of the one that was written."""
+    """The seq that counts, at the position of the one that was written."""
     return MappingEntry(entry.key, ScalarNode(entry.value.start, entry.value.end, str(seq), seq))
 
 

@@ -1,6 +1,6 @@
 """Which keys a declaration knows, found by walking its annotations.
 
-What pydantic found, in our codes, with places and hints.
+What pydantic found, in our codes, with spans and hints.
 """
 
 import copy
@@ -191,10 +191,10 @@ def _wrong_type_error(context: Any, path: KeyPath, source: SourceMap) -> Daybook
         return _missing_key_error((*path, "type"), source)
     if is_operation:
         hint = did_you_mean(node.text, _expected_tags(context))
-        return DaybookError("PROJECT_007", span=source.place(node), hint=hint, type=node.text)
+        return DaybookError("PROJECT_007", span=source.node_span(node), hint=hint, type=node.text)
     hint = did_you_mean(node.text, _expected_tags(context))
     return DaybookError(
-        "MODEL_023", span=source.place(node), hint=hint, value=node.text, where=dotted_path((*path, "type"))
+        "MODEL_023", span=source.node_span(node), hint=hint, value=node.text, where=dotted_path((*path, "type"))
     )
 
 
@@ -211,17 +211,17 @@ def _not_allowed_error(found: Any, path: KeyPath, source: SourceMap) -> DaybookE
 
 
 def _wrong_kind_error(kind: str, node: DocumentNode, path: KeyPath, source: SourceMap) -> DaybookError:
-    span = source.place(node)
+    span = source.node_span(node)
     if kind == "string_type" and isinstance(node, ScalarNode) and isinstance(node.value, bool):
         return DaybookError("MODEL_029", span=span, value=node.text, actual="a boolean", where=dotted_path(path))
     if isinstance(node, ScalarNode) and node.value is None and path:
         if path[-1] == "arguments":
             return DaybookError("PROJECT_012", span=source.key(*path))
         return DaybookError("MODEL_024", span=source.key(*path), where=dotted_path(path))
-    place = dotted_path(path) or "the definition"
+    where = dotted_path(path) or "the definition"
     hint = f"write [{node.text}]" if _EXPECTED_KINDS[kind] == "a list" and isinstance(node, ScalarNode) else None
     return DaybookError(
-        "MODEL_022", span=span, hint=hint, where=place, expected=_EXPECTED_KINDS[kind], actual=describe_node(node)
+        "MODEL_022", span=span, hint=hint, where=where, expected=_EXPECTED_KINDS[kind], actual=describe_node(node)
     )
 
 

@@ -154,7 +154,7 @@ def load_settings(root: Path) -> tuple[WorkspaceSettings, list[DaybookError]]:
 
 def _load_files(root: Path, settings: WorkspaceSettings) -> list[_LoadedFile]:
     """Shallow files first, so that folders of data are known before they are entered."""
-    skipped = {_absolute_path(root, place) for place in (settings.sandbox, settings.state) if place}
+    skipped = {_absolute_path(root, path) for path in (settings.sandbox, settings.state) if path}
     loaded: list[_LoadedFile] = []
     folders = deque([root])
     while folders:
@@ -234,13 +234,13 @@ def _is_skipped_name(name: str, is_at_root: bool) -> bool:
 
 
 def _data_folders(root: Path, file: _LoadedFile) -> set[Path]:
-    """Where the file says that data is; a place that holds the file itself is no folder of data alone."""
-    places = {_absolute_path(root, place) for definition in file.definitions for place in data_paths(definition.model)}
-    return {place for place in places if not _is_below(_absolute_path(root, file.path), {place})}
+    """Where the file says that data is; a folder that holds the file itself is no folder of data alone."""
+    paths = {_absolute_path(root, path) for definition in file.definitions for path in data_paths(definition.model)}
+    return {path for path in paths if not _is_below(_absolute_path(root, file.path), {path})}
 
 
-def _absolute_path(root: Path, place: str | Path) -> Path:
-    return Path(os.path.normpath(root.absolute() / place if isinstance(place, str) else place.absolute()))
+def _absolute_path(root: Path, path: str | Path) -> Path:
+    return Path(os.path.normpath(root.absolute() / path if isinstance(path, str) else path.absolute()))
 
 
 def _is_below(path: Path, folders: set[Path]) -> bool:
