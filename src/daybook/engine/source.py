@@ -32,6 +32,8 @@ class SourceFrame:
     periods: tuple[str, ...] = ()
     # Whether one task reads all of it in no time, so that grouping needs no shuffle.
     is_small: bool = False
+    # Whether a carried row id can stand twice in one slice: more than one commit or location filled it.
+    may_repeat_ids: bool = False
 
 
 _MAX_SPLIT_KEY = "spark.sql.files.maxPartitionBytes"

@@ -10,7 +10,7 @@ from daybook.engine.context import FAULT_COLUMN, RunContext, null_sql
 from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame
 from daybook.expression import quote_identifier, quote_literal, spark_type
 from daybook.model.period import Period
-from daybook.model.types import STRING, SYSTEM_COLUMNS
+from daybook.model.types import RUN_PERIOD_COLUMN, STRING, SYSTEM_COLUMNS
 from daybook.plan.steps import LoadStep
 
 # What a carried `_row_id` must look like; upper case is accepted as RFC 9562 asks.
@@ -28,11 +28,12 @@ def loaded_row_columns(frame: SourceFrame, load: LoadStep, context: RunContext) 
         value = f"CAST({quote_identifier(name)} AS {spark_type(SYSTEM_COLUMNS[name])})"
         return value if otherwise.startswith("CAST(NULL") else f"COALESCE({value}, {otherwise})"
 
-    position = row_id_sql(context.period, "loaded", (load.dataset_id,), (ORIGIN_COLUMN, ORDINAL_COLUMN))
+    # Rows that say nothing else, such as totals of the run that wrote them, belong to the period of their slice.
+    is_by_slice = load.temporal_mode == "period" and RUN_PERIOD_COLUMN in frame.carried
     return {
-        "_row_id": quote_identifier("_row_id") if "_row_id" in frame.carried else position,
+        "_row_id": _loaded_row_id(frame, load, context),
         "_deleted": carried("_deleted", "FALSE"),
-        "_period": carried("_period", _NO_VALUES["_period"]),
+        "_period": carried("_period", f"`{RUN_PERIOD_COLUMN}`" if is_by_slice else _NO_VALUES["_period"]),
         "_valid_from": carried("_valid_from", _NO_VALUES["_valid_from"]),
         "_valid_to": carried("_valid_to", _NO_VALUES["_valid_to"]),
         "_source_dataset_id": quote_literal(load.dataset_id, STRING),
@@ -43,6 +44,33 @@ def loaded_row_columns(frame: SourceFrame, load: LoadStep, context: RunContext) 
         "_updated_at": carried("_updated_at", context.timestamp),
         "_labels": carried("_labels", "''"),
     }
+
+
+def has_new_ids(frame: SourceFrame, load: LoadStep) -> bool:
+    """Whether the ids that a source carries are not unique in what is read, so that rows get others."""
+    return "_row_id" in frame.carried and bool(_added_identity(frame, load))
+
+
+def _loaded_row_id(frame: SourceFrame, load: LoadStep, context: RunContext) -> str:
+    if "_row_id" not in frame.carried:
+        return row_id_sql(context.period, "loaded", (load.dataset_id,), (ORIGIN_COLUMN, ORDINAL_COLUMN))
+    if added := _added_identity(frame, load):
+        return row_id_sql(context.period, "carried", (load.dataset_id,), ("`_row_id`", *added))
+    return "`_row_id`"
+
+
+def _added_identity(frame: SourceFrame, load: LoadStep) -> tuple[str, ...]:
+    """Columns that, with the carried id, are unique in what is read; none where the id alone is.
+
+    One run writes an id once, so it is unique in a slice that one commit wrote. Two slices may hold it both, and
+    so may two commits or two locations.
+    """
+    is_sliced = RUN_PERIOD_COLUMN in frame.carried
+    is_one_slice = load.temporal_mode in ("period", "bitemporal") and len(frame.periods) <= 1
+    return (
+        *((f"`{RUN_PERIOD_COLUMN}`",) if is_sliced and (frame.may_repeat_ids or not is_one_slice) else ()),
+        *((ORIGIN_COLUMN, ORDINAL_COLUMN) if frame.may_repeat_ids else ()),
+    )
 
 
 def new_row_columns(context: RunContext, dataset_id: str, table: str, seq: int) -> dict[str, str]:

@@ -85,6 +85,8 @@ class ReadPart:
     notices: tuple[Notice, ...] = ()
     # Of the files that Spark is going to read, as far as they are known.
     sizes: tuple[int, ...] = ()
+    # Whether more than one commit may have filled a slice.
+    may_repeat_ids: bool = False
 
     def with_period(self, location: Location) -> "ReadPart":
         """Rows of a location that belongs to one period may lack `_period`."""

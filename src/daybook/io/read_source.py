@@ -68,7 +68,7 @@ def read_source(
     if landed:
         request = LandingRequest(landed, dataset_version, landing, slices, workspace)
         parts.append(read_landed(spark, request, _take_landed_pin(pins, landed[0])))
-    return _union_parts(parts, resolution.periods)
+    return _union_parts(parts, resolution)
 
 
 def _take_pin(pins: list[Pin] | None, location: Location) -> Pin | None:
@@ -104,7 +104,7 @@ def verify_pin(pin: Pin) -> None:
             assert_never(pin)
 
 
-def _union_parts(parts: Sequence[ReadPart], periods: tuple[str, ...]) -> ReadSource:
+def _union_parts(parts: Sequence[ReadPart], resolution: Resolution) -> ReadSource:
     carried = frozenset[str]().union(*(part.carried for part in parts))
     types = carried_types()
     frames = []
@@ -117,4 +117,5 @@ def _union_parts(parts: Sequence[ReadPart], periods: tuple[str, ...]) -> ReadSou
     pins = tuple(pin for part in parts for pin in part.pins)
     sizes = tuple(size for part in parts for size in part.sizes)
     is_small = all(part.sizes for part in parts) and sum(sizes) <= _SMALL_BYTES
-    return ReadSource(SourceFrame(df, carried, periods, is_small), pins, notices, sizes)
+    may_repeat_ids = len(resolution.locations) > 1 or any(part.may_repeat_ids for part in parts)
+    return ReadSource(SourceFrame(df, carried, resolution.periods, is_small, may_repeat_ids), pins, notices, sizes)

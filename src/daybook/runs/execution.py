@@ -18,6 +18,7 @@ from daybook.engine.java.session import session_failure
 from daybook.engine.jobs import stop_jobs, tag_jobs, wait_until_idle, watch_progress
 from daybook.engine.pipeline import OutputFrame, OutputGroup, Pipeline
 from daybook.engine.source import even_splits
+from daybook.engine.system_columns import has_new_ids
 from daybook.errors import DaybookError, Notice, error_to_record, notice
 from daybook.io.landing.area import LandingArea
 from daybook.io.read_source import ReadSource
@@ -101,9 +102,16 @@ class Execution:
         )
         for source in sources.values():
             self._tell(source.notices)
+        self._tell_of_new_ids(sources)
         if not pinned:
             self.recorder.record_pins({key: source.pins for key, source in sources.items()})
         return sources
+
+    def _tell_of_new_ids(self, sources: Mapping[str, ReadSource]) -> None:
+        loads = [load for load in self.prepared.plan.loads if load.role != "join"]
+        changed = sorted({load.dataset_id for load in loads if has_new_ids(sources[load.key].frame, load)})
+        if changed:
+            self._tell((notice("RUN_032", datasets=", ".join(changed)),))
 
     def _write(self, group: OutputGroup, pipeline: Pipeline, sources: Mapping[str, ReadSource]) -> None:
         """Stage the whole group, check what was counted on the way, then commit back to back."""

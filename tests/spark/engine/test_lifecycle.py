@@ -20,7 +20,7 @@ from daybook.model.settings import EngineSettings
 _PREAMBLE = """
 import os
 from daybook.engine.java.session import start_session, stop_session
-from daybook.model.workspace_file import EngineSettings
+from daybook.model.settings import EngineSettings
 settings = EngineSettings(master="local[1]", conf={"spark.driver.memory": "1g"})
 """
 

@@ -172,6 +172,14 @@ RUN_CODES: dict[str, Code] = code_family(
         "{argument} must be {expected}, not {value}",
         "A function of the Python interface was called with a value that it does not take.",
     ),
+    Code(
+        "RUN_032",
+        "The rows of {datasets} get new row ids, because the ids they carry may repeat",
+        "A row id is unique in a slice that one run wrote. Several slices that are read together, a table that is "
+        "read without a time filter, and a slice that outputs append to may hold an id more than once. The new id is "
+        "made from the carried one and the slice, and for appended rows from the row's file and position too; it is "
+        "the same in every run.",
+    ),
 )
 
 

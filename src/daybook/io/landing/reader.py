@@ -11,6 +11,7 @@ from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, literal_path_pa
 from daybook.errors import DaybookError
 from daybook.io.bindings import Binding, extra_column_notices
 from daybook.io.filesystem import spark_uri
+from daybook.io.formats.files.manifest import read_manifest
 from daybook.io.formats.files.parquet import spark_schema
 from daybook.io.landing.area import PublishedLanding
 from daybook.io.landing.request import LandingRequest, columns_in_folder_names, find_text_files, landing_key
@@ -101,4 +102,7 @@ def _read_landing(spark: SparkSession, landed: PublishedLanding, request: Landin
         df = df.withColumn(ORDINAL_COLUMN, F.lit(0).cast("bigint"))
     df = df.withColumn(ORIGIN_COLUMN, identity_hash(identity_columns(columns, dataset.natural_key_columns)))
     pin = LandedPin(request.names, landed.folder, landed.rows)
-    return ReadPart(df, frozenset(landed.carried), (pin,), extra_column_notices(landed.extra, ", ".join(request.names)))
+    notices = extra_column_notices(landed.extra, ", ".join(request.names))
+    manifests = [read_manifest(location.uri) for location in request.locations if location.uri]
+    may_repeat_ids = any(manifest and manifest.has_appended_slice(request.slices) for manifest in manifests)
+    return ReadPart(df, frozenset(landed.carried), (pin,), notices, may_repeat_ids=may_repeat_ids)

@@ -5,7 +5,7 @@ Reading Delta: the log gives files and partition values at a version, Spark read
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import unquote
@@ -17,10 +17,12 @@ from pyspark.sql import SparkSession
 
 from daybook.errors import DaybookError, raise_all
 from daybook.io.bindings import bind_columns, extra_column_notices, is_slice_needed, missing_column_errors
-from daybook.io.filesystem import arrow_path, join_uri, list_files, local_path, translate_read_errors
+from daybook.io.filesystem import arrow_path, join_uri, list_files, local_path, relative_to, translate_read_errors
 from daybook.io.formats.files.parquet import DataFile, scan_parquet, type_errors
 from daybook.io.pins import ReadPart, TablePin
+from daybook.io.writer import parse_staged_name
 from daybook.model.definition import DatasetVersion, TableVersion
+from daybook.model.types import RUN_PERIOD_COLUMN
 from daybook.resolve.locations.location import Location
 
 _KNOWN_READER_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
@@ -121,7 +123,36 @@ def read_delta(
     carried = frozenset(binding.name for binding in bindings.carried)
     found = TablePin(uri, table_version(table), str(table.metadata().id))
     sizes = tuple(file.size for file in files)
-    return ReadPart(df, carried, (found,), extra_column_notices(bindings.extra, uri), sizes)
+    notices = extra_column_notices(bindings.extra, uri)
+    return ReadPart(df, carried, (found,), notices, sizes, _has_appended_slice(table, files, uri))
+
+
+def _has_appended_slice(table: DeltaTable, files: Sequence[DataFile], uri: str) -> bool:
+    """Whether more than one commit of Daybook's filled a slice, or one that appends and may be followed by others."""
+    writers: dict[str | None, set[tuple[str, int] | None]] = {}
+    for file in files:
+        folder = relative_to(file.path, table_uri(uri)).partition("/")[0]
+        writers.setdefault(file.partitions.get(RUN_PERIOD_COLUMN), set()).add(parse_staged_name(folder))
+    return any(
+        len(found) > 1 or (found != {None} and not _is_replaced(table, run_period))
+        for run_period, found in writers.items()
+    )
+
+
+def _is_replaced(table: DeltaTable, run_period: str | None) -> bool:
+    """Whether a commit has replaced the slice or the whole table: appends leave no such transaction."""
+    return any(
+        table.transaction_version(transaction) is not None
+        for transaction in (slice_transaction(run_period), TABLE_TRANSACTION)
+    )
+
+
+# A writer that replaces the table, or the slice of a period, raises the version of this transaction.
+TABLE_TRANSACTION = "daybook-table"
+
+
+def slice_transaction(run_period: str | None) -> str:
+    return f"daybook-slice-{run_period}"
 
 
 def data_files(table: DeltaTable, uri: str) -> list[DataFile]:

@@ -21,7 +21,14 @@ from daybook.io.bindings import Binding, checked_options
 from daybook.io.column_types import arrow_type
 from daybook.io.filesystem import arrow_path, join_uri, list_files, local_path, partition_folder
 from daybook.io.fingerprint import fingerprint
-from daybook.io.formats.delta.table import commit_infos, open_table, refuse_unknown_features, table_uri
+from daybook.io.formats.delta.table import (
+    TABLE_TRANSACTION,
+    commit_infos,
+    open_table,
+    refuse_unknown_features,
+    slice_transaction,
+    table_uri,
+)
 from daybook.io.formats.files.parquet import DataFile, scan_parquet
 from daybook.io.writer import (
     STAGED_PREFIX,
@@ -272,7 +279,7 @@ def _delta_schema(target: Target) -> Schema:
 
 
 def _slice_id(target: Target) -> str:
-    return f"daybook-slice-{target.run_period}" if target.mode == "replace_period" else "daybook-table"
+    return slice_transaction(target.run_period) if target.mode == "replace_period" else TABLE_TRANSACTION
 
 
 def _slice_version(table: DeltaTable, target: Target) -> int:

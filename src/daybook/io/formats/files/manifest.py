@@ -31,6 +31,11 @@ class Manifest:
     entries: tuple[ManifestEntry, ...]
     past: tuple[tuple[str, int, int], ...] = ()
 
+    def has_appended_slice(self, slices: frozenset[str] | None) -> bool:
+        """Whether more than one commit filled one of the slices; None asks for all."""
+        periods = [each.run_period for each in self.entries if slices is None or each.run_period in (None, *slices)]
+        return len(periods) > len(set(periods))
+
     def to_json(self) -> str:
         return json.dumps({"format": 1, **asdict(self)}, indent=1)
 

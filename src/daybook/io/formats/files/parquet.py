@@ -170,6 +170,7 @@ class ParquetFiles:
     root: str
     pin: FilesPin
     notices: tuple[Notice, ...]
+    may_repeat_ids: bool = False
 
     @property
     def shape(self) -> tuple[object, ...]:
@@ -201,7 +202,13 @@ def find_parquet(
     data = tuple(DataFile(file.path, values, file.size) for file, values in files.items())
     notices = extra_column_notices(bindings.extra, uri)
     found_files = ParquetFiles(
-        data, bindings.all, partitions, location.root or uri, FilesPin(uri, tuple(files)), notices
+        data,
+        bindings.all,
+        partitions,
+        location.root or uri,
+        FilesPin(uri, tuple(files)),
+        notices,
+        manifest is not None and manifest.has_appended_slice(slices),
     )
     return _with_period(found_files, location)
 
@@ -217,7 +224,8 @@ def read_parquet(spark: SparkSession, found: Sequence[ParquetFiles]) -> Iterator
         df = scan_parquet(spark, files, first.bindings, first.partitions, first.root)
         notices = tuple(notice for each in group for notice in each.notices)
         pins = tuple(each.pin for each in group)
-        yield ReadPart(df, first.carried, pins, notices, tuple(file.size for file in files))
+        sizes = tuple(file.size for file in files)
+        yield ReadPart(df, first.carried, pins, notices, sizes, any(each.may_repeat_ids for each in group))
 
 
 def _with_period(found: ParquetFiles, location: Location) -> ParquetFiles:
