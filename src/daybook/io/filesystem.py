@@ -3,9 +3,12 @@
 Partition values in folder names such as `region=EU`.
 """
 
+import contextlib
+import errno
 import os
 import posixpath
 import re
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -92,10 +95,16 @@ def _is_hidden(relative: str) -> bool:
     return any(part.startswith((".", "_")) and "=" not in part for part in relative.split("/"))
 
 
-def list_files(uri: str) -> tuple[FileStat, ...]:
-    """The files at a place by path: itself, or everything below it that is not hidden; empty if there is nothing."""
+def list_files(uri: str, root: str | None = None) -> tuple[FileStat, ...]:
+    """The files at a place by path: itself, or everything below it that is not hidden; empty if there is nothing.
+
+    Every file is there once: IO_035 for links that lead out of `root`, nowhere, or to what is listed already.
+    """
+    if (folder := local_path(uri)) is not None:
+        with translate_read_errors(uri):
+            return _list_local_files(folder.absolute(), root)
     place = arrow_path(uri)
-    prefix = "" if local_path(uri) is not None else uri[: uri.index("://") + 3]
+    prefix = uri[: uri.index("://") + 3]
     with translate_read_errors(uri):
         info = place.system.get_file_info(place.path)
         if info.type == fs.FileType.NotFound:
@@ -107,6 +116,85 @@ def list_files(uri: str) -> tuple[FileStat, ...]:
             start = len(place.path.rstrip("/")) + 1
             found = [item for item in everything if item.type == fs.FileType.File and not _is_hidden(item.path[start:])]
     return tuple(sorted(FileStat(prefix + item.path, item.size, item.mtime_ns or 0) for item in found))
+
+
+def missing_files_error(uri: str) -> DaybookError:
+    """What to say of a location without files: a folder may be there and empty."""
+    path = local_path(uri)
+    is_empty = path is not None and path.is_dir() and not list_files(uri)
+    return DaybookError("IO_036" if is_empty else "IO_001", location=uri)
+
+
+def _list_local_files(place: Path, root: str | None) -> tuple[FileStat, ...]:
+    try:
+        status = place.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return ()
+    if stat.S_ISREG(status.st_mode):
+        return (FileStat(str(place), status.st_size, status.st_mtime_ns),)
+    listing = _Listing(Path(root).resolve() if root is not None else None)
+    listing.add_folder(str(place), status)
+    listing.follow_links()
+    return tuple(sorted(listing.files))
+
+
+class _Listing:
+    """The files below a folder, each once by device and inode."""
+
+    def __init__(self, root: Path | None) -> None:
+        self.files: list[FileStat] = []
+        self._root = root
+        self._seen: dict[tuple[int, int], str] = {}
+        # What is there by itself is listed before what links lead to, so that an error names the link.
+        self._links: list[str] = []
+
+    def add_folder(self, folder: str, status: os.stat_result) -> None:
+        pending = [(folder, status)]
+        while pending:
+            path, found = pending.pop()
+            self._seen[found.st_dev, found.st_ino] = path
+            # What another process has just removed is not there.
+            with contextlib.suppress(FileNotFoundError), os.scandir(path) as entries:
+                for entry in sorted(entries, key=lambda entry: entry.name):
+                    if _is_hidden(entry.name):
+                        continue
+                    with contextlib.suppress(FileNotFoundError):
+                        if entry.is_symlink():
+                            self._links.append(entry.path)
+                        elif entry.is_dir():
+                            pending.append((entry.path, entry.stat()))
+                        elif entry.is_file():
+                            self._add_file(entry.path, entry.stat())
+
+    def follow_links(self) -> None:
+        while self._links:
+            link = self._links.pop()
+            real, status = _follow(link)
+            if self._root is not None and not real.is_relative_to(self._root):
+                raise DaybookError("IO_035", link=link, problem=f"leads out of {self._root}, to {real}")
+            if stat.S_ISDIR(status.st_mode):
+                if (other := self._seen.get((status.st_dev, status.st_ino))) is not None:
+                    raise DaybookError("IO_035", link=link, problem=f"leads to {other}, which is read already")
+                self.add_folder(link, status)
+            elif stat.S_ISREG(status.st_mode):
+                self._add_file(link, status, is_link=True)
+
+    def _add_file(self, path: str, status: os.stat_result, *, is_link: bool = False) -> None:
+        other = self._seen.setdefault((status.st_dev, status.st_ino), path)
+        # Some file systems number all files alike, so only files that have several names are compared.
+        if other != path and (is_link or status.st_nlink > 1):
+            raise DaybookError("IO_035", link=path, problem=f"is the same file as {other}, which is read already")
+        self.files.append(FileStat(path, status.st_size, status.st_mtime_ns))
+
+
+def _follow(link: str) -> tuple[Path, os.stat_result]:
+    try:
+        real = Path(link).resolve(strict=True)
+        return real, real.stat()
+    except (OSError, RuntimeError) as failure:
+        if isinstance(failure, OSError) and failure.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            raise
+        raise DaybookError("IO_035", link=link, problem="leads nowhere") from None
 
 
 def relative_to(path: str, root: str | None) -> str:

@@ -4,19 +4,40 @@ Whether an output would touch what the same run reads, in whatever spelling the 
 """
 
 from collections.abc import Iterable
+from itertools import islice, pairwise
 from pathlib import Path
 
 from daybook.errors import DaybookError, raise_all
-from daybook.io.filesystem import local_path, uri_identity
+from daybook.io.filesystem import local_path, missing_files_error, uri_identity
 from daybook.io.registry import format_named
 from daybook.io.writer import Target
 from daybook.resolve.locations.location import Location, Resolution
 
+_MAX_NAMED_LOCATIONS = 3
+# Each takes a look at the disk or the network.
+_MAX_COUNTED_LOCATIONS = 100
+
 
 def check_locations_exist(resolution: Resolution) -> None:
     """IO_001 for files and tables of files that do not exist; databases are asked when they are read."""
-    missing = [each for each in resolution.locations if not format_named(each.format).exists(each)]
-    raise_all(DaybookError("IO_001", location=each.uri) for each in missing)
+    absent = (each.uri or "" for each in resolution.locations if not format_named(each.format).exists(each))
+    missing = list(islice(absent, _MAX_COUNTED_LOCATIONS))
+    if len(missing) > _MAX_NAMED_LOCATIONS:
+        count = f"at least {len(missing)}" if len(missing) == _MAX_COUNTED_LOCATIONS else len(missing)
+        first = ", ".join(missing[:_MAX_NAMED_LOCATIONS])
+        raise DaybookError("IO_037", count=count, total=len(resolution.locations), locations=first)
+    raise_all(missing_files_error(uri) for uri in missing)
+
+
+def refuse_repeated_locations(resolution: Resolution, workspace: Path) -> None:
+    """IO_038 for two locations that are one place, or of which one lies in the other."""
+    places = sorted(
+        (f"{format_named(each.format).identity(each, workspace)}/", each.uri or each.table or "")
+        for each in resolution.locations
+    )
+    for (place, location), (next_place, other) in pairwise(places):
+        if next_place.startswith(place):
+            raise DaybookError("IO_038", location=location, other=other)
 
 
 def refuse_overlap(target: Target, sources: Iterable[Location]) -> None:

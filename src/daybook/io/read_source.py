@@ -17,6 +17,7 @@ from daybook.io.format import PinnedLocation, ReadRequest
 from daybook.io.landing.area import LandingArea
 from daybook.io.landing.reader import read_landed
 from daybook.io.landing.request import LandingRequest
+from daybook.io.location_checks import refuse_repeated_locations
 from daybook.io.pins import FilesPin, LandedPin, Pin, ReadPart, TablePin, verify_files
 from daybook.io.registry import format_named
 from daybook.model.definition import DatasetVersion
@@ -52,6 +53,7 @@ def read_source(
     pinned: Sequence[Pin] | None = None,
 ) -> ReadSource:
     """All locations of a resolution as one frame; `pinned` reads the data of an earlier run or fails with IO_009."""
+    refuse_repeated_locations(resolution, workspace)
     slices = needed_slices(dataset_version, resolution.periods)
     pins = list(pinned) if pinned is not None else None
     direct: dict[str, list[PinnedLocation]] = {}

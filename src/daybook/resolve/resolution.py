@@ -233,16 +233,19 @@ def data_periods(period: Period, data_level: str | None, calendar: PeriodCalenda
 
 def _distinct_locations(locations: Iterable[Location]) -> tuple[Location, ...]:
     """One place that holds several periods is read once; it cannot belong to two of them alone."""
-    kept: list[tuple[Location, Location]] = []
+    kept: list[Location] = []
+    alike: dict[tuple[str | None, ...], list[Location]] = {}
     for location in locations:
         place = replace(location, period=None)
-        same = next((other for seen, other in kept if seen == place), None)
+        others = alike.setdefault((location.uri, location.schema, location.table), [])
+        same = next((other for other in others if replace(other, period=None) == place), None)
         if same is None:
-            kept.append((place, location))
+            others.append(location)
+            kept.append(location)
         elif same.period != location.period:
             periods = sorted(each.period.identifier if each.period else "any" for each in (same, location))
             raise DaybookError("RESOLVE_046", place=location.uri or location.table, periods=" and ".join(periods))
-    return tuple(location for _, location in kept)
+    return tuple(kept)
 
 
 def _period_identifiers(periods: tuple[Period, ...]) -> tuple[str, ...]:

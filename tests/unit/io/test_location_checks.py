@@ -1,15 +1,20 @@
-"""An output never touches an input, however the two are spelled."""
+"""An output never touches an input, however the two are spelled, and no place is read twice."""
 
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from daybook.errors import DaybookError
-from daybook.io.location_checks import refuse_overlap, target_overlaps
+from daybook.errors import DaybookError, flatten
+from daybook.io.location_checks import (
+    check_locations_exist,
+    refuse_overlap,
+    refuse_repeated_locations,
+    target_overlaps,
+)
 from daybook.io.writer import SliceOwner, Target
 from daybook.model.datasource import DataSource, PostgresqlOptions, PostgresqlSource, SqliteOptions, SqliteSource
-from daybook.resolve.locations.location import Location
+from daybook.resolve.locations.location import Location, Resolution
 
 
 def target(workspace: Path, uri: str | None = None, **changes: object) -> Target:
@@ -89,3 +94,38 @@ def test_a_folder_may_not_hold_the_database_that_is_read(lake: Path) -> None:
     source = SqliteSource(id="s", name="s", type="sqlite", options=SqliteOptions(path="lake/data.db"))
     assert target_overlaps(target(lake, "lake"), Location("sqlite", table="t", datasource=source))
     assert not target_overlaps(target(lake, "elsewhere"), Location("sqlite", table="t", datasource=source))
+
+
+def resolution(*uris: str) -> Resolution:
+    return Resolution(tuple(Location("csv", uri=uri) for uri in uris), ())
+
+
+@pytest.mark.parametrize("second", ["orders", "orders/", "alias/orders", "orders/2026-01.csv", "."])
+def test_no_place_is_read_twice(lake: Path, second: str) -> None:
+    other = str(lake / second) if second.startswith("alias") else str(lake / "lake" / second)
+    with pytest.raises(DaybookError) as caught:
+        refuse_repeated_locations(resolution(str(lake / "lake" / "orders"), other), lake)
+    assert caught.value.code == "IO_038"
+
+
+def test_neighbours_are_read_together(lake: Path) -> None:
+    places = ("orders", "orders2", "Orders", "orders-1.csv", "order")
+    refuse_repeated_locations(resolution(*(str(lake / "lake" / place) for place in places)), lake)
+    remote = resolution("s3://bucket/a", "s3://bucket/ab", "s3://other/a")
+    refuse_repeated_locations(remote, lake)
+
+
+def test_what_is_missing_is_named_with_an_empty_folder_called_empty(lake: Path) -> None:
+    with pytest.raises(DaybookError) as caught:
+        check_locations_exist(resolution(str(lake / "lake" / "orders"), str(lake / "no.csv")))
+    assert [error.code for error in flatten(caught.value)] == ["IO_036", "IO_001"]
+
+
+def test_of_many_missing_locations_the_first_few_are_named(lake: Path) -> None:
+    with pytest.raises(DaybookError) as caught:
+        check_locations_exist(resolution(*(str(lake / f"{number}.csv") for number in range(7))))
+    assert (caught.value.code, caught.value.parameters["count"], caught.value.parameters["total"]) == ("IO_037", 7, 7)
+    assert "3.csv" not in caught.value.message
+    with pytest.raises(DaybookError) as caught:
+        check_locations_exist(resolution(*(str(lake / f"{number}.csv") for number in range(20_000))))
+    assert caught.value.parameters["count"] == "at least 100"

@@ -3,6 +3,7 @@
 import json
 import socket
 import threading
+import time
 from collections.abc import Mapping
 from decimal import Decimal
 from http.server import BaseHTTPRequestHandler
@@ -183,6 +184,18 @@ def test_credentials_travel_in_headers_and_show_nowhere(tmp_path: Path, monkeypa
 def test_answers_that_are_refused(tmp_path: Path, body: bytes, status: int, code: str) -> None:
     with serving(answer(body, status)) as server:
         assert failure(server, tmp_path).code == code
+
+
+def test_many_locations_take_no_time_and_too_many_are_refused(tmp_path: Path) -> None:
+    limits = HttpLimits(max_bytes=10_000_000)
+    many = [{"datasource_id": "lake", "path": f"p{number}"} for number in range(10_001)]
+    with serving(answer(locations(*many[:5000]))) as server:
+        before = time.monotonic()
+        assert len(located(server, tmp_path, limits=limits).locations) == 5000
+        # Comparing each with each took minutes.
+        assert time.monotonic() - before < 30
+    with serving(answer(locations(*many))) as server:
+        assert failure(server, tmp_path, limits=limits).code == "RESOLVE_068"
 
 
 def test_an_endless_answer_is_cut(tmp_path: Path) -> None:

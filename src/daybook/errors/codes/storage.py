@@ -178,6 +178,31 @@ IO_CODES: dict[str, Code] = code_family(
         "An output may not be equal to, inside or above the store, the state folder, `daybook.yaml` or a definition.",
         hint="write to another place",
     ),
+    Code(
+        "IO_035",
+        "The link {link} {problem}",
+        "Every file below a location is read once, and only files of its data source are read. Refused are a symbolic "
+        "link that leads out of the data source, nowhere, or to what is read anyway, and a file that has two names.",
+        hint="remove the link or the second name, or begin its name with _ or ., so that it is not read",
+    ),
+    Code(
+        "IO_036",
+        "The folder {location} is empty",
+        "The folder exists and holds no file that is read; names that begin with `_` or `.` are passed over.",
+        hint="put the files there, or check the path and the period the location was resolved for",
+    ),
+    Code(
+        "IO_037",
+        "{count} of {total} locations do not exist, the first of them {locations}",
+        "Several of the files, folders or tables that a resolver or catalog named could not be found.",
+        hint="check the paths or table names, and the period the locations were resolved for",
+    ),
+    Code(
+        "IO_038",
+        "{location} and {other} hold the same files",
+        "Two locations of one table are the same place, or one lies in the other, so its rows would be read twice.",
+        hint="name each place once in the resolver, the catalog or the dataset",
+    ),
 )
 
 

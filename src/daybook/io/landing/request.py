@@ -14,7 +14,15 @@ from typing import Any
 
 from daybook.errors import DaybookError
 from daybook.io.bindings import Binding, carried_types, is_slice_needed
-from daybook.io.filesystem import FileStat, arrow_path, list_files, partition_values, relative_to, translate_read_errors
+from daybook.io.filesystem import (
+    FileStat,
+    arrow_path,
+    list_files,
+    missing_files_error,
+    partition_values,
+    relative_to,
+    translate_read_errors,
+)
 from daybook.io.formats.files.manifest import read_manifest
 from daybook.io.landing.area import LandingArea
 from daybook.io.landing.rows import ImpliedColumns
@@ -43,10 +51,10 @@ class TextFile:
 def find_text_files(location: Location, slices: frozenset[str] | None) -> Iterator[TextFile]:
     """Every file with its content's digest; those of slices nobody needs are left out."""
     uri = location.uri or ""
-    found = list_files(uri)
+    found = list_files(uri, location.root or uri)
     manifest = read_manifest(uri)
     if not found and manifest is None:
-        raise DaybookError("IO_001", location=uri)
+        raise missing_files_error(uri)
     promised = frozenset(manifest.columns) if manifest else frozenset[str]()
     for stat in found:
         values = partition_values(relative_to(stat.path, uri))
@@ -58,7 +66,7 @@ def columns_in_folder_names(locations: Iterable[Location]) -> set[str]:
     """System columns that folder names carry, those of slices nobody needs included."""
     found: set[str] = set()
     for location in locations:
-        for stat in list_files(location.uri) if location.uri else ():
+        for stat in list_files(location.uri, location.root or location.uri) if location.uri else ():
             found |= set(partition_values(relative_to(stat.path, location.uri)))
     return found & set(carried_types())
 

@@ -29,6 +29,7 @@ from daybook.resolve.catalog.http_request import (
 from daybook.resolve.locations.template import render_template, template_errors
 
 _MAX_SHOWN_FINDINGS = 3
+_MAX_LOCATIONS = 10_000
 
 
 class _AnswerModel(BaseModel):
@@ -66,6 +67,8 @@ def parse_answer(body: bytes, endpoint: Endpoint, period: str) -> tuple[CatalogL
         raise _answer_error(endpoint, "; ".join(spelled)) from None
     if not answer.locations:
         raise DaybookError("RESOLVE_069", endpoint=endpoint, period=period)
+    if len(answer.locations) > _MAX_LOCATIONS:
+        raise _answer_error(endpoint, f"{len(answer.locations)} locations, at most {_MAX_LOCATIONS} are read")
     for index, location in enumerate(answer.locations):
         if (location.path is None) == (location.table is None):
             raise _answer_error(endpoint, f"locations.{index}: either path or table is needed")

@@ -25,7 +25,7 @@ def vacuum_table(request: VacuumRequest) -> tuple[FileStat, ...]:
             needed |= {file.path for file in data_files(then, request.uri)}
     found = tuple(
         file
-        for file in list_files(table_uri(request.uri))
+        for file in list_files(table_uri(request.uri), table_uri(request.uri))
         if file.path.endswith(".parquet") and file.path not in needed and file.modified_ns < request.modified_before_ns
     )
     if not request.is_dry_run:

@@ -25,7 +25,7 @@ class FolderFormat(Format):
 
     def exists(self, location: Location) -> bool:
         uri = location.uri or ""
-        return bool(list_files(uri)) or read_manifest(uri) is not None
+        return bool(list_files(uri, location.root or uri)) or read_manifest(uri) is not None
 
     def identity(self, location: Location, workspace: Path) -> str:
         return uri_identity(location.uri or "", workspace)

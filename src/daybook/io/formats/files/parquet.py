@@ -28,7 +28,16 @@ from daybook.io.bindings import (
     missing_column_errors,
 )
 from daybook.io.column_types import spark_data_type, stored_type_fits
-from daybook.io.filesystem import FileStat, arrow_path, is_uri, list_files, partition_values, relative_to, spark_uri
+from daybook.io.filesystem import (
+    FileStat,
+    arrow_path,
+    is_uri,
+    list_files,
+    missing_files_error,
+    partition_values,
+    relative_to,
+    spark_uri,
+)
 from daybook.io.formats.files.manifest import read_manifest
 from daybook.io.pins import FilesPin, ReadPart
 from daybook.io.text_values import partition_value_errors
@@ -186,9 +195,9 @@ def find_parquet(
     location: Location, version: DatasetVersion, slices: frozenset[str] | None, pin: FilesPin | None
 ) -> ParquetFiles:
     uri = location.uri or ""
-    found = list_files(uri)
+    found = list_files(uri, location.root or uri)
     if not found and read_manifest(uri) is None:
-        raise DaybookError("IO_001", location=uri)
+        raise missing_files_error(uri)
     files = _needed_files(found, uri, slices)
     if pin is not None and tuple(files) != pin.files:
         raise DaybookError("IO_009", location=uri, reason="its files have changed")
