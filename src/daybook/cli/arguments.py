@@ -1,13 +1,4 @@
-"""How every command words its help: usage, what it does, arguments, options, examples.
-
-The options of every command may stand before or after its name.
-
-Arguments and options that several commands have.
-
-What the root options say, for every command.
-
-The workspace of a command and its store.
-"""
+"""What commands share: the form of their help, root options, arguments, and the workspace they work on."""
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
@@ -22,9 +13,6 @@ from typer.core import TyperArgument, TyperCommand
 from daybook.cli import completion
 
 if TYPE_CHECKING:
-    from daybook.model.loading import LoadedWorkspace
-    from daybook.model.settings import WorkspaceSettings
-    from daybook.store.store import MetadataStore
     from daybook.workspace.open_workspace import OpenedWorkspace
 
 
@@ -151,75 +139,13 @@ def open_workspace(context: typer.Context) -> "OpenedWorkspace":
     return open_workspace(root_options(context).workspace)
 
 
-def find_workspace_root(context: typer.Context) -> Path:
-    """The folder of the workspace of this call."""
-    from daybook.workspace.open_workspace import workspace_root
-
-    return workspace_root(root_options(context).workspace)
-
-
-def load_checked_workspace(context: typer.Context) -> "LoadedWorkspace":
-    """The workspace, with every definition in it right on its own."""
-    from daybook.errors import raise_all
-    from daybook.model.loading.workspace import read_workspace
-    from daybook.resolve.checks import structural_errors
-
-    workspace, errors = read_workspace(find_workspace_root(context))
-    raise_all([*errors, *structural_errors(workspace)])
-    return workspace
-
-
-def root_and_settings(context: typer.Context) -> "tuple[Path, WorkspaceSettings]":
-    """Where the workspace is and its `daybook.yaml`, for commands that need no definitions."""
-    from daybook.errors import raise_all
-    from daybook.model.loading.workspace import load_settings
-
-    root = find_workspace_root(context)
-    found, errors = load_settings(root)
-    raise_all(errors)
-    return root, found
-
-
 @contextmanager
-def open_workspace_store(url: str, root: "Path", *, migrate: bool = False) -> "Iterator[MetadataStore]":
-    from daybook.store import open_store
+def open_workspace_with_spark(context: typer.Context) -> "Iterator[OpenedWorkspace]":
+    """The workspace of this call with a Spark session that starts when it is needed, and ends with the command."""
+    from dataclasses import replace
 
-    with open_store(url, root=root, migrate=migrate) as store:
-        yield store
+    from daybook.workspace.spark_session import background_session
 
-
-@contextmanager
-def open_store_or_empty(url: str, root: "Path") -> "Iterator[MetadataStore]":
-    """The store, or an empty one for the moment where none has been made yet."""
-    import tempfile
-    from pathlib import Path
-
-    from daybook.store.address import store_exists
-
-    if store_exists(url, root):
-        with open_workspace_store(url, root) as store:
-            yield store
-        return
-    with (
-        tempfile.TemporaryDirectory(prefix="daybook-") as folder,
-        open_workspace_store("sqlite:///store.db", Path(folder)) as store,
-    ):
-        yield store
-
-
-def is_project_file(named: str) -> bool:
-    """Whether a project is named by its file."""
-    from pathlib import Path
-
-    return Path(named).suffix in (".yaml", ".yml", ".json") and Path(named).is_file()
-
-
-def find_project_id(workspace: "LoadedWorkspace", named: str) -> str:
-    """A project of the workspace by id, or by the one file that defines it, for commands that change the store."""
-    from daybook.errors import DaybookError
-    from daybook.store.references import find_project
-
-    try:
-        return find_project(workspace, named).id
-    except DaybookError as unknown:
-        raise DaybookError("STORE_007", kind="project", id=named, hint=unknown.hint) from None
+    workspace = open_workspace(context)
+    with background_session(workspace.settings.engine, show_log=root_options(context).is_verbose) as session:
+        yield replace(workspace, session=session)

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from daybook.model.loading import LoadedWorkspace
     from daybook.resolve.calendars.calendar import PeriodCalendar
+    from daybook.workspace.open_workspace import OpenedWorkspace
 
 Candidate = str | tuple[str, str]
 Completer = Callable[[typer.Context, str], list[Candidate]]
@@ -54,11 +53,9 @@ def calendar_levels(context: typer.Context) -> Iterable[str]:
 
 @_matching_or_empty
 def run_statuses(_: typer.Context) -> Iterable[str]:
-    from typing import get_args
+    from daybook.workspace.history import RUN_STATUSES
 
-    from daybook.store.records import RunStatus
-
-    return get_args(RunStatus)
+    return RUN_STATUSES
 
 
 @_matching_or_empty
@@ -67,7 +64,7 @@ def shown_ids(context: typer.Context) -> Iterable[Candidate]:
     kind: Any = str(context.params.get("kind") or "")
     if kind == "run":
         return _recent_runs(context)
-    with _open_store(context) as store, store.read() as transaction:
+    with _open_workspace(context).open_store_or_empty() as store, store.read() as transaction:
         return [identifier for _, identifier in transaction.definitions.heads(kind)]
 
 
@@ -83,11 +80,10 @@ def runs_and_codes(context: typer.Context, incomplete: str) -> list[Candidate]:
 @_matching_or_empty
 def operation_ids(context: typer.Context) -> Iterable[Candidate]:
     """The operations of the run that stands before."""
-    from daybook.runs.snapshot import snapshot_from_json
+    from daybook.workspace.history import show_run
 
-    with _open_store(context) as store, store.read() as transaction:
-        snapshot = snapshot_from_json(transaction.runs.snapshot(str(context.params.get("what"))))
-    return [(operation.id, operation.name) for operation in snapshot.project.operations]
+    run = show_run(_open_workspace(context), str(context.params.get("what")))
+    return [(operation["id"], operation["name"]) for operation in run.snapshot["project"]["operations"]]
 
 
 def run_ids(*status: str) -> Completer:
@@ -96,11 +92,9 @@ def run_ids(*status: str) -> Completer:
 
 
 def _recent_runs(context: typer.Context, *status: str) -> Iterator[Candidate]:
-    from daybook.store.records import RunFilter
+    from daybook.workspace.history import list_runs
 
-    with _open_store(context) as store, store.read() as transaction:
-        page = transaction.runs.page(RunFilter(), limit=_MOST_RUNS, after=None)
-    for run in page.runs:
+    for run in list_runs(_open_workspace(context), limit=_MOST_RUNS).runs:
         if not status or run.status in status:
             yield run.id, f"{run.project_id} {run.period} {run.status}"
 
@@ -152,29 +146,21 @@ def _named_calendar(context: typer.Context) -> "PeriodCalendar":
 def _read_workspace(context: typer.Context) -> "LoadedWorkspace":
     from daybook.model.loading.workspace import read_workspace
 
-    return read_workspace(_workspace_root(context))[0]
+    return read_workspace(_open_workspace(context).root)[0]
 
 
-def _open_store(context: typer.Context) -> Any:
-    from daybook.cli.arguments import open_store_or_empty
-    from daybook.model.loading.workspace import load_settings
-
-    root = _workspace_root(context)
-    return open_store_or_empty(load_settings(root)[0].store, root)
-
-
-def _workspace_root(context: typer.Context) -> "Path":
+def _open_workspace(context: typer.Context) -> "OpenedWorkspace":
     """The workspace that stands on the line: no command has run that could have kept it."""
     import os
     import shlex
     from pathlib import Path
 
     from daybook.cli.arguments import workspace_option
-    from daybook.model.loading import find_workspace
+    from daybook.workspace.open_workspace import open_workspace
 
     named = context.find_root().params.get("workspace")
     if named is None:
         # The variables in which Typer's scripts for bash, and for the others, hand over the line.
         line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
         named = workspace_option(shlex.split(line.replace("\n", " ")))
-    return find_workspace(Path(named) if named else Path())
+    return open_workspace(Path(named) if named else None)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,7 +23,7 @@ from daybook.cli.terminal import console, echo, echo_json, echo_note, shorten_pa
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from daybook.demo.month_close import HeadlineLine
+    from daybook.demo.month_close import DemoResult, HeadlineLine
     from daybook.demo.workspace_folder import DemoWorkspace
     from daybook.runs.result import RunResult
 
@@ -80,13 +80,6 @@ def _right_bar(halves: int, glyphs: Glyphs) -> str:
 
 
 _CHART_WIDTH = 78
-
-
-def headline_as_json(lines: "Iterable[HeadlineLine]") -> list[dict[str, Any]]:
-    return [
-        {"account_type": line.account_type, "actual": line.actual, "budget": line.budget, "variance": line.variance}
-        for line in lines
-    ]
 
 
 def show_runs(results: "Iterable[RunResult]") -> None:
@@ -203,9 +196,8 @@ def demo(
 
     A second call runs what is in the folder, with your changes.
     """
-    from daybook.demo.month_close import read_headline
+    from daybook.demo.month_close import demo_as_json
     from daybook.demo.workspace_folder import make_demo_workspace
-    from daybook.workspace import result_json
 
     called = root_options(context)
     made = make_demo_workspace(folder)
@@ -214,47 +206,39 @@ def demo(
     if no_run:
         _write_data(made, is_quiet=called.is_quiet or as_json)
         return
-    results = _run_close(folder, period, made, called, as_json=as_json)
-    # A range of months ends with the one that is shown.
-    last = results[-1].period
-    lines = read_headline(folder, last)
+    done = _run_close(folder, period, made, called, as_json=as_json)
     if as_json:
-        runs = [result_json.run_result_as_json(result) for result in results]
-        echo_json({"workspace": str(folder.resolve()), "runs": runs, "headline": headline_as_json(lines)})
+        echo_json(demo_as_json(done))
         return
     if not called.is_quiet:
-        show_runs(results)
-    show_headline(lines, last)
+        show_runs(done.runs)
+    show_headline(done.headline, done.period)
     if not called.is_quiet:
-        show_files(results)
-        show_next_steps(folder, results)
+        show_files(done.runs)
+        show_next_steps(folder, done.runs)
 
 
-def _run_close(
-    folder: Path, period: str, made: "DemoWorkspace", called: RootOptions, *, as_json: bool
-) -> "list[RunResult]":
+def _run_close(folder: Path, period: str, made: "DemoWorkspace", called: RootOptions, *, as_json: bool) -> "DemoResult":
     """Both projects, run in one Spark session that starts while the data is written."""
+    from dataclasses import replace
+
     from daybook.cli import run_report
     from daybook.cli.terminal import run_listener, spinner
     from daybook.demo.month_close import close_month
-    from daybook.model.loading import load_workspace
-    from daybook.runs.environment import open_run_environment
     from daybook.runs.result import RunFailedError
+    from daybook.workspace.open_workspace import open_workspace
     from daybook.workspace.spark_session import background_session
 
     is_quiet = called.is_quiet or as_json
-    workspace = load_workspace(folder)
+    workspace = open_workspace(folder)
     with background_session(workspace.settings.engine, show_log=called.is_verbose) as session:
         session.begin()
         _write_data(made, is_quiet=is_quiet)
         with spinner("Starting Spark", is_quiet=is_quiet):
             session()
         try:
-            with (
-                run_listener(is_quiet=is_quiet) as listener,
-                open_run_environment(workspace, session, listener) as around,
-            ):
-                return list(close_month(workspace, around, period))
+            with run_listener(is_quiet=is_quiet) as listener:
+                return close_month(replace(workspace, session=session), period, listener=listener)
         except RunFailedError as failed:
             run_report.show_run_failure(failed, as_json=as_json)
             raise typer.Exit(FAILED) from None

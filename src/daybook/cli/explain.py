@@ -3,7 +3,6 @@
 `daybook explain`: what a code means, or which rows an operation of a run worked on.
 """
 
-import datetime
 import shlex
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from daybook.cli import completion
-from daybook.cli.arguments import AsJson, root_options
+from daybook.cli.arguments import AsJson, open_workspace_with_spark, root_options
 from daybook.cli.terminal import console, echo, echo_json, echo_note
 from daybook.model.values import value_text
 
@@ -34,18 +33,6 @@ _ROWS_TITLES = {
 }
 
 
-def explanation_as_json(found: "OperationExplanation") -> dict[str, Any]:
-    return {
-        "run_id": found.run_id,
-        "project_id": found.project_id,
-        "period": found.period,
-        "operation": {"seq": found.seq, "id": found.operation_id, "name": found.name, "type": found.type},
-        "keys": {column: _json_value(value) for column, value in found.keys.items()},
-        "summary_rows": _rows_as_json(found.summary_rows) if found.summary_rows else None,
-        "rows": _rows_as_json(found.rows),
-    }
-
-
 def show_explanation(found: "OperationExplanation") -> None:
     from daybook.runs.explain import format_keys
 
@@ -62,20 +49,6 @@ def show_explanation(found: "OperationExplanation") -> None:
         command = shlex.join(("daybook", "explain", found.run_id, str(seq), *format_keys(keys)))
         line = f"operation {seq} made some of them; `{command}` shows of what"
         echo_note(line if number else f"\n{line}")
-
-
-def _rows_as_json(shown: "ShownRows") -> dict[str, Any]:
-    rows = [{name: _json_value(value) for name, value in row.items()} for row in shown.rows]
-    return {"count": shown.count, "columns": list(shown.columns), "shown": rows}
-
-
-def _json_value(value: Any) -> Any:
-    """Exact numbers and times as texts, so that no reader of JSON rounds them."""
-    match value:
-        case Decimal() | datetime.date():
-            return value_text(value)
-        case _:
-            return value
 
 
 def _show_rows(title: str, shown: "ShownRows") -> None:
@@ -168,19 +141,21 @@ def explain(
         _explain_code(what, as_json=as_json)
         return
     found = _compute_explanation(context, what, operation, keys or [], limit, as_json=as_json)
-    echo_json(explanation_as_json(found)) if as_json else show_explanation(found)
+    if as_json:
+        from daybook.workspace.result_json import explanation_as_json
+
+        echo_json(explanation_as_json(found))
+    else:
+        show_explanation(found)
 
 
 def _explain_code(written: str, *, as_json: bool) -> None:
-    from daybook.errors import CODES, DaybookError
-    from daybook.errors.suggestion import did_you_mean
+    from daybook.workspace.reference import explain_code
+    from daybook.workspace.result_json import code_as_json
 
-    # As a message shows it, or as somebody remembers it.
-    code = CODES.get(written.strip("[]").upper().replace("-", "_"))
-    if code is None:
-        raise DaybookError("RUN_029", name=written, hint=did_you_mean(written, CODES))
+    code = explain_code(written)
     if as_json:
-        echo_json({"code": code.code, "message": code.wording, "explanation": code.explanation, "hint": code.advice})
+        echo_json(code_as_json(code))
         return
     echo(f"[{code.code}] {code.wording}")
     echo(f"  {code.explanation}")
@@ -191,19 +166,13 @@ def _explain_code(written: str, *, as_json: bool) -> None:
 def _compute_explanation(
     context: typer.Context, run_id: str, operation: str | None, words: list[str], limit: int, *, as_json: bool
 ) -> "OperationExplanation":
-    from daybook.cli.arguments import load_checked_workspace
     from daybook.cli.terminal import spinner
-    from daybook.runs.environment import open_run_environment
-    from daybook.runs.explain import explain as compute
     from daybook.runs.explain import parse_keys
-    from daybook.workspace.spark_session import background_session
+    from daybook.workspace.execution import explain_operation
 
-    called = root_options(context)
     keys = parse_keys(words)
-    workspace = load_checked_workspace(context)
     with (
-        background_session(workspace.settings.engine, show_log=called.is_verbose) as session,
-        open_run_environment(workspace, session) as around,
-        spinner("computing it again", is_quiet=called.is_quiet or as_json),
+        open_workspace_with_spark(context) as workspace,
+        spinner("computing it again", is_quiet=root_options(context).is_quiet or as_json),
     ):
-        return compute(around, run_id, operation, keys, limit=limit)
+        return explain_operation(workspace, run_id, operation, keys, limit=limit)

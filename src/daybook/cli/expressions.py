@@ -12,8 +12,10 @@ from daybook.cli.arguments import AsJson, json_option
 from daybook.cli.terminal import echo, echo_json, show_table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from daybook.errors import DaybookError
-    from daybook.expression.functions.declaration import Function
+    from daybook.workspace.reference import FunctionEntry
 
 
 def functions(
@@ -24,55 +26,34 @@ def functions(
     as_json: Annotated[bool, json_option("The table as JSON.")] = False,
 ) -> None:
     """List the functions of the expression language."""
-    from daybook.errors import DaybookError
-    from daybook.errors.suggestion import closest_match
-    from daybook.expression.functions.reference import describe_result, format_value
-    from daybook.expression.functions.table import FUNCTION_FAMILIES, FUNCTIONS
+    from daybook.workspace.reference import list_functions
+    from daybook.workspace.result_json import function_as_json
 
-    if name is not None and name.upper() not in FUNCTIONS:
-        meant = closest_match(name.upper(), FUNCTIONS)
-        raise DaybookError("EXPR_014", hint=f"did you mean {meant}?" if meant else None, name=name)
-    chosen = {
-        title: [function for function in family if name is None or function.name == name.upper()]
-        for title, family in FUNCTION_FAMILIES.items()
-    }
+    found = list_functions(name)
     if as_json:
-        echo_json(
-            [
-                {
-                    "name": function.name,
-                    "family": title,
-                    "signature": function.signature,
-                    "result": describe_result(function),
-                    "is_aggregate": function.is_aggregate,
-                    "description": function.sentence,
-                    "example": function.example.text,
-                    "value": format_value(function.example.value),
-                }
-                for title, family in chosen.items()
-                for function in family
-            ]
-        )
+        echo_json([function_as_json(function) for function in found])
         return
-    if name is not None:
-        (function,) = (each for family in chosen.values() for each in family)
-        over = f"   over {', '.join(map(format_value, function.example.rows))}" if function.example.rows else ""
-        echo(f"{function.signature} → {describe_result(function)}\n  {function.sentence}")
-        echo(f"  {function.example.text} = {format_value(function.example.value)}{over}")
+    if name is None:
+        _show_families(found)
         return
-    _show_families(chosen)
+    (function,) = found
+    over = f"   over {', '.join(function.over)}" if function.over else ""
+    echo(f"{function.signature} → {function.result}\n  {function.description}")
+    echo(f"  {function.example} = {function.value}{over}")
 
 
-def _show_families(chosen: "dict[str, list[Function]]") -> None:
+def _show_families(functions: "Sequence[FunctionEntry]") -> None:
+    from itertools import groupby
+
     from rich.table import Table
     from rich.text import Text
 
-    for title, family in chosen.items():
+    for title, family in groupby(functions, key=lambda function: function.family):
         table = Table(title=title, title_justify="left", box=None, pad_edge=False, show_header=False)
         table.add_column(no_wrap=True)
         table.add_column()
         for function in family:
-            table.add_row(Text(function.signature), Text(function.sentence))
+            table.add_row(Text(function.signature), Text(function.description))
         show_table(table)
         echo("")
 
@@ -93,37 +74,23 @@ def parse(
 
     Spark is not started.
     """
-    from datetime import UTC, date, datetime
-
     from daybook.errors import DaybookError, flatten, raise_all
-    from daybook.expression.compiler import compile_expression
-    from daybook.expression.parser import parse_expression as parse_text
-    from daybook.expression.scope import Constants, Grouping, Scope
-    from daybook.expression.syntax_tree import format_tree
-    from daybook.model.period import Period
-    from daybook.model.types import parse_columns
+    from daybook.workspace.reference import check_expression
+    from daybook.workspace.result_json import expression_as_json
 
-    known = parse_columns(columns)
-    grouping = (
-        None if group_by is None else Grouping(tuple(name.strip() for name in group_by.split(",") if name.strip()))
-    )
+    groups = None if group_by is None else [name.strip() for name in group_by.split(",") if name.strip()]
     try:
-        compiled = compile_expression(expression, Scope(known, {}), grouping=grouping)
+        checked = check_expression(expression, columns=columns, group_by=groups)
     except DaybookError as error:
-        raise_all(_with_columns_hint(single) if not known else single for single in flatten(error))
+        raise_all(_with_columns_hint(single) if not columns.strip() else single for single in flatten(error))
         raise
-    # Any moment will do: what is shown is the shape of the SQL.
-    example = Period("2026-01", "month", date(2026, 1, 1), date(2026, 1, 31))
-    sql = compiled.sql(Constants(datetime(2026, 1, 31, tzinfo=UTC), example))
-    canonical = format_tree(parse_text(expression))
-    uses = sorted(use.name for use in compiled.uses)
     if as_json:
-        echo_json({"expression": canonical, "type": str(compiled.type), "columns": uses, "sql": sql})
+        echo_json(expression_as_json(checked))
         return
-    echo(f"expression  {canonical}")
-    echo(f"type        {compiled.type}")
-    echo(f"columns     {', '.join(uses) or 'none'}")
-    echo(f"SQL         {sql}")
+    echo(f"expression  {checked.expression}")
+    echo(f"type        {checked.type}")
+    echo(f"columns     {', '.join(checked.columns) or 'none'}")
+    echo(f"SQL         {checked.sql}")
 
 
 def _with_columns_hint(error: "DaybookError") -> "DaybookError":

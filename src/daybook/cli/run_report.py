@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from daybook.runs.run import PlannedRun
     from daybook.runs.snapshot import SourceSnapshot
     from daybook.store.records import OperationResult
+    from daybook.workspace.execution import RangeResult
     from daybook.workspace.history import RunDetails
 
 
@@ -40,22 +41,16 @@ def show_run_result(result: "RunResult", *, is_quiet: bool) -> None:
     show_outputs(result.outputs)
 
 
-def show_run_results(
-    results: "Iterable[RunResult]", *, is_quiet: bool, as_json: bool, failed: Exception | None = None
-) -> None:
-    """The runs of a range that completed, then the one that did not."""
+def show_range(result: "RangeResult", *, is_quiet: bool) -> None:
+    """The runs of a range that completed, then why it ended early."""
     from daybook.runs.result import RunFailedError
 
-    failure = failed if isinstance(failed, RunFailedError) else None
-    if as_json:
-        if failed is None or failure is not None:
-            ended = [result_json.run_failure_as_json(failure)] if failure else []
-            echo_json([*(result_json.run_result_as_json(result) for result in results), *ended])
-        return
-    for result in results:
-        show_run_result(result, is_quiet=is_quiet)
-    if failure is not None:
-        show_run_failure(failure, as_json=False)
+    for completed in result.completed:
+        show_run_result(completed, is_quiet=is_quiet)
+    if isinstance(result.failure, RunFailedError):
+        show_run_failure(result.failure, as_json=False)
+    elif result.failure is not None:
+        show_error(result.failure)
 
 
 def show_effects(operations: "Iterable[OperationResult]", names: Mapping[int, str]) -> None:

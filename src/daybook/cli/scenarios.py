@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from daybook.cli.arguments import find_workspace_root, json_option, root_options
+from daybook.cli.arguments import json_option, open_workspace, root_options
 from daybook.cli.terminal import echo, echo_json, echo_note
 
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from daybook.model.settings import EngineSettings
     from daybook.scenarios.run_scenarios import ScenarioResult
 
-_MOST_THREADS = 4
 WRONG_INPUT = 2
 
 
@@ -35,60 +34,46 @@ def run_scenarios(
 
     All of them run in one Spark session.
     """
-    from daybook.scenarios.report import render_junit
-    from daybook.scenarios.run_scenarios import run_scenario_files
-    from daybook.scenarios.scenario import find_scenarios
+    from daybook.scenarios.scenario import DEFAULT_SCENARIO_FOLDER
+    from daybook.workspace.result_json import scenarios_as_json
+    from daybook.workspace.scenario_tests import run_scenarios, select_scenarios
     from daybook.workspace.spark_session import background_session
 
     called = root_options(context)
-    files = [
-        path for path in find_scenarios(paths or (), _scenario_root(context, paths)) if _matches_keyword(path, keyword)
-    ]
+    # Scenarios that are named need no workspace.
+    root = Path() if paths else open_workspace(context).root
+    files = select_scenarios(paths or (), root, keyword=keyword)
     if not files:
-        where = ", ".join(path.as_posix() for path in paths or [_scenario_root(context, paths) / "tests" / "scenarios"])
+        where = ", ".join(path.as_posix() for path in paths or [root / DEFAULT_SCENARIO_FOLDER])
         echo_note(f"no scenarios in {where}" + (f" have {keyword!r} in their file or name" if keyword else ""))
         raise typer.Exit(WRONG_INPUT)
-    results = []
+
+    def show(result: "ScenarioResult") -> None:
+        if not as_json:
+            _show_scenario(result, is_quiet=called.is_quiet)
+
     with background_session(_engine_settings(context), show_log=called.is_verbose) as session:
-        for result in run_scenario_files(session(), files, threads=min(_MOST_THREADS, len(files))):
-            results.append(result)
-            if not as_json:
-                _show_scenario(result, is_quiet=called.is_quiet)
+        report = run_scenarios(files, session, on_result=show)
     if junit_xml is not None:
-        junit_xml.write_text(render_junit(results), encoding="utf-8")
+        junit_xml.write_text(report.junit_xml, encoding="utf-8")
     if as_json:
-        echo_json([_scenario_as_json(result) for result in results])
-    failed = [result for result in results if not result.is_passed]
-    if not as_json:
-        echo(f"{len(results) - len(failed)} passed, {len(failed)} failed")
-    if update and failed:
-        _update_expected_rows(failed, is_asking=not yes)
-    if failed:
+        echo_json(scenarios_as_json(report))
+    else:
+        echo(f"{len(report.results) - len(report.failed)} passed, {len(report.failed)} failed")
+    if update:
+        _update_expected_rows(report.failed, is_asking=not yes)
+    if not report.is_ok:
         raise typer.Exit(1)
 
 
-def _scenario_root(context: typer.Context, paths: "list[Path] | None") -> Path:
-    return Path() if paths else find_workspace_root(context)
-
-
 def _engine_settings(context: typer.Context) -> "EngineSettings":
-    """Scenarios need no workspace when they are named."""
-    from daybook.cli.arguments import root_and_settings
     from daybook.errors import DaybookError
     from daybook.model.settings import EngineSettings
 
     try:
-        return root_and_settings(context)[1].engine
+        return open_workspace(context).settings.engine
     except DaybookError:
         return EngineSettings()
-
-
-def _matches_keyword(path: Path, keyword: str | None) -> bool:
-    if keyword is None:
-        return True
-    first_lines = path.read_text(encoding="utf-8", errors="replace")[:2000]
-    name = next((line for line in first_lines.splitlines() if line.startswith("name:")), "")
-    return keyword.casefold() in f"{path.as_posix()} {name}".casefold()
 
 
 def _show_scenario(result: "ScenarioResult", *, is_quiet: bool) -> None:
@@ -104,24 +89,12 @@ def _show_scenario(result: "ScenarioResult", *, is_quiet: bool) -> None:
 
 
 def _update_expected_rows(failed: "Sequence[ScenarioResult]", *, is_asking: bool) -> None:
-    from daybook.scenarios.report import updated_scenario_text, write_scenario
+    from daybook.workspace.scenario_tests import propose_update
 
     for result in failed:
-        text = updated_scenario_text(result)
-        if text is None:
+        proposed = propose_update(result)
+        if proposed is None:
             continue
-        if not is_asking or typer.confirm(f"Write the actual rows into {result.file}?"):
-            write_scenario(result.file, text)
-            echo(f"updated {result.file}")
-
-
-def _scenario_as_json(result: "ScenarioResult") -> dict[str, object]:
-    from daybook.scenarios.report import failure_lines
-
-    return {
-        "file": result.file.as_posix(),
-        "name": result.name,
-        "is_passed": result.is_passed,
-        "seconds": round(result.duration, 3),
-        "explanation": list(failure_lines(result)),
-    }
+        if not is_asking or typer.confirm(f"Write the actual rows into {proposed.file}?"):
+            proposed.write()
+            echo(f"updated {proposed.file}")

@@ -3,30 +3,33 @@
 The headline numbers of a closed month, read from the table the close wrote.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
-from daybook.model.loading import LoadedWorkspace
-from daybook.runs.environment import RunEnvironment
-from daybook.runs.result import RunResult
-from daybook.runs.run import run
-from daybook.runs.start import RunRequest, apply_project_files
-from daybook.store.lifecycle import activate
-from daybook.store.references import find_project
+from daybook.model.values import value_text
+from daybook.runs.result import RunListener, RunResult
+from daybook.runs.start import RunRequest
+from daybook.workspace.execution import run_project
+from daybook.workspace.lifecycle import activate_project
+from daybook.workspace.open_workspace import OpenedWorkspace
+from daybook.workspace.result_json import run_result_as_json
 
 CLOSE_PROJECTS = ("close", "management-summary")
 
 
-def close_month(workspace: LoadedWorkspace, around: RunEnvironment, period: str) -> Iterator[RunResult]:
-    """Activate and run one project after the other."""
+def close_month(workspace: OpenedWorkspace, period: str, *, listener: RunListener | None = None) -> "DemoResult":
+    """Activate and run one project after the other; the headline is that of the last month of a range."""
+    runs: list[RunResult] = []
     for project in CLOSE_PROJECTS:
-        definition = find_project(workspace, project)
-        now = around.clock()
-        apply_project_files(workspace, definition, around.store, around.validate, now)
-        activate(around.store, project, validate=around.validate, now=now, source=definition.source)
-        yield from run(workspace, around, RunRequest(project, period))
+        activate_project(workspace, project)
+        result = run_project(workspace, RunRequest(project, period), listener=listener)
+        if result.failure is not None:
+            raise result.failure
+        runs += result.completed
+    last = runs[-1].period
+    return DemoResult(workspace.root, tuple(runs), last, read_headline(workspace.root, last))
 
 
 OPERATING_RESULT = "Operating result"
@@ -58,6 +61,32 @@ class HeadlineLine:
     @property
     def is_result(self) -> bool:
         return self.account_type == OPERATING_RESULT
+
+
+@dataclass(frozen=True, slots=True)
+class DemoResult:
+    """The runs of both projects, and the headline numbers of `period`."""
+
+    folder: Path
+    runs: tuple[RunResult, ...]
+    period: str
+    headline: tuple[HeadlineLine, ...]
+
+
+def demo_as_json(done: DemoResult) -> dict[str, Any]:
+    return {
+        "workspace": str(done.folder.resolve()),
+        "runs": [run_result_as_json(result) for result in done.runs],
+        "headline": [
+            {
+                "account_type": line.account_type,
+                "actual": value_text(line.actual),
+                "budget": value_text(line.budget),
+                "variance": value_text(line.variance),
+            }
+            for line in done.headline
+        ],
+    }
 
 
 def read_headline(workspace: Path, period: str) -> tuple[HeadlineLine, ...]:

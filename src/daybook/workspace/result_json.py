@@ -8,17 +8,26 @@ from decimal import Decimal
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from daybook.model.values import value_text
+
 if TYPE_CHECKING:
-    from daybook.errors import DaybookError, Notice
+    from daybook.errors import Code, DaybookError, Notice
+    from daybook.runs.explain import OperationExplanation, ShownRows
+    from daybook.runs.maintenance import CollectedGarbage
     from daybook.runs.replay import ReplayResult
     from daybook.runs.result import RunFailedError, RunResult
     from daybook.runs.run import PlannedRun
     from daybook.store.apply import ApplyPlan
     from daybook.store.lifecycle import Activation
     from daybook.store.records import ProjectInput, RunRecord
+    from daybook.workspace.definitions import CompiledProject, ValidationResult
+    from daybook.workspace.execution import RangeResult
     from daybook.workspace.history import CancelResult, DefinitionDetails, RunDetails, RunListing
     from daybook.workspace.lifecycle import Deactivation
+    from daybook.workspace.maintenance import Examination
     from daybook.workspace.periods import PeriodChange, PeriodListing
+    from daybook.workspace.reference import CheckedExpression, FunctionEntry
+    from daybook.workspace.scenario_tests import ScenarioReport
 
 JsonObject = dict[str, Any]
 
@@ -34,7 +43,7 @@ def plain(value: Any) -> Any:
         case datetime.date():
             return value.isoformat()
         case Decimal():
-            return f"{value:f}"
+            return value_text(value)
         case PurePath():
             return value.as_posix()
         case Mapping():
@@ -67,6 +76,43 @@ def errors_as_json(errors: "Iterable[DaybookError]") -> list[JsonObject]:
     from daybook.errors import error_to_json, flatten
 
     return [error_to_json(single) for error in errors for single in flatten(error)]
+
+
+def code_as_json(code: "Code") -> JsonObject:
+    return {"code": code.code, "message": code.wording, "explanation": code.explanation, "hint": code.advice}
+
+
+def function_as_json(function: "FunctionEntry") -> JsonObject:
+    return {
+        "name": function.name,
+        "family": function.family,
+        "signature": function.signature,
+        "result": function.result,
+        "is_aggregate": function.is_aggregate,
+        "description": function.description,
+        "example": function.example,
+        "value": function.value,
+    }
+
+
+def expression_as_json(checked: "CheckedExpression") -> JsonObject:
+    return _fields(checked)
+
+
+def validation_as_json(found: "ValidationResult") -> JsonObject:
+    return {
+        "ok": found.is_ok,
+        "definitions": found.definition_count,
+        "errors": errors_as_json(found.errors),
+        "notices": [notice_as_json(notice) for notice in found.notices],
+    }
+
+
+def compiled_as_json(compiled: "CompiledProject") -> JsonObject:
+    from daybook.plan.description import describe_plan
+
+    found: JsonObject = plain(describe_plan(compiled.plan, compiled.constants))
+    return found
 
 
 def changes_as_json(planned: "ApplyPlan") -> JsonObject:
@@ -197,6 +243,16 @@ def run_failure_as_json(failed: "RunFailedError") -> JsonObject:
     }
 
 
+def range_as_json(result: "RangeResult") -> list[JsonObject]:
+    """One object per completed run; where a later period failed, one more with its errors."""
+    from daybook.runs.result import RunFailedError
+
+    completed = [run_result_as_json(run) for run in result.completed]
+    if isinstance(result.failure, RunFailedError):
+        return [*completed, run_failure_as_json(result.failure)]
+    return [*completed, {"errors": errors_as_json([result.failure])}] if result.failure else completed
+
+
 def dry_run_as_json(planned: "PlannedRun") -> JsonObject:
     snapshot = planned.prepared.snapshot
     return {
@@ -234,6 +290,51 @@ def dry_run_as_json(planned: "PlannedRun") -> JsonObject:
 
 def replay_as_json(result: "ReplayResult") -> JsonObject:
     return {**_fields(result), "is_same": result.is_same}
+
+
+def explanation_as_json(found: "OperationExplanation") -> JsonObject:
+    return {
+        "run_id": found.run_id,
+        "project_id": found.project_id,
+        "period": found.period,
+        "operation": {"seq": found.seq, "id": found.operation_id, "name": found.name, "type": found.type},
+        "keys": {column: _row_value(value) for column, value in found.keys.items()},
+        "summary_rows": _rows_as_json(found.summary_rows) if found.summary_rows else None,
+        "rows": _rows_as_json(found.rows),
+    }
+
+
+def _rows_as_json(shown: "ShownRows") -> JsonObject:
+    rows = [{name: _row_value(value) for name, value in row.items()} for row in shown.rows]
+    return {"count": shown.count, "columns": list(shown.columns), "shown": rows}
+
+
+def _row_value(value: Any) -> Any:
+    """Exact numbers and times as texts, so that no reader of JSON rounds them."""
+    return value_text(value) if isinstance(value, Decimal | datetime.date) else value
+
+
+def scenarios_as_json(report: "ScenarioReport") -> list[JsonObject]:
+    from daybook.scenarios.report import failure_lines
+
+    return [
+        {
+            "file": result.file.as_posix(),
+            "name": result.name,
+            "is_passed": result.is_passed,
+            "seconds": round(result.duration, 3),
+            "explanation": list(failure_lines(result)),
+        }
+        for result in report.results
+    ]
+
+
+def examination_as_json(found: "Examination") -> list[JsonObject]:
+    return [_fields(finding) for finding in found.findings]
+
+
+def garbage_as_json(found: "CollectedGarbage") -> JsonObject:
+    return _fields(found)
 
 
 def period_as_json(listed: "PeriodListing") -> JsonObject:

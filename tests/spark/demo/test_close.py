@@ -14,11 +14,10 @@ from pyspark.sql import SparkSession
 from daybook.demo.data_files import write_data
 from daybook.demo.month_close import close_month, read_headline
 from daybook.demo.workspace_folder import write_workspace
-from daybook.model.loading import load_workspace
-from daybook.runs.environment import open_run_environment
 from daybook.runs.result import RunResult
-from daybook.runs.run import run
 from daybook.runs.start import RunRequest
+from daybook.workspace.execution import run_project
+from daybook.workspace.open_workspace import open_workspace
 from tests.close_by_hand import by_account_type, close_by_hand
 
 JOURNALS = 600
@@ -38,15 +37,11 @@ def january(spark: SparkSession, workspace: Path) -> list[RunResult]:
 
 
 def closed(folder: Path, period: str, spark: SparkSession) -> list[RunResult]:
-    loaded = load_workspace(folder)
-    with open_run_environment(loaded, lambda: spark) as around:
-        return list(close_month(loaded, around, period))
+    return list(close_month(open_workspace(folder, session=lambda: spark), period).runs)
 
 
 def run_close(folder: Path, spark: SparkSession, wish: RunRequest) -> list[RunResult]:
-    loaded = load_workspace(folder)
-    with open_run_environment(loaded, lambda: spark) as around:
-        return list(run(loaded, around, wish))
+    return list(run_project(open_workspace(folder, session=lambda: spark), wish).completed)
 
 
 def warehouse_rows(folder: Path, period: str) -> dict[tuple[str, str], tuple[Decimal, Decimal, Decimal, int]]:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from daybook.cli import definitions
 from daybook.cli.app import main
 from daybook.errors import DaybookError
+from daybook.workspace import definitions
 
 
 def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,10 +50,10 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(definitions, "_validated", fail)
+    monkeypatch.setattr(definitions, "validate_definitions", fail)
 
 
 def test_an_error_of_the_user_is_one_block(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,7 @@ from daybook.errors import CODES
 from daybook.runs.explain import OperationExplanation, ShownRows
 from daybook.runs.start import start_run
 from daybook.store import open_store
+from daybook.workspace.result_json import explanation_as_json
 from tests.unit.runs.prepared import new_folder, prepared
 from tests.unit.test_house import HEAVY
 from tests.workspaces import assign, to_table
@@ -139,7 +140,7 @@ def test_rows_that_are_too_wide_are_shown_value_by_value(
 
 
 def test_rows_for_machines() -> None:
-    data = explain.explanation_as_json(explanation())
+    data = explanation_as_json(explanation())
     assert data["operation"] == {"seq": 3, "id": "op-3", "name": "Totals", "type": "aggregate"}
     assert data["keys"] == {"region": None}
     assert data["rows"]["count"] == 2

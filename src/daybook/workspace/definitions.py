@@ -1,0 +1,145 @@
+"""Check definitions, compile a project, write JSON Schemas; Spark is never started."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from daybook.errors import DaybookError, Notice
+from daybook.model.loading.definitions import read_definitions, read_text
+from daybook.model.loading.workspace import WORKSPACE_FILE, find_workspace, load_settings, read_workspace
+from daybook.workspace.open_workspace import OpenedWorkspace, workspace_root
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from daybook.expression import Constants
+    from daybook.model.period import Period
+    from daybook.plan.steps import Plan
+    from daybook.resolve.calendars.calendar import PeriodCalendar
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationResult:
+    """How many definitions were checked, and everything that was found in them."""
+
+    definition_count: int
+    errors: tuple[DaybookError, ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def is_ok(self) -> bool:
+        return not self.errors
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledProject:
+    """The checked steps of a project for one period."""
+
+    project_id: str
+    period: "Period"
+    plan: "Plan"
+    constants: "Constants"
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        return self.plan.notices
+
+    @property
+    def text(self) -> str:
+        """The steps with their schemas and Spark SQL, for people."""
+        from daybook.plan.description import explain_plan
+
+        return explain_plan(self.plan, self.constants)
+
+
+def validate_definitions(path: Path | None = None, *, workspace: Path | None = None) -> ValidationResult:
+    """Check all definitions of a workspace and what projects compute; with a path, report only what is below it.
+
+    Without `workspace` it is the one around the path; a file outside of any workspace is checked by itself.
+    """
+    from daybook.store.project_checks import check_workspace
+
+    if path is not None and not path.exists():
+        raise DaybookError("MODEL_064", path=path.as_posix())
+    root = _root_around(path, workspace)
+    if root is None:
+        return _validate_file(path or Path())
+    definitions, errors = read_workspace(root)
+    findings = check_workspace(definitions)
+    errors += findings.errors
+    if path is None:
+        return ValidationResult(len(tuple(definitions.all())), tuple(errors), tuple(findings.notices))
+    below = [one for one in definitions.all() if _is_within(one.file, path)]
+    concerned = [error for error in errors if error.span is None or _is_within(error.span.file, path)]
+    if path.is_file() and not below and not concerned:
+        # The workspace skips the file, so it is checked by itself.
+        return _validate_file(path)
+    notices = [one for one in findings.notices if one.span is None or _is_within(one.span.file, path)]
+    return ValidationResult(len(below), tuple(concerned), tuple(notices))
+
+
+def compile_project(workspace: OpenedWorkspace, project: str, *, period: str | None = None) -> CompiledProject:
+    """Check a project, by its id or file, as it would run for a period, by default the current month."""
+    from daybook.expression import Constants
+    from daybook.plan.plan_project import plan_project
+    from daybook.plan.registration import RegisteredCatalog
+    from daybook.resolve.calendars.periods import calendar_for, period_of
+    from daybook.store.changes import ProspectiveCatalog, find_changes
+    from daybook.store.references import find_project
+
+    definitions = workspace.load_definitions()
+    definition = find_project(definitions, project)
+    now = workspace.clock()
+    with workspace.open_store_or_empty() as store, store.read() as transaction:
+        heads = transaction.definitions.heads()
+        changes = find_changes(definitions.all(), heads, workspace=workspace.settings.name, prune=False)
+        stored = transaction.catalog(with_sandbox=True)
+        catalog = RegisteredCatalog(ProspectiveCatalog(stored, changes), definitions)
+        calendar = calendar_for(definition.model.calendar_id, catalog)
+        chosen = period_of(period, calendar) if period else _current_period(calendar, now.date())
+        constants = Constants(now, chosen)
+        plan = plan_project(definition.model, definition.source, catalog, constants)
+    return CompiledProject(definition.id, chosen, plan, constants)
+
+
+def write_schemas(folder: Path) -> tuple[Path, ...]:
+    """Write JSON Schemas of all definition files into a folder; the files that were written."""
+    from daybook.model import serialization
+
+    try:
+        return tuple(serialization.write_schemas(folder))
+    except OSError as error:
+        raise DaybookError("MODEL_066", path=folder.as_posix(), reason=error.strerror or str(error)) from error
+
+
+def _root_around(path: Path | None, workspace: Path | None) -> Path | None:
+    """None for a file outside of any workspace."""
+    if path is None or workspace is not None:
+        return workspace_root(workspace)
+    try:
+        return find_workspace(path)
+    except DaybookError:
+        if path.is_file():
+            return None
+        raise
+
+
+def _validate_file(path: Path) -> ValidationResult:
+    """One file by itself: its form, without what it refers to."""
+    if path.name == WORKSPACE_FILE:
+        return ValidationResult(0, tuple(load_settings(path.parent)[1]))
+    definitions, errors = read_definitions(read_text(path), path.as_posix())
+    if not definitions and not errors:
+        raise DaybookError("MODEL_065", file=path.as_posix())
+    return ValidationResult(len(definitions), tuple(errors))
+
+
+def _is_within(file: str | None, path: Path) -> bool:
+    return file is not None and Path(file).resolve().is_relative_to(path.resolve())
+
+
+def _current_period(calendar: "PeriodCalendar", today: "date") -> "Period":
+    """The month of a day, or the finest period around it that a calendar without months has."""
+    levels = ("month", *reversed(calendar.levels))
+    found = (calendar.at(level, today) for level in levels if level in calendar.levels)
+    return next(period for period in found if period is not None)

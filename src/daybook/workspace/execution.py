@@ -1,0 +1,106 @@
+"""Run a project, rehearse a run, retry, replay and explain one."""
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from daybook.errors import DaybookError
+from daybook.model.loading import LoadedWorkspace
+from daybook.model.loading.workspace import WorkspaceCatalog
+from daybook.runs.environment import open_run_environment, workspace_with_store_copy
+from daybook.runs.explain import OperationExplanation, explain
+from daybook.runs.replay import ReplayResult, replay
+from daybook.runs.result import RunFailedError, RunListener, RunResult
+from daybook.runs.run import PlannedRun, check_runs, retry, run
+from daybook.runs.start import RunRequest, parse_periods
+from daybook.store.references import find_project
+from daybook.workspace.open_workspace import OpenedWorkspace
+from daybook.workspace.spark_session import BackgroundSession
+
+
+@dataclass(frozen=True, slots=True)
+class RangeResult:
+    """The runs of a range that completed, in order, and what ended the range before its last period."""
+
+    completed: tuple[RunResult, ...]
+    failure: RunFailedError | DaybookError | None = None
+
+    @property
+    def is_ok(self) -> bool:
+        return self.failure is None
+
+
+def run_project(workspace: OpenedWorkspace, request: RunRequest, *, listener: RunListener | None = None) -> RangeResult:
+    """Run a project for a period or a range of them; the first failure ends the range.
+
+    What is wrong before the first period is raised; later failures are in the result, beside the runs before them.
+    """
+    definitions = workspace.load_definitions()
+    _check_request(definitions, request)
+    completed: list[RunResult] = []
+    session = workspace.session
+    with workspace.open_run_environment(listener) as environment:
+        try:
+            if isinstance(session, BackgroundSession):
+                completed.extend(run(definitions, environment, request, on_planned=session.begin_for))
+            else:
+                completed.extend(run(definitions, environment, request))
+        except (RunFailedError, DaybookError) as failure:
+            if isinstance(failure, DaybookError) and not completed:
+                raise
+            return RangeResult(tuple(completed), failure)
+    return RangeResult(tuple(completed))
+
+
+def check_run(workspace: OpenedWorkspace, request: RunRequest) -> tuple[PlannedRun, ...]:
+    """Resolve, plan and check what a run would do, one result per period; nothing is written, not even to the store."""
+    definitions = workspace.load_definitions()
+    _check_request(definitions, request)
+    with (
+        workspace_with_store_copy(definitions) as copied,
+        open_run_environment(copied, workspace.session, clock=workspace.clock) as environment,
+    ):
+        return tuple(check_runs(copied, environment, request))
+
+
+def retry_run(workspace: OpenedWorkspace, run_id: str, *, listener: RunListener | None = None) -> RunResult:
+    """Continue a failed or cancelled run from its snapshot; raises RunFailedError when it fails again."""
+    with workspace.open_run_environment(listener) as environment:
+        return retry(environment, run_id)
+
+
+def replay_run(workspace: OpenedWorkspace, run_id: str, *, keep_rows: bool = False) -> ReplayResult:
+    """Compute a run again from its snapshot and compare; `keep_rows` keeps what was computed in the state folder."""
+    with workspace.open_run_environment() as environment:
+        return replay(environment, run_id, keep=keep_rows)
+
+
+def explain_operation(
+    workspace: OpenedWorkspace,
+    run_id: str,
+    operation: str | None,
+    keys: Mapping[str, str | None] | None = None,
+    *,
+    limit: int = 20,
+) -> OperationExplanation:
+    """The rows that an operation of a run picked, computed again; `keys` are texts by column, None for NULL."""
+    with workspace.open_run_environment() as environment:
+        return explain(environment, run_id, operation, keys or {}, limit=limit)
+
+
+def parse_as_of(value: str | datetime.date | None) -> datetime.date | None:
+    """A date, or its text as `2026-01-15`."""
+    if isinstance(value, str):
+        try:
+            return datetime.date.fromisoformat(value)
+        except ValueError:
+            raise DaybookError("RUN_013", text=value) from None
+    return value
+
+
+def _check_request(definitions: LoadedWorkspace, request: RunRequest) -> None:
+    """A typo in the project or the period is reported before anything is applied or started."""
+    definition = find_project(definitions, request.project)
+    calendar_id = definition.model.calendar_id
+    if calendar_id is None or definitions.get("calendar", calendar_id) is not None:
+        parse_periods(definition, request.period, WorkspaceCatalog(definitions))

@@ -1,0 +1,70 @@
+"""Check that everything is there that a run needs; remove what the retention no longer keeps."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+from daybook.errors import DaybookError
+from daybook.model.loading.workspace import read_workspace
+from daybook.resolve.checks import structural_errors
+from daybook.runs.environment import SessionProvider
+from daybook.runs.maintenance import (
+    CollectedGarbage,
+    DoctorFinding,
+    collect_garbage,
+    examine_machine,
+    examine_runs,
+    examine_spark,
+    examine_workspace,
+)
+from daybook.workspace.open_workspace import OpenedWorkspace
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    findings: tuple[DoctorFinding, ...]
+
+    @property
+    def is_ok(self) -> bool:
+        return all(finding.state != "problem" for finding in self.findings)
+
+
+def examine(
+    workspace: OpenedWorkspace | None,
+    *,
+    fix: bool = False,
+    session: SessionProvider | None = None,
+    on_finding: Callable[[DoctorFinding], None] = lambda _: None,
+) -> Examination:
+    """Check the machine, and the workspace where there is one; Spark too where a session is given.
+
+    `fix` ends runs whose process is gone and removes what they left; `on_finding` gets each finding as it comes.
+    """
+    findings: list[DoctorFinding] = []
+    for finding in _examine(workspace, session, is_fixing=fix):
+        findings.append(finding)
+        on_finding(finding)
+    return Examination(tuple(findings))
+
+
+def apply_retention(workspace: OpenedWorkspace, *, dry_run: bool = False) -> CollectedGarbage:
+    """Remove runs, versions and files that `retention` in daybook.yaml no longer keeps, or only list them."""
+    with workspace.open_run_environment() as environment:
+        return collect_garbage(environment, workspace.settings.retention, is_dry_run=dry_run)
+
+
+def _examine(
+    workspace: OpenedWorkspace | None, session: SessionProvider | None, *, is_fixing: bool
+) -> Iterator[DoctorFinding]:
+    yield from examine_machine()
+    if workspace is not None:
+        definitions, errors = read_workspace(workspace.root)
+        if errors := [*errors, *structural_errors(definitions)]:
+            count = f"{len(errors)} error{'' if len(errors) == 1 else 's'}"
+            yield DoctorFinding("Definitions", "problem", count, "`daybook validate` shows them.")
+        yield from examine_workspace(definitions)
+        # A store that cannot be opened has been reported by now.
+        with suppress(DaybookError):
+            yield from examine_runs(definitions, is_fixing=is_fixing)
+    if session is not None:
+        yield examine_spark(session)

@@ -1,0 +1,71 @@
+"""Find scenarios, run them in one Spark session, and write actual rows into them."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from daybook.runs.environment import SessionProvider
+from daybook.scenarios.report import render_junit, updated_scenario_text, write_scenario
+from daybook.scenarios.run_scenarios import ScenarioResult, run_scenario_files
+from daybook.scenarios.scenario import find_scenarios
+
+_MOST_THREADS = 4
+_SEARCHED_CHARACTERS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioReport:
+    results: tuple[ScenarioResult, ...]
+
+    @property
+    def failed(self) -> tuple[ScenarioResult, ...]:
+        return tuple(result for result in self.results if not result.is_passed)
+
+    @property
+    def is_ok(self) -> bool:
+        return not self.failed
+
+    @property
+    def junit_xml(self) -> str:
+        return render_junit(self.results)
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioUpdate:
+    """A scenario file with the actual rows as its expectation."""
+
+    file: Path
+    text: str
+
+    def write(self) -> None:
+        write_scenario(self.file, self.text)
+
+
+def select_scenarios(paths: Iterable[Path], root: Path, *, keyword: str | None = None) -> tuple[Path, ...]:
+    """Scenario files below the paths, by default below `tests/scenarios` of a workspace, that have the keyword."""
+    return tuple(path for path in find_scenarios(paths, root) if _matches_keyword(path, keyword))
+
+
+def run_scenarios(
+    files: Sequence[Path], session: SessionProvider, *, on_result: Callable[[ScenarioResult], None] = lambda _: None
+) -> ScenarioReport:
+    """Run them side by side in one session; `on_result` gets each result as soon as those before it are there."""
+    results: list[ScenarioResult] = []
+    for result in run_scenario_files(session(), list(files), threads=max(1, min(_MOST_THREADS, len(files)))):
+        results.append(result)
+        on_result(result)
+    return ScenarioReport(tuple(results))
+
+
+def propose_update(result: ScenarioResult) -> ScenarioUpdate | None:
+    """The file of a failed scenario with its actual rows; None where there are none to write."""
+    text = updated_scenario_text(result)
+    return None if text is None else ScenarioUpdate(result.file, text)
+
+
+def _matches_keyword(path: Path, keyword: str | None) -> bool:
+    if keyword is None:
+        return True
+    first_lines = path.read_text(encoding="utf-8", errors="replace")[:_SEARCHED_CHARACTERS]
+    name = next((line for line in first_lines.splitlines() if line.startswith("name:")), "")
+    return keyword.casefold() in f"{path.as_posix()} {name}".casefold()

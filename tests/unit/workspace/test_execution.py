@@ -1,0 +1,62 @@
+"""What running gives: the runs that completed, and what ended a range early."""
+
+import datetime
+import json
+from pathlib import Path
+
+import pytest
+
+from daybook.errors import DaybookError
+from daybook.runs.result import RunFailedError
+from daybook.runs.start import RunRequest
+from daybook.workspace.execution import RangeResult, check_run, explain_operation, parse_as_of, replay_run, retry_run
+from daybook.workspace.open_workspace import open_workspace
+from daybook.workspace.result_json import json_text, range_as_json
+from tests.unit.cli.test_run_report import OUTPUT, RESULT
+
+LOCKED = DaybookError("STORE_017", period="2026-02", status="locked", action="closed")
+
+
+def test_completed_runs_stay_in_the_json_when_a_later_period_is_refused() -> None:
+    data = json.loads(json_text(range_as_json(RangeResult((RESULT,), LOCKED))))
+    assert [item.get("run_id") for item in data] == ["run-1", None]
+    assert [error["code"] for error in data[1]["errors"]] == ["STORE_017"]
+
+
+def test_a_run_that_failed_is_the_last_of_a_range() -> None:
+    failed = RunFailedError("run-2", "failed", LOCKED, (OUTPUT,))
+    result = RangeResult((RESULT,), failed)
+    assert not result.is_ok
+    data = range_as_json(result)
+    assert [(item["run_id"], item["status"]) for item in data] == [("run-1", "completed"), ("run-2", "failed")]
+    assert [output["destination"] for output in data[1]["outputs"]] == ["warehouse.sales"]
+
+
+@pytest.mark.parametrize("value", ["2026-04-05", datetime.date(2026, 4, 5)])
+def test_an_as_of_date_may_be_a_text(value: str | datetime.date) -> None:
+    assert parse_as_of(value) == datetime.date(2026, 4, 5)
+
+
+@pytest.mark.parametrize("text", ["2026-4-5", "tomorrow", ""])
+def test_a_text_that_is_no_date_is_refused(text: str) -> None:
+    with pytest.raises(DaybookError) as caught:
+        parse_as_of(text)
+    assert caught.value.code == "RUN_013"
+
+
+def test_past_runs_need_no_valid_definitions(tmp_path: Path) -> None:
+    (tmp_path / "daybook.yaml").write_text("name: close\n")
+    (tmp_path / "broken.yaml").write_text("project: {id: p, operations: [\n")
+    workspace = open_workspace(tmp_path)
+    for use_case in (retry_run, replay_run, lambda opened, run_id: explain_operation(opened, run_id, "1")):
+        with pytest.raises(DaybookError) as caught:
+            use_case(workspace, "20260101-000000-000000")
+        assert caught.value.code == "STORE_014"
+
+
+def test_a_wrong_project_is_reported_before_a_store_is_created(tmp_path: Path) -> None:
+    (tmp_path / "daybook.yaml").write_text("name: close\n")
+    with pytest.raises(DaybookError) as caught:
+        check_run(open_workspace(tmp_path), RunRequest("nobody", "2026-01"))
+    assert caught.value.code == "RUN_001"
+    assert not (tmp_path / ".daybook").exists()
