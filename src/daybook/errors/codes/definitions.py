@@ -199,6 +199,26 @@ MODEL_CODES: dict[str, Code] = code_family(
         "A scenario is a YAML test with name, period, datasets (definitions plus rows, the input first), project and "
         "expect (rows, outputs or error).",
     ),
+    Code(
+        "MODEL_080",
+        "{value} is not a window",
+        "The window of a view is previous, same_last_year, all, {offset: -12}, {to_date: year}, {last: 12} or "
+        "{all: {from: 2024-01}}.",
+        hint="write one of: previous, same_last_year, all, {offset: -12}, {to_date: year}, {last: 12}, "
+        "{all: {from: 2024-01}}",
+    ),
+    Code(
+        "MODEL_081",
+        "An offset of 0 is the run's own period",
+        "A view looks at other periods than the run's.",
+        hint="read the dataset itself instead of a view of it",
+    ),
+    Code(
+        "MODEL_082",
+        "{value} is not an as_of rule",
+        "The day at which bitemporal rows must be valid is start, end or {after_end: 5}.",
+        hint="write one of: start, end, {after_end: 5}",
+    ),
 )
 
 

@@ -288,4 +288,18 @@ RESOLVE_CODES: dict[str, Code] = code_family(
         "The credential {reference} cannot be read: {problem}",
         "The environment variable has to be set, or the file has to be readable, and neither may be empty.",
     ),
+    # Windows of views
+    Code(
+        "RESOLVE_090",
+        "A window to date of {level} cannot be read in a run of {period}",
+        "The window {to_date: LEVEL} goes from the first period of that level up to the run's, so the level is coarser "
+        "than the run's period, or the same.",
+        hint="{period} is a {period_level}; name a coarser level",
+    ),
+    Code(
+        "RESOLVE_091",
+        "The window begins at {first}, a {level}, but the run's period {period} is a {expected}",
+        "The first period of a window has the level of the runs that read it.",
+        hint="name a first period of the level {expected}",
+    ),
 )
