@@ -3,12 +3,10 @@
 import datetime
 import json
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from daybook.expression import Constants
-from daybook.model.calendar import Calendar
-from daybook.model.datasource import DataSource
-from daybook.model.definition import DatasetVersion, ResolverVersion
+from daybook.model.definition import CatalogKind, DatasetCatalog, DeclaredVersion
 from daybook.model.loading.definitions import load_text
 from daybook.model.period import Period
 from daybook.plan.plan_project import plan_project
@@ -24,34 +22,19 @@ CONSTANTS = Constants(
 )
 
 
-class TableCatalog:
+class TableCatalog(DatasetCatalog):
     """Knows the datasets of one project and nothing else."""
 
     def __init__(self, tables: Sequence[Table]) -> None:
-        self._datasets = {table.dataset_id: DatasetVersion(_dataset(table), 1) for table in tables}
+        self._datasets = {table.dataset_id: DeclaredVersion(_dataset(table), 1) for table in tables}
 
-    def dataset(self, dataset_id: str, version: int | None = None) -> DatasetVersion | None:
+    def declared(self, dataset_id: str, version: int | None = None) -> DeclaredVersion | None:
         return self._datasets.get(dataset_id) if version in (None, 1) else None
 
     def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
         return (1,) if dataset_id in self._datasets else ()
 
-    def datasource(self, datasource_id: str) -> DataSource | None:
-        return None
-
-    def is_datasource_disabled(self, datasource_id: str) -> bool:
-        return False
-
-    def resolver(self, resolver_id: str) -> ResolverVersion | None:
-        return None
-
-    def default_resolver(self) -> ResolverVersion | None:
-        return None
-
-    def calendar(self, calendar_id: str) -> Calendar | None:
-        return None
-
-    def ids(self, kind: Literal["dataset", "datasource", "resolver", "calendar"]) -> tuple[str, ...]:
+    def ids(self, kind: CatalogKind) -> tuple[str, ...]:
         return tuple(self._datasets) if kind == "dataset" else ()
 
 

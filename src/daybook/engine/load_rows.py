@@ -25,7 +25,7 @@ def filter_by_time(frame: SourceFrame, load: LoadStep, context: RunContext) -> D
         case "bitemporal":
             _require_column(frame, load, "_valid_from")
             _require_column(frame, load, "_valid_to")
-            as_of = quote_literal(context.as_of, DATE)
+            as_of = quote_literal(frame.as_of or context.as_of, DATE)
             is_valid = f"`_valid_from` <= {as_of} AND (`_valid_to` > {as_of} OR `_valid_to` IS NULL)"
             if RUN_PERIOD_COLUMN in frame.carried:
                 # Summary rows are valid for the slice they stand in.

@@ -1,6 +1,7 @@
 """What reading gives the engine, and how Spark cuts files into pieces."""
 
 import contextlib
+import datetime
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,10 @@ class SourceFrame:
     is_small: bool = False
     # Whether a carried row id can stand twice in one slice: more than one commit or location filled it.
     may_repeat_ids: bool = False
+    # The day at which bitemporal rows must be valid; none given, the run's own.
+    as_of: datetime.date | None = None
+    # The period that all rows get, instead of the one they carry.
+    row_period: str | None = None
 
 
 _MAX_SPLIT_KEY = "spark.sql.files.maxPartitionBytes"

@@ -33,7 +33,9 @@ def loaded_row_columns(frame: SourceFrame, load: LoadStep, context: RunContext) 
     return {
         "_row_id": _loaded_row_id(frame, load, context),
         "_deleted": carried("_deleted", "FALSE"),
-        "_period": carried("_period", f"`{RUN_PERIOD_COLUMN}`" if is_by_slice else _NO_VALUES["_period"]),
+        "_period": quote_literal(frame.row_period, STRING)
+        if frame.row_period is not None
+        else carried("_period", f"`{RUN_PERIOD_COLUMN}`" if is_by_slice else _NO_VALUES["_period"]),
         "_valid_from": carried("_valid_from", _NO_VALUES["_valid_from"]),
         "_valid_to": carried("_valid_to", _NO_VALUES["_valid_to"]),
         "_source_dataset_id": quote_literal(load.dataset_id, STRING),

@@ -20,7 +20,7 @@ _MAX_COUNTED_LOCATIONS = 100
 
 def check_locations_exist(resolution: Resolution) -> None:
     """IO_001 for files and tables of files that do not exist; databases are asked when they are read."""
-    absent = (each.uri or "" for each in resolution.locations if not format_named(each.format).exists(each))
+    absent = (each.uri or "" for each in resolution.locations if not location_exists(each))
     missing = list(islice(absent, _MAX_COUNTED_LOCATIONS))
     if len(missing) > _MAX_NAMED_LOCATIONS:
         count = f"at least {len(missing)}" if len(missing) == _MAX_COUNTED_LOCATIONS else len(missing)
@@ -38,6 +38,10 @@ def refuse_repeated_locations(resolution: Resolution, workspace: Path) -> None:
     for (place, location), (next_place, other) in pairwise(places):
         if next_place.startswith(place):
             raise DaybookError("IO_038", location=location, other=other)
+
+
+def location_exists(location: Location) -> bool:
+    return format_named(location.format).exists(location)
 
 
 def refuse_overlap(target: Target, sources: Iterable[Location]) -> None:

@@ -6,13 +6,14 @@ from functools import reduce
 from pathlib import Path
 from typing import assert_never
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from daybook.engine.source import SourceFrame
+from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame
 from daybook.errors import DaybookError, Notice
 from daybook.io.bindings import carried_types, needed_slices
-from daybook.io.column_types import spark_data_type
+from daybook.io.column_types import arrow_type, spark_data_type
 from daybook.io.format import PinnedLocation, ReadRequest
 from daybook.io.landing.area import LandingArea
 from daybook.io.landing.reader import read_landed
@@ -21,6 +22,7 @@ from daybook.io.location_checks import refuse_repeated_locations
 from daybook.io.pins import FilesPin, LandedPin, Pin, ReadPart, TablePin, verify_files
 from daybook.io.registry import format_named
 from daybook.model.definition import DatasetVersion
+from daybook.model.types import DATE, STRING, ColumnType
 from daybook.resolve.locations.location import Location, Resolution
 
 # Bytes of files; most tables that are joined for a rate or a name are below it.
@@ -70,6 +72,8 @@ def read_source(
     if landed:
         request = LandingRequest(landed, dataset_version, landing, slices, workspace)
         parts.append(read_landed(spark, request, _take_landed_pin(pins, landed[0])))
+    if not parts:
+        parts.append(_empty_part(spark, dataset_version))
     return _union_parts(parts, resolution)
 
 
@@ -106,6 +110,16 @@ def verify_pin(pin: Pin) -> None:
             assert_never(pin)
 
 
+def _empty_part(spark: SparkSession, dataset_version: DatasetVersion) -> ReadPart:
+    """No rows, for a window without a period that has data."""
+    carried: dict[str, ColumnType] = {"_period": STRING, "_valid_from": DATE, "_valid_to": DATE}
+    declared = {column.name: column.type for column in dataset_version.dataset.main_table.columns}
+    fields = [pa.field(name, arrow_type(type_)) for name, type_ in {**declared, **carried}.items()]
+    identity = [pa.field(ORIGIN_COLUMN, pa.string()), pa.field(ORDINAL_COLUMN, pa.int64())]
+    table = pa.schema([*fields, *identity]).empty_table()
+    return ReadPart(spark.createDataFrame(table), frozenset(carried), ())
+
+
 def _union_parts(parts: Sequence[ReadPart], resolution: Resolution) -> ReadSource:
     carried = frozenset[str]().union(*(part.carried for part in parts))
     types = carried_types()
@@ -120,4 +134,7 @@ def _union_parts(parts: Sequence[ReadPart], resolution: Resolution) -> ReadSourc
     sizes = tuple(size for part in parts for size in part.sizes)
     is_small = all(part.sizes for part in parts) and sum(sizes) <= _SMALL_BYTES
     may_repeat_ids = len(resolution.locations) > 1 or any(part.may_repeat_ids for part in parts)
-    return ReadSource(SourceFrame(df, carried, resolution.periods, is_small, may_repeat_ids), pins, notices, sizes)
+    frame = SourceFrame(
+        df, carried, resolution.periods, is_small, may_repeat_ids, resolution.as_of, resolution.row_period
+    )
+    return ReadSource(frame, pins, notices, sizes)

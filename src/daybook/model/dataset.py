@@ -24,6 +24,7 @@ from daybook.model.declaration import (
 )
 from daybook.model.formats import FileFormat, options_schema
 from daybook.model.types import RESERVED_COLUMNS, TYPE_NAMES, ColumnType, parse_type
+from daybook.model.view import AsOfRule
 
 # What other systems call our types.
 _FOREIGN_TYPE_NAMES = {
@@ -156,9 +157,15 @@ class MainTable(Declaration):
         min_length=1, description="The columns, system columns left out."
     )
     location: DeclaredLocation | None = Field(default=None, description="Where the data is, instead of a resolver.")
+    as_of: AsOfRule | None = Field(
+        default=None,
+        description="For a bitemporal table, the day at which rows must be valid.",
+    )
 
 
 class Dataset(NamedDeclaration):
+    """A dataset with a table."""
+
     natural_key_columns: tuple[NonEmptyText, ...] = Field(
         default=(), description="Columns that together identify a row."
     )

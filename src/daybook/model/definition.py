@@ -4,9 +4,9 @@ What is known of the definitions while something is planned or resolved.
 """
 
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, Protocol, TypeVar, get_args
+from typing import Annotated, Any, Generic, Literal, Protocol, TypeAlias, TypeVar, get_args
 
-from pydantic import TypeAdapter
+from pydantic import Discriminator, Tag, TypeAdapter
 
 from daybook.model.calendar import Calendar
 from daybook.model.dataset import Dataset
@@ -14,15 +14,29 @@ from daybook.model.datasource import DataSource
 from daybook.model.project import Project
 from daybook.model.resolver import Resolver
 from daybook.model.source_map import SourceMap
+from daybook.model.view import View, ViewOf
 
 DefinitionKind = Literal["dataset", "datasource", "resolver", "calendar", "project"]
 DEFINITION_KINDS: tuple[DefinitionKind, ...] = get_args(DefinitionKind)
 
-DefinedModel = TypeVar("DefinedModel", bound=Dataset | DataSource | Resolver | Calendar | Project, covariant=True)
+DefinedModel = TypeVar(
+    "DefinedModel", bound=Dataset | View | DataSource | Resolver | Calendar | Project, covariant=True
+)
+
+
+def _dataset_tag(value: Any) -> str:
+    has_view = "view" in value if isinstance(value, dict) else isinstance(value, View)
+    return "<view>" if has_view else "<dataset>"
+
+
+# A dataset has a table, or is a view of another dataset.
+DeclaredDataset: TypeAlias = Annotated[
+    Annotated[Dataset, Tag("<dataset>")] | Annotated[View, Tag("<view>")], Discriminator(_dataset_tag)
+]
 
 # What is declared by each kind: a model, or a union of models.
 MODEL_TYPES: dict[DefinitionKind, Any] = {
-    "dataset": Dataset,
+    "dataset": DeclaredDataset,
     "datasource": DataSource,
     "resolver": Resolver,
     "calendar": Calendar,
@@ -49,6 +63,7 @@ class Definition(Generic[DefinedModel]):
 
 
 DefinitionStatus = Literal["active", "disabled"]
+CatalogKind = Literal["dataset", "datasource", "resolver", "calendar"]
 
 # What drafts register as datasets in the sandbox has ids that begin so.
 SANDBOX_PREFIX = "sandbox."
@@ -71,11 +86,52 @@ class RegisteredDataPin:
 
 
 @dataclass(frozen=True, slots=True)
+class DeclaredVersion:
+    """A version of a dataset as it was declared or registered: with a table, or as a view."""
+
+    dataset: Dataset | View
+    version: int
+    status: DefinitionStatus = "active"
+    pin: RegisteredDataPin | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class DatasetVersion:
+    """A version of a dataset as it is read."""
+
     dataset: Dataset
     version: int
     status: DefinitionStatus = "active"
     pin: RegisteredDataPin | None = None
+    # Set when it is a view: `dataset` then has the table of the dataset that is viewed, under the view's id.
+    view: "ViewedDataset | None" = None
+
+    @property
+    def viewed(self) -> "DatasetVersion":
+        """The dataset whose data is read: itself, or what the view ends at."""
+        return self.view.dataset.viewed if self.view is not None else self
+
+
+@dataclass(frozen=True, slots=True)
+class ViewedDataset:
+    """A view and the dataset version it reads."""
+
+    of: ViewOf
+    dataset: DatasetVersion
+
+
+def view_version(
+    view: View, version: int, viewed: DatasetVersion, status: DefinitionStatus = "active"
+) -> DatasetVersion:
+    """A view as a dataset: the columns and the natural key are those of the dataset it reads."""
+    dataset = Dataset(
+        id=view.id,
+        name=view.name,
+        description=view.description,
+        natural_key_columns=viewed.dataset.natural_key_columns,
+        main_table=viewed.dataset.main_table,
+    )
+    return DatasetVersion(dataset, version, status, view=ViewedDataset(view.view, viewed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +148,10 @@ class Catalog(Protocol):
         """That version, or the latest active one (the latest of all when none is active)."""
         ...
 
+    def declared(self, dataset_id: str, version: int | None = None) -> DeclaredVersion | None:
+        """The same as it was declared, so that a view is a view."""
+        ...
+
     def dataset_versions(self, dataset_id: str) -> tuple[int, ...]: ...
 
     def datasource(self, datasource_id: str) -> DataSource | None: ...
@@ -104,6 +164,81 @@ class Catalog(Protocol):
 
     def calendar(self, calendar_id: str) -> Calendar | None: ...
 
-    def ids(self, kind: Literal["dataset", "datasource", "resolver", "calendar"]) -> tuple[str, ...]:
+    def ids(self, kind: CatalogKind) -> tuple[str, ...]:
         """All ids of a kind, for suggestions."""
         ...
+
+
+class DatasetCatalog:
+    """A catalog that knows datasets at most; a subclass says which, and what else it knows.
+
+    Datasets are given as they are read: a view has the table of the dataset that this catalog has for it.
+    """
+
+    def declared(self, dataset_id: str, version: int | None = None) -> DeclaredVersion | None:
+        return None
+
+    def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
+        return ()
+
+    def datasource(self, datasource_id: str) -> DataSource | None:
+        return None
+
+    def is_datasource_disabled(self, datasource_id: str) -> bool:
+        return False
+
+    def resolver(self, resolver_id: str) -> ResolverVersion | None:
+        return None
+
+    def default_resolver(self) -> ResolverVersion | None:
+        return None
+
+    def calendar(self, calendar_id: str) -> Calendar | None:
+        return None
+
+    def ids(self, kind: CatalogKind) -> tuple[str, ...]:
+        return ()
+
+    def dataset(self, dataset_id: str, version: int | None = None) -> DatasetVersion | None:
+        return self._expanded(self.declared(dataset_id, version), ())
+
+    def _expanded(self, found: DeclaredVersion | None, readers: tuple[str, ...]) -> DatasetVersion | None:
+        """None for a view of something unknown, and for views that only read each other."""
+        if found is None or found.dataset.id in readers:
+            return None
+        if isinstance(found.dataset, Dataset):
+            return DatasetVersion(found.dataset, found.version, found.status, found.pin)
+        view = found.dataset
+        viewed = self._expanded(self.declared(view.view.of, view.view.dataset_version), (*readers, view.id))
+        return view_version(view, found.version, viewed, found.status) if viewed is not None else None
+
+
+class CatalogLayer(DatasetCatalog):
+    """A catalog over another one; a subclass answers what it knows better."""
+
+    def __init__(self, base: Catalog) -> None:
+        self._base = base
+
+    def declared(self, dataset_id: str, version: int | None = None) -> DeclaredVersion | None:
+        return self._base.declared(dataset_id, version)
+
+    def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
+        return self._base.dataset_versions(dataset_id)
+
+    def datasource(self, datasource_id: str) -> DataSource | None:
+        return self._base.datasource(datasource_id)
+
+    def is_datasource_disabled(self, datasource_id: str) -> bool:
+        return self._base.is_datasource_disabled(datasource_id)
+
+    def resolver(self, resolver_id: str) -> ResolverVersion | None:
+        return self._base.resolver(resolver_id)
+
+    def default_resolver(self) -> ResolverVersion | None:
+        return self._base.default_resolver()
+
+    def calendar(self, calendar_id: str) -> Calendar | None:
+        return self._base.calendar(calendar_id)
+
+    def ids(self, kind: CatalogKind) -> tuple[str, ...]:
+        return self._base.ids(kind)

@@ -8,7 +8,7 @@ A project may not read the places it writes.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from daybook.errors import DaybookError
+from daybook.errors import DaybookError, Span
 from daybook.errors.suggestion import did_you_mean
 from daybook.model.dataset import DatasetRef, PathLocation, TableLocation
 from daybook.model.declaration import ENGINE_COLUMN_NAMES
@@ -16,7 +16,10 @@ from daybook.model.definition import Catalog, DatasetVersion
 from daybook.model.operation import OutputDestination, OutputOperation, TableDestination, UpdateOperation
 from daybook.model.project import Project, target_name
 from daybook.model.source_map import SourceMap
+from daybook.model.view import ends_before_run
 from daybook.plan.steps import INPUT_KEY, LoadStep, append_key, join_key
+from daybook.resolve.calendars.periods import calendar_for
+from daybook.resolve.calendars.windows import check_window
 from daybook.resolve.locations.location import check_table_name
 from daybook.resolve.resolution import choose_location_source
 
@@ -61,7 +64,7 @@ def check_locations(
     paths = {_load_key(project, path): path for path, _ in project.reads()}
     for load in loads:
         try:
-            choose_location_source(load.version, catalog, project.resolver_overrides)
+            choose_location_source(load.version.viewed, catalog, project.resolver_overrides)
         except DaybookError as cause:
             code = "APPEND_007" if load.role == "append" else "PROJECT_026"
             yield DaybookError(
@@ -71,9 +74,22 @@ def check_locations(
                 causes=(cause,),
                 dataset_id=load.dataset_id,
             )
+        yield from _window_errors(load, project, catalog, source.span(*paths[load.key]))
     for index, operation in enumerate(project.operations):
         if isinstance(operation, OutputOperation):
             yield from _destination_errors(operation, index, source, catalog)
+
+
+def _window_errors(load: LoadStep, project: Project, catalog: Catalog, span: Span | None) -> Iterator[DaybookError]:
+    """Levels and first periods of a view's window that the project's calendar does not have."""
+    version = load.version
+    while version.view is not None:
+        try:
+            check_window(version.view.of.window, calendar_for(project.calendar_id, catalog))
+        except DaybookError as cause:
+            seq = load.operation_seq or None
+            yield DaybookError("PROJECT_043", span=span, operation_seq=seq, causes=(cause,), view=version.dataset.id)
+        version = version.view.dataset
 
 
 def _load_key(project: Project, path: tuple[str | int, ...]) -> str:
@@ -113,7 +129,7 @@ def find_self_reading(project: Project, source: SourceMap, loads: Sequence[LoadS
     for index, operation in enumerate(project.operations):
         if isinstance(operation, OutputOperation):
             destination = operation.arguments.destination
-            if any(_is_same_location(destination, load) for load in loads):
+            if any(_is_same_location(destination, load) for load in loads if not looks_back(load)):
                 span = source.span("operations", index, "arguments", "destination")
                 yield DaybookError(
                     "PROJECT_009",
@@ -122,6 +138,12 @@ def find_self_reading(project: Project, source: SourceMap, loads: Sequence[LoadS
                     target=target_name(destination),
                     seq=operation.seq,
                 )
+
+
+def looks_back(load: LoadStep) -> bool:
+    """Whether only periods before the run's are read, so that a project may read what it wrote for them."""
+    view = load.version.view
+    return view is not None and ends_before_run(view.of.window)
 
 
 def _is_same_location(destination: OutputDestination, load: LoadStep) -> bool:

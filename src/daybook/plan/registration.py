@@ -3,10 +3,9 @@
 A catalog that also knows what the workspace's projects will register once they run.
 """
 
-from typing import Literal, assert_never
+from typing import assert_never
 
 from daybook.errors import DaybookError
-from daybook.model.calendar import Calendar
 from daybook.model.dataset import (
     ColumnDef,
     Dataset,
@@ -16,8 +15,13 @@ from daybook.model.dataset import (
     TemporalMode,
     check_main_table_name,
 )
-from daybook.model.datasource import DataSource
-from daybook.model.definition import Catalog, DatasetVersion, Definition, ResolverVersion
+from daybook.model.definition import (
+    Catalog,
+    CatalogKind,
+    CatalogLayer,
+    DeclaredVersion,
+    Definition,
+)
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.operation import LocationDestination, OutputOperation, TableDestination
 from daybook.model.project import Project
@@ -54,11 +58,11 @@ def registered_table_name(name: str) -> str:
     return name
 
 
-class RegisteredCatalog:
+class RegisteredCatalog(CatalogLayer):
     """Asks another catalog first; an unknown dataset is looked for among the outputs of projects."""
 
     def __init__(self, base: Catalog, workspace: LoadedWorkspace) -> None:
-        self._base = base
+        super().__init__(base)
         self._makers = {
             operation.arguments.register_as_dataset: definition
             for definition in workspace.definitions["project"].values()
@@ -67,8 +71,8 @@ class RegisteredCatalog:
         }
         self._made: dict[str, Dataset | None] = {}
 
-    def dataset(self, dataset_id: str, version: int | None = None) -> DatasetVersion | None:
-        known = self._base.dataset(dataset_id, version)
+    def declared(self, dataset_id: str, version: int | None = None) -> DeclaredVersion | None:
+        known = super().declared(dataset_id, version)
         if known is not None or version is not None or dataset_id not in self._makers:
             return known
         if dataset_id not in self._made:
@@ -76,28 +80,13 @@ class RegisteredCatalog:
             self._made[dataset_id] = None
             self._made[dataset_id] = self._make(dataset_id, self._makers[dataset_id])
         made = self._made[dataset_id]
-        return DatasetVersion(made, 1) if made is not None else None
+        return DeclaredVersion(made, 1) if made is not None else None
 
     def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
-        known = self._base.dataset_versions(dataset_id)
-        return known or ((1,) if self.dataset(dataset_id) is not None else ())
+        known = super().dataset_versions(dataset_id)
+        return known or ((1,) if self.declared(dataset_id) is not None else ())
 
-    def datasource(self, datasource_id: str) -> DataSource | None:
-        return self._base.datasource(datasource_id)
-
-    def is_datasource_disabled(self, datasource_id: str) -> bool:
-        return self._base.is_datasource_disabled(datasource_id)
-
-    def resolver(self, resolver_id: str) -> ResolverVersion | None:
-        return self._base.resolver(resolver_id)
-
-    def default_resolver(self) -> ResolverVersion | None:
-        return self._base.default_resolver()
-
-    def calendar(self, calendar_id: str) -> Calendar | None:
-        return self._base.calendar(calendar_id)
-
-    def ids(self, kind: Literal["dataset", "datasource", "resolver", "calendar"]) -> tuple[str, ...]:
+    def ids(self, kind: CatalogKind) -> tuple[str, ...]:
         return (*self._base.ids(kind), *(self._makers if kind == "dataset" else ()))
 
     def _make(self, dataset_id: str, maker: Definition[Project]) -> Dataset | None:

@@ -5,25 +5,34 @@ The places one strategy, location or pin names for one period.
 From (dataset, period) to the places its data lies.
 """
 
+import datetime
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeAlias, assert_never
+from typing import Protocol, TypeAlias, assert_never
 
 from daybook.errors import DaybookError
 from daybook.errors.suggestion import did_you_mean
 from daybook.model.dataset import MainTable, PathLocation, TableLocation
 from daybook.model.datasource import DataSource
-from daybook.model.definition import Catalog, DatasetVersion, RegisteredDataPin, ResolverVersion
+from daybook.model.definition import Catalog, DatasetVersion, RegisteredDataPin, ResolverVersion, ViewedDataset
 from daybook.model.period import Period
 from daybook.model.resolver import CatalogStrategy, PathStrategy, ResolverRule, Strategy, TableStrategy
 from daybook.resolve.calendars.calendar import PeriodCalendar
 from daybook.resolve.calendars.identifiers import ANY_LEVEL
 from daybook.resolve.calendars.periods import calendar_for, child_periods, enclosing_period, is_coarser
+from daybook.resolve.calendars.windows import as_of_date, periods_of_level, window_periods
 from daybook.resolve.catalog.http_request import HttpLimits
 from daybook.resolve.catalog.lookup import CatalogLocation, request_locations
-from daybook.resolve.locations.location import Location, Resolution, inline_location, path_location, table_location
+from daybook.resolve.locations.location import (
+    NO_PERIODS,
+    Location,
+    Resolution,
+    inline_location,
+    path_location,
+    table_location,
+)
 from daybook.resolve.locations.template import names_one_period, render_template
 from daybook.resolve.rule_conditions import evaluate_condition
 
@@ -76,6 +85,26 @@ def _require_enabled(found: ResolverVersion) -> ByResolver:
     if found.status == "disabled":
         raise DaybookError("RESOLVE_042", resolver=found.resolver.id)
     return ByResolver(found)
+
+
+class PeriodLookup(Protocol):
+    """What is known of the periods whose data lies at a location."""
+
+    def slices(self, location: Location) -> frozenset[str] | None:
+        """The periods that runs wrote there as slices; None when it is no table that collects slices."""
+        ...
+
+    def exists(self, location: Location) -> bool: ...
+
+
+class AnyPeriod:
+    """Takes every period to be there."""
+
+    def slices(self, location: Location) -> frozenset[str] | None:
+        return None
+
+    def exists(self, location: Location) -> bool:
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +198,7 @@ def _with_own_period(found: Location, template: str, period: Period) -> Location
 
 NO_OVERRIDES: Mapping[str, str] = MappingProxyType({})
 DEFAULT_HTTP_LIMITS = HttpLimits()
+ANY_PERIOD = AnyPeriod()
 
 
 def resolve_dataset(
@@ -180,10 +210,21 @@ def resolve_dataset(
     overrides: Mapping[str, str] = NO_OVERRIDES,
     allowed_hosts: tuple[str, ...] = (),
     limits: HttpLimits = DEFAULT_HTTP_LIMITS,
+    lookup: PeriodLookup = ANY_PERIOD,
 ) -> Resolution:
     """Where to read a dataset for a run's period, and which `_period` values belong to it."""
     around = LocationContext(catalog, root, allowed_hosts, limits)
-    table = dataset_version.dataset.main_table
+    if dataset_version.view is not None:
+        return _resolve_view(dataset_version, dataset_version.view, period, around, overrides, lookup)
+    found = _resolve_table(dataset_version, period, around, overrides)
+    rule = dataset_version.dataset.main_table.as_of
+    return replace(found, as_of=as_of_date(rule, period)) if rule is not None else found
+
+
+def _resolve_table(
+    dataset_version: DatasetVersion, period: Period, around: LocationContext, overrides: Mapping[str, str]
+) -> Resolution:
+    catalog, table = around.catalog, dataset_version.dataset.main_table
     calendar = calendar_for(period.calendar_id, catalog)
     match choose_location_source(dataset_version, catalog, overrides):
         case ByPin(pin):
@@ -201,6 +242,120 @@ def resolve_dataset(
             )
         case way:
             assert_never(way)
+
+
+def view_window(
+    version: DatasetVersion, period: Period, calendar: PeriodCalendar
+) -> tuple[tuple[str, ...], datetime.date | None]:
+    """The periods that a view looks at, wherever their data lies, and the day of its as_of rule."""
+    view = version.view
+    if view is None:
+        rule = version.dataset.main_table.as_of
+        return (period.identifier,), as_of_date(rule, period) if rule is not None else None
+    wanted = window_periods(view.of.window, period, calendar)
+    if wanted is None:
+        wanted = tuple(periods_of_level(period.level, calendar))
+    found = [view_window(view.dataset, each, calendar) for each in wanted]
+    identifiers = tuple(dict.fromkeys(identifier for periods, _ in found for identifier in periods))
+    as_of = as_of_date(view.of.as_of or version.dataset.main_table.as_of, wanted[-1]) if wanted else None
+    return identifiers, as_of
+
+
+def _resolve_view(
+    version: DatasetVersion,
+    view: ViewedDataset,
+    period: Period,
+    around: LocationContext,
+    overrides: Mapping[str, str],
+    lookup: PeriodLookup,
+) -> Resolution:
+    """Each period of the window as a run of that period would find it; what comes out several times is read once."""
+    calendar = calendar_for(period.calendar_id, around.catalog)
+    wanted = window_periods(view.of.window, period, calendar)
+    if wanted is None:
+        wanted = _existing_periods(view, period, calendar, around, overrides, lookup)
+    elif not wanted and view.of.missing == "error":
+        raise DaybookError("RESOLVE_092", view=version.dataset.id, period=period.identifier, calendar=calendar.id)
+    found: list[Resolution] = []
+    for each in wanted:
+        part = _resolve_viewed(view, each, around, overrides, lookup)
+        present, missing = _divide_by_presence(part, each, lookup)
+        if missing and view.of.missing == "error":
+            raise DaybookError(
+                "RESOLVE_093",
+                view=version.dataset.id,
+                dataset=view.of.of,
+                missing=", ".join(missing),
+                period=period.identifier,
+            )
+        found.append(present)
+    resolvers = {(part.resolver_id, part.resolver_version, part.rule) for part in found}
+    resolver_id, resolver_version, rule = resolvers.pop() if len(resolvers) == 1 else (None, None, None)
+    return Resolution(
+        _distinct_locations(location for part in found for location in part.locations),
+        tuple(dict.fromkeys(identifier for part in found for identifier in part.periods)) or NO_PERIODS,
+        resolver_id,
+        resolver_version,
+        rule,
+        next((part.as_of for part in found if part.as_of is not None), None),
+        period.identifier if view.of.period == "run" else None,
+    )
+
+
+def _resolve_viewed(
+    view: ViewedDataset, period: Period, around: LocationContext, overrides: Mapping[str, str], lookup: PeriodLookup
+) -> Resolution:
+    """What a view reads of one period, with the day that its rule names."""
+    viewed = view.dataset
+    if viewed.view is not None:
+        found = _resolve_view(viewed, viewed.view, period, around, overrides, lookup)
+    else:
+        found = _resolve_table(viewed, period, around, overrides)
+    if viewed.dataset.main_table.temporal_mode != "bitemporal":
+        return found
+    rule = view.of.as_of or viewed.dataset.main_table.as_of
+    return replace(found, as_of=as_of_date(rule, period)) if rule is not None or found.as_of is None else found
+
+
+def _divide_by_presence(found: Resolution, period: Period, lookup: PeriodLookup) -> tuple[Resolution, tuple[str, ...]]:
+    """The part of a resolution that is there, and the periods that are not."""
+    kept: list[Location] = []
+    missing: list[str] = []
+    for location in found.locations:
+        own = (location.period or period).identifier
+        slices = lookup.slices(location)
+        if slices is not None:
+            absent = [identifier for identifier in found.periods if identifier not in slices]
+            missing += absent
+            if len(absent) < len(found.periods):
+                kept.append(location)
+        elif lookup.exists(location):
+            kept.append(location)
+        else:
+            missing.append(own)
+    periods = tuple(identifier for identifier in found.periods if identifier not in missing)
+    return replace(found, locations=tuple(kept), periods=periods), tuple(dict.fromkeys(missing))
+
+
+def _existing_periods(
+    view: ViewedDataset,
+    period: Period,
+    calendar: PeriodCalendar,
+    around: LocationContext,
+    overrides: Mapping[str, str],
+    lookup: PeriodLookup,
+) -> tuple[Period, ...]:
+    """Every period of the run's level: those that runs wrote, or all that a table of many periods may hold."""
+    known: set[str] = set()
+    for location in _resolve_viewed(view, period, around, overrides, lookup).locations:
+        if location.period is not None:
+            raise DaybookError("RESOLVE_094", dataset=view.of.of)
+        slices = lookup.slices(location)
+        if slices is None:
+            return tuple(periods_of_level(period.level, calendar))
+        known |= slices
+    found = [each for each in map(calendar.find, known) if each is not None and each.level == period.level]
+    return tuple(sorted(found, key=lambda each: each.start_date))
 
 
 def matching_rule(chosen: ResolverVersion, table_name: str, period: Period) -> ResolverRule:

@@ -16,7 +16,7 @@ from daybook.errors import DaybookError, flatten, raise_all
 from daybook.expression import Constants
 from daybook.io.filesystem import list_files
 from daybook.io.landing.area import LandingArea
-from daybook.io.location_checks import check_locations_exist, refuse_overlap
+from daybook.io.location_checks import check_locations_exist, location_exists, refuse_overlap
 from daybook.io.pins import Pin
 from daybook.io.read_source import ReadSource, read_source
 from daybook.model.datasource import DataSource
@@ -27,11 +27,13 @@ from daybook.model.project import Project
 from daybook.model.serialization import to_yaml
 from daybook.model.source_map import SourceMap
 from daybook.plan.plan_project import plan_project
+from daybook.plan.references import looks_back
 from daybook.plan.steps import LoadStep, Plan
-from daybook.resolve.locations.location import Resolution
-from daybook.resolve.resolution import resolve_dataset
+from daybook.resolve.locations.location import Location, Resolution
+from daybook.resolve.resolution import ANY_PERIOD, PeriodLookup, resolve_dataset
 from daybook.runs.outputs import PlannedOutput, plan_targets
 from daybook.runs.snapshot import Provenance, RunSettings, RunSnapshot, SnapshotCatalog, SourceSnapshot, used_resolvers
+from daybook.store.store import Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +62,32 @@ class RunSpecification:
     provenance: Provenance
 
 
+class StoredPeriods:
+    """Which periods of a table runs wrote, as the store knows it."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+
+    def slices(self, location: Location) -> frozenset[str] | None:
+        found = self._transaction.slices.of(location.label)
+        return frozenset(each.period for each in found) if found else None
+
+    def exists(self, location: Location) -> bool:
+        return location_exists(location)
+
+
 def plan_run(
-    request: RunSpecification, catalog: Catalog, root: Path, allowed_hosts: tuple[str, ...] = ()
+    request: RunSpecification,
+    catalog: Catalog,
+    root: Path,
+    allowed_hosts: tuple[str, ...] = (),
+    lookup: PeriodLookup = ANY_PERIOD,
 ) -> PreparedRun:
     """Plan, resolve every source, place every output; all that is wrong is raised before anything is created."""
     project = request.definition.model
     constants = Constants(request.timestamp, request.period)
     plan = plan_project(project, request.definition.source, catalog, constants)
-    sources = _resolve_sources(plan, request.period, catalog, root, allowed_hosts)
+    sources = _resolve_sources(plan, request.period, catalog, root, allowed_hosts, lookup)
     datasets = tuple({(load.dataset_id, load.version.version): load.version for load in plan.loads}.values())
     snapshot = RunSnapshot(
         run_id=request.run_id,
@@ -86,7 +106,7 @@ def plan_run(
         provenance=request.provenance,
     )
     outputs = plan_targets(plan.outputs, snapshot, catalog, root)
-    _refuse_overlaps(snapshot, outputs)
+    _refuse_overlaps(plan, snapshot, outputs)
     return PreparedRun(snapshot, plan, outputs)
 
 
@@ -99,7 +119,12 @@ def restore_run(snapshot: RunSnapshot, root: Path) -> PreparedRun:
 
 
 def _resolve_sources(
-    plan: Plan, period: Period, catalog: Catalog, root: Path, allowed_hosts: tuple[str, ...]
+    plan: Plan,
+    period: Period,
+    catalog: Catalog,
+    root: Path,
+    allowed_hosts: tuple[str, ...],
+    lookup: PeriodLookup,
 ) -> tuple[SourceSnapshot, ...]:
     """One question per dataset version, however often it is used."""
     known: dict[tuple[str, int], Resolution] = {}
@@ -116,6 +141,7 @@ def _resolve_sources(
                     root=root,
                     overrides=plan.project.resolver_overrides,
                     allowed_hosts=allowed_hosts,
+                    lookup=lookup,
                 )
             sources.append(SourceSnapshot(load.key, *key, known[key]))
         except DaybookError as error:
@@ -152,11 +178,20 @@ def _used_datasources(catalog: Catalog, project: Project, resolutions: Iterable[
     return tuple(found[datasource_id] for datasource_id in sorted(found))
 
 
-def _refuse_overlaps(snapshot: RunSnapshot, outputs: tuple[PlannedOutput, ...]) -> None:
-    """An output never overlaps an input of the same run."""
-    locations = [location for source in snapshot.sources for location in source.resolution.locations]
+def _refuse_overlaps(plan: Plan, snapshot: RunSnapshot, outputs: tuple[PlannedOutput, ...]) -> None:
+    """An output never overlaps an input of the same run, but for slices of earlier periods beside its own."""
+    sources = {load.key: (load, snapshot.source(load.key).resolution.locations) for load in plan.loads}
     for output in outputs:
-        refuse_overlap(output.target, locations)
+        is_slice = output.target.mode == "replace_period"
+        refuse_overlap(
+            output.target,
+            [
+                location
+                for load, locations in sources.values()
+                for location in locations
+                if not (is_slice and looks_back(load) and location.label == output.target.place)
+            ],
+        )
 
 
 def read_sources(

@@ -13,14 +13,14 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import TypeAdapter
 
 from daybook.errors import DaybookError
 from daybook.model.calendar import Calendar
 from daybook.model.datasource import DataSource
-from daybook.model.definition import Catalog, DatasetVersion, ResolverVersion
+from daybook.model.definition import Catalog, CatalogKind, DatasetCatalog, DatasetVersion, ResolverVersion
 from daybook.model.period import Period
 from daybook.model.project import Project
 from daybook.model.serialization import frozen
@@ -138,7 +138,7 @@ def snapshot_from_json(text: str) -> RunSnapshot:
     return snapshot
 
 
-class SnapshotCatalog:
+class SnapshotCatalog(DatasetCatalog):
     """The definitions of a run as they were, whatever became of them since."""
 
     def __init__(self, snapshot: RunSnapshot) -> None:
@@ -160,9 +160,6 @@ class SnapshotCatalog:
     def datasource(self, datasource_id: str) -> DataSource | None:
         return self._datasources.get(datasource_id)
 
-    def is_datasource_disabled(self, datasource_id: str) -> bool:
-        return False
-
     def resolver(self, resolver_id: str) -> ResolverVersion | None:
         return self._resolvers.get(resolver_id)
 
@@ -172,7 +169,7 @@ class SnapshotCatalog:
     def calendar(self, calendar_id: str) -> Calendar | None:
         return self._calendars.get(calendar_id)
 
-    def ids(self, kind: Literal["dataset", "datasource", "resolver", "calendar"]) -> tuple[str, ...]:
+    def ids(self, kind: CatalogKind) -> tuple[str, ...]:
         known: Mapping[str, Iterable[str]] = {
             "dataset": {dataset_id for dataset_id, _ in self._datasets},
             "datasource": self._datasources,

@@ -10,10 +10,11 @@ from daybook.model.loading import LoadedWorkspace
 from daybook.model.period import Period
 from daybook.model.project import Project
 from daybook.model.source_map import SourceMap
+from daybook.model.view import View
 from daybook.resolve.calendars.periods import calendar_for, period_range
 from daybook.runs.outputs import refuse_workspace_files
 from daybook.runs.permissions import check_period, conflict_notices
-from daybook.runs.preparation import PreparedRun, RunSpecification, plan_run
+from daybook.runs.preparation import PreparedRun, RunSpecification, StoredPeriods, plan_run
 from daybook.runs.snapshot import RunSettings, new_run_id, provenance
 from daybook.store.apply import apply
 from daybook.store.catalog import ActivatedCatalog
@@ -65,8 +66,15 @@ def apply_project_files(
 ) -> tuple[Notice, ...]:
     """On an embedded store a run brings the project's file, and what it reaches, with it; what that broke is told."""
     wanted = {reference.dataset_id for reference in dataset_references(definition.model)}
+    datasets = workspace.definitions["dataset"]
+    waiting = list(wanted)
+    while waiting:
+        found = datasets.get(waiting.pop())
+        if found is not None and isinstance(found.model, View) and found.model.view.of not in wanted:
+            wanted.add(found.model.view.of)
+            waiting.append(found.model.view.of)
     reached: list[Definition[Any]] = [
-        *(dataset for dataset in workspace.definitions["dataset"].values() if dataset.id in wanted),
+        *(dataset for dataset in datasets.values() if dataset.id in wanted),
         *workspace.definitions["datasource"].values(),
         *workspace.definitions["resolver"].values(),
         *workspace.definitions["calendar"].values(),
@@ -126,7 +134,9 @@ def prepare_run(
         settings=settings,
         provenance=provenance(workspace.root, version),
     )
-    prepared = plan_run(request, chosen.catalog, workspace.root, workspace.settings.catalogs.allowed_hosts)
+    lookup = StoredPeriods(transaction)
+    hosts = workspace.settings.catalogs.allowed_hosts
+    prepared = plan_run(request, chosen.catalog, workspace.root, hosts, lookup)
     refuse_workspace_files(workspace, prepared.outputs, is_sandboxed=sandbox is not None)
     return prepared, (*notices, *prepared.plan.notices)
 

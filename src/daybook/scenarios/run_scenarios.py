@@ -10,10 +10,10 @@ import tempfile
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -29,16 +29,19 @@ from daybook.io.landing.area import LandingArea
 from daybook.io.read_source import read_source
 from daybook.io.text_values import BadValueError, parse_texts
 from daybook.model.calendar import Calendar
-from daybook.model.datasource import DataSource
-from daybook.model.definition import DatasetVersion, Definition, ResolverVersion
+from daybook.model.dataset import Dataset
+from daybook.model.definition import CatalogKind, DatasetCatalog, DatasetVersion, DeclaredVersion, Definition
 from daybook.model.loading import find_workspace
 from daybook.model.loading.workspace import read_workspace
+from daybook.model.period import Period
 from daybook.model.types import STRING, ColumnType
 from daybook.model.values import value_text
 from daybook.plan.plan_project import plan_project
 from daybook.plan.steps import LoadStep, OutputStep
+from daybook.resolve.calendars.calendar import PeriodCalendar
 from daybook.resolve.calendars.periods import calendar_for, period_of
-from daybook.resolve.locations.location import Resolution, inline_location
+from daybook.resolve.locations.location import NO_PERIODS, Resolution, inline_location
+from daybook.resolve.resolution import view_window
 from daybook.scenarios.comparison import OutputDifference, compare_rows
 from daybook.scenarios.scenario import (
     GivenDataset,
@@ -50,16 +53,16 @@ from daybook.scenarios.scenario import (
 )
 
 
-def given_frame(spark: SparkSession, given: GivenDataset) -> SourceFrame:
+def given_frame(spark: SparkSession, given: GivenDataset, dataset: Dataset) -> SourceFrame:
     """The rows of a dataset; a column a row leaves out is NULL."""
-    declared = {column.name: column.type for column in given.version.dataset.main_table.columns}
-    is_bitemporal = given.version.dataset.main_table.temporal_mode == "bitemporal"
+    declared = {column.name: column.type for column in dataset.main_table.columns}
+    is_bitemporal = dataset.main_table.temporal_mode == "bitemporal"
     rows = [_with_validity(row, declared) if is_bitemporal else row for row in given.rows]
     named = {name for row in rows for name in row}
     carried = {name: type_ for name, type_ in carried_types().items() if name in named}
     if unknown := sorted(named - declared.keys() - carried.keys()):
         hint = did_you_mean(unknown[0], tuple(declared))
-        problem = f"{given.version.dataset.id} has no column {unknown[0]}"
+        problem = f"{dataset.id} has no column {unknown[0]}"
         raise DaybookError("MODEL_070", span=given.source.span("rows"), problem=problem, hint=hint)
     types = {**declared, **carried}
     columns = [_arrow_column(given, rows, name, type_) for name, type_ in types.items()]
@@ -88,10 +91,10 @@ def _arrow_column(given: GivenDataset, rows: list[dict[str, Any]], name: str, ty
     return values if type_ == STRING else values.cast(arrow_type(type_))
 
 
-class ScenarioCatalog:
+class ScenarioCatalog(DatasetCatalog):
     """A scenario's datasets, and the calendars of the workspace it lies in; where data lies does not matter."""
 
-    def __init__(self, versions: Iterable[DatasetVersion], file: Path) -> None:
+    def __init__(self, versions: Iterable[DeclaredVersion], file: Path) -> None:
         self._versions = {(each.dataset.id, each.version): each for each in versions}
         self._file = file
 
@@ -105,30 +108,18 @@ class ScenarioCatalog:
         workspace, _ = read_workspace(root)
         return workspace.definitions["calendar"]
 
-    def dataset(self, dataset_id: str, version: int | None = None) -> DatasetVersion | None:
+    def declared(self, dataset_id: str, version: int | None = None) -> DeclaredVersion | None:
         latest = max(self.dataset_versions(dataset_id), default=0)
         return self._versions.get((dataset_id, version or latest))
 
     def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
         return tuple(sorted(version for known, version in self._versions if known == dataset_id))
 
-    def datasource(self, datasource_id: str) -> DataSource | None:
-        return None
-
-    def is_datasource_disabled(self, datasource_id: str) -> bool:
-        return False
-
-    def resolver(self, resolver_id: str) -> ResolverVersion | None:
-        return None
-
-    def default_resolver(self) -> ResolverVersion | None:
-        return None
-
     def calendar(self, calendar_id: str) -> Calendar | None:
         found = self._calendars.get(calendar_id)
         return found.model if found is not None else None
 
-    def ids(self, kind: Literal["dataset", "datasource", "resolver", "calendar"]) -> tuple[str, ...]:
+    def ids(self, kind: CatalogKind) -> tuple[str, ...]:
         match kind:
             case "dataset":
                 return tuple(sorted({dataset_id for dataset_id, _ in self._versions}))
@@ -200,12 +191,16 @@ def _compute_outputs(spark: SparkSession, scenario: Scenario) -> dict[str, tuple
         raise DaybookErrors(scenario.findings)
     definition = scenario.project
     catalog = ScenarioCatalog((given.version for given in scenario.datasets), scenario.file)
-    period = period_of(scenario.frame.period, calendar_for(definition.model.calendar_id, catalog))
+    calendar = calendar_for(definition.model.calendar_id, catalog)
+    period = period_of(scenario.frame.period, calendar)
     midnight = datetime.datetime.combine(period.start_date, datetime.time(), datetime.UTC)
     raise_all(unknown_output_errors(scenario, definition.model))
     plan = plan_project(definition.model, definition.source, catalog, Constants(midnight, period), with_places=False)
     with tempfile.TemporaryDirectory(prefix="daybook-scenario-") as scratch:
-        frames = {load.key: _load_frame(spark, scenario, load, scratch) for load in plan.loads}
+        frames = {
+            load.key: _view_frame(_load_frame(spark, scenario, load, scratch), load, period, calendar)
+            for load in plan.loads
+        }
         pipeline = Pipeline(spark, plan, frames, staging=f"{scratch}/staging", as_of=scenario.frame.as_of)
         with pipeline:
             try:
@@ -228,16 +223,27 @@ def _collected(pipeline: Pipeline) -> dict[str, tuple[OutputRow, ...]]:
 
 
 def _load_frame(spark: SparkSession, scenario: Scenario, load: LoadStep, scratch: str) -> SourceFrame:
-    given = _given_dataset(scenario, load)
+    viewed = load.version.viewed
+    given = _given_dataset(scenario, viewed)
     if given.file is None:
-        return given_frame(spark, given)
+        return given_frame(spark, given, viewed.dataset)
     location = inline_location(str(given.file.resolve()), None, {}, scenario.file.parent)
     resolution = Resolution((location,), (scenario.frame.period,))
-    return read_source(spark, resolution, load.version, LandingArea(f"{scratch}/landing", "scenario")).frame
+    return read_source(spark, resolution, viewed, LandingArea(f"{scratch}/landing", "scenario")).frame
 
 
-def _given_dataset(scenario: Scenario, load: LoadStep) -> GivenDataset:
-    wanted = (load.dataset_id, load.version.version)
+def _view_frame(frame: SourceFrame, load: LoadStep, period: Period, calendar: PeriodCalendar) -> SourceFrame:
+    """The rows of the periods that a view looks at; a scenario has all of them, with or without rows."""
+    view = load.version.view
+    if view is None:
+        return frame
+    periods, as_of = view_window(load.version, period, calendar)
+    row_period = period.identifier if view.of.period == "run" else None
+    return replace(frame, periods=periods or NO_PERIODS, as_of=as_of, row_period=row_period)
+
+
+def _given_dataset(scenario: Scenario, version: DatasetVersion) -> GivenDataset:
+    wanted = (version.dataset.id, version.version)
     return next(each for each in scenario.datasets if (each.version.dataset.id, each.version.version) == wanted)
 
 

@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, Field, TypeAdapter
 from daybook.errors import DaybookError, raise_all
 from daybook.errors.suggestion import did_you_mean
 from daybook.model.declaration import Declaration, NonEmptyText
-from daybook.model.definition import DatasetVersion, Definition
+from daybook.model.definition import DeclaredVersion, Definition
 from daybook.model.loading import ComposedText, build_definition, compose_documents, load_text, read_text
 from daybook.model.loading.definitions import validate_model
 from daybook.model.operation import LocationDestination, OutputArguments, OutputOperation, TableDestination
@@ -82,9 +82,9 @@ class ScenarioHeader(Declaration):
 
 @dataclass(frozen=True, slots=True)
 class GivenDataset:
-    """A dataset version with its rows, written out or in a file."""
+    """A dataset with its rows, written out or in a file; a view reads those of another dataset."""
 
-    version: DatasetVersion
+    version: DeclaredVersion
     rows: Rows
     file: Path | None
     source: SourceMap
@@ -216,7 +216,7 @@ def _parse_datasets(
         version = versions[definition.id] = versions.get(definition.id, 0) + 1
         path = item.get("file")
         yield GivenDataset(
-            DatasetVersion(definition.model, version),
+            DeclaredVersion(definition.model, version),
             _parse_rows(item.get("rows"), source, ("datasets", index, "rows"), errors),
             file.parent / path.text if isinstance(path, ScalarNode) else None,
             SourceMap(source.file, source.text, item),

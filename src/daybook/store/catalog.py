@@ -5,20 +5,31 @@ The catalog as an active project sees it.
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Literal, cast
+from typing import cast
 
 from daybook.errors import DaybookError
 from daybook.model.calendar import Calendar
 from daybook.model.dataset import Dataset
 from daybook.model.datasource import DataSource
-from daybook.model.definition import SANDBOX_PREFIX, Catalog, DatasetVersion, DefinitionKind, ResolverVersion
+from daybook.model.definition import (
+    SANDBOX_PREFIX,
+    Catalog,
+    CatalogKind,
+    CatalogLayer,
+    DatasetCatalog,
+    DeclaredVersion,
+    DefinitionKind,
+    DefinitionStatus,
+    ResolverVersion,
+)
 from daybook.model.resolver import Resolver
+from daybook.model.view import View
 from daybook.store.database.definitions import Definitions
 from daybook.store.definition_text import decode_definition
 from daybook.store.records import ProjectInput
 
 
-class StoreCatalog:
+class StoreCatalog(DatasetCatalog):
     """Reads within one transaction, so that everything planned with it sees one state of the store.
 
     What draft runs registered in the sandbox is visible only `with_sandbox`.
@@ -27,9 +38,9 @@ class StoreCatalog:
     def __init__(self, definitions: Definitions, *, with_sandbox: bool = False) -> None:
         self._definitions = definitions
         self._with_sandbox = with_sandbox
-        self._datasets: dict[tuple[str, int | None], DatasetVersion | None] = {}
+        self._datasets: dict[tuple[str, int | None], DeclaredVersion | None] = {}
 
-    def dataset(self, dataset_id: str, version: int | None = None) -> DatasetVersion | None:
+    def declared(self, dataset_id: str, version: int | None = None) -> DeclaredVersion | None:
         if not self._is_visible(dataset_id):
             return None
         key = (dataset_id, version)
@@ -63,7 +74,7 @@ class StoreCatalog:
             return None
         return cast(Calendar, self._model("calendar", calendar_id))
 
-    def ids(self, kind: Literal["dataset", "datasource", "resolver", "calendar"]) -> tuple[str, ...]:
+    def ids(self, kind: CatalogKind) -> tuple[str, ...]:
         found = self._definitions.ids(kind)
         return tuple(item for item in found if kind != "dataset" or self._is_visible(item))
 
@@ -78,19 +89,20 @@ class StoreCatalog:
                 return None
             raise
 
-    def _read_dataset(self, dataset_id: str, version: int | None) -> DatasetVersion | None:
+    def _read_dataset(self, dataset_id: str, version: int | None) -> DeclaredVersion | None:
         try:
             stored = self._definitions.get("dataset", dataset_id, version)
         except DaybookError as error:
             if error.code in ("STORE_007", "STORE_008"):
                 return None
             raise
-        dataset: Dataset = decode_definition("dataset", stored.body)
-        status: Literal["active", "disabled"] = "disabled" if stored.status == "disabled" else "active"
-        return DatasetVersion(dataset, stored.version, status, self._definitions.pin(dataset_id, stored.version))
+        declared: Dataset | View = decode_definition("dataset", stored.body)
+        status: DefinitionStatus = "disabled" if stored.status == "disabled" else "active"
+        pin = self._definitions.pin(dataset_id, stored.version)
+        return DeclaredVersion(declared, stored.version, status, pin)
 
 
-class ActivatedCatalog:
+class ActivatedCatalog(CatalogLayer):
     """Latest versions without the columns they got after the project was activated.
 
     An output without `columns` writes all columns; a column that a dataset gained since would otherwise
@@ -98,15 +110,17 @@ class ActivatedCatalog:
     """
 
     def __init__(self, base: Catalog, inputs: Iterable[ProjectInput]) -> None:
-        self._base = base
+        super().__init__(base)
         self._validated = {item.dataset_id: item.version for item in inputs if not item.is_pinned}
 
-    def dataset(self, dataset_id: str, version: int | None = None) -> DatasetVersion | None:
-        latest = self._base.dataset(dataset_id, version)
+    def declared(self, dataset_id: str, version: int | None = None) -> DeclaredVersion | None:
+        latest = super().declared(dataset_id, version)
         if version is not None or latest is None or dataset_id not in self._validated:
             return latest
-        validated = self._base.dataset(dataset_id, self._validated[dataset_id])
+        validated = super().declared(dataset_id, self._validated[dataset_id])
         if validated is None or validated.version == latest.version:
+            return latest
+        if not isinstance(validated.dataset, Dataset) or not isinstance(latest.dataset, Dataset):
             return latest
         known = {column.name for column in validated.dataset.main_table.columns}
         table = latest.dataset.main_table
@@ -115,24 +129,3 @@ class ActivatedCatalog:
             return latest
         dataset = latest.dataset.model_copy(update={"main_table": table.model_copy(update={"columns": kept})})
         return replace(latest, dataset=dataset)
-
-    def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
-        return self._base.dataset_versions(dataset_id)
-
-    def datasource(self, datasource_id: str) -> DataSource | None:
-        return self._base.datasource(datasource_id)
-
-    def is_datasource_disabled(self, datasource_id: str) -> bool:
-        return self._base.is_datasource_disabled(datasource_id)
-
-    def resolver(self, resolver_id: str) -> ResolverVersion | None:
-        return self._base.resolver(resolver_id)
-
-    def default_resolver(self) -> ResolverVersion | None:
-        return self._base.default_resolver()
-
-    def calendar(self, calendar_id: str) -> Calendar | None:
-        return self._base.calendar(calendar_id)
-
-    def ids(self, kind: Literal["dataset", "datasource", "resolver", "calendar"]) -> tuple[str, ...]:
-        return self._base.ids(kind)

@@ -15,9 +15,20 @@ from daybook.errors import DaybookError, Notice, notice
 from daybook.model.calendar import Calendar
 from daybook.model.dataset import ColumnDef, Dataset
 from daybook.model.datasource import DataSource
-from daybook.model.definition import Catalog, DatasetVersion, Definition, DefinitionKind, ResolverVersion
+from daybook.model.definition import (
+    Catalog,
+    CatalogKind,
+    CatalogLayer,
+    DatasetVersion,
+    DeclaredVersion,
+    Definition,
+    DefinitionKind,
+    DefinitionStatus,
+    ResolverVersion,
+)
 from daybook.model.resolver import Resolver
 from daybook.model.types import DecimalType
+from daybook.model.view import View
 from daybook.store.database.definitions import DefinitionHead
 from daybook.store.definition_text import DefinitionModel, encode_definition
 from daybook.store.records import StoredColumnUsage
@@ -225,19 +236,19 @@ def _find_change(definition: Definition[DefinitionModel], head: DefinitionHead |
     return DefinitionChange(kind, identifier, action, head.version, head.version, definition)
 
 
-class ProspectiveCatalog:
+class ProspectiveCatalog(CatalogLayer):
     def __init__(self, base: Catalog, changes: Iterable[DefinitionChange]) -> None:
-        self._base = base
+        super().__init__(base)
         self._changes = {(change.kind, change.id): change for change in changes}
 
-    def dataset(self, dataset_id: str, version: int | None = None) -> DatasetVersion | None:
+    def declared(self, dataset_id: str, version: int | None = None) -> DeclaredVersion | None:
         change = self._changes.get(("dataset", dataset_id))
         if change is None:
-            return self._base.dataset(dataset_id, version)
-        status: Literal["active", "disabled"] = "disabled" if change.action == "disabled" else "active"
+            return super().declared(dataset_id, version)
+        status: DefinitionStatus = "disabled" if change.action == "disabled" else "active"
         if change.definition is not None and version in (None, change.version):
-            return DatasetVersion(cast(Dataset, change.definition.model), change.version, status)
-        known = self._base.dataset(dataset_id, version)
+            return DeclaredVersion(cast("Dataset | View", change.definition.model), change.version, status)
+        known = super().declared(dataset_id, version)
         return replace(known, status=status) if known else None
 
     def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
@@ -284,7 +295,7 @@ class ProspectiveCatalog:
             return self._base.calendar(calendar_id)
         return cast(Calendar, change.definition.model) if change.definition else None
 
-    def ids(self, kind: Literal["dataset", "datasource", "resolver", "calendar"]) -> tuple[str, ...]:
+    def ids(self, kind: CatalogKind) -> tuple[str, ...]:
         changes = [change for change in self._changes.values() if change.kind == kind]
         gone = {change.id for change in changes if change.definition is None}
         present = {change.id for change in changes if change.definition is not None}

@@ -18,6 +18,7 @@ from daybook.model.loading import LoadedWorkspace
 from daybook.model.operation import OutputOperation, TableDestination
 from daybook.model.project import Project
 from daybook.model.resolver import CatalogStrategy, Resolver
+from daybook.model.view import View
 from daybook.store.records import ProjectInput, StoredColumnUsage
 
 
@@ -57,8 +58,11 @@ def validated_inputs(project: Project, catalog: Catalog) -> tuple[ProjectInput, 
     inputs: dict[ProjectInput, None] = {}
     for reference in dataset_references(project):
         found = catalog.dataset(reference.dataset_id, reference.version)
-        if found is not None:
-            inputs[ProjectInput(reference.dataset_id, found.version, reference.version is not None)] = None
+        is_pinned = reference.version is not None
+        while found is not None:
+            inputs[ProjectInput(found.dataset.id, found.version, is_pinned)] = None
+            is_pinned = is_pinned or (found.view is not None and found.view.of.dataset_version is not None)
+            found = found.view.dataset if found.view is not None else None
     return tuple(sorted(inputs, key=lambda item: (item.dataset_id, item.version, item.is_pinned)))
 
 
@@ -108,6 +112,8 @@ def _referenced_definitions(model: object) -> list[tuple[DefinitionKind, str]]:
                 needs.append(("resolver", model.resolver_id))
             if isinstance(location := model.main_table.location, TableLocation):
                 needs.append(("datasource", location.datasource_id))
+        case View():
+            needs.append(("dataset", model.view.of))
         case Resolver():
             for rule in model.rules:
                 if not isinstance(rule.strategy, CatalogStrategy):

@@ -7,10 +7,8 @@ from typing import Any, Literal
 
 from daybook.errors import DaybookError, flatten
 from daybook.expression import Constants
-from daybook.model.calendar import Calendar
 from daybook.model.dataset import Dataset
-from daybook.model.datasource import DataSource
-from daybook.model.definition import DatasetVersion, ResolverVersion
+from daybook.model.definition import CatalogKind, DatasetCatalog, DeclaredVersion
 from daybook.model.loading.definitions import load_text
 from daybook.model.period import Period
 from daybook.plan.plan_project import plan_project
@@ -61,7 +59,7 @@ dataset:
 """
 
 
-class Datasets:
+class Datasets(DatasetCatalog):
     """A catalog of datasets alone; several versions of one are given as a list."""
 
     def __init__(self, *texts: str, disabled: frozenset[str] = frozenset()) -> None:
@@ -71,33 +69,18 @@ class Datasets:
             (definition,) = load_text(text, "datasets.yaml")
             self._versions.setdefault(definition.id, []).append(definition.model)
 
-    def dataset(self, dataset_id: str, version: int | None = None) -> DatasetVersion | None:
+    def declared(self, dataset_id: str, version: int | None = None) -> DeclaredVersion | None:
         known = self._versions.get(dataset_id, [])
         number = len(known) if version is None else version
         if not 1 <= number <= len(known):
             return None
         status: Literal["active", "disabled"] = "disabled" if dataset_id in self._disabled else "active"
-        return DatasetVersion(known[number - 1], number, status)
+        return DeclaredVersion(known[number - 1], number, status)
 
     def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
         return tuple(range(1, len(self._versions.get(dataset_id, [])) + 1))
 
-    def datasource(self, datasource_id: str) -> DataSource | None:
-        return None
-
-    def is_datasource_disabled(self, datasource_id: str) -> bool:
-        return False
-
-    def resolver(self, resolver_id: str) -> ResolverVersion | None:
-        return None
-
-    def default_resolver(self) -> ResolverVersion | None:
-        return None
-
-    def calendar(self, calendar_id: str) -> Calendar | None:
-        return None
-
-    def ids(self, kind: Literal["dataset", "datasource", "resolver", "calendar"]) -> tuple[str, ...]:
+    def ids(self, kind: CatalogKind) -> tuple[str, ...]:
         return tuple(self._versions) if kind == "dataset" else ()
 
 

@@ -9,22 +9,16 @@ from pydantic import TypeAdapter
 from daybook.model.calendar import Calendar
 from daybook.model.dataset import Dataset
 from daybook.model.datasource import DataSource
-from daybook.model.definition import DatasetVersion, RegisteredDataPin, ResolverVersion
+from daybook.model.definition import DatasetCatalog, DatasetVersion, RegisteredDataPin, ResolverVersion
 from daybook.model.resolver import Resolver
 
 
 @dataclass
-class MemoryCatalog:
+class MemoryCatalog(DatasetCatalog):
     datasources: Sequence[DataSource] = ()
     resolvers: Sequence[ResolverVersion] = ()
     calendars: Sequence[Calendar] = ()
     disabled: set[str] = field(default_factory=set)
-
-    def dataset(self, dataset_id: str, version: int | None = None) -> DatasetVersion | None:
-        return None
-
-    def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
-        return ()
 
     def datasource(self, datasource_id: str) -> DataSource | None:
         return next((source for source in self.datasources if source.id == datasource_id), None)

@@ -204,8 +204,8 @@ MODEL_CODES: dict[str, Code] = code_family(
         "{value} is not a window",
         "The window of a view is previous, same_last_year, all, {offset: -12}, {to_date: year}, {last: 12} or "
         "{all: {from: 2024-01}}.",
-        hint="write one of: previous, same_last_year, all, {offset: -12}, {to_date: year}, {last: 12}, "
-        "{all: {from: 2024-01}}",
+        hint="write one of: previous, same_last_year, all, {{offset: -12}}, {{to_date: year}}, {{last: 12}}, "
+        "{{all: {{from: 2024-01}}}}",
     ),
     Code(
         "MODEL_081",
@@ -217,7 +217,24 @@ MODEL_CODES: dict[str, Code] = code_family(
         "MODEL_082",
         "{value} is not an as_of rule",
         "The day at which bitemporal rows must be valid is start, end or {after_end: 5}.",
-        hint="write one of: start, end, {after_end: 5}",
+        hint="write one of: start, end, {{after_end: 5}}",
+    ),
+    Code(
+        "MODEL_083",
+        "These views only read each other: {path}",
+        "A view of a view ends at a dataset with a table.",
+    ),
+    Code(
+        "MODEL_084",
+        "A view of {dataset} has no periods to look at",
+        "A view reads a period table, or a bitemporal one as of another period; a snapshot table is the same for all.",
+        hint="read {dataset} itself, or give its main table a temporal_mode",
+    ),
+    Code(
+        "MODEL_085",
+        "A view of the bitemporal table of {dataset} looks at one period",
+        "Rows that are valid at several days cannot be read together.",
+        hint="use previous, same_last_year or {{offset: -1}}",
     ),
 )
 
@@ -385,5 +402,10 @@ PROJECT_CODES: dict[str, Code] = code_family(
         "PROJECT_036",
         "Column {column} is made here, but no operation reads it and no output writes it",
         "A mistyped name makes a new column instead of changing the one that was meant.",
+    ),
+    Code(
+        "PROJECT_043",
+        "The window of the view {view} does not fit the project's calendar",
+        "A window names levels and periods of the calendar that the project's periods are of.",
     ),
 )

@@ -302,4 +302,22 @@ RESOLVE_CODES: dict[str, Code] = code_family(
         "The first period of a window has the level of the runs that read it.",
         hint="name a first period of the level {expected}",
     ),
+    Code(
+        "RESOLVE_092",
+        "The view {view} looks at a period that the calendar {calendar} does not have, seen from {period}",
+        "The window of a view counts from the run's period, and may end before the first period of a calendar.",
+        hint="with `missing: empty` in the view, such a period has no rows",
+    ),
+    Code(
+        "RESOLVE_093",
+        "The view {view} reads {dataset} of {missing}, which is not there",
+        "A period is there when a completed run wrote its slice, or when its location exists.",
+        hint="run what makes {dataset} for {missing} first, or write `missing: empty` in the view",
+    ),
+    Code(
+        "RESOLVE_094",
+        "A view of all periods cannot know which periods {dataset} has",
+        "Where each period has a location of its own, the window says where to begin.",
+        hint="write {{all: {{from: PERIOD}}}} with the first period",
+    ),
 )

@@ -12,6 +12,7 @@ from daybook.model.operation import AppendOperation, OutputOperation, TableDesti
 from daybook.model.project import Project
 from daybook.model.resolver import CatalogStrategy, Resolver
 from daybook.model.source_map import KeyPath, SourceMap
+from daybook.model.view import View, is_single_period
 
 # The calendar that needs no definition.
 BUILT_IN_CALENDAR = "gregorian"
@@ -47,6 +48,8 @@ class _ReferenceChecker:
         match definition.model:
             case Dataset() as dataset:
                 yield from self._dataset(dataset, definition.source)
+            case View() as view:
+                yield from self._view(view, definition.source)
             case Resolver() as resolver:
                 yield from self._resolver(resolver, definition.source)
             case Project() as project:
@@ -64,6 +67,29 @@ class _ReferenceChecker:
             yield from self._exists(
                 "datasource", location.datasource_id, source, "main_table", "location", "datasource_id"
             )
+
+    def _view(self, view: View, source: SourceMap) -> Iterator[DaybookError]:
+        yield from self._exists("dataset", view.view.of, source, "view", "of")
+        seen = [view.id]
+        while isinstance(model := self._declared(view.view.of), View):
+            seen.append(model.id)
+            if model.id in seen[:-1]:
+                yield DaybookError("MODEL_083", span=source.span("view", "of"), path=" → ".join(seen))
+                return
+            view = model
+        if not isinstance(model, Dataset):
+            return
+        match model.main_table.temporal_mode:
+            case None | "snapshot":
+                yield DaybookError("MODEL_084", span=source.span("view", "of"), dataset=model.id)
+            case "bitemporal" if not is_single_period(view.view.window):
+                yield DaybookError("MODEL_085", span=source.span("view", "window"), dataset=model.id)
+            case _:
+                pass
+
+    def _declared(self, dataset_id: str) -> object:
+        definition = self._workspace.get("dataset", dataset_id)
+        return definition.model if definition is not None else None
 
     def _resolver(self, resolver: Resolver, source: SourceMap) -> Iterator[DaybookError]:
         for index, rule in enumerate(resolver.rules):
@@ -113,8 +139,8 @@ class _ReferenceChecker:
     ) -> Iterator[DaybookError]:
         """A project may not read what it writes itself."""
         for _, reference in project.reads():
-            definition = self._workspace.get("dataset", reference.dataset_id)
-            location = definition.model.main_table.location if definition is not None else None
+            model = self._declared(reference.dataset_id)
+            location = model.main_table.location if isinstance(model, Dataset) else None
             if isinstance(location, TableLocation) and (location.datasource_id, location.table) == (
                 destination.datasource_id,
                 destination.table,
@@ -125,8 +151,10 @@ class _ReferenceChecker:
                 return
 
     def _main_table(self, project: Project) -> str | None:
-        definition = self._workspace.get("dataset", project.input.dataset_id)
-        return definition.model.main_table.name if definition is not None else None
+        model = self._declared(project.input.dataset_id)
+        while isinstance(model, View):
+            model = self._declared(model.view.of) if model.view.of != model.id else None
+        return model.main_table.name if isinstance(model, Dataset) else None
 
     def _exists(self, kind: DefinitionKind, id_: str, source: SourceMap, *path: str | int) -> Iterator[DaybookError]:
         if id_ not in self._ids[kind]:

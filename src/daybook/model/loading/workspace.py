@@ -11,14 +11,22 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from daybook.errors import DaybookError, raise_all
 from daybook.model.calendar import Calendar
 from daybook.model.dataset import Dataset, PathLocation
 from daybook.model.datasource import DataSource, FolderSource
 from daybook.model.declaration import slug
-from daybook.model.definition import DEFINITION_KINDS, DatasetVersion, Definition, DefinitionKind, ResolverVersion
+from daybook.model.definition import (
+    DEFINITION_KINDS,
+    CatalogKind,
+    DatasetCatalog,
+    DeclaredVersion,
+    Definition,
+    DefinitionKind,
+    ResolverVersion,
+)
 from daybook.model.loading.definitions import looks_like_definition, read_definitions, read_model, read_text
 from daybook.model.operation import LocationDestination, OutputOperation
 from daybook.model.project import Project
@@ -247,15 +255,15 @@ def _is_below(path: Path, folders: set[Path]) -> bool:
     return path in folders or any(parent in folders for parent in path.parents)
 
 
-class WorkspaceCatalog:
+class WorkspaceCatalog(DatasetCatalog):
     """A Catalog of files alone: everything is active, and every version is 1."""
 
     def __init__(self, workspace: LoadedWorkspace) -> None:
         self._workspace = workspace
 
-    def dataset(self, dataset_id: str, version: int | None = None) -> DatasetVersion | None:
-        dataset = self._model("dataset", dataset_id)
-        return DatasetVersion(dataset, 1) if dataset is not None and version in (None, 1) else None
+    def declared(self, dataset_id: str, version: int | None = None) -> DeclaredVersion | None:
+        found = self._model("dataset", dataset_id)
+        return DeclaredVersion(found, 1) if found is not None and version in (None, 1) else None
 
     def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
         return (1,) if self._model("dataset", dataset_id) is not None else ()
@@ -280,7 +288,7 @@ class WorkspaceCatalog:
         found: Calendar | None = self._model("calendar", calendar_id)
         return found
 
-    def ids(self, kind: Literal["dataset", "datasource", "resolver", "calendar"]) -> tuple[str, ...]:
+    def ids(self, kind: CatalogKind) -> tuple[str, ...]:
         return tuple(self._workspace.definitions[kind])
 
     def _model(self, kind: DefinitionKind, id_: str) -> Any:

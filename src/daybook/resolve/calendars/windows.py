@@ -13,6 +13,8 @@ from daybook.resolve.calendars.periods import enclosing_period, is_coarser, leve
 from daybook.resolve.calendars.years import DAY
 
 YEAR_LEVEL = "year"
+# The years whose periods a table of many periods is taken to hold.
+_YEARS = range(1900, 2200)
 
 
 def window_periods(window: Window, period: Period, calendar: PeriodCalendar) -> tuple[Period, ...] | None:
@@ -64,6 +66,16 @@ def as_of_date(rule: AsOfRule | None, period: Period) -> datetime.date:
             return period.end_date + DAY * days
         case _:
             assert_never(rule)
+
+
+def periods_of_level(level: str, calendar: PeriodCalendar) -> Iterator[Period]:
+    """Every period of a level that data may be about."""
+    seen: set[str] = set()
+    for year in _YEARS:
+        for period in calendar.of_year(year):
+            if period.level == level and period.identifier not in seen:
+                seen.add(period.identifier)
+                yield period
 
 
 def _present(period: Period | None) -> tuple[Period, ...]:

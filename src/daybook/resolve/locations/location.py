@@ -3,6 +3,7 @@
 Where a table of a data source, or an inline path, lies: the one rule for reading and for writing.
 """
 
+import datetime
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -58,9 +59,21 @@ class Location:
         return self.format in DATABASES
 
     @property
+    def label(self) -> str:
+        """The location as messages name it: the address, or the data source and the table."""
+        if self.uri is not None:
+            return self.uri
+        prefix = f"{self.datasource.id}." if self.datasource else ""
+        return f"{prefix}{self.schema}.{self.table}" if self.schema else f"{prefix}{self.table}"
+
+    @property
     def local_path(self) -> Path | None:
         """The path on this machine, None for what lies elsewhere."""
         return Path(self.uri) if self.uri is not None and not is_remote(self.uri) else None
+
+
+# For a time filter that no row passes: no identifier is empty.
+NO_PERIODS = ("",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +86,10 @@ class Resolution:
     resolver_id: str | None = None
     resolver_version: int | None = None
     rule: str | None = None
+    # The day at which bitemporal rows must be valid, where the dataset or the view has a rule of its own.
+    as_of: datetime.date | None = None
+    # The period that all rows get, instead of the one they carry.
+    row_period: str | None = None
 
 
 def table_location(
