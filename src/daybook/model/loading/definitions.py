@@ -87,7 +87,7 @@ def _encoding_hint(raw: bytes) -> str | None:
 
 # A key that a definition of the kind has and hardly anything else.
 _CHARACTERISTIC_KEYS: dict[DefinitionKind, frozenset[str]] = {
-    "dataset": frozenset({"main_table"}),
+    "dataset": frozenset({"main_table", "view"}),
     "datasource": frozenset({"options", "credential_ref"}),
     "resolver": frozenset({"rules"}),
     "calendar": frozenset({"levels"}),
