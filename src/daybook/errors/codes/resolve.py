@@ -291,10 +291,10 @@ RESOLVE_CODES: dict[str, Code] = code_family(
     # Windows of views
     Code(
         "RESOLVE_090",
-        "A window to date of {level} cannot be read in a run of {period}",
+        "A window to date of {level} cannot be read in a run of {period}, a {period_level}",
         "The window {to_date: LEVEL} goes from the first period of that level up to the run's, so the level is coarser "
         "than the run's period, or the same.",
-        hint="{period} is a {period_level}; name a coarser level",
+        hint="name a level that is coarser than {period_level}",
     ),
     Code(
         "RESOLVE_091",
