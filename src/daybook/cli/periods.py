@@ -1,4 +1,4 @@
-"""`daybook periods`: the periods of a calendar, and closing and locking them."""
+"""`daybook periods`: the periods of a calendar; closing, locking and reopening them, and their history."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -6,14 +6,14 @@ import typer
 
 from daybook.cli import completion
 from daybook.cli.arguments import AsJson, add_command, open_workspace, root_options
-from daybook.cli.terminal import echo, echo_json, show_table
+from daybook.cli.terminal import echo, echo_json, echo_note, show_table
 
 if TYPE_CHECKING:
     from daybook.workspace.periods import PeriodChange
 
 app = typer.Typer(
-    help="List, close and lock periods.",
-    short_help="List, close and lock periods",
+    help="List, close, lock and reopen periods.",
+    short_help="List, close, lock and reopen periods",
     epilog="""\b
 Examples:
   daybook periods --year 2026 --level month
@@ -35,6 +35,9 @@ PeriodArgument = Annotated[
     str,
     typer.Argument(help="A period, such as 2026-01.", metavar="PERIOD", autocompletion=completion.period_identifiers),
 ]
+
+
+ReasonOption = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; kept for good.")]
 
 
 @app.callback()
@@ -74,25 +77,81 @@ def periods(
 
 
 def close(
-    context: typer.Context, identifier: PeriodArgument, calendar: CalendarOption = None, as_json: AsJson = False
+    context: typer.Context,
+    identifier: PeriodArgument,
+    calendar: CalendarOption = None,
+    reason: ReasonOption = None,
+    as_json: AsJson = False,
 ) -> None:
     """Close a period: runs on it and inside it warn."""
     from daybook.workspace.periods import close_period
 
-    _show_change(context, close_period(open_workspace(context), identifier, calendar=calendar), as_json=as_json)
+    done = close_period(open_workspace(context), identifier, calendar=calendar, reason=reason)
+    _show_change(context, done, as_json=as_json)
 
 
 def lock(
-    context: typer.Context, identifier: PeriodArgument, calendar: CalendarOption = None, as_json: AsJson = False
+    context: typer.Context,
+    identifier: PeriodArgument,
+    calendar: CalendarOption = None,
+    reason: ReasonOption = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Lock a period for good: runs on it and inside it are refused."""
+    """Lock a period: runs on it and inside it are refused.
+
+    Drafts that write to the sandbox still run. `daybook periods reopen` takes the lock back.
+    """
     from daybook.workspace.periods import lock_period
 
-    _show_change(context, lock_period(open_workspace(context), identifier, calendar=calendar), as_json=as_json)
+    done = lock_period(open_workspace(context), identifier, calendar=calendar, reason=reason)
+    _show_change(context, done, as_json=as_json)
+
+
+def reopen(
+    context: typer.Context,
+    identifier: PeriodArgument,
+    reason: ReasonOption = None,
+    calendar: CalendarOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Open a closed or locked period again.
+
+    Who reopened it, when and why is kept for good; `daybook periods history` shows it.
+    """
+    from daybook.workspace.periods import reopen_period
+
+    done = reopen_period(open_workspace(context), identifier, calendar=calendar, reason=reason or "")
+    _show_change(context, done, as_json=as_json)
+
+
+def history(
+    context: typer.Context, identifier: PeriodArgument, calendar: CalendarOption = None, as_json: AsJson = False
+) -> None:
+    """Show every change of a period's status: who, when and why."""
+    from daybook.workspace.periods import show_period
+    from daybook.workspace.result_json import period_as_json
+
+    found = show_period(open_workspace(context), identifier, calendar=calendar)
+    if as_json:
+        echo_json(period_as_json(found))
+        return
+    if not found.history:
+        echo_note(f"{found.period.identifier} was never closed or locked")
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("changed", "status", "by", "reason", box=None, pad_edge=False)
+    for change in found.history:
+        by, reason = change.changed_by or "", change.reason or ""
+        table.add_row(f"{change.changed_at:%Y-%m-%d %H:%M}", change.status, by, Text(reason))
+    show_table(table)
 
 
 add_command(app, "close", close, "daybook periods close 2026-01")
-add_command(app, "lock", lock, "daybook periods lock 2026-Q1")
+add_command(app, "lock", lock, "daybook periods lock 2026-Q1", 'daybook periods lock 2026-01 --reason "signed off"')
+add_command(app, "reopen", reopen, 'daybook periods reopen 2026-01 --reason "late invoice"')
+add_command(app, "history", history, "daybook periods history 2026-01")
 
 
 def _show_change(context: typer.Context, change: "PeriodChange", *, as_json: bool) -> None:

@@ -13,6 +13,7 @@ from daybook.runs.preparation import PreparedRun, check_sources, restore_run
 from daybook.runs.result import RunResult
 from daybook.runs.snapshot import snapshot_from_json
 from daybook.runs.start import (
+    RunnableProject,
     RunRequest,
     StartedRun,
     apply_project_files,
@@ -60,8 +61,11 @@ def prepare_runs(workspace: LoadedWorkspace, around: RunEnvironment, wanted: Run
         applied = apply_project_files(workspace, definition, around.store, around.validate, around.clock())
     with around.store.read() as transaction:
         periods = parse_periods(definition, wanted.period, transaction.catalog())
+        is_sandboxed = _is_sandboxed(workspace, find_runnable(transaction, definition, as_draft=wanted.is_draft))
         for period in periods:
-            require_unlocked(transaction, period)
+            # A range with a locked period in it is refused before its first run.
+            if not is_sandboxed:
+                require_unlocked(transaction, period)
     for period in periods:
         with around.store.read() as transaction:
             chosen = find_runnable(transaction, definition, as_draft=wanted.is_draft)
@@ -71,6 +75,10 @@ def prepare_runs(workspace: LoadedWorkspace, around: RunEnvironment, wanted: Run
         check_outputs(prepared.outputs)
         yield PlannedRun(prepared, (*applied, *notices))
         applied = ()
+
+
+def _is_sandboxed(workspace: LoadedWorkspace, chosen: RunnableProject) -> bool:
+    return chosen.is_draft and workspace.settings.sandbox is not None
 
 
 def check_runs(workspace: LoadedWorkspace, around: RunEnvironment, wanted: RunRequest) -> Iterator[PlannedRun]:
@@ -84,7 +92,8 @@ def retry(around: RunEnvironment, run_id: str) -> RunResult:
     """Take a failed or cancelled run up again from its own snapshot; what it committed is not written again."""
     with around.store.read() as transaction:
         snapshot = snapshot_from_json(transaction.runs.snapshot(run_id))
-        notices = tuple(check_period(transaction, snapshot.period))
+        is_sandboxed = snapshot.settings.sandbox is not None
+        notices = tuple(check_period(transaction, snapshot.period, is_sandboxed=is_sandboxed))
     prepared = restore_run(snapshot, around.root)
     with around.store.write() as transaction:
         lease = transaction.runs.resume(run_id, process=current_process(), now=transaction.now())

@@ -115,9 +115,9 @@ def prepare_run(
     version: str,
 ) -> tuple[PreparedRun, tuple[Notice, ...]]:
     """Everything that can be known and checked before the run exists."""
-    notices = list(check_period(transaction, period))
     project_id = chosen.definition.id
     sandbox = workspace.settings.sandbox if chosen.is_draft else None
+    notices = list(check_period(transaction, period, is_sandboxed=sandbox is not None))
     if sandbox is not None:
         hint = f"`daybook activate {project_id}` makes it write to its destinations."
         notices.append(notice("RUN_009", project=project_id, sandbox=sandbox, hint=hint))

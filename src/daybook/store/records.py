@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from daybook.errors import DaybookError, Notice
 from daybook.model.definition import Catalog, Definition, DefinitionKind, RegisteredDataPin
+from daybook.model.period import PeriodStatus
 from daybook.model.project import Project
 from daybook.store.process import ProcessIdentity
 
@@ -141,6 +142,16 @@ class Slice:
     operation_id: str
     run_id: str
     rows: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StatusChange:
+    """A period was closed, locked or reopened."""
+
+    status: PeriodStatus
+    changed_at: datetime.datetime
+    changed_by: str | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

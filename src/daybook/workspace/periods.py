@@ -1,14 +1,17 @@
-"""List periods with their status, close and lock them."""
+"""List periods with their status and its history; close, lock and reopen them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from daybook.errors import DaybookError
 from daybook.model.definition import Catalog
 from daybook.model.loading.workspace import WorkspaceCatalog, read_workspace
 from daybook.model.period import Period, PeriodStatus
 from daybook.resolve.calendars.calendar import PeriodCalendar
 from daybook.resolve.calendars.periods import calendar_for, level_position, period_of
 from daybook.store.database.periods import EffectiveStatus
+from daybook.store.records import StatusChange
+from daybook.store.store import Transaction
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 
@@ -18,6 +21,7 @@ class PeriodListing:
 
     period: Period
     status: EffectiveStatus
+    history: tuple[StatusChange, ...] = ()
 
     @property
     def is_own_status(self) -> bool:
@@ -40,25 +44,51 @@ def list_periods(
     with workspace.open_store_or_empty() as store, store.read() as transaction:
         found = _find_calendar(workspace, calendar, transaction.catalog())
         shown = _periods_of_level(found, year or workspace.clock().year, level)
-        return tuple(PeriodListing(period, transaction.periods.status(period)) for period in shown)
+        return tuple(_listing(transaction, period) for period in shown)
 
 
-def close_period(workspace: OpenedWorkspace, period: str, *, calendar: str | None = None) -> PeriodChange:
+def show_period(workspace: OpenedWorkspace, period: str, *, calendar: str | None = None) -> PeriodListing:
+    """A period with its status and every change of it."""
+    with workspace.open_store_or_empty() as store, store.read() as transaction:
+        found = _find_calendar(workspace, calendar, transaction.catalog())
+        return _listing(transaction, period_of(period, found))
+
+
+def close_period(
+    workspace: OpenedWorkspace, period: str, *, calendar: str | None = None, reason: str | None = None
+) -> PeriodChange:
     """Close a period: runs on it and inside it warn."""
-    return _set_status(workspace, period, calendar, "closed")
+    return _set_status(workspace, period, calendar, "closed", reason)
 
 
-def lock_period(workspace: OpenedWorkspace, period: str, *, calendar: str | None = None) -> PeriodChange:
+def lock_period(
+    workspace: OpenedWorkspace, period: str, *, calendar: str | None = None, reason: str | None = None
+) -> PeriodChange:
     """Lock a period: runs on it and inside it are refused."""
-    return _set_status(workspace, period, calendar, "locked")
+    return _set_status(workspace, period, calendar, "locked", reason)
+
+
+def reopen_period(workspace: OpenedWorkspace, period: str, *, reason: str, calendar: str | None = None) -> PeriodChange:
+    """Open a closed or locked period again; the reason is kept for good."""
+    if not reason.strip():
+        raise DaybookError("STORE_032", action="Reopening a period")
+    return _set_status(workspace, period, calendar, "open", reason)
+
+
+def _listing(transaction: Transaction, period: Period) -> PeriodListing:
+    return PeriodListing(period, transaction.periods.status(period), transaction.periods.history(period))
 
 
 def _set_status(
-    workspace: OpenedWorkspace, identifier: str, calendar: str | None, status: PeriodStatus
+    workspace: OpenedWorkspace, identifier: str, calendar: str | None, status: PeriodStatus, reason: str | None
 ) -> PeriodChange:
+    now, user = workspace.clock(), workspace.user
     with workspace.open_store() as store, store.write() as transaction:
         period = period_of(identifier, _find_calendar(workspace, calendar, transaction.catalog()))
-        is_changed = transaction.periods.advance(period, status, now=workspace.clock(), user=workspace.user)
+        if status == "open":
+            is_changed = transaction.periods.reopen(period, reason=reason or "", now=now, user=user)
+        else:
+            is_changed = transaction.periods.advance(period, status, now=now, user=user, reason=reason)
     return PeriodChange(period, status, is_changed)
 
 

@@ -349,6 +349,7 @@ def period_as_json(listed: "PeriodListing") -> JsonObject:
         "because_of": status.because_of,
         "changed_at": status.changed_at and status.changed_at.isoformat(),
         "changed_by": status.changed_by,
+        "history": [_fields(change) for change in listed.history],
     }
 
 

@@ -128,6 +128,15 @@ def test_a_locked_period_is_refused_and_a_closed_one_warns(folder: Folder) -> No
     assert folder.replay(done.run_id).is_same
 
 
+def test_a_draft_writes_to_the_sandbox_for_a_locked_period(folder: Folder) -> None:
+    with_sandbox(folder)
+    folder.project(to_table())
+    set_status(folder, "2026-01", "locked")
+    assert folder.run("2026-01").outputs[0].rows_written == 3
+    folder.activate()
+    assert refused(folder, "2026-01").code == "RUN_002"
+
+
 def test_a_period_that_is_locked_meanwhile_is_not_written(folder: Folder) -> None:
     folder.project(to_table())
     session = folder.session

@@ -144,7 +144,7 @@ def test_pruning(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert actions(told(capsys, "apply", "--prune")) == {"orders": "unchanged", "close": "disabled"}
 
 
-def test_periods_are_closed_and_locked_and_never_reopened(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_periods_are_closed_and_locked(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert told(capsys, "periods", "close", "2026-01") == {
         "identifier": "2026-01",
         "status": "closed",
@@ -160,6 +160,23 @@ def test_periods_are_closed_and_locked_and_never_reopened(root: Path, capsys: py
     assert all(who["2026-01"])
     assert main(["periods", "close", "2026-02"]) == 2
     assert "[STORE_017]" in capsys.readouterr().err
+
+
+def test_a_locked_period_is_reopened_with_a_reason(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told(capsys, "periods", "lock", "2026-01", "--reason", "signed off")
+    assert main(["periods", "reopen", "2026-01"]) == 2
+    assert "[STORE_032]" in capsys.readouterr().err
+    assert told(capsys, "periods", "reopen", "2026-01", "--reason", "late invoice")["changed"]
+    listed = told(capsys, "periods", "--year", "2026", "--level", "month")
+    january = next(period for period in listed if period["identifier"] == "2026-01")
+    assert january["status"] == "open"
+    assert [(change["status"], change["reason"]) for change in january["history"]] == [
+        ("locked", "signed off"),
+        ("open", "late invoice"),
+    ]
+    assert all(change["changed_by"] and change["changed_at"] for change in january["history"])
+    assert main(["periods", "history", "2026-01"]) == 0
+    assert [line.split()[2] for line in capsys.readouterr().out.splitlines()[1:]] == ["locked", "open"]
 
 
 def test_a_password_in_the_settings_is_refused_and_not_shown(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,8 +24,9 @@ def transaction(tmp_path: Path) -> Iterator[Transaction]:
         yield transaction
 
 
-def codes(transaction: Transaction, identifier: str) -> list[str]:
-    return [notice.code for notice in check_period(transaction, period_of(identifier, GREGORIAN))]
+def codes(transaction: Transaction, identifier: str, *, is_sandboxed: bool = False) -> list[str]:
+    period = period_of(identifier, GREGORIAN)
+    return [notice.code for notice in check_period(transaction, period, is_sandboxed=is_sandboxed)]
 
 
 def test_an_open_period_says_nothing(transaction: Transaction) -> None:
@@ -46,6 +47,11 @@ def test_a_lock_covers_what_is_inside(transaction: Transaction) -> None:
     assert codes(transaction, "2026-04") == []
     # The year holds more than the locked quarter.
     assert codes(transaction, "2026") == []
+
+
+def test_a_draft_into_the_sandbox_is_allowed_on_a_locked_period(transaction: Transaction) -> None:
+    transaction.periods.advance(period_of("2026-01", GREGORIAN), "locked", now=NOW)
+    assert codes(transaction, "2026-01", is_sandboxed=True) == []
 
 
 @pytest.mark.parametrize(("text", "hours"), [("12h", 12), ("90d", 2160), ("4w", 672)])

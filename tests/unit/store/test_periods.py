@@ -3,12 +3,15 @@
 import datetime
 
 import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DatabaseError
 
 from daybook.errors import DaybookError
 from daybook.model.period import Period
 from daybook.store.database.periods import EffectiveStatus
+from daybook.store.records import StatusChange
 from daybook.store.store import MetadataStore
-from tests.unit.store.samples import NOW
+from tests.unit.store.samples import NOW, later
 
 
 def period(identifier: str, level: str, start: str, end: str, calendar_id: str = "gregorian") -> Period:
@@ -65,3 +68,41 @@ def test_a_covered_period_cannot_be_closed_behind_its_lock(store: MetadataStore)
         with pytest.raises(DaybookError) as caught:
             transaction.periods.advance(JANUARY, "closed", now=NOW)
     assert caught.value.code == "STORE_017"
+
+
+def test_a_locked_period_is_reopened_with_a_reason_and_every_change_is_kept(store: MetadataStore) -> None:
+    with store.write() as transaction:
+        periods = transaction.periods
+        periods.advance(JANUARY, "locked", now=NOW, user="ann", reason="signed off")
+        assert periods.reopen(JANUARY, reason="late invoice", now=later(60), user="bob")
+        assert periods.status(JANUARY).status == "open"
+        assert not periods.reopen(JANUARY, reason="again", now=later(61))
+        periods.advance(JANUARY, "closed", now=later(62))
+        assert periods.history(JANUARY) == (
+            StatusChange("locked", NOW, "ann", "signed off"),
+            StatusChange("open", later(60), "bob", "late invoice"),
+            StatusChange("closed", later(62)),
+        )
+        assert periods.history(APRIL) == ()
+
+
+def test_a_period_inside_a_locked_one_is_reopened_by_reopening_that_one(store: MetadataStore) -> None:
+    with store.write() as transaction:
+        transaction.periods.advance(JANUARY, "closed", now=NOW)
+        transaction.periods.advance(QUARTER, "locked", now=NOW)
+    with pytest.raises(DaybookError) as caught, store.write() as transaction:
+        transaction.periods.reopen(JANUARY, reason="late invoice", now=NOW)
+    assert (caught.value.code, caught.value.parameters["because_of"]) == ("STORE_031", "2026-Q1")
+    with store.write() as transaction:
+        assert [change.status for change in transaction.periods.history(JANUARY)] == ["closed"]
+        assert transaction.periods.reopen(QUARTER, reason="late invoice", now=NOW)
+        # What was closed by itself stays closed.
+        assert transaction.periods.status(JANUARY) == EffectiveStatus("closed", "2026-01", NOW)
+
+
+@pytest.mark.parametrize("statement", ["UPDATE period_change SET reason = 'none'", "DELETE FROM period_change"])
+def test_the_history_of_a_period_cannot_be_changed(store: MetadataStore, statement: str) -> None:
+    with store.write() as transaction:
+        transaction.periods.advance(JANUARY, "locked", now=NOW)
+    with pytest.raises(DatabaseError, match="immutable"), store.write() as transaction:
+        transaction._connection.execute(text(statement))

@@ -14,8 +14,10 @@ RUN_CODES: dict[str, Code] = code_family(
     Code(
         "RUN_002",
         "Period {period} cannot change: {because_of} is locked",
-        "A locked period is final: no run and no retry may change what was written for it. Replaying is allowed.",
-        hint="`daybook replay` shows again what a run of a locked period computed",
+        "No run and no retry may change what was written for a locked period. A replay is allowed, and so is a draft "
+        "that writes to the sandbox.",
+        hint="`daybook replay` computes a run of it again; "
+        '`daybook periods reopen {because_of} --reason "..."` unlocks it',
     ),
     Code(
         "RUN_003",

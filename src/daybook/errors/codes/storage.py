@@ -312,7 +312,8 @@ STORE_CODES: dict[str, Code] = code_family(
     Code(
         "STORE_017",
         "Period {period} is {status} and cannot be {action}",
-        "A period goes from open to closed to locked and never back.",
+        "A period goes from open to closed to locked. Only `daybook periods reopen` takes it back, with a reason.",
+        hint='`daybook periods reopen {period} --reason "..."` opens it again',
     ),
     Code(
         "STORE_018",
@@ -392,5 +393,17 @@ STORE_CODES: dict[str, Code] = code_family(
         "The page mark {mark} is not one that a listing gave",
         "A listing of runs ends with a mark under which the next page continues.",
         hint="begin with the first page",
+    ),
+    Code(
+        "STORE_031",
+        "Period {period} stays {status}: {because_of} is {status}",
+        "A lock or a close covers all periods inside it.",
+        hint="reopen {because_of} first",
+    ),
+    Code(
+        "STORE_032",
+        "{action} needs a reason",
+        "What is taken back after a close is kept for good with who did it, when and why.",
+        hint='write --reason "..."',
     ),
 )

@@ -1,18 +1,18 @@
 """Slices: who wrote what a table holds for a period.
 
-Period statuses, which only move forward; a period is covered by what holds it.
+Statuses of periods: forward by closing and locking, back only by reopening; a period is covered by what holds it.
 """
 
 import datetime
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import ColumnElement, Connection, Table, delete, func, insert, select, update
 
 from daybook.errors import DaybookError
 from daybook.model.period import Period, PeriodStatus
 from daybook.store.database.connection import insert_if_absent
-from daybook.store.database.tables import PERIOD_STATUS, SLICE, to_record
-from daybook.store.records import Slice
+from daybook.store.database.tables import PERIOD_CHANGE, PERIOD_STATUS, SLICE, to_record, to_row
+from daybook.store.records import Slice, StatusChange
 
 
 class Slices:
@@ -106,37 +106,60 @@ class PeriodStatuses:
             return EffectiveStatus("open")
         return EffectiveStatus(found.status, found.identifier, found.changed_at, found.changed_by)
 
-    def advance(self, period: Period, status: PeriodStatus, *, now: datetime.datetime, user: str | None = None) -> bool:
+    def advance(
+        self,
+        period: Period,
+        status: PeriodStatus,
+        *,
+        now: datetime.datetime,
+        user: str | None = None,
+        reason: str | None = None,
+    ) -> bool:
         """Close or lock a period; False when it already is."""
-        values = {
-            "calendar_id": period.calendar_id,
-            "identifier": period.identifier,
-            "level": period.level,
-            "start_date": period.start_date,
-            "end_date": period.end_date,
-            "status": "open",
-            "changed_at": now,
-            "changed_by": user,
-        }
-        # The row is what two processes queue on that change one period at once.
-        insert_if_absent(self._connection, PERIOD_STATUS, values)
-        own = (PERIOD_STATUS.c.calendar_id == period.calendar_id) & (PERIOD_STATUS.c.identifier == period.identifier)
-        known = self._connection.execute(select(PERIOD_STATUS.c.status).where(own).with_for_update()).scalar_one()
+        known = self._lock_row(period, now)
         effective = self.status(period).status
         if _STATUS_ORDER.index(status) < _STATUS_ORDER.index(effective):
             raise DaybookError("STORE_017", period=period.identifier, status=effective, action=_STATUS_ACTIONS[status])
         if known == status:
             return False
-        self._connection.execute(
-            update(PERIOD_STATUS)
-            .where(own)
-            .values(
-                level=period.level,
-                start_date=period.start_date,
-                end_date=period.end_date,
-                status=status,
-                changed_at=now,
-                changed_by=user,
-            )
-        )
+        self._change(period, StatusChange(status, now, user, reason))
         return True
+
+    def reopen(self, period: Period, *, reason: str, now: datetime.datetime, user: str | None = None) -> bool:
+        """Open a closed or locked period again; False when it is open."""
+        known = self._lock_row(period, now)
+        if known != "open":
+            self._change(period, StatusChange("open", now, user, reason))
+        effective = self.status(period)
+        if effective.status != "open":
+            # What is raised here takes the change above back.
+            raise DaybookError(
+                "STORE_031", period=period.identifier, status=effective.status, because_of=effective.because_of
+            )
+        return bool(known != "open")
+
+    def history(self, period: Period) -> tuple[StatusChange, ...]:
+        """Every change of the period's own status, the first one first."""
+        query = select(PERIOD_CHANGE).where(_is_period(PERIOD_CHANGE, period)).order_by(PERIOD_CHANGE.c.number)
+        return tuple(to_record(StatusChange, PERIOD_CHANGE, row) for row in self._connection.execute(query))
+
+    def _lock_row(self, period: Period, now: datetime.datetime) -> str:
+        """The period's own status; its row is what two processes queue on that change one period at once."""
+        values = to_row(PERIOD_STATUS, period, status="open", changed_at=now)
+        insert_if_absent(self._connection, PERIOD_STATUS, values)
+        query = select(PERIOD_STATUS.c.status).where(_is_period(PERIOD_STATUS, period)).with_for_update()
+        return str(self._connection.execute(query).scalar_one())
+
+    def _change(self, period: Period, change: StatusChange) -> None:
+        own = _is_period(PERIOD_STATUS, period)
+        # A calendar may have moved the period's dates since.
+        values = to_row(PERIOD_STATUS, period, **to_row(PERIOD_STATUS, change))
+        self._connection.execute(update(PERIOD_STATUS).where(own).values(values))
+        count = select(func.count()).select_from(PERIOD_CHANGE).where(_is_period(PERIOD_CHANGE, period))
+        number = self._connection.execute(count).scalar_one() + 1
+        key = {"calendar_id": period.calendar_id, "identifier": period.identifier, "number": number}
+        self._connection.execute(insert(PERIOD_CHANGE).values(to_row(PERIOD_CHANGE, change, **key)))
+
+
+def _is_period(table: Table, period: Period) -> ColumnElement[bool]:
+    return (table.c.calendar_id == period.calendar_id) & (table.c.identifier == period.identifier)

@@ -317,3 +317,32 @@ PERIOD_STATUS = Table(
     Column("changed_by", Text),
     PrimaryKeyConstraint("calendar_id", "identifier"),
 )
+
+# What is written here stays: the database refuses to change or delete it.
+PERIOD_CHANGE = Table(
+    "period_change",
+    METADATA,
+    Column("calendar_id", String(128), nullable=False),
+    Column("identifier", String(128), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("changed_at", UtcTimestamp, nullable=False),
+    Column("changed_by", Text),
+    Column("reason", Text),
+    PrimaryKeyConstraint("calendar_id", "identifier", "number"),
+)
+
+DROPPED_SLICE = Table(
+    "dropped_slice",
+    METADATA,
+    Column("destination", Text, nullable=False),
+    Column("period", Text, nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("project_id", String(128), nullable=False),
+    Column("run_id", String(64), nullable=False),
+    Column("rows", BigInteger),
+    Column("dropped_at", UtcTimestamp, nullable=False),
+    Column("dropped_by", Text),
+    Column("reason", Text),
+    PrimaryKeyConstraint("destination", "period", "number"),
+)
