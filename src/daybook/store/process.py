@@ -47,7 +47,13 @@ def start_time(pid: int) -> str | None:
     if Path("/proc/self/stat").exists():
         return _proc_start_time(pid)
     asked = subprocess.run(
-        ["ps", "-o", "stat=,lstart=", "-p", str(pid)], capture_output=True, text=True, check=False, timeout=10
+        ["ps", "-o", "stat=,lstart=", "-p", str(pid)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=10,
+        # The time is written in the words of the locale otherwise.
+        env={**os.environ, "LC_ALL": "C", "TZ": "UTC"},
     )
     answer = asked.stdout.strip()
     state, _, started = answer.partition(" ")

@@ -6,6 +6,7 @@ from daybook.engine.java.session_conf import (
     differing_conf,
     local_threads,
     remote_conf,
+    user_conf,
 )
 from daybook.errors import DaybookError, flatten
 from daybook.model.settings import EngineSettings
@@ -115,3 +116,17 @@ def test_differences_name_what_a_session_lacks() -> None:
     }
     assert differing_conf(actual) == {"spark.sql.ansi.enabled": "true", "spark.sql.caseSensitive": "true"}
     assert differing_conf({**REQUIRED_CONF, "spark.sql.session.timeZone": "utc"}) == {}
+
+
+def test_java_is_given_a_language_character_set_and_time_zone_after_the_flags_of_the_user() -> None:
+    flags = "-Duser.language=en -Duser.country=US -Dfile.encoding=UTF-8 -Duser.timezone=UTC"
+    conf = everything(spark__driver__extraJavaOptions="-Xlog:gc")
+    assert conf["spark.driver.extraJavaOptions"] == f"-Xlog:gc {flags}"
+    assert conf["spark.executor.extraJavaOptions"] == flags
+
+
+@pytest.mark.parametrize("key", ["spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"])
+def test_another_language_of_java_is_refused(key: str) -> None:
+    with pytest.raises(DaybookError) as caught:
+        user_conf(EngineSettings(conf={key: "-Xlog:gc -Duser.language=tr"}))
+    assert (caught.value.code, caught.value.parameters["key"]) == ("RUN_902", f"{key}: -Duser.language")

@@ -6,16 +6,18 @@ import shutil
 import signal
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from daybook.engine.java.launch import Launch, launcher_variables
 from daybook.engine.java.runtime import find_listener_problem
+from daybook.engine.java.session_conf import JAVA_PROPERTIES, foreign_locale_error
 from daybook.errors import DaybookError
 
 if TYPE_CHECKING:
@@ -128,6 +130,8 @@ def _spawn(launch: Launch, environment: Mapping[str, str], show_log: bool) -> su
         **environment,
         **launcher_variables(launch.spark_home),
         "SPARK_CONNECT_MODE": "0",
+        # File names are decoded by the locale, and no flag of Java's changes that.
+        **({"LC_ALL": "C.UTF-8"} if sys.platform == "linux" else {}),
         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(_connection_file(launch)),
     }
     with (launch.scratch / _LOG_FILE).open("wb") as log:
@@ -199,7 +203,8 @@ def open_classic_session(
 
     gateway = connected()
     try:
-        bridge = open_py4j_gateway(gateway)
+        bridge: Any = open_py4j_gateway(gateway)
+        check_java_properties(bridge)
         SparkContext._ensure_initialized(gateway=bridge)
         session = _build_or_explain(session_settings, launch.conf.get("spark.master", ""))
     except BaseException:
@@ -249,6 +254,18 @@ def open_py4j_gateway(gateway: Gateway) -> "object":
         bridge: object = launch_gateway()  # type: ignore[no-untyped-call]
     weakref.finalize(bridge, gateway.close)
     return bridge
+
+
+def check_java_properties(bridge: Any) -> None:
+    """Refuse a Java process that took a locale, character set or time zone from the environment after all.
+
+    `_JAVA_OPTIONS` stands above the command line.
+    """
+    system = bridge.jvm.java.lang.System
+    found = {name: system.getProperty(name) for name in JAVA_PROPERTIES}
+    differing = [f"{name}={value}" for name, value in found.items() if value != JAVA_PROPERTIES[name]]
+    if differing:
+        raise foreign_locale_error(", ".join(differing))
 
 
 def activate_session(session: "SparkSession") -> "SparkSession":

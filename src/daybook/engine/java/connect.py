@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from daybook.engine.java.classic import attach_server, open_py4j_gateway, start_gateway
+from daybook.engine.java.classic import attach_server, check_java_properties, open_py4j_gateway, start_gateway
 from daybook.engine.java.launch import Launch
 from daybook.engine.java.runtime import find_listener_problem
 from daybook.engine.java.session_conf import read_setting
@@ -78,6 +78,7 @@ def open_local_connect_session(
     gateway = start_gateway(replace(launch, conf=conf), os.environ, show_log=show_log)()
     try:
         bridge: Any = open_py4j_gateway(gateway)
+        check_java_properties(bridge)
         bridge.jvm.org.apache.spark.sql.classic.SparkSession.builder().getOrCreate()
         service = getattr(bridge.jvm, "org.apache.spark.sql.connect.service.SparkConnectService$")
         port = getattr(service, "MODULE$").localPort()

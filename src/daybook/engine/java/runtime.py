@@ -125,7 +125,7 @@ def _release_file(executable: Path) -> dict[str, str]:
 def _query_properties(executable: Path) -> dict[str, str]:
     command = [str(executable), "-XshowSettings:properties", "-version"]
     try:
-        answer = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stderr
+        answer = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60, check=True).stderr
     except (OSError, subprocess.SubprocessError):
         return {}
     properties = dict(re.findall(r"^\s+(java\.[\w.]+) = (.*)$", answer, flags=re.MULTILINE))

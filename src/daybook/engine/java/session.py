@@ -27,6 +27,7 @@ from daybook.engine.java.session_conf import (
     REQUIRED_CONF,
     build_session_conf,
     differing_conf,
+    foreign_locale_error,
     local_threads,
     read_setting,
     remote_conf,
@@ -60,7 +61,7 @@ def start_session(
         raise DaybookError("RUN_907", master=settings.master, remote=settings.remote or "sail")
     if settings.remote and settings.remote.startswith("sc://"):
         session = open_remote_session(settings.remote, remote_conf(settings), app_name)
-        return _with_required_conf(_with_capabilities(session) if settings.sail else session)
+        return _checked_foreign(_with_required_conf(_with_capabilities(session) if settings.sail else session))
     if settings.sail:
         return _with_required_conf(_with_capabilities(open_sail_session(remote_conf(settings), app_name)))
     master = settings.remote or settings.master or "local[*]"
@@ -69,7 +70,7 @@ def start_session(
     conf = build_session_conf(settings, master=master, app_name=app_name, ui=ui, cores=cores, memory=memory_bytes())
     _set_worker_python(conf.application.get("spark.pyspark.python"))
     if not settings.remote and any(os.environ.get(name) for name in _LAUNCHER_VARIABLES):
-        return _with_required_conf(build_classic_session(conf.everything))
+        return _checked_foreign(_with_required_conf(build_classic_session(conf.everything)))
     java = find_java(os.environ)
     archive = archive_path(java, spark_home(), os.environ)
     launch = Launch(
@@ -143,6 +144,7 @@ def _is_disconnection(failure: BaseException) -> bool:
 
 def adopt_session(spark: "SparkSession") -> "SparkSession":
     """The given session, or a sibling of it in the same application where its settings would change results."""
+    check_text_functions(spark)
     missing = differing_conf(_current_conf(spark))
     if not missing:
         return spark
@@ -174,6 +176,29 @@ def _with_capabilities(session: "SparkSession") -> "SparkSession":
         stop_session(session)
         raise
     return session
+
+
+def _checked_foreign(session: "SparkSession") -> "SparkSession":
+    """A session whose Java somebody else started."""
+    try:
+        check_text_functions(session)
+    except DaybookError:
+        stop_session(session)
+        raise
+    return session
+
+
+# The letters that Turkish, Azerbaijani and Lithuanian map to others than all other languages do.
+_CASE_PROBE = "istanbul I\u0307"
+
+
+def check_text_functions(session: "SparkSession") -> None:
+    """Refuse Java processes that compute texts by the language of their machine; executors do it, so they are asked."""
+    query = f"UPPER(CONCAT('{_CASE_PROBE}', id)) AS upper", f"LOWER(CONCAT('{_CASE_PROBE}', id)) AS lower"
+    row = session.range(1).selectExpr(*query).collect()[0]
+    expected = (f"{_CASE_PROBE}0".upper(), f"{_CASE_PROBE}0".lower())
+    if (row["upper"], row["lower"]) != expected:
+        raise foreign_locale_error(f'UPPER("istanbul") is {row["upper"].split()[0]}')
 
 
 def _with_required_conf(session: "SparkSession") -> "SparkSession":

@@ -66,6 +66,16 @@ REQUIRED_CONF: Mapping[str, str] = {
 
 _LEGACY_PREFIX = "spark.sql.legacy."
 
+# Java takes these from the environment. UPPER and LOWER follow the language, so that LC_ALL would change keys and row
+# ids; the character set and the time zone decide how drivers of databases and old readers understand values.
+JAVA_PROPERTIES: Mapping[str, str] = {
+    "user.language": "en",
+    "user.country": "US",
+    "file.encoding": "UTF-8",
+    "user.timezone": "UTC",
+}
+_JAVA_OPTION_KEYS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
+
 # Settable in every session, and the user may choose others.
 _DEFAULT_SESSION_CONF: Mapping[str, str] = {
     "spark.sql.adaptive.enabled": "true",
@@ -122,7 +132,18 @@ def build_session_conf(
         session["spark.sql.shuffle.partitions"] = str(max(4, min(200, 4 * threads)))
     for key, value in chosen.items():
         (session if is_session_key(key) else application)[key] = value
+    for key in _JAVA_OPTION_KEYS:
+        application[key] = " ".join([*filter(None, [application.get(key)]), *java_property_flags()])
     return SessionConf(application, {**session, **REQUIRED_CONF})
+
+
+def java_property_flags() -> list[str]:
+    """Flags for every Java process that computes."""
+    return [f"-D{name}={value}" for name, value in JAVA_PROPERTIES.items()]
+
+
+def foreign_locale_error(found: str) -> DaybookError:
+    return DaybookError("RUN_912", found=found, flags=" ".join(java_property_flags()))
 
 
 def remote_conf(settings: EngineSettings) -> dict[str, str]:
@@ -191,6 +212,12 @@ def _refusals(chosen: Mapping[str, str]) -> list[DaybookError]:
         DaybookError("RUN_902", key=key, value=chosen[key], needed=needed)
         for key, needed in REQUIRED_CONF.items()
         if key in chosen and not _is_same_value(chosen[key], needed)
+    ]
+    refused += [
+        DaybookError("RUN_902", key=f"{key}: -D{name}", value=value, needed=JAVA_PROPERTIES[name])
+        for key in _JAVA_OPTION_KEYS
+        for name, value in re.findall(r"-D([\w.]+)=(\S*)", chosen.get(key, ""))
+        if value != JAVA_PROPERTIES.get(name, value)
     ]
     return refused + [DaybookError("RUN_904", key=key) for key in chosen if key.startswith(_LEGACY_PREFIX)]
 

@@ -1,0 +1,88 @@
+"""Results are the same in every locale, and a Spark that follows its machine's is refused."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+TURKISH_JAVA = "-Duser.language=tr -Duser.country=TR"
+
+_OWN_SESSION = """
+import json
+from daybook.engine.java.session import start_session, stop_session
+from daybook.model.settings import EngineSettings
+settings = EngineSettings(master="local[1]", conf={"spark.driver.memory": "1g"})
+spark = start_session(settings, app_name="x", workload="short")
+import datetime
+from daybook.engine.system_columns import row_id_sql
+from daybook.model.period import Period
+january = Period("2026-01", "month", datetime.date(2026, 1, 1), datetime.date(2026, 1, 31))
+row_id = row_id_sql(january, "loaded", ("orders",), ("UPPER(word)",))
+row = spark.createDataFrame([("istanbul", "TITLE")], "word string, other string").selectExpr(
+    "UPPER(word)", "LOWER(other)", "LPAD(word, 10, 'i')", "CAST(1234.5D AS STRING)", f"{row_id}",
+).collect()[0]
+spark.range(1).write.parquet("Größe")
+print(json.dumps([*row, spark.read.parquet("Größe").count()]))
+stop_session(spark, quick=True)
+"""
+
+_FOREIGN_SESSION = f"""
+from pyspark.sql import SparkSession
+from daybook.engine.java.session import adopt_session
+from daybook.errors import DaybookError
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").config(
+    "spark.driver.extraJavaOptions", "{TURKISH_JAVA}").getOrCreate()
+try:
+    adopt_session(spark)
+except DaybookError as error:
+    print(error.code, error.message, error.hint)
+spark.stop()
+"""
+
+
+def output(program: str, folder: Path, **variables: str) -> str:
+    environment = {**os.environ, "TMPDIR": str(folder), **variables}
+    environment.pop("SPARK_CONNECT_MODE_ENABLED", None)
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    ended = subprocess.run(
+        command, env=environment, cwd=folder, capture_output=True, text=True, timeout=180, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def hashed_id(text: str) -> str:
+    """The id of a loaded row by the rule in docs/concepts/identity.md: 1 January 2026 is 0x019b76daa800 in ms."""
+    digest = hashlib.md5(f"6:loaded6:orders{len(text)}:{text}".encode(), usedforsecurity=False).hexdigest()
+    variant = "89ab"[int(digest[3], 16) % 4]
+    return f"019b76da-a800-7{digest[:3]}-{variant}{digest[4:7]}-{digest[7:19]}"
+
+
+@pytest.fixture(scope="module")
+def turkish(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Variables of a machine set to Turkish; the flag stands for it where the locale cannot be made."""
+    folder = tmp_path_factory.mktemp("locales")
+    try:
+        command = ["localedef", "-i", "tr_TR", "-f", "UTF-8", str(folder / "tr_TR.UTF-8")]
+        subprocess.run(command, check=False, capture_output=True, timeout=60)
+    except OSError:
+        pass
+    return {"LC_ALL": "tr_TR.UTF-8", "LOCPATH": str(folder), "JAVA_TOOL_OPTIONS": TURKISH_JAVA}
+
+
+def test_results_do_not_depend_on_the_locale(tmp_path: Path, turkish: dict[str, str]) -> None:
+    row = json.loads(output(_OWN_SESSION, tmp_path, **turkish))
+    assert row == ["ISTANBUL", "title", "iiistanbul", "1234.5", hashed_id("ISTANBUL"), 1]
+    assert (tmp_path / "Größe").is_dir()
+
+
+def test_a_session_that_follows_the_language_of_its_machine_is_refused(tmp_path: Path) -> None:
+    found = output(_FOREIGN_SESSION, tmp_path)
+    assert found.startswith("RUN_912")
+    assert 'UPPER("istanbul") is İSTANBUL' in found
+    assert "-Duser.language=en" in found
