@@ -21,9 +21,9 @@ from daybook.workspace import result_json
 if TYPE_CHECKING:
     import datetime
 
+    from daybook.runs.preparation import PreparedRun
     from daybook.runs.replay import ReplayResult
     from daybook.runs.result import OutputResult, RunFailedError, RunResult
-    from daybook.runs.run import PlannedRun
     from daybook.runs.snapshot import SourceSnapshot
     from daybook.store.records import OperationResult
     from daybook.workspace.execution import RangeResult
@@ -102,14 +102,14 @@ def source_lines(sources: "Iterable[SourceSnapshot]") -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def show_dry_runs(planned: "Iterable[PlannedRun]") -> None:
-    for each in planned:
-        snapshot = each.prepared.snapshot
+def show_dry_runs(prepared: "Iterable[PreparedRun]") -> None:
+    for each in prepared:
+        snapshot = each.snapshot
         version = f"project version {snapshot.project_version}"
         echo(f"{snapshot.project.id} can run for {snapshot.period.identifier}, as of {snapshot.as_of}, {version}")
         for source in source_lines(snapshot.sources):
             echo(f"  reads {source}")
-        for output in each.prepared.outputs:
+        for output in each.outputs:
             echo(f"  writes {shorten_path(output.target.place)} ({output.target.format}, {output.target.mode})")
         for notice in each.notices:
             show_notice(notice)

@@ -8,7 +8,6 @@ import datetime
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -20,31 +19,19 @@ from daybook.engine.pipeline import OutputFrame, OutputGroup, Pipeline
 from daybook.engine.source import even_splits
 from daybook.engine.system_columns import has_new_ids
 from daybook.errors import DaybookError, Notice, error_to_record, notice
-from daybook.io.landing.area import LandingArea
 from daybook.io.read_source import ReadSource
 from daybook.io.registry import writer_for
 from daybook.io.writer import StagedOutput
 from daybook.runs.environment import RunEnvironment, remove_folder
 from daybook.runs.lease import CODE_CANCELLED, LeaseKeeper, stop_on_signals
 from daybook.runs.outputs import PlannedOutput, output_errors
-from daybook.runs.preparation import PreparedRun, read_sources
+from daybook.runs.preparation import PreparedRun
 from daybook.runs.recorder import RunRecorder
-from daybook.runs.result import OutputResult, RunFailedError, RunListener, RunResult
-from daybook.runs.start import StartedRun
-from daybook.store.records import FinalStatus, milliseconds
+from daybook.runs.result import OutputResult, RunFailedError, RunResult
+from daybook.runs.snapshot import RunSnapshot
+from daybook.runs.sources import read_sources
+from daybook.store.records import FinalStatus, Lease, milliseconds
 from daybook.store.store import MetadataStore
-
-
-@dataclass(frozen=True, slots=True)
-class ExecutionContext:
-    """What an execution works with."""
-
-    spark: SparkSession
-    root: Path
-    landing: LandingArea
-    # A folder for intermediate results, removed after the attempt.
-    staging: str
-    listener: RunListener
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +48,10 @@ class Execution:
     """One attempt at a run; what an earlier attempt committed is not written again."""
 
     prepared: PreparedRun
-    world: ExecutionContext
+    environment: RunEnvironment
+    spark: SparkSession
+    # A folder for intermediate results, removed after the attempt.
+    staging: str
     keeper: LeaseKeeper
     recorder: RunRecorder
     outputs: list[OutputResult] = field(default_factory=list)
@@ -72,12 +62,12 @@ class Execution:
         sources = self._read()
         largest = max((source.sizes for source in sources.values()), key=sum, default=())
         with (
-            even_splits(self.world.spark, largest),
+            even_splits(self.spark, largest),
             Pipeline(
-                self.world.spark,
+                self.spark,
                 self.prepared.plan,
                 {key: source.frame for key, source in sources.items()},
-                staging=self.world.staging,
+                staging=self.staging,
                 as_of=self.prepared.snapshot.as_of,
                 skip=frozenset(output.operation_seq for output in self.outputs),
             ) as pipeline,
@@ -90,13 +80,14 @@ class Execution:
 
     def _read(self) -> Mapping[str, ReadSource]:
         """A retry reads the very data of the first attempt."""
-        self.world.listener.stage("reading")
+        self.environment.listener.stage("reading")
         pinned = self.recorder.pins()
         sources = read_sources(
-            self.world.spark,
-            self.prepared,
-            self.world.landing,
-            self.world.root,
+            self.spark,
+            self.prepared.plan.loads,
+            self.prepared.snapshot,
+            self.environment.landing(self.prepared.snapshot.run_id),
+            self.environment.root,
             pinned=pinned or None,
             before_each=self.keeper.check,
         )
@@ -130,7 +121,7 @@ class Execution:
         self.keeper.check()
         planned = self.prepared.output(output.step.seq)
         writer = writer_for(planned.target.format)
-        self.world.listener.stage(f"writing {planned.label}")
+        self.environment.listener.stage(f"writing {planned.label}")
         with output_errors(planned, pipeline.failure):
             writer.check(planned.target)
             self.recorder.require_slice(planned)
@@ -147,7 +138,7 @@ class Execution:
         result = self.recorder.record(planned, commit, item.staged, counts, item.duration_ms)
         self._tell(result.notices)
         self.outputs.append(result.output)
-        self.world.listener.written(result.output)
+        self.environment.listener.written(result.output)
         if commit.is_repeat:
             # The first attempt's rows count; those of this one are not needed.
             self._discard(planned)
@@ -168,18 +159,20 @@ class Execution:
         for each in notices:
             if each not in self.notices:
                 self.notices.append(each)
-                self.world.listener.notice(each)
+                self.environment.listener.notice(each)
 
 
-def execute_attempt(started: StartedRun, around: RunEnvironment) -> RunResult:
+def execute_attempt(
+    prepared: PreparedRun, lease: Lease, environment: RunEnvironment, *, is_retry: bool = False
+) -> RunResult:
     """Execute and record; raises RunFailedError when the run failed or was cancelled."""
-    prepared, snapshot = started.prepared, started.prepared.snapshot
+    snapshot = prepared.snapshot
     began = time.monotonic()
-    around.listener.prepared(snapshot.run_id, snapshot.project.id, snapshot.period.identifier)
-    for each in started.notices:
-        around.listener.notice(each)
+    environment.listener.prepared(snapshot.run_id, snapshot.project.id, snapshot.period.identifier)
+    for each in prepared.notices:
+        environment.listener.notice(each)
     # Of this attempt alone: a process that lost the run must not remove what its successor works with.
-    staging = f"{around.state}/staging/{snapshot.run_id}.{started.lease.token}"
+    staging = f"{environment.state}/staging/{snapshot.run_id}.{lease.token}"
     tag = f"daybook-{snapshot.run_id}"
     execution: Execution | None = None
     spark: SparkSession | None = None
@@ -188,21 +181,21 @@ def execute_attempt(started: StartedRun, around: RunEnvironment) -> RunResult:
         if spark is not None:
             stop_jobs(spark, tag)
 
-    with LeaseKeeper(around.store, started.lease, stop) as keeper, stop_on_signals(keeper.cancel):
+    with LeaseKeeper(environment.store, lease, stop) as keeper, stop_on_signals(keeper.cancel):
         try:
-            around.listener.stage("starting Spark")
-            spark = around.session()
+            environment.listener.stage("starting Spark")
+            spark = environment.session()
             keeper.fence()
-            with around.store.write() as transaction:
+            with environment.store.write() as transaction:
                 transaction.runs.mark_running(keeper.lease, now=transaction.now())
-            world = ExecutionContext(spark, around.root, around.landing(snapshot.run_id), staging, around.listener)
-            execution = Execution(prepared, world, keeper, RunRecorder(around.store, keeper, prepared, around.validate))
-            execution.notices.extend(started.notices)
-            with tag_jobs(spark, tag), watch_progress(spark, around.listener.progress):
+            recorder = RunRecorder(environment, keeper, prepared)
+            execution = Execution(prepared, environment, spark, staging, keeper, recorder)
+            execution.notices.extend(prepared.notices)
+            with tag_jobs(spark, tag), watch_progress(spark, environment.listener.progress):
                 execution.execute()
-            if started.is_retry:
+            if is_retry:
                 execution.discard(with_committed=True)
-            _finish(around.store, keeper, "completed", None)
+            _finish(environment.store, keeper, "completed", None)
         except BaseException as failure:
             if spark is not None:
                 stop_jobs(spark, tag)
@@ -210,7 +203,9 @@ def execute_attempt(started: StartedRun, around: RunEnvironment) -> RunResult:
             status, error = _final_status(failure, keeper, spark)
             if execution is not None and not keeper.is_lost:
                 execution.discard()
-            _finish(around.store, keeper, status, error_to_record(error) if error else _unexpected_error_data(failure))
+            _finish(
+                environment.store, keeper, status, error_to_record(error) if error else _unexpected_error_data(failure)
+            )
             if error is None:
                 raise
             outputs = tuple(execution.outputs) if execution else ()
@@ -218,7 +213,7 @@ def execute_attempt(started: StartedRun, around: RunEnvironment) -> RunResult:
         finally:
             with contextlib.suppress(OSError):
                 remove_folder(staging)
-    return _build_result(started, around.store, execution, datetime.timedelta(seconds=time.monotonic() - began))
+    return _build_result(snapshot, environment.store, execution, datetime.timedelta(seconds=time.monotonic() - began))
 
 
 def _final_status(
@@ -251,10 +246,9 @@ def _finish(store: MetadataStore, keeper: LeaseKeeper, status: FinalStatus, erro
 
 
 def _build_result(
-    started: StartedRun, store: MetadataStore, execution: Execution, waited: datetime.timedelta
+    snapshot: RunSnapshot, store: MetadataStore, execution: Execution, waited: datetime.timedelta
 ) -> RunResult:
     """`waited` is the time of this attempt, which is all there is to say of one that took a run up again."""
-    snapshot = started.prepared.snapshot
     with store.read() as transaction:
         duration = transaction.runs.get(snapshot.run_id).duration or waited
         operations = transaction.outcomes.operations(snapshot.run_id)

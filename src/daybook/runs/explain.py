@@ -9,7 +9,7 @@ Nothing is committed, no lease is taken, and what is written down on the way is 
 
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -28,9 +28,10 @@ from daybook.model.values import Value
 from daybook.plan.partial_plan import PartialPlan, RowKey, key_columns, picked_rows, selectable_columns, summary_rows
 from daybook.plan.steps import AppendStep, Plan, Step
 from daybook.runs.environment import RunEnvironment, remove_folder
-from daybook.runs.preparation import PreparedRun, read_sources, restore_run
+from daybook.runs.preparation import PreparedRun, restore_run
 from daybook.runs.recorder import recorded_pins
 from daybook.runs.snapshot import RunSnapshot, snapshot_from_json
+from daybook.runs.sources import read_sources
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,10 +193,10 @@ def _compute_rows(
 ) -> list[ShownRows]:
     run_id, plan = prepared.snapshot.run_id, prepared.plan
     needed = {key for cut in cuts for key in cut.feeds.values()}
-    read = replace(prepared, plan=replace(plan, loads=tuple(load for load in plan.loads if load.key in needed)))
+    loads = [load for load in plan.loads if load.key in needed]
     with around.spark() as spark:
         try:
-            sources = read_sources(spark, read, around.landing(run_id), around.root, pinned=pins)
+            sources = read_sources(spark, loads, prepared.snapshot, around.landing(run_id), around.root, pinned=pins)
         except DaybookError as error:
             raise DaybookError("RUN_012", run_id=run_id, causes=flatten(error)) from error
         return [

@@ -17,6 +17,7 @@ from daybook.model.operation import LocationDestination, TableDestination
 from daybook.plan.registration import registered_columns, registered_table_name, registered_temporal_mode
 from daybook.resolve.calendars.periods import calendar_for
 from daybook.resolve.locations.template import fill_table_name, names_one_period
+from daybook.runs.environment import RunEnvironment
 from daybook.runs.lease import LeaseKeeper
 from daybook.runs.outputs import PlannedOutput
 from daybook.runs.permissions import claim_slice, conflict_notices, replaced_slices, require_slice, require_unlocked
@@ -24,8 +25,8 @@ from daybook.runs.preparation import PreparedRun
 from daybook.runs.result import OutputResult, RecordedOutput
 from daybook.runs.snapshot import RunSnapshot
 from daybook.store.lifecycle import RegisteredDataset, register_output
-from daybook.store.records import OperationResult, OutputCommit, RecordedCommit, Registration, ValidateProject
-from daybook.store.store import MetadataStore, Transaction
+from daybook.store.records import OperationResult, OutputCommit, RecordedCommit, Registration
+from daybook.store.store import Transaction
 
 
 def registered_dataset(planned: PlannedOutput, snapshot: RunSnapshot, input_mode: TemporalMode | None) -> Dataset:
@@ -85,13 +86,11 @@ LOAD_SEQ = 0
 class RunRecorder:
     """The store's side of one run."""
 
-    def __init__(
-        self, store: MetadataStore, keeper: LeaseKeeper, prepared: PreparedRun, validate: ValidateProject
-    ) -> None:
-        self._store = store
+    def __init__(self, environment: RunEnvironment, keeper: LeaseKeeper, prepared: PreparedRun) -> None:
+        self._store = environment.store
         self._keeper = keeper
         self._prepared = prepared
-        self._validate = validate
+        self._validate = environment.validate
 
     def committed_outputs(self) -> tuple[OutputResult, ...]:
         """What an earlier attempt committed and wrote down."""

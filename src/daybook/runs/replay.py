@@ -12,9 +12,10 @@ from daybook.io.registry import writer_for, written_fingerprint
 from daybook.io.writer import Commit, StagedOutput
 from daybook.runs.environment import RunEnvironment, remove_folder
 from daybook.runs.outputs import PlannedOutput, redirect_to_scratch
-from daybook.runs.preparation import PreparedRun, read_sources, restore_run
+from daybook.runs.preparation import PreparedRun, restore_run
 from daybook.runs.recorder import recorded_pins
 from daybook.runs.snapshot import snapshot_from_json
+from daybook.runs.sources import read_sources
 from daybook.store.records import OutputCommit
 
 # Data of an earlier version that has been removed since.
@@ -60,7 +61,9 @@ def replay(around: RunEnvironment, run_id: str, *, keep: bool) -> ReplayResult:
     prepared = restore_run(snapshot, around.root)
     with around.spark() as spark:
         try:
-            sources = read_sources(spark, prepared, around.landing(run_id), around.root, pinned=pins)
+            sources = read_sources(
+                spark, prepared.plan.loads, snapshot, around.landing(run_id), around.root, pinned=pins
+            )
         except DaybookError as error:
             raise DaybookError("RUN_012", run_id=run_id, causes=flatten(error)) from error
         scratch = f"{around.state}/replays/{run_id}"

@@ -94,7 +94,7 @@ class RunSettings:
     engine: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunSnapshot:
     """`project_text` is the definition as written, `project` as it is executed."""
 
@@ -105,11 +105,11 @@ class RunSnapshot:
     period: Period
     as_of: datetime.date
     timestamp: datetime.datetime
-    datasets: tuple[DatasetVersion, ...]
-    resolvers: tuple[ResolverVersion, ...]
-    datasources: tuple[DataSource, ...]
-    calendars: tuple[Calendar, ...]
-    sources: tuple[SourceSnapshot, ...]
+    datasets: tuple[DatasetVersion, ...] = ()
+    resolvers: tuple[ResolverVersion, ...] = ()
+    datasources: tuple[DataSource, ...] = ()
+    calendars: tuple[Calendar, ...] = ()
+    sources: tuple[SourceSnapshot, ...] = ()
     settings: RunSettings
     provenance: Provenance
     format: int = SNAPSHOT_FORMAT

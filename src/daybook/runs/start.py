@@ -1,27 +1,28 @@
 """Starting a run: which version of a project may run, on which period, and the lease that goes with it."""
 
 import datetime
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from daybook.errors import DaybookError, Notice, notice
 from daybook.model.definition import Catalog, Definition
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.period import Period
 from daybook.model.project import Project
-from daybook.model.source_map import SourceMap
-from daybook.model.view import View
+from daybook.model.serialization import to_yaml
 from daybook.resolve.calendars.periods import calendar_for, period_range
+from daybook.runs.environment import RunEnvironment
 from daybook.runs.outputs import refuse_workspace_files
 from daybook.runs.permissions import check_period, conflict_notices
-from daybook.runs.preparation import PreparedRun, RunSpecification, StoredPeriods, plan_run
-from daybook.runs.snapshot import RunSettings, new_run_id, provenance
+from daybook.runs.preparation import PreparedRun, plan_run
+from daybook.runs.snapshot import RunSettings, RunSnapshot, new_run_id, provenance
+from daybook.runs.sources import StoredPeriods
 from daybook.store.apply import apply
 from daybook.store.catalog import ActivatedCatalog
+from daybook.store.database.projects import ProjectVersion
 from daybook.store.lifecycle import require_runnable
 from daybook.store.process import current_process
-from daybook.store.records import Lease, NewRun, ValidateProject
-from daybook.store.references import dataset_references
+from daybook.store.records import Lease, NewRun
+from daybook.store.references import reachable_definitions
 from daybook.store.store import MetadataStore, Transaction
 
 
@@ -36,67 +37,28 @@ class RunRequest:
     allow_empty: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class StartedRun:
-    """A run that exists in the store and is ours to execute."""
-
-    prepared: PreparedRun
-    lease: Lease
-    notices: tuple[Notice, ...]
-    is_retry: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class RunnableProject:
-    """The version of a project that runs, and the definitions it sees."""
-
-    definition: Definition[Project]
-    version: int
-    is_draft: bool
-    catalog: Catalog
-    has_active_version: bool = True
-
-
 def apply_project_files(
-    workspace: LoadedWorkspace,
-    definition: Definition[Project],
-    store: MetadataStore,
-    validate: ValidateProject,
-    now: datetime.datetime,
+    workspace: LoadedWorkspace, definition: Definition[Project], environment: RunEnvironment
 ) -> tuple[Notice, ...]:
-    """On an embedded store a run brings the project's file, and what it reaches, with it; what that broke is told."""
-    wanted = {reference.dataset_id for reference in dataset_references(definition.model)}
-    datasets = workspace.definitions["dataset"]
-    waiting = list(wanted)
-    while waiting:
-        found = datasets.get(waiting.pop())
-        if found is not None and isinstance(found.model, View) and found.model.view.of not in wanted:
-            wanted.add(found.model.view.of)
-            waiting.append(found.model.view.of)
-    reached: list[Definition[Any]] = [
-        *(dataset for dataset in datasets.values() if dataset.id in wanted),
-        *workspace.definitions["datasource"].values(),
-        *workspace.definitions["resolver"].values(),
-        *workspace.definitions["calendar"].values(),
-        definition,
-    ]
-    applied = apply(store, reached, workspace=workspace.settings.name, validate=validate, now=now)
+    """On an embedded store a run applies the project's file and what it reaches; other projects it broke are named."""
+    applied = apply(
+        environment.store,
+        reachable_definitions(workspace, definition.id),
+        workspace=workspace.settings.name,
+        validate=environment.validate,
+        now=environment.clock(),
+    )
     return (*applied.notices, *conflict_notices(applied.effects, but=definition.id))
 
 
-def find_runnable(transaction: Transaction, definition: Definition[Project], *, as_draft: bool) -> RunnableProject:
+def find_version(transaction: Transaction, written: Project, *, as_draft: bool) -> ProjectVersion:
     """The active version, or the written one as a draft when it was asked for or was never activated."""
-    project = definition.model
-    state = transaction.projects.find(project.id)
+    state = transaction.projects.find(written.id)
     if state is None:
-        raise DaybookError("RUN_015", project=project.id)
+        raise DaybookError("RUN_015", project=written.id)
     if as_draft or (state.active_version is None and state.status == "draft"):
-        catalog = transaction.catalog(with_sandbox=True)
-        return RunnableProject(definition, state.latest_version, True, catalog, state.active_version is not None)
-    active = require_runnable(transaction, project.id, project)
-    source = definition.source if active.project == project else SourceMap.empty()
-    activated = ActivatedCatalog(transaction.catalog(), active.inputs)
-    return RunnableProject(Definition("project", active.project, source), active.version, False, activated)
+        return ProjectVersion(written, state.latest_version, is_draft=True)
+    return require_runnable(transaction, written.id, written)
 
 
 def parse_periods(definition: Definition[Project], text: str, catalog: Catalog) -> tuple[Period, ...]:
@@ -106,42 +68,51 @@ def parse_periods(definition: Definition[Project], text: str, catalog: Catalog) 
 
 def prepare_run(
     workspace: LoadedWorkspace,
+    environment: RunEnvironment,
     transaction: Transaction,
-    chosen: RunnableProject,
+    definition: Definition[Project],
     period: Period,
-    wanted: RunRequest,
-    *,
-    now: datetime.datetime,
-    version: str,
-) -> tuple[PreparedRun, tuple[Notice, ...]]:
+    request: RunRequest,
+) -> PreparedRun:
     """Everything that can be known and checked before the run exists."""
-    project_id = chosen.definition.id
-    sandbox = workspace.settings.sandbox if chosen.is_draft else None
-    notices = list(check_period(transaction, period, is_sandboxed=sandbox is not None))
+    found = find_version(transaction, definition.model, as_draft=request.is_draft)
+    catalog = ActivatedCatalog(transaction.catalog(with_sandbox=found.is_draft), found.inputs)
+    sandbox = workspace.settings.sandbox if found.is_draft else None
+    notices = [
+        *check_period(transaction, period, is_sandboxed=sandbox is not None),
+        *_draft_notices(transaction, found, sandbox),
+    ]
+    now = environment.clock()
+    snapshot = RunSnapshot(
+        run_id=new_run_id(now),
+        project=found.project,
+        project_version=found.version,
+        project_text=definition.source.text or to_yaml("project", found.project),
+        period=period,
+        as_of=request.as_of or period.start_date,
+        timestamp=now,
+        settings=RunSettings(found.is_draft, sandbox, request.allow_empty, dict(workspace.settings.engine.conf)),
+        provenance=provenance(workspace.root, environment.version),
+    )
+    hosts = workspace.settings.catalogs.allowed_hosts
+    # The file has the structure of the version that runs, so its places are those of the version.
+    prepared = plan_run(snapshot, definition.source, catalog, workspace.root, hosts, StoredPeriods(transaction))
+    refuse_workspace_files(workspace, prepared.outputs, is_sandboxed=sandbox is not None)
+    return replace(prepared, notices=(*notices, *prepared.notices))
+
+
+def _draft_notices(transaction: Transaction, found: ProjectVersion, sandbox: str | None) -> list[Notice]:
+    """Where a draft writes, when that is not where its active version does or when it is."""
+    project_id = found.project.id
     if sandbox is not None:
         hint = f"`daybook activate {project_id}` makes it write to its destinations."
-        notices.append(notice("RUN_009", project=project_id, sandbox=sandbox, hint=hint))
-    elif chosen.is_draft and chosen.has_active_version:
-        notices.append(notice("RUN_014", project=project_id))
-    settings = RunSettings(chosen.is_draft, sandbox, wanted.allow_empty, dict(workspace.settings.engine.conf))
-    request = RunSpecification(
-        run_id=new_run_id(now),
-        definition=chosen.definition,
-        project_version=chosen.version,
-        period=period,
-        timestamp=now,
-        as_of=wanted.as_of,
-        settings=settings,
-        provenance=provenance(workspace.root, version),
-    )
-    lookup = StoredPeriods(transaction)
-    hosts = workspace.settings.catalogs.allowed_hosts
-    prepared = plan_run(request, chosen.catalog, workspace.root, hosts, lookup)
-    refuse_workspace_files(workspace, prepared.outputs, is_sandboxed=sandbox is not None)
-    return prepared, (*notices, *prepared.plan.notices)
+        return [notice("RUN_009", project=project_id, sandbox=sandbox, hint=hint)]
+    if found.is_draft and transaction.projects.get(project_id).active_version is not None:
+        return [notice("RUN_014", project=project_id)]
+    return []
 
 
-def start_run(store: MetadataStore, prepared: PreparedRun, notices: tuple[Notice, ...]) -> StartedRun:
+def start_run(store: MetadataStore, prepared: PreparedRun) -> Lease:
     """Create the run; refused while another one of its project and period lives."""
     snapshot = prepared.snapshot
     new = NewRun(
@@ -157,5 +128,4 @@ def start_run(store: MetadataStore, prepared: PreparedRun, notices: tuple[Notice
         user=snapshot.provenance.user,
     )
     with store.write() as transaction:
-        lease = transaction.runs.start(new, process=current_process(), now=transaction.now())
-    return StartedRun(prepared, lease, notices)
+        return transaction.runs.start(new, process=current_process(), now=transaction.now())

@@ -11,7 +11,7 @@ from daybook.model.source_map import SourceMap
 from daybook.store.catalog import ActivatedCatalog
 from daybook.store.changes import BreakingChange, DefinitionChange, added_columns, find_breaking_changes
 from daybook.store.database.definitions import Definitions
-from daybook.store.database.projects import ActiveProject, Projects, find_active_project
+from daybook.store.database.projects import Projects, ProjectVersion, find_active_project
 from daybook.store.definition_text import encode_definition
 from daybook.store.records import ProjectInput, ProjectState, ProjectStatus, ProjectValidation, ValidateProject
 from daybook.store.references import validated_inputs
@@ -103,7 +103,7 @@ class ProjectEffects:
         return ProjectEffect(definition.id, before, after, active_version, (), (), validation, inputs)
 
     def _of_active(
-        self, state: ProjectState, active: ActiveProject, written: Definition[Project] | None
+        self, state: ProjectState, active: ProjectVersion, written: Definition[Project] | None
     ) -> ProjectEffect:
         project = active.project
         if written is not None:
@@ -129,21 +129,21 @@ class ProjectEffects:
             if is_anything_disabled or datasets & {item.dataset_id for item in active.inputs}:
                 yield self._of_active(state, active, None)
 
-    def _runnable(self) -> Iterator[tuple[ProjectState, ActiveProject]]:
+    def _runnable(self) -> Iterator[tuple[ProjectState, ProjectVersion]]:
         for state in self._projects.all():
             if state.status in ("active", "conflict"):
                 active = find_active_project(self._definitions, self._projects, state)
                 if active is not None:
                     yield state, active
 
-    def _breaks(self, active: ActiveProject) -> Iterator[BreakingChange]:
+    def _breaks(self, active: ProjectVersion) -> Iterator[BreakingChange]:
         for item in _unpinned_inputs(active.inputs):
             validated = self._catalog.dataset(item.dataset_id, item.version)
             latest = self._catalog.dataset(item.dataset_id)
             if validated is not None and latest is not None:
                 yield from find_breaking_changes(validated, latest, active.usage)
 
-    def _offers(self, active: ActiveProject) -> Iterator[Notice]:
+    def _offers(self, active: ProjectVersion) -> Iterator[Notice]:
         for item in _unpinned_inputs(active.inputs):
             validated = self._catalog.dataset(item.dataset_id, item.version)
             latest = self._catalog.dataset(item.dataset_id)

@@ -10,7 +10,7 @@ from daybook.model.project import Project
 from daybook.model.source_map import SourceMap
 from daybook.store.apply import write_state
 from daybook.store.catalog import StoreCatalog
-from daybook.store.database.projects import ActiveProject, find_active_project
+from daybook.store.database.projects import ProjectVersion, find_active_project
 from daybook.store.definition_text import decode_definition, encode_definition
 from daybook.store.effects import ProjectEffect, ProjectEffects
 from daybook.store.records import ProjectInput, ProjectState, Registration, ValidateProject
@@ -84,7 +84,7 @@ def deactivate(store: MetadataStore, project_id: str, *, now: datetime.datetime)
         return True
 
 
-def require_runnable(transaction: Transaction, project_id: str, written: Project | None = None) -> ActiveProject:
+def require_runnable(transaction: Transaction, project_id: str, written: Project | None = None) -> ProjectVersion:
     """The active version, if the project may run; `written` is its file's text, which must not differ from it."""
     state = transaction.projects.get(project_id)
     match state.status:

@@ -9,9 +9,10 @@ from daybook.model.loading import LoadedWorkspace
 from daybook.model.loading.workspace import WorkspaceCatalog
 from daybook.runs.environment import open_run_environment, workspace_with_store_copy
 from daybook.runs.explain import OperationExplanation, explain
+from daybook.runs.preparation import PreparedRun
 from daybook.runs.replay import ReplayResult, replay
 from daybook.runs.result import RunFailedError, RunListener, RunResult
-from daybook.runs.run import PlannedRun, check_runs, retry, run
+from daybook.runs.run import check_runs, execute_run, prepare_runs, retry
 from daybook.runs.start import RunRequest, parse_periods
 from daybook.store.references import find_project
 from daybook.workspace.open_workspace import OpenedWorkspace
@@ -41,10 +42,10 @@ def run_project(workspace: OpenedWorkspace, request: RunRequest, *, listener: Ru
     session = workspace.session
     with workspace.open_run_environment(listener) as environment:
         try:
-            if isinstance(session, BackgroundSession):
-                completed.extend(run(definitions, environment, request, on_planned=session.begin_for))
-            else:
-                completed.extend(run(definitions, environment, request))
+            for prepared in prepare_runs(definitions, environment, request):
+                if isinstance(session, BackgroundSession):
+                    session.begin_for(prepared)
+                completed.append(execute_run(environment, prepared))
         except (RunFailedError, DaybookError) as failure:
             if isinstance(failure, DaybookError) and not completed:
                 raise
@@ -52,7 +53,7 @@ def run_project(workspace: OpenedWorkspace, request: RunRequest, *, listener: Ru
     return RangeResult(tuple(completed))
 
 
-def check_run(workspace: OpenedWorkspace, request: RunRequest) -> tuple[PlannedRun, ...]:
+def check_run(workspace: OpenedWorkspace, request: RunRequest) -> tuple[PreparedRun, ...]:
     """Resolve, plan and check what a run would do, one result per period; nothing is written, not even to the store."""
     definitions = workspace.load_definitions()
     _check_request(definitions, request)

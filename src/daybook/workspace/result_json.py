@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from daybook.errors import Code, DaybookError, Notice
     from daybook.runs.explain import OperationExplanation, ShownRows
     from daybook.runs.maintenance import CollectedGarbage
+    from daybook.runs.preparation import PreparedRun
     from daybook.runs.replay import ReplayResult
     from daybook.runs.result import RunFailedError, RunResult
-    from daybook.runs.run import PlannedRun
     from daybook.store.apply import ApplyPlan
     from daybook.store.lifecycle import Activation
     from daybook.store.records import ProjectInput, RunRecord
@@ -253,8 +253,8 @@ def range_as_json(result: "RangeResult") -> list[JsonObject]:
     return [*completed, {"errors": errors_as_json([result.failure])}] if result.failure else completed
 
 
-def dry_run_as_json(planned: "PlannedRun") -> JsonObject:
-    snapshot = planned.prepared.snapshot
+def dry_run_as_json(prepared: "PreparedRun") -> JsonObject:
+    snapshot = prepared.snapshot
     return {
         "project_id": snapshot.project.id,
         "project_version": snapshot.project_version,
@@ -282,9 +282,9 @@ def dry_run_as_json(planned: "PlannedRun") -> JsonObject:
                 "mode": output.target.mode,
                 "columns": list(output.step.columns),
             }
-            for output in planned.prepared.outputs
+            for output in prepared.outputs
         ],
-        "notices": [notice_as_json(notice) for notice in planned.notices],
+        "notices": [notice_as_json(notice) for notice in prepared.notices],
     }
 
 

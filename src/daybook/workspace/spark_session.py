@@ -33,10 +33,10 @@ class BackgroundSession:
     def begin_for(self, prepared: "PreparedRun") -> None:
         """Start for a run that is about to begin: quickly for a small one, with all optimisations for a large one."""
         from daybook.engine.java.launch import choose_workload
-        from daybook.runs.preparation import input_bytes
+        from daybook.runs.sources import input_bytes
 
         if self._thread is None:
-            self.begin(choose_workload(input_bytes(prepared)))
+            self.begin(choose_workload(input_bytes(prepared.snapshot)))
 
     def __call__(self) -> "SparkSession":
         self.begin()

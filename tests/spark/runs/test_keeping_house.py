@@ -17,7 +17,7 @@ from daybook.runs.maintenance import (
     find_workspace_leftovers,
     remove_workspace_leftovers,
 )
-from daybook.runs.start import RunRequest, apply_project_files, find_runnable, prepare_run, start_run
+from daybook.runs.start import RunRequest, apply_project_files, prepare_run, start_run
 from daybook.store.process import ProcessIdentity, current_process
 from daybook.store.references import find_project
 from tests.workspaces import ORDERS, Folder, to_path, to_table
@@ -100,23 +100,15 @@ def begun(folder: Folder, monkeypatch: pytest.MonkeyPatch, process: ProcessIdent
     workspace = folder.load()
     with folder.around(workspace) as around:
         definition = find_project(workspace, "p")
-        apply_project_files(workspace, definition, around.store, around.validate, around.clock())
+        apply_project_files(workspace, definition, around)
         monkeypatch.setattr("daybook.runs.start.current_process", lambda: process)
         from daybook.resolve.calendars.calendar import GREGORIAN
         from daybook.resolve.calendars.periods import period_of
 
         with around.store.read() as transaction:
-            chosen = find_runnable(transaction, definition, as_draft=False)
-            prepared, notices = prepare_run(
-                workspace,
-                transaction,
-                chosen,
-                period_of("2026-01", GREGORIAN),
-                RunRequest("p", "2026-01"),
-                now=around.clock(),
-                version="1",
-            )
-        start_run(around.store, prepared, notices)
+            period, request = period_of("2026-01", GREGORIAN), RunRequest("p", "2026-01")
+            prepared = prepare_run(workspace, around, transaction, definition, period, request)
+        start_run(around.store, prepared)
         planned = prepared.outputs[0]
         df = folder.session().range(3).selectExpr("cast(id as string) order_id", "'x' region", "id amount")
         FileWriter().stage(df.select(*(c.name for c in planned.target.columns)), planned.target)

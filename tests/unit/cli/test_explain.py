@@ -34,7 +34,7 @@ def root(tmp_path: Path) -> Path:
     folder = new_folder(tmp_path)
     folder.project(assign("amount", "amount * 2"), TOTALS, to_table())
     with open_store("sqlite:///.daybook/store.db", root=folder.root) as store:
-        start_run(store, prepared(folder), ())
+        start_run(store, prepared(folder))
     return folder.root
 
 

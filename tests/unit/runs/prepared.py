@@ -6,8 +6,8 @@ from pathlib import Path
 from daybook.model.loading.workspace import WorkspaceCatalog
 from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.resolve.calendars.periods import period_of
-from daybook.runs.preparation import PreparedRun, RunSpecification, plan_run
-from daybook.runs.snapshot import GitState, Provenance, RunSettings
+from daybook.runs.preparation import PreparedRun, plan_run
+from daybook.runs.snapshot import GitState, Provenance, RunSettings, RunSnapshot
 from tests.workspaces import Folder, no_session
 
 TIMESTAMP = datetime.datetime(2026, 2, 2, 9, 30, tzinfo=datetime.UTC)
@@ -21,14 +21,17 @@ def prepared(
     folder: Folder, period: str = "2026-01", *, as_of: datetime.date | None = None, settings: RunSettings | None = None
 ) -> PreparedRun:
     workspace = folder.load()
-    request = RunSpecification(
+    definition = workspace.definitions["project"]["p"]
+    chosen = period_of(period, GREGORIAN)
+    snapshot = RunSnapshot(
         run_id="20260202-093000-abcdef",
-        definition=workspace.definitions["project"]["p"],
+        project=definition.model,
         project_version=3,
-        period=period_of(period, GREGORIAN),
+        project_text=definition.source.text,
+        period=chosen,
+        as_of=as_of or chosen.start_date,
         timestamp=TIMESTAMP,
-        as_of=as_of,
         settings=settings or RunSettings(),
         provenance=Provenance("someone", "somewhere", "1.0", GitState("abc", is_clean=True)),
     )
-    return plan_run(request, WorkspaceCatalog(workspace), workspace.root)
+    return plan_run(snapshot, definition.source, WorkspaceCatalog(workspace), workspace.root)

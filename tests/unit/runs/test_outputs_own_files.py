@@ -28,7 +28,7 @@ def plan(tmp_path: Path, output: dict[str, Any], **settings: Any) -> tuple[str, 
     workspace = folder.load()
     with folder.around(workspace) as around:
         planned = prepare_runs(workspace, around, RunRequest("p", "2026-01"))
-        return tuple(output.label for each in planned for output in each.prepared.outputs)
+        return tuple(output.label for each in planned for output in each.outputs)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ APPEND = {"type": "append", "arguments": {"source": {"dataset_id": "more"}}}
 def rehearsed(folder: Folder) -> list[str]:
     workspace = folder.load()
     with folder.around(workspace) as around:
-        return [planned.prepared.snapshot.period.identifier for planned in check_runs(workspace, around, WISH)]
+        return [prepared.snapshot.period.identifier for prepared in check_runs(workspace, around, WISH)]
 
 
 def test_what_is_there_can_run(tmp_path: Path) -> None:

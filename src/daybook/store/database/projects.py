@@ -121,17 +121,21 @@ class Projects:
 
 
 @dataclass(frozen=True, slots=True)
-class ActiveProject:
-    """`project` reads the input version it was activated for, where the activation named one."""
+class ProjectVersion:
+    """A version that may run; an active one reads the input version it was activated for, where that named one.
+
+    `inputs` and `usage` are what an active version was checked with; a draft is checked when it runs.
+    """
 
     project: Project
     version: int
-    structure_digest: str
-    inputs: tuple[ProjectInput, ...]
-    usage: tuple[StoredColumnUsage, ...]
+    structure_digest: str | None = None
+    inputs: tuple[ProjectInput, ...] = ()
+    usage: tuple[StoredColumnUsage, ...] = ()
+    is_draft: bool = False
 
 
-def find_active_project(definitions: Definitions, projects: Projects, state: ProjectState) -> ActiveProject | None:
+def find_active_project(definitions: Definitions, projects: Projects, state: ProjectState) -> ProjectVersion | None:
     """None when the project was never activated."""
     if state.active_version is None:
         return None
@@ -142,7 +146,7 @@ def find_active_project(definitions: Definitions, projects: Projects, state: Pro
         # Names and descriptions may be newer than the activation.
         current: Project = decode_definition("project", definitions.get("project", state.project_id).body)
         project = current.model_copy(update={"input": project.input})
-    return ActiveProject(
+    return ProjectVersion(
         project,
         written.version,
         written.structure_digest,

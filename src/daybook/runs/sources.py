@@ -1,0 +1,115 @@
+"""What a run reads: resolved before it begins, read once per dataset version, and how much of it there is."""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from daybook.errors import DaybookError, flatten, raise_all
+from daybook.io.filesystem import list_files
+from daybook.io.landing.area import LandingArea
+from daybook.io.location_checks import check_locations_exist, location_exists
+from daybook.io.pins import Pin
+from daybook.io.read_source import ReadSource, read_source
+from daybook.model.definition import Catalog
+from daybook.model.period import Period
+from daybook.plan.steps import LoadStep, Plan
+from daybook.resolve.locations.location import Location, Resolution
+from daybook.resolve.resolution import PeriodLookup, resolve_dataset
+from daybook.runs.snapshot import RunSnapshot, SourceSnapshot
+from daybook.store.store import Transaction
+
+
+class StoredPeriods:
+    """Which periods of a table runs wrote, as the store knows it."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+
+    def slices(self, location: Location) -> frozenset[str] | None:
+        found = self._transaction.slices.of(location.label)
+        return frozenset(each.period for each in found) if found else None
+
+    def exists(self, location: Location) -> bool:
+        return location_exists(location)
+
+
+def resolve_sources(
+    plan: Plan, period: Period, catalog: Catalog, root: Path, allowed_hosts: tuple[str, ...], lookup: PeriodLookup
+) -> tuple[SourceSnapshot, ...]:
+    """One question per dataset version, however often it is used."""
+    known: dict[tuple[str, int], Resolution] = {}
+    errors: list[DaybookError] = []
+    sources: list[SourceSnapshot] = []
+    for load in plan.loads:
+        key = (load.dataset_id, load.version.version)
+        try:
+            if key not in known:
+                known[key] = resolve_dataset(
+                    load.version,
+                    period,
+                    catalog,
+                    root=root,
+                    overrides=plan.project.resolver_overrides,
+                    allowed_hosts=allowed_hosts,
+                    lookup=lookup,
+                )
+            sources.append(SourceSnapshot(load.key, *key, known[key]))
+        except DaybookError as error:
+            errors += [_load_error(single, load) for single in flatten(error)]
+    raise_all(errors)
+    return tuple(sources)
+
+
+def read_sources(
+    spark: SparkSession,
+    loads: Iterable[LoadStep],
+    snapshot: RunSnapshot,
+    landing: LandingArea,
+    root: Path,
+    *,
+    pinned: Mapping[str, tuple[Pin, ...]] | None = None,
+    before_each: Callable[[], None] = lambda: None,
+) -> dict[str, ReadSource]:
+    """A source for the key of every load; with `pinned` the very data of an earlier attempt, or an error."""
+    known: dict[tuple[str, int], ReadSource] = {}
+    sources: dict[str, ReadSource] = {}
+    for load in loads:
+        key = (load.dataset_id, load.version.version)
+        if key not in known:
+            before_each()
+            resolution = snapshot.source(load.key).resolution
+            pins = None if pinned is None else pinned.get(load.key, ())
+            try:
+                known[key] = read_source(spark, resolution, load.version, landing, workspace=root, pinned=pins)
+            except DaybookError as error:
+                raise _load_error(error, load) from error
+        sources[load.key] = known[key]
+    return sources
+
+
+def check_sources(loads: Iterable[LoadStep], snapshot: RunSnapshot) -> None:
+    """All that is not there to be read, as far as that can be told without Spark."""
+    errors: list[DaybookError] = []
+    for load in loads:
+        try:
+            check_locations_exist(snapshot.source(load.key).resolution)
+        except DaybookError as error:
+            errors.append(_load_error(error, load))
+    raise_all(errors)
+
+
+def _load_error(error: DaybookError, load: LoadStep) -> DaybookError:
+    """Inside an append its own code wins, and the finding is the cause."""
+    if load.role != "append":
+        return error
+    code = "APPEND_007" if error.code == "RESOLVE_040" else "APPEND_008"
+    return DaybookError(code, operation_seq=load.operation_seq, causes=flatten(error), dataset_id=load.dataset_id)
+
+
+def input_bytes(snapshot: RunSnapshot) -> int | None:
+    """The size of the files that the input and what is joined and appended lie in; None with a database among them."""
+    locations = {location.uri: location for source in snapshot.sources for location in source.resolution.locations}
+    if any(location.is_database for location in locations.values()):
+        return None
+    return sum(file.size for uri in locations if uri is not None for file in list_files(uri))
