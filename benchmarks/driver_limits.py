@@ -24,7 +24,8 @@ from daybook.io.formats.files.csv import CsvRows
 from daybook.io.landing.area import LandingArea
 from daybook.io.landing.rows import ImpliedColumns
 from daybook.io.landing.sink import LandingSink
-from daybook.io.writer import OutputColumn, SliceOwner, StagedOutput, Target, new_attempt_name, staged_parquet_files
+from daybook.io.target import FileTarget, OutputColumn, SliceOwner
+from daybook.io.writer import StagedOutput, staged_parquet_files
 from daybook.model.dataset import ColumnDef, Dataset, MainTable
 from daybook.model.definition import DatasetVersion
 from daybook.model.types import DATE, INTEGER, STRING, ColumnType, DecimalType
@@ -58,16 +59,15 @@ def timed(action: Callable[[], object]) -> tuple[float, float]:
 
 def measure_commit(count: int, folder: Path) -> None:
     columns = tuple(OutputColumn(name, type_) for name, type_ in COLUMNS.items())
-    target = Target(
-        "delta",
-        "replace",
-        columns,
-        "019b76da-0000-7000-8000-000000000000",
-        1,
-        SliceOwner("p", "o"),
-        uri=str(folder / "t"),
+    target = FileTarget(
+        location=Location("delta", uri=str(folder / "t")),
+        mode="replace",
+        columns=columns,
+        run_id="019b76da-0000-7000-8000-000000000000",
+        operation_seq=1,
+        owner=SliceOwner("p", "o"),
     )
-    place = folder / "t" / new_attempt_name(target)
+    place = folder / "t" / target.new_attempt_name()
     place.mkdir(parents=True)
     schema = pa.schema([(name, arrow_type(type_)) for name, type_ in COLUMNS.items()])
     values = {field.name: pa.array([None], field.type) for field in schema}

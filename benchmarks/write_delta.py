@@ -15,8 +15,9 @@ from pyspark.sql import functions as sf
 
 from benchmarks.meter import Reading, measure
 from daybook.io.formats.delta.writer import DeltaWriter
-from daybook.io.writer import OutputColumn, SliceOwner, Target
+from daybook.io.target import FileTarget, OutputColumn, SliceOwner
 from daybook.model.types import DATE, INTEGER, STRING, TIMESTAMP, DecimalType
+from daybook.resolve.locations.location import Location
 
 COLUMNS = (
     OutputColumn("order_id", STRING),
@@ -67,14 +68,13 @@ def main() -> None:
         df.write.parquet(str(place / f"plain-{round_}"))
 
     def delta(round_: int) -> None:
-        target = Target(
-            format="delta",
+        target = FileTarget(
+            location=Location("delta", uri=str(place / "table")),
             mode="replace_period",
             columns=COLUMNS,
             run_id=f"run-{round_}",
             operation_seq=1,
             owner=SliceOwner("benchmark", "output"),
-            uri=str(place / "table"),
             run_period="2026-01",
         )
         writer = DeltaWriter()

@@ -27,8 +27,9 @@ from pyspark.sql import SparkSession
 from benchmarks.meter import Reading, measure
 from benchmarks.write_delta import COLUMNS, frame
 from daybook.io.formats.postgresql.writer import PostgresqlWriter
-from daybook.io.writer import SliceOwner, Target
+from daybook.io.target import SliceOwner, TableTarget
 from daybook.model.datasource import PostgresqlOptions, PostgresqlSource
+from daybook.resolve.locations.location import Location
 
 _JDBC = "spark jdbc, as it is"
 
@@ -94,15 +95,13 @@ def main() -> None:
         source = PostgresqlSource(id="pg", name="pg", type="postgresql", options=options)
 
         def daybook(table: str, run: str) -> None:
-            target = Target(
-                format="postgresql",
+            target = TableTarget(
+                location=Location("postgresql", table=table, datasource=source),
                 mode="replace_period",
                 columns=COLUMNS,
                 run_id=f"run-{run}",
                 operation_seq=1,
                 owner=SliceOwner("benchmark", "output"),
-                table=table,
-                datasource=source,
                 run_period="2026-01",
             )
             writer = PostgresqlWriter()

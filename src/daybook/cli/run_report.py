@@ -110,7 +110,7 @@ def show_dry_runs(prepared: "Iterable[PreparedRun]") -> None:
         for source in source_lines(snapshot.sources):
             echo(f"  reads {source}")
         for output in each.outputs:
-            echo(f"  writes {shorten_path(output.target.place)} ({output.target.format}, {output.target.mode})")
+            echo(f"  writes {shorten_path(output.target.label)} ({output.target.format}, {output.target.mode})")
         for notice in each.notices:
             show_notice(notice)
     echo("nothing was written")

@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from daybook.expression import quote_identifier
-from daybook.io.writer import OutputColumn
+from daybook.io.target import OutputColumn
 from daybook.model.types import FloatType
 
 _LOW_HALF = 0xFFFFFFFF

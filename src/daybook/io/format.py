@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -11,7 +12,7 @@ from daybook.io.filesystem import FileStat
 from daybook.io.landing.request import LandingRequest, TextFile
 from daybook.io.landing.rows import RowSource
 from daybook.io.pins import Pin, ReadPart, TablePin
-from daybook.io.writer import Commit, Target, Writer
+from daybook.io.writer import Commit, Writer
 from daybook.model.datasource import DataSource
 from daybook.model.definition import DatasetVersion
 from daybook.resolve.locations.location import Location
@@ -74,7 +75,7 @@ class Format(ABC):
 
     @property
     @abstractmethod
-    def writer(self) -> Writer: ...
+    def writer(self) -> Writer[Any]: ...
 
     @property
     def storage_errors(self) -> tuple[type[Exception], ...]:
@@ -101,7 +102,7 @@ class Format(ABC):
         """IO_008 when a pinned table is not what it was."""
         raise NotImplementedError(f"{self.name} keeps no versions")
 
-    def fingerprint(self, spark: SparkSession, target: Target, commit: Commit) -> str:
+    def fingerprint(self, spark: SparkSession, target: Any, commit: Commit) -> str:
         """Of the rows a commit wrote, for formats that do not take it while they write."""
         raise NotImplementedError(f"{self.name} takes the fingerprint while it writes")
 

@@ -8,7 +8,7 @@ from pyarrow import fs
 from daybook.io.filesystem import arrow_path, join_uri, local_path
 from daybook.io.format import Leftover
 from daybook.io.registry import file_formats, format_named
-from daybook.io.writer import parse_staged_name
+from daybook.io.target import parse_staged_name
 from daybook.model.datasource import DataSource
 
 

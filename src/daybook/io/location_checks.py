@@ -10,7 +10,7 @@ from pathlib import Path
 from daybook.errors import DaybookError, raise_all
 from daybook.io.filesystem import local_path, missing_files_error, uri_identity
 from daybook.io.registry import format_named
-from daybook.io.writer import Target
+from daybook.io.target import Target
 from daybook.resolve.locations.location import Location, Resolution
 
 _MAX_NAMED_LOCATIONS = 3
@@ -48,7 +48,7 @@ def refuse_overlap(target: Target, sources: Iterable[Location]) -> None:
     """IO_027 for the first input that the output equals, lies inside of or contains."""
     for source in sources:
         if target_overlaps(target, source):
-            raise DaybookError("IO_027", output=target.place, input=source.uri or source.table)
+            raise DaybookError("IO_027", output=target.label, input=source.uri or source.table)
 
 
 def target_overlaps(target: Target, source: Location) -> bool:

@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
+from typing import Any
 
 from pyspark.sql import SparkSession
 
 from daybook.io.format import Format
-from daybook.io.writer import Commit, StagedOutput, Target, Writer
+from daybook.io.target import Target
+from daybook.io.writer import Commit, StagedOutput, Writer
 from daybook.resolve.locations.location import DATABASES
 
 # Every format is the object FORMAT of `daybook.io.formats.<name>.format`.
@@ -25,7 +27,7 @@ def file_formats() -> Iterator[Format]:
     return (format_named(name) for name in FORMAT_NAMES if name not in DATABASES)
 
 
-def writer_for(format_name: str) -> Writer:
+def writer_for(format_name: str) -> Writer[Any]:
     return format_named(format_name).writer
 
 

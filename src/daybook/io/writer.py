@@ -1,22 +1,18 @@
-"""What everything staged is called, so that what dead runs left can be told by its name.
-
-The contract of writers: stage beside the target, then make it the target in one atomic step.
+"""The contract of writers: stage beside the target, then make it the target in one atomic step.
 
 The columns of an existing table against those of an output.
 
-Staging: a place of its own for every attempt, and what Spark left in it.
+What Spark left in a staging folder.
 """
 
 import os
-import re
 import shutil
-import uuid
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Protocol, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,26 +20,7 @@ from pyspark.sql import DataFrame
 
 from daybook.errors import DaybookError, Notice
 from daybook.io.filesystem import FileStat, arrow_path, list_files, relative_to
-from daybook.model.datasource import DataSource
-from daybook.model.operation import OutputMode
-from daybook.model.types import ColumnType
-from daybook.resolve.locations.location import Format, Location, is_one_file
-
-STAGED_PREFIX = "daybook-"
-
-_ATTEMPT_NAME = re.compile(rf"\.?{STAGED_PREFIX}(?P<run>.+)\.(?P<seq>\d+)\.[0-9a-f]{{8}}")
-
-
-def staged_key(run_id: str, operation_seq: int) -> str:
-    """What the names of all attempts at one output of one run begin with."""
-    return f"{STAGED_PREFIX}{run_id}.{operation_seq}"
-
-
-def parse_staged_name(name: str) -> tuple[str, int] | None:
-    """The run and operation a staged thing belongs to."""
-    match = _ATTEMPT_NAME.fullmatch(name)
-    return (match["run"], int(match["seq"])) if match else None
-
+from daybook.io.target import OutputColumn, Target
 
 # Raises when the run may no longer commit; called right before the atomic step.
 Fence = Callable[[], None]
@@ -54,80 +31,8 @@ def no_fence() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class OutputColumn:
-    name: str
-    type: ColumnType
-
-
-@dataclass(frozen=True, slots=True)
-class SliceOwner:
-    """Who writes a slice."""
-
-    project_id: str
-    operation_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """Where one output of one run goes, and how."""
-
-    format: Format
-    mode: OutputMode
-    columns: tuple[OutputColumn, ...]
-    run_id: str
-    operation_seq: int
-    owner: SliceOwner
-    # A folder or file for the file formats.
-    uri: str | None = None
-    # A table and its schema for databases.
-    table: str | None = None
-    schema: str | None = None
-    datasource: DataSource | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-    # Written as `_run_period` by tables that collect periods; None for a plain location.
-    run_period: str | None = None
-    on_schema_change: Literal["refuse", "add"] = "refuse"
-    allow_empty: bool = False
-    # Relative paths of data sources and credentials start here.
-    workspace: Path = Path()
-
-    @property
-    def location(self) -> Location:
-        return Location(
-            self.format,
-            uri=self.uri,
-            table=self.table,
-            schema=self.schema,
-            datasource=self.datasource,
-            options=self.options,
-        )
-
-    @property
-    def is_one_file(self) -> bool:
-        return is_one_file(self.format, self.uri)
-
-    @property
-    def place(self) -> str:
-        """The target as messages name it."""
-        if self.uri is not None:
-            return self.uri
-        prefix = f"{self.datasource.id}." if self.datasource else ""
-        return f"{prefix}{self.schema}.{self.table}" if self.schema else f"{prefix}{self.table}"
-
-    @property
-    def slice_note(self) -> str:
-        """` for 2026-01`, or nothing, in messages about a slice."""
-        return f" for {self.run_period}" if self.run_period and self.mode == "replace_period" else ""
-
-    @property
-    def key(self) -> str:
-        """What names everything staged for this output, so that litter can be told by its run."""
-        return staged_key(self.run_id, self.operation_seq)
-
-
-@dataclass(frozen=True, slots=True)
 class StagedFile:
-    """A staged data file; `path` is relative to the staging place."""
+    """A staged data file; `path` is relative to the staging folder."""
 
     path: str
     size: int
@@ -139,9 +44,9 @@ class StagedFile:
 
 @dataclass(frozen=True, slots=True)
 class StagedOutput:
-    """Data that was written but is not yet the target."""
+    """Data that was written but is not yet the target; `staging` is the folder or the table that holds it."""
 
-    place: str
+    staging: str
     rows: int
     # None for Delta, whose fingerprint is taken from its files when it is asked for.
     fingerprint: str | None = None
@@ -160,26 +65,29 @@ class Commit:
     notices: tuple[Notice, ...] = ()
 
 
-class Writer(Protocol):
+TargetT = TypeVar("TargetT", bound=Target, contravariant=True)
+
+
+class Writer(Protocol[TargetT]):
     """One format's way to write so that nothing is lost; stateless, safe to call again after any failure."""
 
-    def check(self, target: Target) -> None:
+    def check(self, target: TargetT) -> None:
         """Refuse, before any work, what would be refused at the commit: other columns, an existing target, a mode."""
         ...
 
-    def stage(self, df: DataFrame, target: Target) -> StagedOutput:
-        """Write the rows to a place of their own; this is the Spark action. What is there from a dead attempt goes."""
+    def stage(self, df: DataFrame, target: TargetT) -> StagedOutput:
+        """Write the rows apart from the target; this is the Spark action. What a dead attempt left there goes."""
         ...
 
-    def commit(self, staged: StagedOutput, target: Target, fence: Fence = no_fence) -> Commit:
+    def commit(self, staged: StagedOutput, target: TargetT, fence: Fence = no_fence) -> Commit:
         """Make the staged data the target, exactly once per (run, operation)."""
         ...
 
-    def committed(self, target: Target) -> Commit | None:
+    def committed(self, target: TargetT) -> Commit | None:
         """The commit of this (run, operation) if there was one."""
         ...
 
-    def discard(self, target: Target) -> None:
+    def discard(self, target: TargetT) -> None:
         """Remove what is staged for this (run, operation); harmless after a commit."""
         ...
 
@@ -230,7 +138,7 @@ def check_schema_change(
             _REPLACE_HINT if is_changeable else _FIXED_COLUMNS_HINT,
         ]
         listed = "; ".join(difference + lacking + changed)
-        raise DaybookError("IO_021", location=target.place, difference=listed, hint="; ".join(ways))
+        raise DaybookError("IO_021", location=target.label, difference=listed, hint="; ".join(ways))
     return SchemaChange(added)
 
 
@@ -240,11 +148,6 @@ def _keep_type_hint(name: str, stored: str) -> str:
 
 
 _FOOTER_READERS = 8
-
-
-def new_attempt_name(target: Target) -> str:
-    """A fresh name, so that a late task of a dead attempt writes where nobody looks."""
-    return f"{target.key}.{uuid.uuid4().hex[:8]}"
 
 
 @contextmanager
@@ -258,11 +161,11 @@ def translate_spark_failures(target: Target) -> Iterator[None]:
             raise
         while (cause := java.getCause()) is not None:
             java = cause
-        raise DaybookError("IO_026", location=target.place, reason=str(java.getMessage())) from failure
+        raise DaybookError("IO_026", location=target.label, reason=str(java.getMessage())) from failure
 
 
 def staged_parquet_files(
-    place: str, describe: Callable[[pq.FileMetaData], str] | None = None
+    folder: str, describe: Callable[[pq.FileMetaData], str] | None = None
 ) -> tuple[StagedFile, ...]:
     """What Spark wrote, with what its footers say, in the order of its partitions; every footer is read once."""
 
@@ -271,10 +174,10 @@ def staged_parquet_files(
         with found.system.open_input_file(found.path) as stream:
             footer = pq.read_metadata(stream)
         described = describe(footer) if describe else None
-        return StagedFile(relative_to(file.path, place), file.size, footer.num_rows, file.modified_ns, described)
+        return StagedFile(relative_to(file.path, folder), file.size, footer.num_rows, file.modified_ns, described)
 
     with ThreadPoolExecutor(_FOOTER_READERS) as pool:
-        return tuple(pool.map(with_rows, list_files(place)))
+        return tuple(pool.map(with_rows, list_files(folder)))
 
 
 def remove_tree(path: Path) -> None:

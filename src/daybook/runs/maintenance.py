@@ -27,7 +27,7 @@ from daybook.io.format import Leftover, VacuumRequest
 from daybook.io.leftovers import find_landing_leftovers, find_staged_leftovers, remove_leftover
 from daybook.io.pins import LandedPin, Pin, TablePin, pin_from_json
 from daybook.io.registry import format_named
-from daybook.io.writer import Target
+from daybook.io.target import Target
 from daybook.model.datasource import DataSource
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.settings import RetentionSettings

@@ -7,7 +7,7 @@ What goes wrong while an output is written, under the output's own code.
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import assert_never
 
@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 from daybook.errors import DaybookError, flatten, raise_all
 from daybook.io.location_checks import target_overlaps
 from daybook.io.registry import format_named, writer_for
-from daybook.io.writer import OutputColumn, SliceOwner, Target
+from daybook.io.target import FileTarget, OutputColumn, SliceOwner, Target, target_at
 from daybook.model.definition import Catalog
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.loading.workspace import WORKSPACE_FILE
@@ -51,18 +51,20 @@ def plan_targets(
 
 def redirect_to_scratch(planned: PlannedOutput, scratch: str) -> PlannedOutput:
     """The same output written below a folder of its own, for a replay."""
-    target = replace(
-        planned.target,
-        format="delta",
-        uri=f"{scratch}/{planned.step.seq}",
-        table=None,
-        schema=None,
-        datasource=None,
-        options={},
+    target = planned.target
+    location = Location("delta", uri=f"{scratch}/{planned.step.seq}")
+    moved = FileTarget(
+        location=location,
         mode="replace",
+        columns=target.columns,
+        run_id=f"replay-{target.run_id}",
+        operation_seq=target.operation_seq,
+        owner=target.owner,
+        run_period=target.run_period,
         allow_empty=True,
+        workspace=target.workspace,
     )
-    return PlannedOutput(planned.step, target, planned.label)
+    return PlannedOutput(planned.step, moved, planned.label)
 
 
 def _plan_target(step: OutputStep, snapshot: RunSnapshot, catalog: Catalog, root: Path) -> PlannedOutput:
@@ -74,18 +76,13 @@ def _plan_target(step: OutputStep, snapshot: RunSnapshot, catalog: Catalog, root
     if snapshot.settings.sandbox is not None:
         location = _sandbox_location(destination, location, root, snapshot.settings.sandbox)
         label = f"{label}{SANDBOX_SUFFIX}"
-    target = Target(
-        format=location.format,
+    target = target_at(
+        location,
         mode=mode,
         columns=tuple(OutputColumn(name, type_) for name, type_ in step.columns.items()),
         run_id=snapshot.run_id,
         operation_seq=step.seq,
         owner=SliceOwner(snapshot.project.id, step.operation_id),
-        uri=location.uri,
-        table=location.table,
-        schema=location.schema,
-        datasource=location.datasource,
-        options=location.options,
         run_period=snapshot.period.identifier if is_table or mode == "replace_period" else None,
         on_schema_change=step.arguments.on_schema_change,
         allow_empty=snapshot.settings.allow_empty,
@@ -148,7 +145,7 @@ def _collisions(planned: tuple[PlannedOutput, ...]) -> list[DaybookError]:
 
 
 def _may_share(one: Target, other: Target) -> bool:
-    return one.place == other.place and one.mode == other.mode == "append"
+    return one.label == other.label and one.mode == other.mode == "append"
 
 
 def refuse_workspace_files(workspace: LoadedWorkspace, outputs: Iterable[PlannedOutput], *, is_sandboxed: bool) -> None:
@@ -220,7 +217,7 @@ def output_errors(planned: PlannedOutput, translated: Callable[[Exception], Exce
             raise
         reason = str(failure).strip() or type(failure).__name__
         raise _output_failure(
-            planned, DaybookError("IO_026", location=planned.target.place, reason=reason)
+            planned, DaybookError("IO_026", location=planned.target.label, reason=reason)
         ) from failure
 
 

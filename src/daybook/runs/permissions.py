@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import assert_never
 
 from daybook.errors import DaybookError, Notice, notice
-from daybook.io.writer import Target
+from daybook.io.target import Target
 from daybook.model.period import Period
 from daybook.store.database.periods import foreign_slice_error
 from daybook.store.effects import ProjectEffect
@@ -31,7 +31,7 @@ def require_slice(transaction: Transaction, target: Target) -> None:
         if known.project_id == SHARED_PROJECT:
             if target.mode == "replace_period":
                 shared = "all who append to it"
-                raise DaybookError("STORE_016", destination=target.place, period=known.period, owner=shared)
+                raise DaybookError("STORE_016", destination=target.label, period=known.period, owner=shared)
         elif known.project_id != target.owner.project_id and not _is_released(transaction, known):
             raise foreign_slice_error(known)
 
@@ -41,12 +41,12 @@ def claim_slice(transaction: Transaction, target: Target, now: datetime.datetime
     require_slice(transaction, target)
     if target.run_period is None or target.mode not in ("replace_period", "append"):
         return
-    known = transaction.slices.owner(target.place, target.run_period)
+    known = transaction.slices.owner(target.label, target.run_period)
     if known is not None and known.project_id in (SHARED_PROJECT, target.owner.project_id):
         return
     is_shared = target.mode == "append"
     transaction.slices.take(
-        target.place,
+        target.label,
         target.run_period,
         project_id=SHARED_PROJECT if is_shared else target.owner.project_id,
         operation_id=SHARED_OPERATION if is_shared else target.owner.operation_id,
@@ -61,10 +61,10 @@ def replaced_slices(transaction: Transaction, target: Target) -> tuple[Slice, ..
     """The slices that an output writes to, or throws away because it replaces the table."""
     match target.mode:
         case "replace":
-            return transaction.slices.of(target.place)
+            return transaction.slices.of(target.label)
         case "replace_period" | "append":
             period = target.run_period
-            known = transaction.slices.owner(target.place, period) if period is not None else None
+            known = transaction.slices.owner(target.label, period) if period is not None else None
             return (known,) if known else ()
         case "error":
             return ()

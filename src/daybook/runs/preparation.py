@@ -102,6 +102,6 @@ def _refuse_overlaps(plan: Plan, snapshot: RunSnapshot, outputs: tuple[PlannedOu
                 location
                 for load, locations in sources.values()
                 for location in locations
-                if not (is_slice and looks_back(load) and location.label == output.target.place)
+                if not (is_slice and looks_back(load) and location.label == output.target.label)
             ],
         )

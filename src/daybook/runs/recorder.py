@@ -51,9 +51,9 @@ def registered_dataset(planned: PlannedOutput, snapshot: RunSnapshot, input_mode
 
 def data_pin(planned: PlannedOutput, commit: Commit) -> RegisteredDataPin | None:
     """On Delta a registered version stays readable as it was written; elsewhere it follows the live data."""
-    if commit.delta_version is None or planned.target.uri is None:
+    if commit.delta_version is None:
         return None
-    return RegisteredDataPin(planned.target.uri, commit.delta_version)
+    return RegisteredDataPin(planned.target.location.file_uri, commit.delta_version)
 
 
 def _dataset_table_name(planned: PlannedOutput) -> str:
@@ -67,7 +67,7 @@ def _dataset_table_name(planned: PlannedOutput) -> str:
 def _dataset_location(planned: PlannedOutput, input_table: str, *, is_sandboxed: bool) -> PathLocation | TableLocation:
     destination = planned.step.arguments.destination
     if is_sandboxed:
-        return PathLocation(path=planned.target.uri or "", format="delta")
+        return PathLocation(path=planned.target.location.file_uri, format="delta")
     match destination:
         case TableDestination(datasource_id=datasource_id, table=table):
             return TableLocation(datasource_id=datasource_id, table=table)
@@ -155,7 +155,7 @@ class RunRecorder:
     ) -> None:
         target = planned.target
         if target.mode == "replace":
-            transaction.slices.forget(target.place)
+            transaction.slices.forget(target.label)
         is_owned = target.run_period is not None and target.mode != "append"
         commit = OutputCommit(
             operation_seq=output.operation_seq,
@@ -253,7 +253,7 @@ def _output_result(
         operation_id=step.operation_id,
         name=step.name,
         destination=planned.label,
-        place=target.place,
+        place=target.label,
         format=target.format,
         rows_written=commit.rows,
         columns_written=tuple(step.columns),

@@ -1,6 +1,6 @@
 """Replaying: a run computed again from its snapshot, in a scratch place, and compared with what it committed."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
@@ -107,7 +107,6 @@ def _replay_output(
 ) -> ReplayedOutput:
     planned, before = prepared.output(output.step.seq), commits[output.step.seq]
     target = redirect_to_scratch(planned, scratch).target
-    target = replace(target, run_id=f"replay-{target.run_id}")
     writer = writer_for(target.format)
     watch = FingerprintObserver(target.columns)
     staged = writer.stage(watch.on(output.df), target)
@@ -121,7 +120,7 @@ def _replay_output(
         rows_before=before.rows,
         rows_now=staged.rows,
         is_same=None if then is None else then == watch.fingerprint,
-        place=target.uri if keep else None,
+        place=target.label if keep else None,
     )
 
 

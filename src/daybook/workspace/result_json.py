@@ -277,7 +277,7 @@ def dry_run_as_json(prepared: "PreparedRun") -> JsonObject:
             {
                 "operation_seq": output.step.seq,
                 "destination": output.label,
-                "place": output.target.place,
+                "place": output.target.label,
                 "format": output.target.format,
                 "mode": output.target.mode,
                 "columns": list(output.step.columns),

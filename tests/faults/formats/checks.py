@@ -5,7 +5,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from daybook.io.leftovers import find_staged_leftovers, remove_leftover
-from daybook.io.writer import OutputColumn, Target
+from daybook.io.target import OutputColumn, Target
 from daybook.model.types import INTEGER, STRING
 from tests.spark.io.cases import Place, read_target
 
@@ -25,8 +25,9 @@ def found(spark: SparkSession, target: Target) -> dict[str, int]:
 
 def sweep(place: Place, target: Target, live: tuple[str, ...] = ()) -> int:
     """Find and remove litter the way `daybook doctor` does; how much there was."""
-    folders = [str(Path(target.uri).parent)] if target.uri else []
-    sources = [target.datasource] if target.datasource else []
+    at = target.location
+    folders = [str(Path(at.uri).parent)] if at.uri else []
+    sources = [at.datasource] if at.datasource else []
     litter = find_staged_leftovers(folders, sources, live, place.workspace)
     for each in litter:
         remove_leftover(each, place.workspace)

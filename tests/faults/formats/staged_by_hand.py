@@ -8,7 +8,8 @@ from psycopg import sql
 from daybook.io.formats.database import LEDGER_TABLE
 from daybook.io.formats.postgresql import ingest
 from daybook.io.formats.postgresql.table import column_definitions
-from daybook.io.writer import OutputColumn, StagedOutput, Target, new_attempt_name
+from daybook.io.target import OutputColumn, TableTarget
+from daybook.io.writer import StagedOutput
 from daybook.model.types import INTEGER
 from tests.faults.formats.checks import COLUMNS, PERIOD
 from tests.spark.io.cases import Place
@@ -16,14 +17,14 @@ from tests.spark.io.cases import Place
 
 def stage_by_hand(
     connection: psycopg.Connection, place: Place, generation: int, count: int
-) -> tuple[StagedOutput, Target]:
+) -> tuple[StagedOutput, TableTarget]:
     """The rows of one generation, for a run of their own that replaces a period."""
     target = place.target(COLUMNS, mode="replace_period", run_period=PERIOD, run_id=str(uuid.uuid4()))
     return stage_for(connection, target, str(generation), count), target
 
 
-def stage_for(connection: psycopg.Connection, target: Target, key: str, count: int) -> StagedOutput:
-    name = new_attempt_name(target)
+def stage_for(connection: psycopg.Connection, target: TableTarget, key: str, count: int) -> StagedOutput:
+    name = target.new_attempt_name()
     tag = OutputColumn(ingest.ATTEMPT, INTEGER)
     connection.execute(
         sql.SQL("create unlogged table {} ({})").format(sql.Identifier(name), column_definitions((*COLUMNS, tag)))
@@ -37,7 +38,7 @@ def stage_for(connection: psycopg.Connection, target: Target, key: str, count: i
     connection.execute(sql.SQL("create unlogged table {} (attempt bigint, rows bigint)").format(acknowledged))
     connection.execute(sql.SQL("insert into {} values (0, {})").format(acknowledged, sql.Literal(count)))
     query = sql.SQL("select coalesce(max(id), 0) from {} where target = {}").format(
-        sql.Identifier(LEDGER_TABLE), sql.Literal(target.table)
+        sql.Identifier(LEDGER_TABLE), sql.Literal(target.location.table)
     )
     row = connection.execute(query).fetchone()
     return StagedOutput(name, count, seen=str(row[0]) if row else "0")

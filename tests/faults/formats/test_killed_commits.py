@@ -13,7 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from daybook.io.registry import writer_for
-from daybook.io.writer import StagedOutput, Target
+from daybook.io.target import Target
+from daybook.io.writer import StagedOutput
 from daybook.model.operation import OutputMode
 from tests.faults.formats.checks import COLUMNS, PERIOD, found, rows, sweep
 from tests.spark.io.cases import CASES, Case, Place, write

@@ -14,7 +14,7 @@ from pyspark.sql import functions as sf
 from daybook.errors import DaybookError
 from daybook.io.formats.postgresql.table import connection_uri, create_ledger
 from daybook.io.formats.postgresql.writer import PostgresqlWriter
-from daybook.io.writer import Target
+from daybook.io.target import TableTarget
 from daybook.model.datasource import PostgresqlSource
 from tests.faults.formats.checks import COLUMNS, PERIOD, found, rows, sweep
 from tests.faults.formats.staged_by_hand import stage_by_hand
@@ -42,7 +42,7 @@ def kill_others(connection: psycopg.Connection) -> int:
     return int(row[0]) if row else 0
 
 
-def stage_until_it_fails(df: DataFrame, target: Target) -> None:
+def stage_until_it_fails(df: DataFrame, target: TableTarget) -> None:
     """Where the killer comes too late, there is another COPY to kill."""
     for _ in range(20):
         PostgresqlWriter().stage(df, target)
@@ -104,7 +104,7 @@ def test_only_acknowledged_attempts_move(spark: SparkSession, place: Place, conn
     target = place.target(COLUMNS)
     writer = PostgresqlWriter()
     staged = writer.stage(rows(spark, "new"), target)
-    stray = sql.SQL("insert into {} values ('stray', 1, -1)").format(sql.Identifier(staged.place))
+    stray = sql.SQL("insert into {} values ('stray', 1, -1)").format(sql.Identifier(staged.staging))
     connection.execute(stray)
     writer.commit(staged, target)
     assert found(spark, target) == {"new": 90}

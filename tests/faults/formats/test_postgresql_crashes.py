@@ -20,7 +20,7 @@ from pyspark.sql import functions as sf
 from daybook.errors import DaybookError
 from daybook.io.formats.postgresql.table import connection_uri, create_ledger
 from daybook.io.formats.postgresql.writer import PostgresqlWriter
-from daybook.io.writer import Target
+from daybook.io.target import TableTarget
 from daybook.model.datasource import PostgresqlOptions, PostgresqlSource
 from tests.faults.formats.checks import COLUMNS, PERIOD, rows, sweep
 from tests.faults.formats.staged_by_hand import stage_for
@@ -59,10 +59,10 @@ def connect(place: Place) -> psycopg.Connection:
             time.sleep(0.05)
 
 
-def held(place: Place, target: Target) -> dict[str, int]:
+def held(place: Place, target: TableTarget) -> dict[str, int]:
     """Rows by key; a row that is there twice counts twice."""
     with closing(connect(place)) as connection:
-        query = sql.SQL("select key, count(*) from {} group by key").format(sql.Identifier(target.table or ""))
+        query = sql.SQL("select key, count(*) from {} group by key").format(sql.Identifier(target.table))
         return dict(connection.execute(query).fetchall())
 
 
@@ -119,7 +119,7 @@ def write_old(place: Place) -> None:
     PostgresqlWriter().commit(staged, target)
 
 
-def retry(place: Place, target: Target, expected: dict[str, int]) -> None:
+def retry(place: Place, target: TableTarget, expected: dict[str, int]) -> None:
     """What a retry does: ask whether it is done, otherwise begin anew; then once more, which changes nothing."""
     writer = PostgresqlWriter()
     if writer.committed(target) is None:
@@ -204,7 +204,7 @@ def test_while_rows_are_moved(server: CrashingServer, place: Place, kind: Crash)
     retry(place, target, {"new": NEW})
 
 
-def watching(place: Place, target: Target, stop: threading.Event, anomalies: list[object]) -> Callable[[], None]:
+def watching(place: Place, target: TableTarget, stop: threading.Event, anomalies: list[object]) -> Callable[[], None]:
     """A reader that comes back after every crash; it may find nobody, but never a mixture."""
     allowed: tuple[dict[str, int], ...] = ({"old": OLD}, {"new": NEW})
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from unittest.mock import patch
 
 from daybook.io.registry import writer_for
-from daybook.io.writer import Target
+from daybook.io.target import Target
 from daybook.runs.execution import Execution
 from daybook.runs.outputs import PlannedOutput
 from daybook.runs.recorder import RunRecorder

@@ -17,7 +17,8 @@ from pyspark.sql import DataFrame
 
 from daybook.engine.java.session import start_session, stop_session
 from daybook.io.registry import writer_for
-from daybook.io.writer import StagedOutput, Target
+from daybook.io.target import Target
+from daybook.io.writer import StagedOutput
 from daybook.model.loading import load_workspace
 from daybook.runs.environment import open_run_environment
 from daybook.runs.result import RunFailedError, SilentListener

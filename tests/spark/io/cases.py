@@ -17,12 +17,13 @@ from daybook.io.column_types import arrow_type, spark_data_type
 from daybook.io.landing.area import LandingArea
 from daybook.io.read_source import ReadSource, read_source
 from daybook.io.registry import writer_for
-from daybook.io.writer import Commit, OutputColumn, SliceOwner, Target
+from daybook.io.target import OutputColumn, SliceOwner, Target, target_at
+from daybook.io.writer import Commit
 from daybook.model.dataset import ColumnDef, Dataset, MainTable
 from daybook.model.datasource import DataSource, JdbcOptions, JdbcSource, PostgresqlSource, SqliteOptions, SqliteSource
 from daybook.model.definition import DatasetVersion
 from daybook.model.types import BOOLEAN, DATE, FLOAT, INTEGER, STRING, TIMESTAMP, ColumnType, DecimalType
-from daybook.resolve.locations.location import Format, Location, Resolution
+from daybook.resolve.locations.location import Location, Resolution
 
 DERBY = "org.apache.derby.iapi.jdbc.AutoloadedDriver"
 
@@ -32,7 +33,7 @@ class Case:
     """A format with one kind of place."""
 
     name: str
-    format: Format
+    format: str
     path: str | None = None
     is_one_file: bool = False
     # Derby, which Spark brings along, has no more than 31 digits and no NaN; JDBC lacks ten days of October 1582.
@@ -49,9 +50,16 @@ class Place:
     workspace: Path
     postgresql: PostgresqlSource | None = None
 
-    def target(self, columns: tuple[OutputColumn, ...] | None = None, **changes: Any) -> Target:
-        target = Target(
-            format=self.case.format,
+    def target(self, columns: tuple[OutputColumn, ...] | None = None, **changes: Any) -> Any:
+        """A target of the kind that the case's writer takes."""
+        options = changes.pop("options", {})
+        if self.case.path is not None:
+            location = Location(self.case.format, uri=str(self.workspace / "lake" / self.case.path), options=options)
+        else:
+            table = "t_" + hashlib.md5(str(self.workspace).encode()).hexdigest()[:12]
+            location = Location(self.case.format, table=table, datasource=self.datasource())
+        target = target_at(
+            location,
             mode="replace",
             columns=columns or columns_of(self.case),
             run_id=str(uuid.uuid4()),
@@ -59,11 +67,6 @@ class Place:
             owner=SliceOwner("project", "output"),
             workspace=self.workspace,
         )
-        if self.case.path is not None:
-            target = replace(target, uri=str(self.workspace / "lake" / self.case.path))
-        else:
-            table = "t_" + hashlib.md5(str(self.workspace).encode()).hexdigest()[:12]
-            target = replace(target, table=table, datasource=self.datasource())
         return replace(target, **changes)
 
     def datasource(self) -> DataSource:
@@ -186,12 +189,6 @@ def version_of(columns: tuple[OutputColumn, ...], **changes: Any) -> DatasetVers
     return DatasetVersion(Dataset(id="d", name="d", main_table=table, **changes), 1)
 
 
-def location_of(target: Target) -> Location:
-    return Location(
-        target.format, uri=target.uri, table=target.table, schema=target.schema, datasource=target.datasource
-    )
-
-
 def write(df: DataFrame, target: Target) -> Commit:
     writer = writer_for(target.format)
     writer.check(target)
@@ -204,7 +201,7 @@ def read_target(
     periods = changes.pop("periods", ())
     version = version_of(columns or target.columns, **changes)
     area = LandingArea(str(target.workspace / "landed"), str(uuid.uuid4()))
-    return read_source(spark, Resolution((location_of(target),), periods), version, area, workspace=target.workspace)
+    return read_source(spark, Resolution((target.location,), periods), version, area, workspace=target.workspace)
 
 
 def rows_of(source: ReadSource, *names: str) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from daybook.io.landing.area import LandingArea
 from daybook.io.read_source import read_source
-from daybook.io.writer import OutputColumn
+from daybook.io.target import OutputColumn
 from daybook.model.types import STRING, DecimalType
 from daybook.resolve.locations.location import Resolution
 from tests.attacks.tables.spreadsheets import FORMULAS, PLAIN
@@ -19,7 +19,6 @@ from tests.spark.io.cases import (
     columns_of,
     frame,
     hard_rows,
-    location_of,
     rows_of,
     sorted_rows,
     version_of,
@@ -46,13 +45,13 @@ def test_marks_commas_and_semicolons_come_back_exactly(
     spark: SparkSession, case: Case, place: Place, tmp_path: Path, rows: int | None
 ) -> None:
     columns, content = columns_of(case), hard_rows(case)[:rows]
-    target = replace(place.target(columns), options=GERMAN)
+    target = place.target(columns, options=GERMAN)
     write(frame(spark, columns, content), target)
 
     header = ";".join(column.name for column in columns).encode()
     assert [path.read_bytes().split(b"\n")[0] for path in files(place)] == [MARK + header] * len(files(place))
 
-    location = replace(location_of(target), options={"decimal": ",", "delimiter": ";"})
+    location = replace(target.location, options={"decimal": ",", "delimiter": ";"})
     area = LandingArea(str(tmp_path / "landed"), "run")
     source = read_source(spark, Resolution((location,), ()), version_of(columns), area)
     assert rows_of(source, *(column.name for column in columns)) == sorted_rows(content)
@@ -60,7 +59,7 @@ def test_marks_commas_and_semicolons_come_back_exactly(
 
 def test_numbers_are_written_with_a_comma_and_nothing_else_is(spark: SparkSession, case: Case, place: Place) -> None:
     columns = (OutputColumn("n", DecimalType(18, 2)), OutputColumn("t", STRING))
-    target = replace(place.target(columns), options=GERMAN)
+    target = place.target(columns, options=GERMAN)
     write(frame(spark, columns, [{"n": Decimal("-1234.50"), "t": "1.5"}], parts=1), target)
     (path,) = files(place)
     assert path.read_bytes() == MARK + b"n;t\n-1234,50;1.5\n"
@@ -69,10 +68,10 @@ def test_numbers_are_written_with_a_comma_and_nothing_else_is(spark: SparkSessio
 def test_no_cell_and_no_header_is_a_formula(spark: SparkSession, case: Case, place: Place) -> None:
     columns = (OutputColumn("=a", STRING), OutputColumn("b", STRING))
     rows = [{"=a": text, "b": None} for text in (*FORMULAS, *PLAIN)]
-    target = replace(place.target(columns), options={"spreadsheet_safe": True})
+    target = place.target(columns, options={"spreadsheet_safe": True})
     write(frame(spark, columns, rows, parts=1), target)
 
     version = version_of((OutputColumn("'=a", STRING), OutputColumn("b", STRING)))
     area = LandingArea(str(place.workspace / "landed"), "run")
-    source = read_source(spark, Resolution((location_of(target),), ()), version, area)
+    source = read_source(spark, Resolution((target.location,), ()), version, area)
     assert rows_of(source, "'=a") == sorted_rows([{"'=a": f"'{t}"} for t in FORMULAS] + [{"'=a": t} for t in PLAIN])

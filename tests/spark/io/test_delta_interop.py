@@ -15,7 +15,8 @@ from daybook.errors import DaybookError
 from daybook.io.format import VacuumRequest
 from daybook.io.formats.delta.maintenance import vacuum_table
 from daybook.io.formats.delta.writer import DeltaWriter
-from daybook.io.writer import Commit, OutputColumn
+from daybook.io.target import OutputColumn
+from daybook.io.writer import Commit
 from daybook.model.types import DATE, STRING, DecimalType
 from tests.spark.io.cases import Case, Place, frame, read_target, write
 

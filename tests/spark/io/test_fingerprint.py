@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from daybook.io.fingerprint import fingerprint
-from daybook.io.writer import OutputColumn
+from daybook.io.target import OutputColumn
 from daybook.model.types import FLOAT
 
 COLUMNS = (OutputColumn("ratio", FLOAT),)

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from daybook.errors import DaybookError
 from daybook.io.registry import writer_for
-from daybook.io.writer import OutputColumn
+from daybook.io.target import OutputColumn
 from daybook.model.types import DecimalType
 from tests.spark.io.cases import CASES, Place, frame, read_target, rows_of, sorted_rows, write
 

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from daybook.engine.java.classic import activate_session
 from daybook.errors import DaybookError
 from daybook.io.registry import writer_for
-from daybook.io.writer import OutputColumn, Target
+from daybook.io.target import OutputColumn, Target
 from daybook.model.types import INTEGER, STRING, DecimalType
 from tests.spark.io.cases import CASES, TABLES, Case, Place, frame, read_target, write
 

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from daybook.errors import DaybookError
-from daybook.io.writer import OutputColumn
+from daybook.io.target import OutputColumn
 from daybook.model.datasource import PostgresqlSource
 from daybook.model.types import INTEGER, STRING
 from tests.spark.io.cases import CASES, Place, frame, write

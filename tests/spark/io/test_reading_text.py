@@ -19,7 +19,7 @@ from daybook.model.dataset import ColumnDef, Dataset, MainTable
 from daybook.model.definition import DatasetVersion
 from daybook.model.period import Period
 from daybook.model.types import parse_type
-from daybook.resolve.locations.location import Format, Location, Resolution
+from daybook.resolve.locations.location import Location, Resolution
 
 JANUARY = Period("2026-01", "month", dt.date(2026, 1, 1), dt.date(2026, 1, 31))
 
@@ -45,9 +45,7 @@ class Reader:
     def area(self, run_id: str = "run") -> LandingArea:
         return LandingArea(str(self.folder / "state"), run_id)
 
-    def read(
-        self, version: DatasetVersion, *contents: str | bytes, format_: Format = "csv", **changes: Any
-    ) -> ReadSource:
+    def read(self, version: DatasetVersion, *contents: str | bytes, format_: str = "csv", **changes: Any) -> ReadSource:
         """Each content becomes a file of one folder."""
         place = self.folder / "in"
         place.mkdir(exist_ok=True)

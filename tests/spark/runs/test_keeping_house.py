@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from daybook.io.formats.files.writer import FileWriter
+from daybook.io.registry import writer_for
 from daybook.model.settings import RetentionSettings
 from daybook.runs.maintenance import (
     CollectedGarbage,
@@ -111,7 +111,7 @@ def begun(folder: Folder, monkeypatch: pytest.MonkeyPatch, process: ProcessIdent
         start_run(around.store, prepared)
         planned = prepared.outputs[0]
         df = folder.session().range(3).selectExpr("cast(id as string) order_id", "'x' region", "id amount")
-        FileWriter().stage(df.select(*(c.name for c in planned.target.columns)), planned.target)
+        writer_for(planned.target.format).stage(df.select(*(c.name for c in planned.target.columns)), planned.target)
         Path(around.state, "staging", f"{prepared.snapshot.run_id}.1").mkdir(parents=True)
         return prepared.snapshot.run_id
 

@@ -10,8 +10,10 @@ import pytest
 from daybook.errors import DaybookError
 from daybook.io.formats.files.folder import commit_folder, slice_state
 from daybook.io.formats.files.manifest import MANIFEST_NAME
-from daybook.io.writer import OutputColumn, SliceOwner, StagedOutput, Target, no_fence
+from daybook.io.target import FileTarget, OutputColumn, SliceOwner
+from daybook.io.writer import StagedOutput, no_fence
 from daybook.model.types import STRING
+from daybook.resolve.locations.location import Location
 
 COLUMNS = (OutputColumn("key", STRING),)
 
@@ -19,8 +21,16 @@ COLUMNS = (OutputColumn("key", STRING),)
 def run(table: Path, period: str, key: str = "a", mode: Any = "replace_period") -> None:
     """One run into the table, from its staged part to its commit."""
     run_id = uuid.uuid4().hex
-    target = Target("csv", mode, COLUMNS, run_id, 1, SliceOwner("p", "o"), uri=str(table), run_period=period)
-    work = table.parent / f".{target.key}"
+    target = FileTarget(
+        location=Location("csv", uri=str(table)),
+        mode=mode,
+        columns=COLUMNS,
+        run_id=run_id,
+        operation_seq=1,
+        owner=SliceOwner("p", "o"),
+        run_period=period,
+    )
+    work = table.parent / f".{target.staging_key}"
     (work / "parts").mkdir(parents=True)
     (work / "parts" / f"part-{run_id}.csv").write_text(f"key\n{key}\n")
     staged = StagedOutput(str(work), 1, seen=slice_state(table, target))

@@ -1,6 +1,5 @@
 """An output never touches an input, however the two are spelled, and no place is read twice."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,15 +11,22 @@ from daybook.io.location_checks import (
     refuse_repeated_locations,
     target_overlaps,
 )
-from daybook.io.writer import SliceOwner, Target
+from daybook.io.target import SliceOwner, Target, target_at
 from daybook.model.datasource import DataSource, PostgresqlOptions, PostgresqlSource, SqliteOptions, SqliteSource
 from daybook.resolve.locations.location import Location, Resolution
 
 
-def target(workspace: Path, uri: str | None = None, **changes: object) -> Target:
-    owner = SliceOwner("p", "o")
-    base = Target("delta", "replace", (), "r", 1, owner, uri=uri, workspace=workspace)
-    return replace(base, **changes)  # type: ignore[arg-type]
+def target(workspace: Path, at: str | Location) -> Target:
+    location = Location("delta", uri=at) if isinstance(at, str) else at
+    return target_at(
+        location,
+        mode="replace",
+        columns=(),
+        run_id="r",
+        operation_seq=1,
+        owner=SliceOwner("p", "o"),
+        workspace=workspace,
+    )
 
 
 @pytest.fixture
@@ -84,7 +90,7 @@ def postgresql(id_: str, **options: object) -> DataSource:
 
 
 def test_tables_are_the_same_through_two_data_sources(lake: Path) -> None:
-    written = target(lake, None, format="postgresql", table="t", datasource=postgresql("one"))
+    written = target(lake, Location("postgresql", table="t", datasource=postgresql("one")))
     same = Location("postgresql", table="t", schema="public", datasource=postgresql("two", host="127.0.0.1"))
     assert target_overlaps(written, same)
     assert not target_overlaps(written, Location("postgresql", table="t", schema="x", datasource=postgresql("two")))

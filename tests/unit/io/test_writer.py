@@ -6,15 +6,23 @@ import pytest
 
 from daybook.errors import DaybookError
 from daybook.io.formats.files.writer import FileWriter
-from daybook.io.writer import OutputColumn, SliceOwner, Target
+from daybook.io.target import FileTarget, OutputColumn, SliceOwner
 from daybook.model.operation import OutputMode
 from daybook.model.types import STRING
+from daybook.resolve.locations.location import Location
 
 
 def refusal(path: Path, mode: OutputMode = "append") -> str | None:
     """What the writer has against appending to a path."""
     columns = (OutputColumn("a", STRING),)
-    target = Target("csv", mode, columns, "run", 1, SliceOwner("project", "output"), uri=str(path))
+    target = FileTarget(
+        location=Location("csv", uri=str(path)),
+        mode=mode,
+        columns=columns,
+        run_id="run",
+        operation_seq=1,
+        owner=SliceOwner("project", "output"),
+    )
     try:
         FileWriter().check(target)
     except DaybookError as error:

@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.io.writer import OutputColumn, SliceOwner, Target, check_schema_change
+from daybook.io.target import FileTarget, OutputColumn, SliceOwner, Target
+from daybook.io.writer import check_schema_change
 from daybook.model.types import INTEGER, STRING, DecimalType
+from daybook.resolve.locations.location import Location
 
 REPLACE = "`mode: replace` takes the new schema and replaces all rows"
 KEEP = "`type: decimal(33,2)` on the assignment or aggregation that computes total keeps its type"
@@ -14,7 +16,14 @@ ADD = "`on_schema_change: add` adds the new columns"
 
 
 def target(*columns: OutputColumn, is_adding: bool = False) -> Target:
-    target = Target("delta", "append", columns, "run", 1, SliceOwner("p", "o"), uri="/lake/t")
+    target = FileTarget(
+        location=Location("delta", uri="/lake/t"),
+        mode="append",
+        columns=columns,
+        run_id="run",
+        operation_seq=1,
+        owner=SliceOwner("p", "o"),
+    )
     return replace(target, on_schema_change="add") if is_adding else target
 
 

@@ -22,7 +22,7 @@ def completed(found: PreparedRun) -> RunResult:
             operation_id=each.step.operation_id,
             name=each.step.name,
             destination=each.label,
-            place=each.target.place,
+            place=each.target.label,
             format=each.target.format,
             rows_written=1,
             columns_written=tuple(each.step.columns),

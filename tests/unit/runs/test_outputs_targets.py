@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.io.writer import Target
 from daybook.runs.outputs import redirect_to_scratch
 from daybook.runs.snapshot import RunSettings
 from tests.unit.runs.prepared import new_folder, prepared
@@ -15,7 +14,7 @@ from tests.workspaces import to_path, to_table
 SANDBOX = RunSettings(is_draft=True, sandbox="sandbox")
 
 
-def target(tmp_path: Path, output: dict[str, Any], period: str = "2026-01", **settings: Any) -> Target:
+def target(tmp_path: Path, output: dict[str, Any], period: str = "2026-01", **settings: Any) -> Any:
     folder = new_folder(tmp_path)
     folder.datasource("db", "sqlite", path="data/out.db")
     folder.datasource("pg", "postgresql", host="h", database="d", user="u")
@@ -26,7 +25,7 @@ def target(tmp_path: Path, output: dict[str, Any], period: str = "2026-01", **se
 def test_a_table_collects_periods_by_default(tmp_path: Path) -> None:
     found = target(tmp_path, to_table())
     assert (found.format, found.mode, found.run_period) == ("delta", "replace_period", "2026-01")
-    assert found.place == f"{tmp_path.resolve()}/w/lake/result"
+    assert found.label == f"{tmp_path.resolve()}/w/lake/result"
 
 
 def test_an_inline_location_is_replaced_by_default(tmp_path: Path) -> None:
@@ -35,8 +34,8 @@ def test_an_inline_location_is_replaced_by_default(tmp_path: Path) -> None:
 
 
 def test_databases_are_told_by_their_table(tmp_path: Path) -> None:
-    assert target(tmp_path, to_table("t", "db")).place == "db.t"
-    assert target(tmp_path, to_table("t", "pg")).place == "pg.public.t"
+    assert target(tmp_path, to_table("t", "db")).label == "db.t"
+    assert target(tmp_path, to_table("t", "pg")).label == "pg.public.t"
 
 
 @pytest.mark.parametrize(
@@ -49,7 +48,6 @@ def test_databases_are_told_by_their_table(tmp_path: Path) -> None:
 )
 def test_templates(tmp_path: Path, path: str, period: str, place: str) -> None:
     found = target(tmp_path, to_path(path), period)
-    assert found.uri is not None
     assert found.uri.removeprefix(f"{tmp_path.resolve()}/w/") in (place, place.replace("Q2", "02"))
 
 
@@ -92,8 +90,8 @@ def test_a_mode_that_is_written_counts(tmp_path: Path, mode: str) -> None:
 def test_drafts_write_delta_below_the_sandbox(tmp_path: Path, output: dict[str, Any], below: str) -> None:
     found = target(tmp_path, output, is_draft=True, sandbox="sandbox")
     assert found.format == "delta"
-    assert found.place == f"{tmp_path.resolve()}/w/{below}"
-    assert found.datasource is None
+    assert found.label == f"{tmp_path.resolve()}/w/{below}"
+    assert found.location.datasource is None
 
 
 def test_a_replay_writes_to_scratch_whatever_the_destination(tmp_path: Path) -> None:
@@ -101,7 +99,12 @@ def test_a_replay_writes_to_scratch_whatever_the_destination(tmp_path: Path) -> 
     folder.datasource("pg", "postgresql", host="h", database="d", user="u")
     folder.project(to_table("t", "pg", mode="append"))
     found = redirect_to_scratch(prepared(folder).outputs[0], "/scratch").target
-    assert (found.format, found.place, found.mode, found.datasource) == ("delta", "/scratch/1", "replace", None)
+    assert (found.format, found.label, found.mode, found.location.datasource) == (
+        "delta",
+        "/scratch/1",
+        "replace",
+        None,
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.io.writer import OutputColumn, SliceOwner, Target
+from daybook.io.target import FileTarget, OutputColumn, SliceOwner, Target
 from daybook.model.operation import OutputMode
 from daybook.model.types import STRING
+from daybook.resolve.locations.location import Location
 from daybook.runs.permissions import claim_slice, require_slice
 from daybook.store import open_store
 from daybook.store.store import Transaction
@@ -27,7 +28,15 @@ def target(
     project: str = "a", operation: str = "op-1", mode: OutputMode = "replace_period", period: str | None = "2026-01"
 ) -> Target:
     columns = (OutputColumn("x", STRING),)
-    return Target("delta", mode, columns, "run", 1, SliceOwner(project, operation), uri="/t", run_period=period)
+    return FileTarget(
+        location=Location("delta", uri="/t"),
+        mode=mode,
+        columns=columns,
+        run_id="run",
+        operation_seq=1,
+        owner=SliceOwner(project, operation),
+        run_period=period,
+    )
 
 
 def is_refused(store: Transaction, wanted: Target) -> bool:

@@ -81,7 +81,7 @@ def test_only_delta_is_pinned(tmp_path: Path) -> None:
     folder = new_folder(tmp_path)
     folder.project(to_table(), to_path("out/x.csv"))
     delta, csv = prepared(folder).outputs
-    assert data_pin(delta, Commit(1, 7)) == RegisteredDataPin(str(delta.target.uri), 7)
+    assert data_pin(delta, Commit(1, 7)) == RegisteredDataPin(delta.target.location.file_uri, 7)
     assert data_pin(csv, Commit(1)) is None
 
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from daybook.errors import DaybookError
-from daybook.io.writer import OutputColumn, StagedOutput, Target, check_schema_change
+from daybook.io.target import OutputColumn, TableTarget
+from daybook.io.writer import StagedOutput, check_schema_change
 from daybook.model.secrets import read_credential
 from daybook.model.types import RUN_PERIOD_COLUMN, STRING
 
@@ -22,7 +23,7 @@ LEDGER_TABLE = "_daybook_ledger"
 LEDGER_COLUMNS = ("run_id", "operation_seq", "target", "mode", "run_period", "rows", "project_id", "operation_id")
 
 
-def ledger_entry(target: Target, rows: int) -> tuple[str | int | None, ...]:
+def ledger_entry(target: TableTarget, rows: int) -> tuple[str | int | None, ...]:
     """One commit; a run and an operation have one at most."""
     return (
         target.run_id,
@@ -36,43 +37,43 @@ def ledger_entry(target: Target, rows: int) -> tuple[str | int | None, ...]:
     )
 
 
-def replaced_period(target: Target) -> str | None:
+def replaced_period(target: TableTarget) -> str | None:
     """The slice a commit replaces; None for the whole table. Other commits to it than appends are noticed."""
     return target.run_period if target.mode == "replace_period" else None
 
 
-def stored_columns(target: Target) -> tuple[OutputColumn, ...]:
+def stored_columns(target: TableTarget) -> tuple[OutputColumn, ...]:
     """The output's columns, and the slice's in tables that collect periods."""
     return target.columns if target.run_period is None else (*target.columns, OutputColumn(RUN_PERIOD_COLUMN, STRING))
 
 
 def check_existing_table(
-    target: Target, existing: Mapping[str, str | None] | None, *, is_changeable: bool = True
+    target: TableTarget, existing: Mapping[str, str | None] | None, *, is_changeable: bool = True
 ) -> tuple[OutputColumn, ...]:
     """The columns to add to a table with these declared types, None without a table; the rest is refused."""
     if existing is None:
         return ()
     if target.mode == "error":
-        raise DaybookError("IO_020", location=target.place)
+        raise DaybookError("IO_020", location=target.label)
     if target.mode == "replace" and is_changeable:
         return ()
     if target.run_period is not None and RUN_PERIOD_COLUMN not in existing:
-        raise DaybookError("IO_021", location=target.place, difference=f"without {RUN_PERIOD_COLUMN}")
+        raise DaybookError("IO_021", location=target.label, difference=f"without {RUN_PERIOD_COLUMN}")
     own = {name: type_ for name, type_ in existing.items() if not (target.run_period and name == RUN_PERIOD_COLUMN)}
     return check_schema_change(target, own, is_changeable=is_changeable).added
 
 
-def refuse_other_writer(target: Target, staged: StagedOutput, version: str) -> None:
+def refuse_other_writer(target: TableTarget, staged: StagedOutput, version: str) -> None:
     """`version` is the last commit to what will be replaced, as it is now."""
     if target.mode != "append" and version != staged.seen:
-        raise DaybookError("IO_024", location=target.place, slice=target.slice_note)
+        raise DaybookError("IO_024", location=target.label, slice=target.slice_note)
 
 
-def refuse_emptying(target: Target, staged: StagedOutput, removed: int) -> None:
+def refuse_emptying(target: TableTarget, staged: StagedOutput, removed: int) -> None:
     if removed and not staged.rows and not target.allow_empty:
-        raise DaybookError("IO_023", location=target.place, rows=removed, slice=target.slice_note)
+        raise DaybookError("IO_023", location=target.label, rows=removed, slice=target.slice_note)
 
 
-def refuse_lost_rows(target: Target, staged: StagedOutput, moved: int) -> None:
+def refuse_lost_rows(target: TableTarget, staged: StagedOutput, moved: int) -> None:
     if moved != staged.rows:
-        raise DaybookError("IO_026", location=target.place, reason=f"{moved} rows were staged, not {staged.rows}")
+        raise DaybookError("IO_026", location=target.label, reason=f"{moved} rows were staged, not {staged.rows}")

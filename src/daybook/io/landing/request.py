@@ -50,7 +50,7 @@ class TextFile:
 
 def find_text_files(location: Location, slices: frozenset[str] | None) -> Iterator[TextFile]:
     """Every file with its content's digest; those of slices nobody needs are left out."""
-    uri = location.uri or ""
+    uri = location.file_uri
     found = list_files(uri, location.root or uri)
     manifest = read_manifest(uri)
     if not found and manifest is None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, assert_never
+from typing import Any, assert_never
 
 from daybook.errors import DaybookError, Span
 from daybook.model.datasource import DataSource, FolderSource, JdbcSource, PostgresqlSource, SqliteSource
@@ -16,8 +16,7 @@ from daybook.model.formats import FORMAT_BY_EXTENSION, FileFormat
 from daybook.model.period import Period
 from daybook.resolve.locations.paths import absolute_root, is_file_name, is_remote, join_inside
 
-Format = Literal["delta", "parquet", "csv", "json", "postgresql", "sqlite", "jdbc"]
-DATABASES: frozenset[Format] = frozenset({"postgresql", "sqlite", "jdbc"})
+DATABASES: frozenset[str] = frozenset({"postgresql", "sqlite", "jdbc"})
 
 _EXTENSION = re.compile(r"[^/.][^/]*\.([A-Za-z][A-Za-z0-9]*)$")
 
@@ -28,7 +27,7 @@ def extension(path: str) -> str | None:
     return found[1].lower() if found else None
 
 
-def is_one_file(format_: Format, uri: str | None) -> bool:
+def is_one_file(format_: str, uri: str | None) -> bool:
     """Whether what is written there is one file; a Delta table and a path without an extension are folders."""
     return uri is not None and format_ != "delta" and extension(uri) is not None
 
@@ -41,7 +40,7 @@ class Location:
     Databases have none: their data source says where they are.
     """
 
-    format: Format
+    format: str
     uri: str | None = None
     table: str | None = None
     schema: str | None = None
@@ -57,6 +56,27 @@ class Location:
     @property
     def is_database(self) -> bool:
         return self.format in DATABASES
+
+    @property
+    def file_uri(self) -> str:
+        """The path or URI of what is no table of a database."""
+        if self.uri is None:
+            raise ValueError(f"a table of {self.format} has no path")
+        return self.uri
+
+    @property
+    def table_name(self) -> str:
+        """The name of a table of a database."""
+        if self.table is None:
+            raise ValueError(f"{self.uri} is no table of a database")
+        return self.table
+
+    @property
+    def database(self) -> DataSource:
+        """The data source of a table of a database."""
+        if self.datasource is None:
+            raise ValueError(f"{self.format} needs a data source")
+        return self.datasource
 
     @property
     def label(self) -> str:

@@ -13,7 +13,8 @@ from daybook.io.formats.delta.table import open_table, read_delta, verify_table
 from daybook.io.formats.delta.writer import DeltaWriter
 from daybook.io.formats.files.format import FolderFormat
 from daybook.io.pins import ReadPart, TablePin
-from daybook.io.writer import Commit, Target
+from daybook.io.target import FileTarget
+from daybook.io.writer import Commit
 from daybook.resolve.locations.location import Location
 
 
@@ -30,7 +31,7 @@ class DeltaFormat(FolderFormat):
         return (*super().storage_errors, DeltaError)
 
     def exists(self, location: Location) -> bool:
-        return open_table(location.uri or "", location.delta_version) is not None
+        return open_table(location.file_uri, location.delta_version) is not None
 
     def read(self, spark: SparkSession, request: ReadRequest) -> Iterator[ReadPart]:
         for each in request.locations:
@@ -41,7 +42,7 @@ class DeltaFormat(FolderFormat):
     def verify_pin(self, pin: TablePin) -> None:
         verify_table(pin)
 
-    def fingerprint(self, spark: SparkSession, target: Target, commit: Commit) -> str:
+    def fingerprint(self, spark: SparkSession, target: FileTarget, commit: Commit) -> str:
         return self.writer.fingerprint(spark, target, commit)
 
     def vacuum(self, request: VacuumRequest) -> tuple[FileStat, ...]:

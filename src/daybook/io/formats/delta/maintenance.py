@@ -8,7 +8,7 @@ from daybook.io.filesystem import FileStat, arrow_path, join_uri, list_files
 from daybook.io.format import Leftover, VacuumRequest
 from daybook.io.formats.delta.table import data_files, open_table, refuse_unknown_features, table_uri
 from daybook.io.leftovers import list_folder
-from daybook.io.writer import parse_staged_name, staged_key
+from daybook.io.target import parse_staged_name, staged_key
 
 
 def vacuum_table(request: VacuumRequest) -> tuple[FileStat, ...]:

@@ -20,7 +20,7 @@ from daybook.io.bindings import bind_columns, extra_column_notices, is_slice_nee
 from daybook.io.filesystem import arrow_path, join_uri, list_files, local_path, relative_to, translate_read_errors
 from daybook.io.formats.files.parquet import DataFile, scan_parquet, type_errors
 from daybook.io.pins import ReadPart, TablePin
-from daybook.io.writer import parse_staged_name
+from daybook.io.target import parse_staged_name
 from daybook.model.definition import DatasetVersion, TableVersion
 from daybook.model.types import RUN_PERIOD_COLUMN
 from daybook.resolve.locations.location import Location
@@ -104,7 +104,7 @@ def read_delta(
     slices: frozenset[str] | None,
     pin: TablePin | None,
 ) -> ReadPart:
-    uri = location.uri or ""
+    uri = location.file_uri
     at = int(pin.version.token) if pin else location.delta_version
     table = open_table(uri, at)
     if table is None:

@@ -30,16 +30,13 @@ from daybook.io.formats.delta.table import (
     table_uri,
 )
 from daybook.io.formats.files.parquet import DataFile, scan_parquet
+from daybook.io.target import STAGED_PREFIX, FileTarget, OutputColumn
 from daybook.io.writer import (
-    STAGED_PREFIX,
     Commit,
     Fence,
-    OutputColumn,
     StagedOutput,
-    Target,
     check_schema_change,
     declared_type_text,
-    new_attempt_name,
     no_fence,
     remove_tree,
     staged_parquet_files,
@@ -97,18 +94,18 @@ _ATTEMPTS = 30
 
 
 class DeltaWriter:
-    def check(self, target: Target) -> None:
+    def check(self, target: FileTarget) -> None:
         checked_options("delta", target.options)
-        table = open_table(target.uri or "")
+        table = open_table(target.uri)
         if table is None:
             self._check_place(target)
         elif _find_commit(table, target) is None:
             self._check_table(table, target)
 
-    def stage(self, df: DataFrame, target: Target) -> StagedOutput:
-        table = open_table(target.uri or "")
+    def stage(self, df: DataFrame, target: FileTarget) -> StagedOutput:
+        table = open_table(target.uri)
         seen = str(_slice_version(table, target)) if table else None
-        place = join_uri(table_uri(target.uri or ""), new_attempt_name(target))
+        place = join_uri(table_uri(target.uri), target.new_attempt_name())
         # The log holds the partition value; some readers take it from the path all the same.
         folder = partition_folder({RUN_PERIOD_COLUMN: target.run_period}) if target.run_period is not None else ""
         with translate_spark_failures(target):
@@ -116,10 +113,10 @@ class DeltaWriter:
         files = staged_parquet_files(place, lambda footer: file_statistics(footer, target.columns))
         return StagedOutput(place, sum(file.rows for file in files), files=files, seen=seen)
 
-    def commit(self, staged: StagedOutput, target: Target, fence: Fence = no_fence) -> Commit:
+    def commit(self, staged: StagedOutput, target: FileTarget, fence: Fence = no_fence) -> Commit:
         actions = _add_actions(staged, target)
         for _ in range(_ATTEMPTS):
-            table = open_table(target.uri or "")
+            table = open_table(target.uri)
             if table is not None:
                 if (done := _find_commit(table, target)) is not None:
                     return done
@@ -134,20 +131,20 @@ class DeltaWriter:
             except CommitFailedError:
                 continue
             except DeltaError as failure:
-                if table is None and open_table(target.uri or "") is not None:
+                if table is None and open_table(target.uri) is not None:
                     continue
-                raise DaybookError("IO_026", location=target.place, reason=str(failure)) from failure
+                raise DaybookError("IO_026", location=target.label, reason=str(failure)) from failure
             done = self.committed(target)
             return Commit(staged.rows, done.delta_version if done else None)
-        raise DaybookError("IO_024", location=target.place, slice=target.slice_note)
+        raise DaybookError("IO_024", location=target.label, slice=target.slice_note)
 
-    def committed(self, target: Target) -> Commit | None:
-        table = open_table(target.uri or "")
+    def committed(self, target: FileTarget) -> Commit | None:
+        table = open_table(target.uri)
         return None if table is None else _find_commit(table, target)
 
-    def discard(self, target: Target) -> None:
+    def discard(self, target: FileTarget) -> None:
         """Staged folders that no version of the table refers to."""
-        root = local_path(target.uri or "")
+        root = local_path(target.uri)
         committed = self._committed_place(target)
         for name in _staged_names(target):
             if name == committed:
@@ -155,38 +152,38 @@ class DeltaWriter:
             if root is not None:
                 remove_tree(root / name)
             else:
-                place = arrow_path(join_uri(target.uri or "", name))
+                place = arrow_path(join_uri(target.uri, name))
                 place.system.delete_dir(place.path)
 
-    def fingerprint(self, spark: SparkSession, target: Target, commit: Commit) -> str:
+    def fingerprint(self, spark: SparkSession, target: FileTarget, commit: Commit) -> str:
         """Of the rows a commit wrote, from its files; IO_009 when they have been vacuumed."""
         place = self._committed_place(target)
-        folder = join_uri(table_uri(target.uri or ""), place or "")
+        folder = join_uri(table_uri(target.uri), place or "")
         files = list_files(folder) if place and place != "*" else ()
         if not files and commit.rows:
             reason = f"the files of version {commit.delta_version} have been removed"
-            raise DaybookError("IO_009", location=target.place, reason=reason)
+            raise DaybookError("IO_009", location=target.label, reason=reason)
         bindings = [Binding(column.name, column.name, column.type) for column in target.columns]
         df = scan_parquet(spark, [DataFile(file.path) for file in files], bindings, frozenset(), None)
         return fingerprint(df, target.columns)
 
-    def _check_place(self, target: Target) -> None:
+    def _check_place(self, target: FileTarget) -> None:
         """A table is not made on top of other files."""
-        ours = f"{table_uri(target.uri or '')}/{STAGED_PREFIX}"
-        if any(not file.path.startswith(ours) for file in list_files(target.uri or "")):
-            raise DaybookError("IO_028", location=target.place, found="no Delta table", expected="one")
+        ours = f"{table_uri(target.uri)}/{STAGED_PREFIX}"
+        if any(not file.path.startswith(ours) for file in list_files(target.uri)):
+            raise DaybookError("IO_028", location=target.label, found="no Delta table", expected="one")
 
-    def _check_table(self, table: DeltaTable, target: Target) -> None:
-        refuse_unknown_features(table, target.place, is_write=True)
+    def _check_table(self, table: DeltaTable, target: FileTarget) -> None:
+        refuse_unknown_features(table, target.label, is_write=True)
         if target.mode == "error":
-            raise DaybookError("IO_020", location=target.place)
+            raise DaybookError("IO_020", location=target.label)
         if target.mode == "replace":
             return
         schema = pa.schema(table.schema().to_arrow())
         partitions = table.metadata().partition_columns
         if target.run_period is not None and partitions != [RUN_PERIOD_COLUMN]:
             difference = f"partitioned by {', '.join(partitions) or 'nothing'} instead of {RUN_PERIOD_COLUMN}"
-            raise DaybookError("IO_021", location=target.place, difference=difference)
+            raise DaybookError("IO_021", location=target.label, difference=difference)
         check_schema_change(
             target,
             {
@@ -196,17 +193,17 @@ class DeltaWriter:
             },
         )
 
-    def _check_slice(self, table: DeltaTable, staged: StagedOutput, target: Target) -> None:
+    def _check_slice(self, table: DeltaTable, staged: StagedOutput, target: FileTarget) -> None:
         if target.mode == "append":
             return
         if staged.seen is not None and str(_slice_version(table, target)) != staged.seen:
-            raise DaybookError("IO_024", location=target.place, slice=target.slice_note)
+            raise DaybookError("IO_024", location=target.label, slice=target.slice_note)
         if staged.rows == 0 and not target.allow_empty and (rows := _slice_rows(table, target)):
-            raise DaybookError("IO_023", location=target.place, rows=rows, slice=target.slice_note)
+            raise DaybookError("IO_023", location=target.label, rows=rows, slice=target.slice_note)
 
-    def _create(self, actions: list[AddAction], staged: StagedOutput, target: Target) -> None:
+    def _create(self, actions: list[AddAction], staged: StagedOutput, target: FileTarget) -> None:
         create_table_with_add_actions(
-            table_uri(target.uri or ""),
+            table_uri(target.uri),
             _delta_schema(target),
             actions,
             mode="error",
@@ -215,13 +212,13 @@ class DeltaWriter:
             commit_properties=_commit_properties(target, staged, 0),
         )
 
-    def _write(self, table: DeltaTable, adds: list[AddAction], staged: StagedOutput, target: Target) -> None:
+    def _write(self, table: DeltaTable, adds: list[AddAction], staged: StagedOutput, target: FileTarget) -> None:
         actions: list[AddAction | RemoveAction] = [*adds]
         properties = _commit_properties(target, staged, _slice_version(table, target) + 1)
         partitions = list(_partition_columns(target))
         if target.mode == "replace" and table.metadata().partition_columns != partitions:
             create_table_with_add_actions(
-                table_uri(target.uri or ""),
+                table_uri(target.uri),
                 _delta_schema(target),
                 adds,
                 mode="overwrite",
@@ -244,50 +241,50 @@ class DeltaWriter:
             actions, "overwrite", _delta_schema(target), partitions, filters, commit_properties=properties
         )
 
-    def _add_columns(self, table: DeltaTable, target: Target) -> None:
+    def _add_columns(self, table: DeltaTable, target: FileTarget) -> None:
         existing = {field.name for field in table.schema().fields}
         added = [column for column in target.columns if column.name not in existing]
         if added:
             fields = Schema.from_arrow(pa.schema([(c.name, arrow_type(c.type)) for c in added])).fields
             table.alter.add_columns([Field(field.name, field.type, nullable=True) for field in fields])
 
-    def _committed_place(self, target: Target) -> str | None:
-        table = open_table(target.uri or "")
-        if table is None or table.transaction_version(target.key) is None:
+    def _committed_place(self, target: FileTarget) -> str | None:
+        table = open_table(target.uri)
+        if table is None or table.transaction_version(target.staging_key) is None:
             return None
         found = _find_commit_info(table, target)
         # Where the log no longer says which folder it was, none of them may go.
         return "*" if found is None else str(found[1]["place"])
 
 
-def _staged_names(target: Target) -> list[str]:
-    prefix = f"{target.key}."
-    place = arrow_path(target.uri or "")
+def _staged_names(target: FileTarget) -> list[str]:
+    prefix = f"{target.staging_key}."
+    place = arrow_path(target.uri)
     from pyarrow import fs
 
     found = place.system.get_file_info(fs.FileSelector(place.path, allow_not_found=True))
     return [item.base_name for item in found if item.base_name.startswith(prefix)]
 
 
-def _partition_columns(target: Target) -> tuple[str, ...]:
+def _partition_columns(target: FileTarget) -> tuple[str, ...]:
     return (RUN_PERIOD_COLUMN,) if target.run_period is not None else ()
 
 
-def _delta_schema(target: Target) -> Schema:
+def _delta_schema(target: FileTarget) -> Schema:
     fields = [(column.name, arrow_type(column.type)) for column in target.columns]
     return Schema.from_arrow(pa.schema([*fields, *((name, pa.string()) for name in _partition_columns(target))]))
 
 
-def _slice_id(target: Target) -> str:
+def _slice_id(target: FileTarget) -> str:
     return slice_transaction(target.run_period) if target.mode == "replace_period" else TABLE_TRANSACTION
 
 
-def _slice_version(table: DeltaTable, target: Target) -> int:
+def _slice_version(table: DeltaTable, target: FileTarget) -> int:
     found = table.transaction_version(_slice_id(target))
     return -1 if found is None else found
 
 
-def _slice_rows(table: DeltaTable, target: Target) -> int:
+def _slice_rows(table: DeltaTable, target: FileTarget) -> int:
     rows: list[dict[str, Any]] = pa.table(table.get_add_actions(flatten=True)).to_pylist()
     if target.mode == "replace_period":
         rows = [row for row in rows if row[f"partition.{RUN_PERIOD_COLUMN}"] == target.run_period]
@@ -295,25 +292,25 @@ def _slice_rows(table: DeltaTable, target: Target) -> int:
     return sum(1 if row["num_records"] is None else row["num_records"] for row in rows)
 
 
-def _commit_properties(target: Target, staged: StagedOutput, slice_version: int) -> CommitProperties:
+def _commit_properties(target: FileTarget, staged: StagedOutput, slice_version: int) -> CommitProperties:
     info = {
-        "key": target.key,
+        "key": target.staging_key,
         "run_id": target.run_id,
         "operation_seq": target.operation_seq,
         "project_id": target.owner.project_id,
         "operation_id": target.owner.operation_id,
         "run_period": target.run_period,
         "rows": staged.rows,
-        "place": staged.place.rpartition("/")[2],
+        "place": staged.staging.rpartition("/")[2],
     }
-    transactions = [Transaction(target.key, 1)]
+    transactions = [Transaction(target.staging_key, 1)]
     if target.mode != "append":
         transactions.append(Transaction(_slice_id(target), slice_version))
     return CommitProperties(custom_metadata={_INFO_KEY: json.dumps(info)}, app_transactions=transactions)
 
 
-def _find_commit(table: DeltaTable, target: Target) -> Commit | None:
-    if table.transaction_version(target.key) is None:
+def _find_commit(table: DeltaTable, target: FileTarget) -> Commit | None:
+    if table.transaction_version(target.staging_key) is None:
         return None
     found = _find_commit_info(table, target)
     if found is None:
@@ -322,19 +319,19 @@ def _find_commit(table: DeltaTable, target: Target) -> Commit | None:
     return Commit(int(info["rows"]), version, is_repeat=True)
 
 
-def _find_commit_info(table: DeltaTable, target: Target) -> tuple[int, dict[str, Any]] | None:
+def _find_commit_info(table: DeltaTable, target: FileTarget) -> tuple[int, dict[str, Any]] | None:
     """Version and description of the commit of this run and operation; it is nearly always among the last few."""
-    for version, entry in commit_infos(table, target.uri or ""):
+    for version, entry in commit_infos(table, target.uri):
         text = entry.get(_INFO_KEY)
         info = json.loads(text) if isinstance(text, str) else {}
-        if info.get("key") == target.key:
+        if info.get("key") == target.staging_key:
             return version, info
     return None
 
 
-def _add_actions(staged: StagedOutput, target: Target) -> list[AddAction]:
+def _add_actions(staged: StagedOutput, target: FileTarget) -> list[AddAction]:
     values = {RUN_PERIOD_COLUMN: target.run_period} if target.run_period is not None else {}
-    folder = staged.place.rpartition("/")[2]
+    folder = staged.staging.rpartition("/")[2]
     # Files without rows hold nothing to be read.
     files = [file for file in staged.files if file.rows]
     return [

@@ -12,11 +12,11 @@ from daybook.errors import DaybookError, Notice, notice
 from daybook.io.filesystem import list_files, partition_folder, partition_values, relative_to
 from daybook.io.formats.files.atomic_rename import ExchangeUnsupportedError, exchange_names, lock_folder, rename_if_free
 from daybook.io.formats.files.manifest import MANIFEST_NAME, Manifest, ManifestEntry, read_manifest
+from daybook.io.target import FileTarget
 from daybook.io.writer import (
     Commit,
     Fence,
     StagedOutput,
-    Target,
     check_schema_change,
     declared_type_text,
     remove_tree,
@@ -30,29 +30,29 @@ _MAX_NAMED_FILES = 3
 _EXTENSIONS = {"parquet": (".parquet", ".parq", ".pq"), "csv": (".csv",), "json": (".json", ".jsonl", ".ndjson")}
 
 
-def check_folder(path: Path, target: Target) -> None:
+def check_folder(path: Path, target: FileTarget) -> None:
     path = _existing_folder(path)
     if not path.exists():
         return
     if not path.is_dir():
-        raise DaybookError("IO_028", location=target.place, found="a file", expected="a folder")
+        raise DaybookError("IO_028", location=target.label, found="a file", expected="a folder")
     if target.mode == "replace_period" and target.run_period is None:
-        raise DaybookError("IO_032", location=target.place, mode=target.mode, reason="the run has no period")
+        raise DaybookError("IO_032", location=target.label, mode=target.mode, reason="the run has no period")
     current = _current_manifest(path, target)
     if current is None or committed_folder(path, target) is not None:
         return
     _refuse_differences(path, current, target)
     if target.mode == "error":
-        raise DaybookError("IO_020", location=target.place)
+        raise DaybookError("IO_020", location=target.label)
     if target.mode != "replace":
         is_sliced = any(entry.run_period is not None for entry in current.entries)
         if current.entries and is_sliced != (target.run_period is not None):
             difference = f"{'with' if is_sliced else 'without'} {RUN_PERIOD_COLUMN}"
-            raise DaybookError("IO_021", location=target.place, difference=difference)
+            raise DaybookError("IO_021", location=target.label, difference=difference)
         check_schema_change(target, {name: type_ or None for name, type_ in current.columns.items()})
 
 
-def slice_state(path: Path, target: Target) -> str:
+def slice_state(path: Path, target: FileTarget) -> str:
     """Who wrote what a commit would replace, to notice another writer."""
     manifest = read_manifest(str(_existing_folder(path)))
     if manifest is None or target.mode == "append":
@@ -61,7 +61,7 @@ def slice_state(path: Path, target: Target) -> str:
     return json.dumps([(entry.run_id, entry.operation_seq) for entry in manifest.entries if entry not in kept])
 
 
-def committed_folder(path: Path, target: Target) -> Commit | None:
+def committed_folder(path: Path, target: FileTarget) -> Commit | None:
     manifest = read_manifest(str(_existing_folder(path)))
     for run_id, seq, rows in manifest.past if manifest else ():
         if (run_id, seq) == (target.run_id, target.operation_seq):
@@ -69,7 +69,9 @@ def committed_folder(path: Path, target: Target) -> Commit | None:
     return None
 
 
-def commit_folder(parts: Path, work: Path, path: Path, staged: StagedOutput, target: Target, fence: Fence) -> Commit:
+def commit_folder(
+    parts: Path, work: Path, path: Path, staged: StagedOutput, target: FileTarget, fence: Fence
+) -> Commit:
     """`parts` holds the new files, `work` is the staging folder beside the target."""
     with lock_folder(path.parent):
         recover_folder(path)
@@ -77,7 +79,7 @@ def commit_folder(parts: Path, work: Path, path: Path, staged: StagedOutput, tar
             return done
         check_folder(path, target)
         if slice_state(path, target) != staged.seen:
-            raise DaybookError("IO_024", location=target.place, slice=target.slice_note)
+            raise DaybookError("IO_024", location=target.label, slice=target.slice_note)
         current = _current_manifest(path, target) or Manifest({}, ())
         kept = _kept_entries(current, target)
         _refuse_emptying(current, kept, staged, target)
@@ -97,7 +99,7 @@ def commit_folder(parts: Path, work: Path, path: Path, staged: StagedOutput, tar
     return Commit(staged.rows, notices=notices)
 
 
-def _kept_entries(current: Manifest, target: Target) -> tuple[ManifestEntry, ...]:
+def _kept_entries(current: Manifest, target: FileTarget) -> tuple[ManifestEntry, ...]:
     match target.mode:
         case "append":
             return current.entries
@@ -107,14 +109,16 @@ def _kept_entries(current: Manifest, target: Target) -> tuple[ManifestEntry, ...
             return ()
 
 
-def _refuse_emptying(current: Manifest, kept: tuple[ManifestEntry, ...], staged: StagedOutput, target: Target) -> None:
+def _refuse_emptying(
+    current: Manifest, kept: tuple[ManifestEntry, ...], staged: StagedOutput, target: FileTarget
+) -> None:
     rows = sum(entry.rows for entry in current.entries) - sum(entry.rows for entry in kept)
     if rows > 0 and staged.rows == 0 and not target.allow_empty:
-        raise DaybookError("IO_023", location=target.place, rows=rows, slice=target.slice_note)
+        raise DaybookError("IO_023", location=target.label, rows=rows, slice=target.slice_note)
 
 
 def _next_manifest(
-    current: Manifest, kept: tuple[ManifestEntry, ...], files: tuple[str, ...], staged: StagedOutput, target: Target
+    current: Manifest, kept: tuple[ManifestEntry, ...], files: tuple[str, ...], staged: StagedOutput, target: FileTarget
 ) -> Manifest:
     own = {column.name: str(column.type) for column in target.columns}
     columns = own if target.mode in ("replace", "error") else {**current.columns, **own}
@@ -142,7 +146,7 @@ def _link_files(source: Path, fresh: Path, files: list[str]) -> None:
             shutil.copy2(source / name, fresh / name)
 
 
-def _move_parts(parts: Path, fresh: Path, target: Target) -> tuple[str, ...]:
+def _move_parts(parts: Path, fresh: Path, target: FileTarget) -> tuple[str, ...]:
     folder = partition_folder({RUN_PERIOD_COLUMN: target.run_period}) if target.run_period is not None else ""
     (fresh / folder).mkdir(parents=True, exist_ok=True)
     names = []
@@ -201,7 +205,7 @@ def _existing_folder(path: Path) -> Path:
     return path if path.exists() else _set_aside_path(path)
 
 
-def _current_manifest(path: Path, target: Target) -> Manifest | None:
+def _current_manifest(path: Path, target: FileTarget) -> Manifest | None:
     """What the folder holds: by its manifest, or by looking when Daybook did not write it; None when it is empty."""
     if not path.exists():
         return None
@@ -210,12 +214,12 @@ def _current_manifest(path: Path, target: Target) -> Manifest | None:
         return manifest
     if (path / "_delta_log").exists():
         expected = f"a folder of {target.format} files"
-        raise DaybookError("IO_028", location=target.place, found="a Delta table", expected=expected)
+        raise DaybookError("IO_028", location=target.label, found="a Delta table", expected=expected)
     files = _data_files(path)
     foreign = [name for name in sorted(files) if not _is_part(name, target)]
     if foreign:
         found = f"a folder with other files ({foreign[0]})"
-        raise DaybookError("IO_028", location=target.place, found=found, expected=f"a folder of {target.format} files")
+        raise DaybookError("IO_028", location=target.label, found=found, expected=f"a folder of {target.format} files")
     if not files:
         return None
     if target.mode == "replace":
@@ -230,24 +234,24 @@ def _current_manifest(path: Path, target: Target) -> Manifest | None:
     return Manifest(columns, entries)
 
 
-def _is_part(name: str, target: Target) -> bool:
+def _is_part(name: str, target: FileTarget) -> bool:
     """Whether a file looks like one of this table: in the folder itself or in that of a slice."""
     *folders, file = name.split("/")
     is_in_slice = len(folders) == 1 and RUN_PERIOD_COLUMN in partition_values(name)
     return (not folders or is_in_slice) and file.endswith(_EXTENSIONS[target.format])
 
 
-def _foreign_files_error(files: list[str], target: Target) -> DaybookError:
+def _foreign_files_error(files: list[str], target: FileTarget) -> DaybookError:
     return DaybookError(
         "IO_028",
-        location=target.place,
+        location=target.label,
         found=f"a folder with files that no run wrote ({_first_few(files)})",
         expected="one that only runs write to",
         hint="move them away; files whose names begin with _ or . may stay",
     )
 
 
-def _refuse_differences(path: Path, current: Manifest, target: Target) -> None:
+def _refuse_differences(path: Path, current: Manifest, target: FileTarget) -> None:
     """A commit leaves behind what no commit wrote, and cannot keep what is gone."""
     found = _data_files(path)
     foreign = sorted(found.difference(*(entry.files for entry in current.entries)))
@@ -262,7 +266,7 @@ def _refuse_differences(path: Path, current: Manifest, target: Target) -> None:
             f"run {_first_few(periods)} again" if periods and target.mode == "replace_period" else "use mode replace"
         )
         hint = f"restore them, or {again}; without its {MANIFEST_NAME} the folder is taken as it is"
-        raise DaybookError("IO_033", location=target.place, files=_first_few(sorted(missing)), hint=hint)
+        raise DaybookError("IO_033", location=target.label, files=_first_few(sorted(missing)), hint=hint)
 
 
 def _first_few(names: list[str]) -> str:
@@ -282,12 +286,12 @@ def _hidden_files(path: Path) -> list[str]:
     return sorted(everything - _data_files(path) - {MANIFEST_NAME})
 
 
-def _row_count(file: Path, target: Target) -> int:
+def _row_count(file: Path, target: FileTarget) -> int:
     """Of files without a footer it is enough to know whether they hold anything."""
     return int(pq.read_metadata(file).num_rows) if target.format == "parquet" else min(file.stat().st_size, 1)
 
 
-def _stored_columns(file: Path, target: Target) -> dict[str, str] | None:
+def _stored_columns(file: Path, target: FileTarget) -> dict[str, str] | None:
     if target.format == "parquet":
         return {field.name: declared_type_text(field.type) for field in pq.read_schema(file)}
     if target.format == "csv":

@@ -24,17 +24,17 @@ class FolderFormat(Format):
         return (pa.ArrowException,)
 
     def exists(self, location: Location) -> bool:
-        uri = location.uri or ""
+        uri = location.file_uri
         return bool(list_files(uri, location.root or uri)) or read_manifest(uri) is not None
 
     def identity(self, location: Location, workspace: Path) -> str:
-        return uri_identity(location.uri or "", workspace)
+        return uri_identity(location.file_uri, workspace)
 
     def occupied_path(self, location: Location, workspace: Path) -> str | None:
         return location.uri
 
     def staging_folder(self, location: Location) -> str | None:
-        return (location.uri or "").rstrip("/").rpartition("/")[0]
+        return (location.file_uri).rstrip("/").rpartition("/")[0]
 
     def find_leftovers(self, datasource: DataSource, workspace: Path) -> Iterable[Leftover]:
         return search_folder(_source_folder(datasource, workspace))

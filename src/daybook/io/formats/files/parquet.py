@@ -194,7 +194,7 @@ class ParquetFiles:
 def find_parquet(
     location: Location, version: DatasetVersion, slices: frozenset[str] | None, pin: FilesPin | None
 ) -> ParquetFiles:
-    uri = location.uri or ""
+    uri = location.file_uri
     found = list_files(uri, location.root or uri)
     if not found and read_manifest(uri) is None:
         raise missing_files_error(uri)

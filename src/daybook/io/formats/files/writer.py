@@ -28,18 +28,8 @@ from daybook.io.filesystem import local_path
 from daybook.io.fingerprint import FingerprintObserver
 from daybook.io.formats.files.atomic_rename import lock_folder, rename_if_free
 from daybook.io.formats.files.folder import check_folder, commit_folder, committed_folder, slice_state
-from daybook.io.writer import (
-    Commit,
-    Fence,
-    OutputColumn,
-    StagedOutput,
-    Target,
-    new_attempt_name,
-    no_fence,
-    remove_tree,
-    sync_to_disk,
-    translate_spark_failures,
-)
+from daybook.io.target import FileTarget, OutputColumn
+from daybook.io.writer import Commit, Fence, StagedOutput, no_fence, remove_tree, sync_to_disk, translate_spark_failures
 from daybook.model.types import (
     BooleanType,
     DateType,
@@ -89,23 +79,23 @@ def _current_note(path: Path) -> CommitNote | None:
     return found[-1] if found else None
 
 
-def check_file(path: Path, target: Target) -> None:
-    if (error := one_file_mode_error(target.mode, target.place)) is not None:
+def check_file(path: Path, target: FileTarget) -> None:
+    if (error := one_file_mode_error(target.mode, target.label)) is not None:
         raise error
     if path.is_dir():
-        raise DaybookError("IO_028", location=target.place, found="a folder", expected="a file")
+        raise DaybookError("IO_028", location=target.label, found="a folder", expected="a file")
     if target.mode == "error" and path.exists() and committed_file(path, target) is None:
-        raise DaybookError("IO_020", location=target.place)
+        raise DaybookError("IO_020", location=target.label)
 
 
-def committed_file(path: Path, target: Target) -> Commit | None:
+def committed_file(path: Path, target: FileTarget) -> Commit | None:
     note = _current_note(path)
     if note is None or (note.run_id, note.operation_seq) != (target.run_id, target.operation_seq):
         return None
     return Commit(note.rows, is_repeat=True)
 
 
-def commit_file(staged_file: Path, path: Path, staged: StagedOutput, target: Target, fence: Fence) -> Commit:
+def commit_file(staged_file: Path, path: Path, staged: StagedOutput, target: FileTarget, fence: Fence) -> Commit:
     with lock_folder(path.parent):
         if (done := committed_file(path, target)) is not None:
             return done
@@ -118,24 +108,24 @@ def commit_file(staged_file: Path, path: Path, staged: StagedOutput, target: Tar
             try:
                 rename_if_free(staged_file, path)
             except FileExistsError:
-                raise DaybookError("IO_020", location=target.place) from None
+                raise DaybookError("IO_020", location=target.label) from None
         else:
             staged_file.replace(path)
         sync_to_disk(path.parent)
     return Commit(staged.rows)
 
 
-def _refuse_emptying_file(path: Path, staged: StagedOutput, target: Target) -> None:
+def _refuse_emptying_file(path: Path, staged: StagedOutput, target: FileTarget) -> None:
     """A file nobody knows is taken to hold rows when it has any content."""
     if staged.rows or target.allow_empty or not path.exists():
         return
     note = _current_note(path)
     rows = note.rows if note else min(path.stat().st_size, 1)
     if rows:
-        raise DaybookError("IO_023", location=target.place, rows=rows, slice="")
+        raise DaybookError("IO_023", location=target.label, rows=rows, slice="")
 
 
-def _write_note(path: Path, staged_file: Path, staged: StagedOutput, target: Target) -> None:
+def _write_note(path: Path, staged_file: Path, staged: StagedOutput, target: FileTarget) -> None:
     status = staged_file.stat()
     note = CommitNote(
         target.run_id, target.operation_seq, staged.rows, status.st_ino, status.st_size, status.st_mtime_ns
@@ -152,7 +142,7 @@ _FORMULA_START = r"^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def write_part_files(df: DataFrame, place: Path, target: Target, options: Mapping[str, Any]) -> None:
+def write_part_files(df: DataFrame, place: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
     """Part files below `place`; those of a one-file CSV without header."""
     match target.format:
         case "parquet":
@@ -229,7 +219,7 @@ def csv_header(columns: Iterable[OutputColumn], options: Mapping[str, Any]) -> b
     return (_BYTE_ORDER_MARK if options["bom"] else b"") + text.getvalue().encode()
 
 
-def join_parts(parts: Iterable[Path], file: Path, target: Target, options: Mapping[str, Any]) -> None:
+def join_parts(parts: Iterable[Path], file: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
     """One file from part files, in their order, which is the order of the rows."""
     if target.format == "parquet":
         schema = pa.schema([(column.name, arrow_type(column.type)) for column in target.columns])
@@ -250,7 +240,7 @@ _PARTS = "parts"
 
 
 class FileWriter:
-    def check(self, target: Target) -> None:
+    def check(self, target: FileTarget) -> None:
         checked_options(target.format, target.options, is_output=True)
         path = _target_path(target)
         if target.is_one_file:
@@ -258,11 +248,11 @@ class FileWriter:
         else:
             check_folder(path, target)
 
-    def stage(self, df: DataFrame, target: Target) -> StagedOutput:
+    def stage(self, df: DataFrame, target: FileTarget) -> StagedOutput:
         options = checked_options(target.format, target.options, is_output=True)
         path = _target_path(target)
         path.parent.mkdir(parents=True, exist_ok=True)
-        work = path.parent / f".{new_attempt_name(target)}"
+        work = path.parent / f".{target.new_attempt_name()}"
         work.mkdir()
         seen = None if target.is_one_file else slice_state(path, target)
         watch = FingerprintObserver(target.columns)
@@ -272,11 +262,11 @@ class FileWriter:
         try:
             _complete_parts(parts, work / path.name, target, options)
         except OSError as failure:
-            raise DaybookError("IO_026", location=target.place, reason=str(failure)) from failure
+            raise DaybookError("IO_026", location=target.label, reason=str(failure)) from failure
         return StagedOutput(str(work), watch.rows, watch.fingerprint, seen=seen)
 
-    def commit(self, staged: StagedOutput, target: Target, fence: Fence = no_fence) -> Commit:
-        path, work = _target_path(target), Path(staged.place)
+    def commit(self, staged: StagedOutput, target: FileTarget, fence: Fence = no_fence) -> Commit:
+        path, work = _target_path(target), Path(staged.staging)
         refusals: list[Exception] = []
 
         def guard() -> None:
@@ -294,21 +284,21 @@ class FileWriter:
         except OSError as failure:
             if failure in refusals:
                 raise
-            raise DaybookError("IO_026", location=target.place, reason=str(failure)) from failure
+            raise DaybookError("IO_026", location=target.label, reason=str(failure)) from failure
         remove_tree(work)
         return commit
 
-    def committed(self, target: Target) -> Commit | None:
+    def committed(self, target: FileTarget) -> Commit | None:
         path = _target_path(target)
         return committed_file(path, target) if target.is_one_file else committed_folder(path, target)
 
-    def discard(self, target: Target) -> None:
+    def discard(self, target: FileTarget) -> None:
         parent = _target_path(target).parent
-        for work in parent.glob(f".{target.key}.*") if parent.is_dir() else ():
+        for work in parent.glob(f".{target.staging_key}.*") if parent.is_dir() else ():
             remove_tree(work)
 
 
-def _complete_parts(parts: Path, file: Path, target: Target, options: dict[str, Any]) -> None:
+def _complete_parts(parts: Path, file: Path, target: FileTarget, options: dict[str, Any]) -> None:
     """What Spark's part files lack: being one file, or a header where there are no rows."""
     found = sorted(part for part in parts.iterdir() if not part.name.startswith(("_", ".")))
     if target.is_one_file:
@@ -330,8 +320,8 @@ def _prepend(content: bytes, file: Path) -> None:
     whole.replace(file)
 
 
-def _target_path(target: Target) -> Path:
-    path = local_path(target.uri or "")
+def _target_path(target: FileTarget) -> Path:
+    path = local_path(target.uri)
     if path is None:
-        raise DaybookError("IO_025", location=target.place, format=target.format)
+        raise DaybookError("IO_025", location=target.label, format=target.format)
     return target.workspace / path

@@ -30,7 +30,7 @@ class JdbcFormat(Format):
     def identity(self, location: Location, workspace: Path) -> str:
         """Databases fold names in their own way, so case and quotes do not tell tables apart."""
         url = jdbc_source(location.datasource).options.url
-        schema, table = (location.schema or "").casefold(), (location.table or "").strip('"').casefold()
+        schema, table = (location.schema or "").casefold(), (location.table_name).strip('"').casefold()
         return f"{url}/{schema}/{table}"
 
     def ping(self, datasource: DataSource, workspace: Path) -> str:

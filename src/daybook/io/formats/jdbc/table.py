@@ -188,7 +188,7 @@ class JdbcRows:
 
     def _table(self) -> str:
         at = self._location
-        return table_expression(self._spark, self._source, self._workspace, at.schema, at.table or "")
+        return table_expression(self._spark, self._source, self._workspace, at.schema, at.table_name)
 
     def _read_back(self, bindings: tuple[Binding, ...]) -> Iterator[Batch]:
         first = 0

@@ -22,7 +22,8 @@ from daybook.io.formats.database import (
     stored_columns,
 )
 from daybook.io.formats.jdbc.table import JdbcConnection, jdbc_options, jdbc_source, jdbc_transaction
-from daybook.io.writer import Commit, Fence, StagedOutput, Target, no_fence
+from daybook.io.target import TableTarget
+from daybook.io.writer import Commit, Fence, StagedOutput, no_fence
 from daybook.model.types import RUN_PERIOD_COLUMN, DateType, DecimalType, TimestampType
 
 JDBC_LEDGER_TABLE = "daybook_ledger"
@@ -41,13 +42,13 @@ _LEDGER_DEFINITION = (
 
 
 class JdbcWriter:
-    def check(self, target: Target) -> None:
+    def check(self, target: TableTarget) -> None:
         spark = _active_session()
         with jdbc_transaction(spark, jdbc_source(target.datasource), target.workspace) as connection:
             if _find_commit(connection, target) is None:
                 _check_table(spark, connection, target)
 
-    def stage(self, df: DataFrame, target: Target) -> StagedOutput:
+    def stage(self, df: DataFrame, target: TableTarget) -> StagedOutput:
         spark = df.sparkSession
         source = jdbc_source(target.datasource)
         name = _staging_name(target)
@@ -60,10 +61,10 @@ class JdbcWriter:
             exact = _refuse_lost_digits(_refuse_lost_days(df, target), target, name)
             _write_table(_with_period(watch.on(exact), target), target, name, mode="append")
         except PySparkException as failure:
-            raise DaybookError("IO_026", location=target.place, reason=str(failure)) from failure
+            raise DaybookError("IO_026", location=target.label, reason=str(failure)) from failure
         return StagedOutput(name, watch.rows, watch.fingerprint, seen=seen)
 
-    def commit(self, staged: StagedOutput, target: Target, fence: Fence = no_fence) -> Commit:
+    def commit(self, staged: StagedOutput, target: TableTarget, fence: Fence = no_fence) -> Commit:
         spark = _active_session()
         source = jdbc_source(target.datasource)
         with jdbc_transaction(spark, source, target.workspace) as connection:
@@ -72,20 +73,20 @@ class JdbcWriter:
             if (done := _find_commit(connection, target)) is not None:
                 return done
             _check_table(spark, connection, target)
-            if not connection.has_table(target.schema, target.table or ""):
+            if not connection.has_table(target.schema, target.table):
                 # Made empty by Spark, which knows the database's types; the rows come with the transaction below.
-                _write_table(_empty_like(spark, target, staged.place), target, target.table or "", mode="append")
+                _write_table(_empty_like(spark, target, staged.staging), target, target.table, mode="append")
             _move_rows(connection, staged, target)
             fence()
             connection.commit()
         self.discard(target)
         return Commit(staged.rows)
 
-    def committed(self, target: Target) -> Commit | None:
+    def committed(self, target: TableTarget) -> Commit | None:
         with jdbc_transaction(_active_session(), jdbc_source(target.datasource), target.workspace) as connection:
             return _find_commit(connection, target)
 
-    def discard(self, target: Target) -> None:
+    def discard(self, target: TableTarget) -> None:
         with jdbc_transaction(_active_session(), jdbc_source(target.datasource), target.workspace) as connection:
             for name in connection.tables(_staging_prefix(target)):
                 connection.execute(f"drop table {connection.quoted(target.schema, name)}")
@@ -100,15 +101,15 @@ def _active_session() -> SparkSession:
     return spark
 
 
-def _staging_prefix(target: Target) -> str:
-    return f"{target.key}."
+def _staging_prefix(target: TableTarget) -> str:
+    return f"{target.staging_key}."
 
 
-def _staging_name(target: Target) -> str:
+def _staging_name(target: TableTarget) -> str:
     return f"{_staging_prefix(target)}{uuid.uuid4().hex[:8]}"
 
 
-def _write_table(df: DataFrame, target: Target, table: str, mode: str = "error") -> None:
+def _write_table(df: DataFrame, target: TableTarget, table: str, mode: str = "error") -> None:
     source = jdbc_source(target.datasource)
     with jdbc_transaction(df.sparkSession, source, target.workspace) as connection:
         name = connection.quoted(target.schema, table)
@@ -119,7 +120,7 @@ def _write_table(df: DataFrame, target: Target, table: str, mode: str = "error")
     writer.mode(mode).save()
 
 
-def _refuse_lost_days(df: DataFrame, target: Target) -> DataFrame:
+def _refuse_lost_days(df: DataFrame, target: TableTarget) -> DataFrame:
     """Java's dates for JDBC jump from 4 to 15 October 1582 and would move what lies between."""
     days = [column.name for column in target.columns if isinstance(column.type, DateType | TimestampType)]
     checked = {}
@@ -131,17 +132,17 @@ def _refuse_lost_days(df: DataFrame, target: Target) -> DataFrame:
     return df.withColumns(checked) if checked else df
 
 
-def _with_period(df: DataFrame, target: Target) -> DataFrame:
+def _with_period(df: DataFrame, target: TableTarget) -> DataFrame:
     return df if target.run_period is None else df.withColumn(RUN_PERIOD_COLUMN, F.lit(target.run_period))
 
 
-def _refuse_lost_digits(df: DataFrame, target: Target, staging: str) -> DataFrame:
+def _refuse_lost_digits(df: DataFrame, target: TableTarget, staging: str) -> DataFrame:
     """Databases round decimals that have more digits than a column, or make it narrower than it was asked for."""
     spark = df.sparkSession
     with jdbc_transaction(spark, jdbc_source(target.datasource), target.workspace) as connection:
-        is_there = connection.has_table(target.schema, target.table or "")
+        is_there = connection.has_table(target.schema, target.table)
     checked: dict[str, Column] = {}
-    for table in (staging, target.table or "") if is_there else (staging,):
+    for table in (staging, target.table) if is_there else (staging,):
         stored = {field.name: field.dataType for field in _read_table(spark, target, table).schema}
         for column in target.columns:
             type_ = stored.get(column.name)
@@ -162,22 +163,22 @@ def _holds_decimal(stored: SparkType, asked: DecimalType) -> bool:
     return stored.scale >= asked.scale and stored.precision - stored.scale >= asked.precision - asked.scale
 
 
-def _empty_like(spark: SparkSession, target: Target, staging: str) -> DataFrame:
+def _empty_like(spark: SparkSession, target: TableTarget, staging: str) -> DataFrame:
     return _read_table(spark, target, staging).limit(0)
 
 
-def _read_table(spark: SparkSession, target: Target, table: str) -> DataFrame:
+def _read_table(spark: SparkSession, target: TableTarget, table: str) -> DataFrame:
     source = jdbc_source(target.datasource)
     with jdbc_transaction(spark, source, target.workspace) as connection:
         name = connection.quoted(target.schema, table)
     return spark.read.format("jdbc").options(**jdbc_options(source, target.workspace)).option("dbtable", name).load()
 
 
-def _ledger_name(connection: JdbcConnection, target: Target) -> str:
+def _ledger_name(connection: JdbcConnection, target: TableTarget) -> str:
     return connection.quoted(target.schema, JDBC_LEDGER_TABLE)
 
 
-def _create_ledger(connection: JdbcConnection, target: Target) -> None:
+def _create_ledger(connection: JdbcConnection, target: TableTarget) -> None:
     if connection.has_table(target.schema, JDBC_LEDGER_TABLE):
         return
     defined = ", ".join(f"{connection.quoted(name)} {type_}" for name, type_ in _LEDGER_DEFINITION)
@@ -187,7 +188,7 @@ def _create_ledger(connection: JdbcConnection, target: Target) -> None:
     connection.commit()
 
 
-def _find_commit(connection: JdbcConnection, target: Target) -> Commit | None:
+def _find_commit(connection: JdbcConnection, target: TableTarget) -> Commit | None:
     if not connection.has_table(target.schema, JDBC_LEDGER_TABLE):
         return None
     query = (
@@ -198,7 +199,7 @@ def _find_commit(connection: JdbcConnection, target: Target) -> Commit | None:
     return None if rows is None else Commit(rows, is_repeat=True)
 
 
-def _slice_version(connection: JdbcConnection, target: Target) -> str:
+def _slice_version(connection: JdbcConnection, target: TableTarget) -> str:
     """The last commit to the slice or to the whole table."""
     if not connection.has_table(target.schema, JDBC_LEDGER_TABLE):
         return "0"
@@ -214,17 +215,17 @@ def _slice_version(connection: JdbcConnection, target: Target) -> str:
     return str(connection.number(query, parameters) or 0)
 
 
-def _check_table(spark: SparkSession, connection: JdbcConnection, target: Target) -> None:
+def _check_table(spark: SparkSession, connection: JdbcConnection, target: TableTarget) -> None:
     """Types and their changes are every database's own, so a table keeps the columns it has, whatever the mode."""
-    if not connection.has_table(target.schema, target.table or ""):
+    if not connection.has_table(target.schema, target.table):
         return
-    existing = dict.fromkeys(_read_table(spark, target, target.table or "").columns)
+    existing = dict.fromkeys(_read_table(spark, target, target.table).columns)
     if check_existing_table(target, existing, is_changeable=False):
         reason = "columns cannot be added by JDBC"
-        raise DaybookError("IO_032", location=target.place, mode=target.mode, reason=reason)
+        raise DaybookError("IO_032", location=target.label, mode=target.mode, reason=reason)
 
 
-def _move_rows(connection: JdbcConnection, staged: StagedOutput, target: Target) -> None:
+def _move_rows(connection: JdbcConnection, staged: StagedOutput, target: TableTarget) -> None:
     table = connection.quoted(target.schema, target.table)
     # The ledger row comes first: it makes a second writer of the table wait or fail.
     _record_commit(connection, staged, target)
@@ -236,12 +237,12 @@ def _move_rows(connection: JdbcConnection, staged: StagedOutput, target: Target)
         removed = connection.execute(f"delete from {table} {where}", (target.run_period,))
     refuse_emptying(target, staged, removed)
     listed = ", ".join(connection.quoted(column.name) for column in stored_columns(target))
-    staging = connection.quoted(target.schema, staged.place)
+    staging = connection.quoted(target.schema, staged.staging)
     moved = connection.execute(f"insert into {table} ({listed}) select {listed} from {staging}")
     refuse_lost_rows(target, staged, moved)
 
 
-def _record_commit(connection: JdbcConnection, staged: StagedOutput, target: Target) -> None:
+def _record_commit(connection: JdbcConnection, staged: StagedOutput, target: TableTarget) -> None:
     """Entries count up and are unique, so that of two commits at once one fails."""
     name = connection.quoted
     ledger = _ledger_name(connection, target)

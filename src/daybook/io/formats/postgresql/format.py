@@ -15,7 +15,7 @@ from daybook.io.formats.postgresql.table import PostgresqlRows, connect_postgres
 from daybook.io.formats.postgresql.writer import ACKNOWLEDGED_SUFFIX, PostgresqlWriter
 from daybook.io.landing.request import LandingRequest
 from daybook.io.landing.rows import RowSource
-from daybook.io.writer import STAGED_PREFIX, parse_staged_name
+from daybook.io.target import STAGED_PREFIX, parse_staged_name
 from daybook.model.datasource import DataSource
 from daybook.resolve.locations.location import Location
 

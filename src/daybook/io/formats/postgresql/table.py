@@ -21,8 +21,8 @@ from daybook.errors import DaybookError, raise_all
 from daybook.io.bindings import Binding, bind_columns, missing_column_errors
 from daybook.io.formats.database import LEDGER_TABLE, read_secret
 from daybook.io.landing.rows import Batch, bad_value_error, row_position_from
+from daybook.io.target import OutputColumn, TableTarget
 from daybook.io.text_values import BadValueError, parse_texts, refuse_dates_out_of_range
-from daybook.io.writer import OutputColumn, Target
 from daybook.model.datasource import DataSource, PostgresqlSource
 from daybook.model.definition import DatasetVersion
 from daybook.model.types import (
@@ -119,13 +119,13 @@ def columns_of(connection: Connection, schema: str, table: str) -> dict[str, str
     return dict(found) if found else None
 
 
-def target_schema(target: Target) -> str:
+def target_schema(target: TableTarget) -> str:
 
     return target.schema or postgresql_source(target.datasource).options.schema_name
 
 
-def qualified_name(target: Target, name: str | None = None) -> sql.Identifier:
-    return sql.Identifier(target_schema(target), name or target.table or "")
+def qualified_name(target: TableTarget, name: str | None = None) -> sql.Identifier:
+    return sql.Identifier(target_schema(target), name or target.table)
 
 
 def column_definitions(columns: tuple[OutputColumn, ...]) -> sql.Composed:
@@ -134,7 +134,7 @@ def column_definitions(columns: tuple[OutputColumn, ...]) -> sql.Composed:
     )
 
 
-def create_ledger(connection: Connection, target: Target) -> None:
+def create_ledger(connection: Connection, target: TableTarget) -> None:
     """The ledger of the target's schema; two who make it at once are both content."""
     if columns_of(connection, target_schema(target), LEDGER_TABLE) is not None:
         return
@@ -163,7 +163,7 @@ class PostgresqlRows:
     ) -> None:
         self._source = postgresql_source(location.datasource)
         self._schema = location.schema or self._source.options.schema_name
-        self._table = location.table or ""
+        self._table = location.table_name
         self.name = f"{self._source.id}.{self._schema}.{self._table}"
         self.carried: frozenset[str] = frozenset()
         self.extra: frozenset[str] = frozenset()

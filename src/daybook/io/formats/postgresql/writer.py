@@ -42,16 +42,8 @@ from daybook.io.formats.postgresql.table import (
     qualified_name,
     target_schema,
 )
-from daybook.io.writer import (
-    Commit,
-    Fence,
-    OutputColumn,
-    StagedOutput,
-    Target,
-    new_attempt_name,
-    no_fence,
-    translate_spark_failures,
-)
+from daybook.io.target import OutputColumn, TableTarget
+from daybook.io.writer import Commit, Fence, StagedOutput, no_fence, translate_spark_failures
 from daybook.model.types import INTEGER, RUN_PERIOD_COLUMN
 
 _SERVER_ERROR = re.compile(r"ERROR:\s+(?P<reason>.+)")
@@ -60,7 +52,7 @@ _NUL_BYTE = "0x00"
 
 
 @contextmanager
-def translate_copy_failures(target: Target) -> Iterator[None]:
+def translate_copy_failures(target: TableTarget) -> Iterator[None]:
     """IO_029 for a value that PostgreSQL refused, IO_026 for whatever else it said; other failures pass."""
     try:
         yield
@@ -70,13 +62,13 @@ def translate_copy_failures(target: Target) -> Iterator[None]:
             raise
         reason = said["reason"].strip()
         if (found := _COPY_COLUMN.search(str(failure))) is None:
-            raise DaybookError("IO_026", location=target.place, reason=reason) from failure
+            raise DaybookError("IO_026", location=target.label, reason=reason) from failure
         hint = None
         if reason.endswith(_NUL_BYTE):
             reason = "its text holds the character U+0000, which PostgreSQL has no place for"
             hint = "remove the character where the text comes from"
         raise DaybookError(
-            "IO_029", location=target.place, column=found["column"], reason=reason, hint=hint
+            "IO_029", location=target.label, column=found["column"], reason=reason, hint=hint
         ) from failure
 
 
@@ -91,16 +83,16 @@ _ARROW_BATCH_CONF = {
 
 
 class PostgresqlWriter:
-    def check(self, target: Target) -> None:
-        if len(f"{new_attempt_name(target)}{ACKNOWLEDGED_SUFFIX}".encode()) > _MAX_NAME_BYTES:
+    def check(self, target: TableTarget) -> None:
+        if len(f"{target.new_attempt_name()}{ACKNOWLEDGED_SUFFIX}".encode()) > _MAX_NAME_BYTES:
             raise ValueError(f"run id {target.run_id!r} is too long to name a staging table")
         with _connection(target) as connection:
             if _find_commit(connection, target) is None:
                 _check_table(connection, target)
 
-    def stage(self, df: DataFrame, target: Target) -> StagedOutput:
+    def stage(self, df: DataFrame, target: TableTarget) -> StagedOutput:
         source = postgresql_source(target.datasource)
-        name = new_attempt_name(target)
+        name = target.new_attempt_name()
         with _connection(target) as connection:
             create_ledger(connection, target)
             seen = _slice_version(connection, target)
@@ -141,7 +133,7 @@ class PostgresqlWriter:
             row = connection.execute(query).fetchone()
         return StagedOutput(name, int(row[0]) if row else 0, watch.fingerprint, seen=seen)
 
-    def commit(self, staged: StagedOutput, target: Target, fence: Fence = no_fence) -> Commit:
+    def commit(self, staged: StagedOutput, target: TableTarget, fence: Fence = no_fence) -> Commit:
         try:
             with _connection(target) as connection:
                 if (done := _find_commit(connection, target)) is not None:
@@ -149,24 +141,27 @@ class PostgresqlWriter:
                 _move_rows(connection, staged, target)
                 fence()
                 connection.commit()
-                _drop_staging(connection, target, staged.place)
+                _drop_staging(connection, target, staged.staging)
         except psycopg.errors.UniqueViolation:
             if (done := self.committed(target)) is not None:
                 return done
-            raise DaybookError("IO_024", location=target.place, slice=target.slice_note) from None
+            raise DaybookError("IO_024", location=target.label, slice=target.slice_note) from None
         except psycopg.Error as failure:
-            raise DaybookError("IO_026", location=target.place, reason=str(failure).strip()) from failure
+            raise DaybookError("IO_026", location=target.label, reason=str(failure).strip()) from failure
         return Commit(staged.rows)
 
-    def committed(self, target: Target) -> Commit | None:
+    def committed(self, target: TableTarget) -> Commit | None:
         with _connection(target) as connection:
             return _find_commit(connection, target)
 
-    def discard(self, target: Target) -> None:
+    def discard(self, target: TableTarget) -> None:
         with _connection(target) as connection:
             found = connection.execute(
                 "select tablename from pg_tables where schemaname = %s and tablename like %s escape '!'",
-                (target_schema(target), target.key.replace("!", "!!").replace("_", "!_").replace("%", "!%") + ".%"),
+                (
+                    target_schema(target),
+                    target.staging_key.replace("!", "!!").replace("_", "!_").replace("%", "!%") + ".%",
+                ),
             ).fetchall()
             for (name,) in found:
                 _execute(connection, "drop table if exists {}", qualified_name(target, name))
@@ -183,7 +178,7 @@ def register_copy_source(spark: SparkSession) -> None:
 
 
 @contextmanager
-def _connection(target: Target) -> Iterator[Connection]:
+def _connection(target: TableTarget) -> Iterator[Connection]:
     """A transaction that commits when the block ends well."""
     connection = connect_postgresql(postgresql_source(target.datasource), target.workspace)
     try:
@@ -198,7 +193,7 @@ def _execute(connection: Connection, statement: str, *parts: sql.Composable) -> 
     return connection.execute(query).rowcount
 
 
-def _find_commit(connection: Connection, target: Target) -> Commit | None:
+def _find_commit(connection: Connection, target: TableTarget) -> Commit | None:
     if columns_of(connection, target_schema(target), LEDGER_TABLE) is None:
         return None
     query = sql.SQL("select rows from {} where run_id = %s and operation_seq = %s").format(
@@ -208,14 +203,14 @@ def _find_commit(connection: Connection, target: Target) -> Commit | None:
     return None if row is None else Commit(int(row[0]), is_repeat=True)
 
 
-def _check_table(connection: Connection, target: Target) -> tuple[OutputColumn, ...]:
+def _check_table(connection: Connection, target: TableTarget) -> tuple[OutputColumn, ...]:
     """The columns to add to an existing table; what may not be written is refused."""
-    existing = columns_of(connection, target_schema(target), target.table or "")
+    existing = columns_of(connection, target_schema(target), target.table)
     declared = existing and {name: declared_type(type_) for name, type_ in existing.items()}
     return check_existing_table(target, declared)
 
 
-def _slice_version(connection: Connection, target: Target) -> str:
+def _slice_version(connection: Connection, target: TableTarget) -> str:
     """The last commit to the slice, or to the whole table."""
     query = sql.SQL(
         "select coalesce(max(id), 0) from {} where target = %s and mode <> 'append' "
@@ -226,10 +221,10 @@ def _slice_version(connection: Connection, target: Target) -> str:
     return str(row[0]) if row else "0"
 
 
-def _move_rows(connection: Connection, staged: StagedOutput, target: Target) -> None:
+def _move_rows(connection: Connection, staged: StagedOutput, target: TableTarget) -> None:
     """Everything of a commit but its COMMIT; the lock keeps other writers out and lets readers go on."""
     columns = stored_columns(target)
-    if columns_of(connection, target_schema(target), target.table or "") is None:
+    if columns_of(connection, target_schema(target), target.table) is None:
         _execute(connection, "create table {} ({})", qualified_name(target), column_definitions(columns))
     else:
         _execute(connection, "lock table {} in share row exclusive mode", qualified_name(target))
@@ -243,7 +238,7 @@ def _move_rows(connection: Connection, staged: StagedOutput, target: Target) -> 
     _record_commit(connection, staged, target)
 
 
-def _delete_replaced(connection: Connection, target: Target) -> int:
+def _delete_replaced(connection: Connection, target: TableTarget) -> int:
     match target.mode:
         case "replace":
             return _execute(connection, "delete from {}", qualified_name(target))
@@ -260,9 +255,9 @@ def _delete_replaced(connection: Connection, target: Target) -> int:
             return 0
 
 
-def _replace_columns(connection: Connection, target: Target, columns: tuple[OutputColumn, ...]) -> None:
+def _replace_columns(connection: Connection, target: TableTarget, columns: tuple[OutputColumn, ...]) -> None:
     """Give an emptied table other columns in place, so that readers with an older snapshot keep their rows."""
-    existing = columns_of(connection, target_schema(target), target.table or "") or {}
+    existing = columns_of(connection, target_schema(target), target.table) or {}
     stored = {name: declared_type(type_) for name, type_ in existing.items()}
     wanted = {column.name: str(column.type) for column in columns}
     for name, type_ in stored.items():
@@ -279,7 +274,7 @@ def _replace_columns(connection: Connection, target: Target, columns: tuple[Outp
             )
 
 
-def _insert_staged(connection: Connection, staged: StagedOutput, target: Target) -> None:
+def _insert_staged(connection: Connection, staged: StagedOutput, target: TableTarget) -> None:
     names = [sql.Identifier(column.name) for column in target.columns]
     into, values = list(names), list[sql.Composable](names)
     if target.run_period is not None:
@@ -291,20 +286,20 @@ def _insert_staged(connection: Connection, staged: StagedOutput, target: Target)
         qualified_name(target),
         sql.SQL(", ").join(into),
         sql.SQL(", ").join(values),
-        qualified_name(target, staged.place),
+        qualified_name(target, staged.staging),
         sql.Identifier(ingest.ATTEMPT),
-        qualified_name(target, staged.place + ACKNOWLEDGED_SUFFIX),
+        qualified_name(target, staged.staging + ACKNOWLEDGED_SUFFIX),
     )
     refuse_lost_rows(target, staged, moved)
 
 
-def _record_commit(connection: Connection, staged: StagedOutput, target: Target) -> None:
+def _record_commit(connection: Connection, staged: StagedOutput, target: TableTarget) -> None:
     names = sql.SQL(", ").join(map(sql.Identifier, LEDGER_COLUMNS))
     values = sql.SQL(", ").join([sql.Placeholder()] * len(LEDGER_COLUMNS))
     statement = sql.SQL("insert into {} ({}) values ({})").format(qualified_name(target, LEDGER_TABLE), names, values)
     connection.execute(statement, ledger_entry(target, staged.rows))
 
 
-def _drop_staging(connection: Connection, target: Target, name: str) -> None:
+def _drop_staging(connection: Connection, target: TableTarget, name: str) -> None:
     _execute(connection, "drop table if exists {}", qualified_name(target, name))
     _execute(connection, "drop table if exists {}", qualified_name(target, name + ACKNOWLEDGED_SUFFIX))

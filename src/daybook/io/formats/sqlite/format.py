@@ -36,7 +36,7 @@ class SqliteFormat(Format):
     def identity(self, location: Location, workspace: Path) -> str:
         """Names of tables are the same in any case."""
         path = os.path.realpath(database_path(location.datasource, workspace))
-        return f"sqlite:{path}/{(location.table or '').casefold()}"
+        return f"sqlite:{path}/{(location.table_name).casefold()}"
 
     def occupied_path(self, location: Location, workspace: Path) -> str | None:
         return str(database_path(location.datasource, workspace))

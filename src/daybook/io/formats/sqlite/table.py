@@ -202,7 +202,7 @@ class SqliteRows:
         self, location: Location, version: DatasetVersion, workspace: Path, slices: frozenset[str] | None
     ) -> None:
         self._path = database_path(location.datasource, workspace)
-        self._table = location.table or ""
+        self._table = location.table_name
         self.name = f"{self._path.name}:{self._table}"
         self.carried: frozenset[str] = frozenset()
         self.extra: frozenset[str] = frozenset()

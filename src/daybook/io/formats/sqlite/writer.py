@@ -33,13 +33,11 @@ from daybook.io.formats.sqlite.table import (
     quote_name,
     value_encoder,
 )
+from daybook.io.target import OutputColumn, TableTarget
 from daybook.io.writer import (
     Commit,
     Fence,
-    OutputColumn,
     StagedOutput,
-    Target,
-    new_attempt_name,
     no_fence,
     remove_tree,
     staged_parquet_files,
@@ -51,28 +49,28 @@ _BATCH_ROWS = 20_000
 
 
 class SqliteWriter:
-    def check(self, target: Target) -> None:
+    def check(self, target: TableTarget) -> None:
         path = _target_database(target)
         if path.exists():
             with _connection(path) as connection:
                 if _find_commit(connection, target) is None:
                     _check_table(connection, target)
 
-    def stage(self, df: DataFrame, target: Target) -> StagedOutput:
+    def stage(self, df: DataFrame, target: TableTarget) -> StagedOutput:
         path = _target_database(target)
         path.parent.mkdir(parents=True, exist_ok=True)
         seen = "0"
         if path.exists():
             with _connection(path) as connection:
                 seen = _slice_version(connection, target)
-        work = path.parent / f".{new_attempt_name(target)}"
+        work = path.parent / f".{target.new_attempt_name()}"
         watch = FingerprintObserver(target.columns)
         with translate_spark_failures(target):
             watch.on(df).write.mode("error").parquet(str(work))
         files = staged_parquet_files(str(work))
         return StagedOutput(str(work), sum(file.rows for file in files), watch.fingerprint, files, seen)
 
-    def commit(self, staged: StagedOutput, target: Target, fence: Fence = no_fence) -> Commit:
+    def commit(self, staged: StagedOutput, target: TableTarget, fence: Fence = no_fence) -> Commit:
         try:
             with _connection(_target_database(target)) as connection:
                 connection.execute("begin immediate")
@@ -81,24 +79,24 @@ class SqliteWriter:
                     fence()
                     connection.execute("commit")
         except sqlite3.Error as failure:
-            raise DaybookError("IO_026", location=target.place, reason=str(failure)) from failure
-        remove_tree(Path(staged.place))
+            raise DaybookError("IO_026", location=target.label, reason=str(failure)) from failure
+        remove_tree(Path(staged.staging))
         return done or Commit(staged.rows)
 
-    def committed(self, target: Target) -> Commit | None:
+    def committed(self, target: TableTarget) -> Commit | None:
         path = _target_database(target)
         if not path.exists():
             return None
         with _connection(path) as connection:
             return _find_commit(connection, target)
 
-    def discard(self, target: Target) -> None:
+    def discard(self, target: TableTarget) -> None:
         parent = _target_database(target).parent
-        for work in parent.glob(f".{target.key}.*") if parent.is_dir() else ():
+        for work in parent.glob(f".{target.staging_key}.*") if parent.is_dir() else ():
             remove_tree(work)
 
 
-def _target_database(target: Target) -> Path:
+def _target_database(target: TableTarget) -> Path:
     return database_path(target.datasource, target.workspace)
 
 
@@ -112,7 +110,7 @@ def _connection(path: Path) -> Iterator[sqlite3.Connection]:
         connection.close()
 
 
-def _find_commit(connection: sqlite3.Connection, target: Target) -> Commit | None:
+def _find_commit(connection: sqlite3.Connection, target: TableTarget) -> Commit | None:
     if columns_of(connection, LEDGER_TABLE) is None:
         return None
     query = f"select rows from {LEDGER_TABLE} where run_id = ? and operation_seq = ?"
@@ -120,13 +118,13 @@ def _find_commit(connection: sqlite3.Connection, target: Target) -> Commit | Non
     return None if row is None else Commit(row[0], is_repeat=True)
 
 
-def _check_table(connection: sqlite3.Connection, target: Target) -> tuple[OutputColumn, ...]:
-    existing = columns_of(connection, target.table or "")
+def _check_table(connection: sqlite3.Connection, target: TableTarget) -> tuple[OutputColumn, ...]:
+    existing = columns_of(connection, target.table)
     declared = existing and {name: declared_type(type_) for name, type_ in existing.items()}
     return check_existing_table(target, declared)
 
 
-def _slice_version(connection: sqlite3.Connection, target: Target) -> str:
+def _slice_version(connection: sqlite3.Connection, target: TableTarget) -> str:
     if columns_of(connection, LEDGER_TABLE) is None:
         return "0"
     period = replaced_period(target)
@@ -141,7 +139,7 @@ def _column_definitions(columns: tuple[OutputColumn, ...]) -> str:
     return ", ".join(f"{quote_name(column.name)} {column_type(column.type)}" for column in columns)
 
 
-def _move_rows(connection: sqlite3.Connection, staged: StagedOutput, target: Target) -> None:
+def _move_rows(connection: sqlite3.Connection, staged: StagedOutput, target: TableTarget) -> None:
     """Everything of a commit but its COMMIT."""
     connection.execute(
         f"create table if not exists {LEDGER_TABLE} (id integer primary key autoincrement, run_id text not null, "
@@ -151,7 +149,7 @@ def _move_rows(connection: sqlite3.Connection, staged: StagedOutput, target: Tar
     )
     refuse_other_writer(target, staged, _slice_version(connection, target))
     columns = stored_columns(target)
-    table = quote_name(target.table or "")
+    table = quote_name(target.table)
     added = _check_table(connection, target)
     removed = _delete_replaced(connection, target)
     refuse_emptying(target, staged, removed)
@@ -164,9 +162,9 @@ def _move_rows(connection: sqlite3.Connection, staged: StagedOutput, target: Tar
     connection.execute(statement, ledger_entry(target, staged.rows))
 
 
-def _delete_replaced(connection: sqlite3.Connection, target: Target) -> int:
-    table = quote_name(target.table or "")
-    if columns_of(connection, target.table or "") is None:
+def _delete_replaced(connection: sqlite3.Connection, target: TableTarget) -> int:
+    table = quote_name(target.table)
+    if columns_of(connection, target.table) is None:
         return 0
     match target.mode:
         case "replace":
@@ -182,13 +180,13 @@ def _delete_replaced(connection: sqlite3.Connection, target: Target) -> int:
 
 
 def _insert_staged(
-    connection: sqlite3.Connection, staged: StagedOutput, target: Target, columns: tuple[OutputColumn, ...]
+    connection: sqlite3.Connection, staged: StagedOutput, target: TableTarget, columns: tuple[OutputColumn, ...]
 ) -> None:
     names = ", ".join(quote_name(column.name) for column in columns)
     marks = ", ".join("?" * len(columns))
-    statement = f"insert into {quote_name(target.table or '')} ({names}) values ({marks})"
+    statement = f"insert into {quote_name(target.table)} ({names}) values ({marks})"
     for file in staged.files:
-        for batch in pq.ParquetFile(Path(staged.place) / file.path).iter_batches(_BATCH_ROWS):
+        for batch in pq.ParquetFile(Path(staged.staging) / file.path).iter_batches(_BATCH_ROWS):
             values = [
                 _encode_values(batch.column(column.name).to_pylist(), column, target) for column in target.columns
             ]
@@ -197,9 +195,9 @@ def _insert_staged(
             connection.executemany(statement, zip(*values, strict=True))
 
 
-def _encode_values(values: list[Any], column: OutputColumn, target: Target) -> list[Any]:
+def _encode_values(values: list[Any], column: OutputColumn, target: TableTarget) -> list[Any]:
     convert = value_encoder(column.type)
     try:
         return values if convert is None else [convert(value) for value in values]
     except ValueError as failure:
-        raise DaybookError("IO_029", location=target.place, column=column.name, reason=str(failure)) from failure
+        raise DaybookError("IO_029", location=target.label, column=column.name, reason=str(failure)) from failure
