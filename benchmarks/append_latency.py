@@ -108,7 +108,7 @@ def planned(extras: tuple[str, ...]) -> Plan:
     by_kind = {kind: {each.id: each for each in loaded if each.kind == kind} for kind in DEFINITION_KINDS}
     catalog = WorkspaceCatalog(LoadedWorkspace(Path(), WorkspaceSettings(name="latency"), by_kind))
     project = by_kind["project"]["latency"]
-    return plan_project(project.model, project.source, catalog, Constants(NOW, JANUARY), with_places=False)
+    return plan_project(project.model, project.source, catalog, Constants(NOW, JANUARY), with_locations=False)
 
 
 def make_data(spark: SparkSession, rows: int, folder: Path) -> None:

@@ -48,7 +48,7 @@ def planned(operations: str) -> Plan:
     definitions = {kind: {each.id: each for each in loaded if each.kind == kind} for kind in DEFINITION_KINDS}
     catalog = WorkspaceCatalog(LoadedWorkspace(Path(), WorkspaceSettings(name="growth"), definitions))
     project = definitions["project"]["p"]
-    return plan_project(project.model, project.source, catalog, CONSTANTS, with_places=False)
+    return plan_project(project.model, project.source, catalog, CONSTANTS, with_locations=False)
 
 
 def chain(count: int) -> str:

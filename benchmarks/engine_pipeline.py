@@ -119,7 +119,7 @@ def planned() -> Plan:
     definitions = {kind: {each.id: each for each in loaded if each.kind == kind} for kind in DEFINITION_KINDS}
     catalog = WorkspaceCatalog(LoadedWorkspace(Path(), WorkspaceSettings(name="benchmark"), definitions))
     project = definitions["project"]["benchmark"]
-    return plan_project(project.model, project.source, catalog, Constants(NOW, JANUARY), with_places=False)
+    return plan_project(project.model, project.source, catalog, Constants(NOW, JANUARY), with_locations=False)
 
 
 def by_engine(spark: SparkSession, folder: Path, target: Path) -> None:

@@ -46,4 +46,4 @@ def _dataset(table: Table) -> Any:
 def planned(generated: GeneratedProject) -> Plan:
     (definition,) = load_text(json.dumps({"project": declare.project(generated)}), "project.json")
     catalog = TableCatalog([generated.input, *generated.others])
-    return plan_project(definition.model, definition.source, catalog, CONSTANTS, with_places=False)
+    return plan_project(definition.model, definition.source, catalog, CONSTANTS, with_locations=False)

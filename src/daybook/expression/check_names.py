@@ -156,6 +156,7 @@ def check_selector(
             f"known: {', '.join(known)}" if known else "define it under selectors of the project"
         )
         return checking.report("EXPR_050", node.span, hint=hint, name=name)
+    selectors.used.add(name)
     if name in checking.open_selectors:
         circle = (*checking.open_selectors[checking.open_selectors.index(name) :], name)
         return checking.report("EXPR_051", node.span, name=name, path=" → ".join(circle))

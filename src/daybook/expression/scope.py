@@ -55,6 +55,8 @@ class Selectors:
         self._texts = dict(texts)
         self._spans = dict(spans or {})
         self._trees: dict[str, SyntaxNode] = {}
+        # The names that expressions have referred to so far.
+        self.used: set[str] = set()
 
     @property
     def names(self) -> frozenset[str]:

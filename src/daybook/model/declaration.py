@@ -157,9 +157,14 @@ def find_name_problem(name: str) -> str | None:
     return None
 
 
-def unqualified_name(reference: str) -> str:
-    """The column of a reference such as `orders.region`, whose qualifier can only be the main table."""
-    return reference.rpartition(".")[2].strip("`")
+def split_reference(reference: str) -> tuple[str, str]:
+    """Qualifier and column of a reference such as `orders.region`; either may stand in backticks."""
+    qualifier, _, name = reference.rpartition(".")
+    return _without_backticks(qualifier), _without_backticks(name)
+
+
+def _without_backticks(name: str) -> str:
+    return name[1:-1] if len(name) > 2 and name[0] == name[-1] == "`" else name
 
 
 def find_case_conflicts(names: Iterable[str], *reserved: str) -> Iterator[tuple[int, str, str]]:

@@ -5,6 +5,8 @@ The operations of a project, discriminated by `type`.
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, ConfigDict, Field, Tag, model_validator
@@ -24,8 +26,8 @@ from daybook.model.declaration import (
     find_name_problem,
     find_repeated,
     raise_violations,
+    split_reference,
     tag_by_shape,
-    unqualified_name,
     validated_by,
     violation,
 )
@@ -57,69 +59,90 @@ def check_joins(joins: "Sequence[RuntimeJoin]") -> Iterator[Violation]:
         yield violation("UPDATE_012", index, "alias", alias=aliases[index])
 
 
-def check_group_by(group_by: Sequence[str]) -> Iterator[Violation]:
-    yield from _check_grouping(group_by, empty="AGGREGATE_001", twice="AGGREGATE_003", system="AGGREGATE_011")
+@dataclass(frozen=True, slots=True)
+class GroupingCodes:
+    """What aggregate and append report about grouping; a result is a column that an aggregation gives."""
+
+    no_columns: str
+    repeated_column: str
+    system_column: str
+    unknown_column: str
+    no_results: str
+    system_result: str
+    repeated_result: str
+    grouped_result: str
+    # Only an aggregate makes columns, so only its results can have names that no column may have.
+    invalid_result: str | None = None
 
 
-def check_append_group_by(group_by: Sequence[str]) -> Iterator[Violation]:
-    yield from _check_grouping(group_by, empty="APPEND_011", twice="APPEND_013", system="APPEND_016")
+AGGREGATE_GROUPING = GroupingCodes(
+    no_columns="AGGREGATE_001",
+    repeated_column="AGGREGATE_003",
+    system_column="AGGREGATE_011",
+    unknown_column="AGGREGATE_004",
+    no_results="AGGREGATE_002",
+    system_result="AGGREGATE_005",
+    repeated_result="AGGREGATE_007",
+    grouped_result="AGGREGATE_010",
+    invalid_result="AGGREGATE_012",
+)
+APPEND_GROUPING = GroupingCodes(
+    no_columns="APPEND_011",
+    repeated_column="APPEND_013",
+    system_column="APPEND_016",
+    unknown_column="APPEND_006",
+    no_results="APPEND_012",
+    system_result="APPEND_015",
+    repeated_result="APPEND_014",
+    grouped_result="APPEND_014",
+)
 
 
-def _check_grouping(group_by: Sequence[str], *, empty: str, twice: str, system: str) -> Iterator[Violation]:
+def check_group_by(codes: GroupingCodes, group_by: Sequence[str]) -> Iterator[Violation]:
     if not group_by:
-        yield violation(empty)
-    names = [unqualified_name(reference) for reference in group_by]
+        yield violation(codes.no_columns)
+    names = [split_reference(reference)[1] for reference in group_by]
     for index, name in find_repeated(names):
-        yield violation(twice, index, column=name)
+        yield violation(codes.repeated_column, index, column=name)
     for index, name in enumerate(names):
         if name in RESERVED_COLUMNS and name not in GROUPABLE_SYSTEM_COLUMNS:
-            yield violation(system, index, column=name)
+            yield violation(codes.system_column, index, column=name)
 
 
-def check_aggregations(aggregations: "Sequence[Aggregation]") -> Iterator[Violation]:
+def check_aggregations(codes: GroupingCodes, aggregations: "Sequence[Aggregation]") -> Iterator[Violation]:
     if not aggregations:
-        yield violation("AGGREGATE_002")
+        yield violation(codes.no_results)
     names = [aggregation.column for aggregation in aggregations]
     for index, name in enumerate(names):
         if name in RESERVED_COLUMNS:
-            yield violation("AGGREGATE_005", index, "column", column=name)
-        elif reason := find_name_problem(name):
-            yield violation("AGGREGATE_012", index, "column", name=name, reason=reason)
+            yield violation(codes.system_result, index, "column", column=name)
+        elif codes.invalid_result and (reason := find_name_problem(name)):
+            yield violation(codes.invalid_result, index, "column", name=name, reason=reason)
     for index, name in find_repeated(names):
-        yield violation("AGGREGATE_007", index, "column", column=name)
-    yield from case_violations(names, "column")
+        yield violation(codes.repeated_result, index, "column", column=name)
+    if codes.invalid_result:
+        yield from case_violations(names, "column")
 
 
-def check_append_aggregations(aggregations: "Sequence[Aggregation]") -> Iterator[Violation]:
-    if not aggregations:
-        yield violation("APPEND_012")
-    names = [aggregation.column for aggregation in aggregations]
-    for index, name in enumerate(names):
-        if name in RESERVED_COLUMNS:
-            yield violation("APPEND_015", index, "column", column=name)
-    for index, name in find_repeated(names):
-        yield violation("APPEND_014", index, "column", column=name)
-
-
-def check_result_columns(
-    group_by: Sequence[str], aggregations: "Sequence[Aggregation]", code: str
+def check_grouped_results(
+    codes: GroupingCodes, group_by: Sequence[str], aggregations: "Sequence[Aggregation]"
 ) -> Iterator[Violation]:
-    """A result never takes the place of a group's own value."""
-    grouped = {unqualified_name(reference) for reference in group_by}
+    """A result never stands where a group's own value is."""
+    grouped = {split_reference(reference)[1] for reference in group_by}
     for index, aggregation in enumerate(aggregations):
         if aggregation.column in grouped:
-            yield violation(code, "aggregations", index, "column", column=aggregation.column)
+            yield violation(codes.grouped_result, "aggregations", index, "column", column=aggregation.column)
 
 
 def check_output_columns(columns: Sequence[str]) -> Iterator[Violation]:
     if not columns:
         yield violation("OUTPUT_010")
-    for index, name in find_repeated(unqualified_name(column) for column in columns):
+    for index, name in find_repeated(split_reference(column)[1] for column in columns):
         yield violation("OUTPUT_011", index, key="columns", column=name)
 
 
 def check_order_by(order_by: Sequence[str]) -> Iterator[Violation]:
-    for index, name in find_repeated(order_by):
+    for index, name in find_repeated(split_reference(column)[1] for column in order_by):
         yield violation("OUTPUT_011", index, key="order_by", column=name)
 
 
@@ -227,32 +250,35 @@ class UpdateArguments(SelectableArguments):
 class AggregateArguments(SelectableArguments):
     """What an aggregate groups by and computes; the summary rows join the working dataset."""
 
-    group_by: Annotated[tuple[NonEmptyText, ...], validated_by(check_group_by)] = Field(
+    group_by: Annotated[tuple[NonEmptyText, ...], validated_by(partial(check_group_by, AGGREGATE_GROUPING))] = Field(
         json_schema_extra=_MIN_ONE_ITEM, description="Business columns, `_period` or `_labels`; NULL is a group."
     )
-    aggregations: Annotated[tuple[Aggregation, ...], validated_by(check_aggregations)] = Field(
-        json_schema_extra=_MIN_ONE_ITEM, description="What is computed of each group."
+    aggregations: Annotated[tuple[Aggregation, ...], validated_by(partial(check_aggregations, AGGREGATE_GROUPING))] = (
+        Field(json_schema_extra=_MIN_ONE_ITEM, description="What is computed of each group.")
     )
 
     @model_validator(mode="after")
     def _check(self) -> "AggregateArguments":
-        raise_violations(check_result_columns(self.group_by, self.aggregations, "AGGREGATE_010"))
+        raise_violations(check_grouped_results(AGGREGATE_GROUPING, self.group_by, self.aggregations))
         return self
 
 
 class AppendAggregation(Declaration):
     """How the source is summed up before it is appended."""
 
-    group_by: Annotated[tuple[NonEmptyText, ...], validated_by(check_append_group_by)] = Field(
+    group_by: Annotated[tuple[NonEmptyText, ...], validated_by(partial(check_group_by, APPEND_GROUPING))] = Field(
         json_schema_extra=_MIN_ONE_ITEM, description="Columns of the source."
     )
-    aggregations: Annotated[tuple[Aggregation, ...], validated_by(check_append_aggregations)] = Field(
-        json_schema_extra=_MIN_ONE_ITEM, description="What is computed of each group: FUNCTION(column), or COUNT(*)."
+    aggregations: Annotated[tuple[Aggregation, ...], validated_by(partial(check_aggregations, APPEND_GROUPING))] = (
+        Field(
+            json_schema_extra=_MIN_ONE_ITEM,
+            description="What is computed of each group: FUNCTION(column), or COUNT(*).",
+        )
     )
 
     @model_validator(mode="after")
     def _check(self) -> "AppendAggregation":
-        raise_violations(check_result_columns(self.group_by, self.aggregations, "APPEND_014"))
+        raise_violations(check_grouped_results(APPEND_GROUPING, self.group_by, self.aggregations))
         return self
 
 

@@ -1,11 +1,10 @@
 """A project and the definitions it reaches become a checked plan."""
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import assert_never
 
-from daybook.errors import DaybookError, flatten, raise_all
-from daybook.expression import Constants, Selectors
+from daybook.errors import DaybookError, Notice, flatten, raise_all
+from daybook.expression import Constants, Scope, Selectors, compile_expression
 from daybook.model.definition import Catalog
 from daybook.model.operation import (
     AggregateOperation,
@@ -19,8 +18,23 @@ from daybook.model.operation import (
 from daybook.model.project import Project, declared_column_types
 from daybook.model.source_map import SourceMap
 from daybook.model.types import STRING, SYSTEM_COLUMNS, ColumnType, NullType
-from daybook.plan.operations import plan_aggregate, plan_append, plan_check, plan_delete, plan_output, plan_update
-from daybook.plan.references import check_locations, find_dataset, find_self_reading
+from daybook.plan.locations import (
+    check_calendar,
+    check_destinations,
+    check_overrides,
+    check_self_reading,
+    check_sources,
+)
+from daybook.plan.operations import (
+    plan_aggregate,
+    plan_append,
+    plan_check,
+    plan_delete,
+    plan_output,
+    plan_update,
+    source_scope,
+)
+from daybook.plan.references import find_load, load_references
 from daybook.plan.steps import INPUT_KEY, LoadStep, Plan, Step
 from daybook.plan.walk import Walk
 from daybook.plan.warnings import (
@@ -34,81 +48,121 @@ from daybook.plan.warnings import (
 _MAX_WALKS = 6
 
 
+def check_given_types(walk: Walk) -> Iterator[DaybookError]:
+    """Types that are given to columns which have one already."""
+    present = {**walk.input.types, **SYSTEM_COLUMNS}
+    for given in declared_column_types(walk.project.operations):
+        expected = present.get(given.column, given.type)
+        if given.type != expected:
+            span = walk.source.span("operations", *given.path)
+            yield DaybookError(
+                "PROJECT_029", span=span, operation_seq=given.seq, column=given.column, expected=expected
+            )
+
+
+def check_unused_selectors(walk: Walk) -> Iterator[DaybookError]:
+    """Selectors that no operation names; the others are checked where they are used.
+
+    One that is right over the rows of some operation is right: the working dataset at the end, with everything that
+    is joined anywhere, or the source of an append.
+    """
+    aliases = {load.alias: {**load.types, **SYSTEM_COLUMNS} for load in walk.loads if load.alias is not None}
+    sources = [source_scope(load) for load in walk.loads if load.role == "append"]
+    known: set[object] = set()
+    for name in [name for name in walk.project.selectors if name not in walk.selectors.used]:
+        found = [_selector_errors(name, scope, walk.selectors) for scope in (walk.scope(aliases), *sources)]
+        causes = [each for each in found[0] if _mistake(each) not in known] if all(found) else []
+        known |= set(map(_mistake, causes))
+        if causes:
+            span = causes[0].span or walk.source.span("selectors", name)
+            yield DaybookError("PROJECT_028", span=span, causes=causes, name=name)
+
+
+def _mistake(error: DaybookError) -> object:
+    """What two findings share that are about the same mistake: their span, or the names of a circle."""
+    names = error.parameters.get("path")
+    return frozenset(str(names).split(" → ")) if names else (error.code, error.span)
+
+
+def _selector_errors(name: str, scope: Scope, selectors: Selectors) -> tuple[DaybookError, ...]:
+    try:
+        compile_expression(f"{{{{{name}}}}}", scope, selectors=selectors, expect="boolean")
+    except DaybookError as error:
+        return flatten(error)
+    return ()
+
+
+# Passes over what the walk found, in the order in which their findings are reported.
+CHECKS: tuple[Callable[[Walk], Iterable[DaybookError]], ...] = (
+    check_unused_selectors,
+    check_given_types,
+    check_self_reading,
+)
+LOCATION_CHECKS: tuple[Callable[[Walk], Iterable[DaybookError]], ...] = (
+    check_calendar,
+    check_overrides,
+    check_sources,
+    check_destinations,
+)
+WARNINGS: tuple[Callable[[Walk], Iterable[Notice]], ...] = (
+    find_double_counting,
+    find_ineffective_operations,
+    find_empty_selections,
+    find_unused_columns,
+)
+
+
 def plan_project(
     project: Project,
     source: SourceMap,
     catalog: Catalog,
     constants: Constants | None = None,
     *,
-    with_places: bool = True,
+    with_locations: bool = True,
 ) -> Plan:
     """The plan of a project, or all that is wrong with it.
 
-    Without `constants` the plan can be shown and validated but not executed; without `with_places` nobody asks
+    Without `constants` the plan can be shown and validated but not executed; without `with_locations` nobody asks
     where data comes from and goes to.
     """
     load = _load_input(project, source, catalog)
     spans = {name: source.scalar("selectors", name) for name in project.selectors}
-    selectors = Selectors(project.selectors, spans)
-    walk, steps = _walk_until_types_settle(project, source, catalog, selectors, load)
-    findings = [*walk.errors, *_unused_selectors(project, source, selectors), *_retyped_columns(project, source, load)]
-    findings += find_self_reading(project, source, walk.loads)
-    if with_places:
-        findings += check_locations(project, source, catalog, walk.loads)
-    raise_all(findings)
-    walk.notices += find_double_counting(steps, load, source)
-    walk.notices += find_ineffective_operations(steps, source)
-    walk.notices += find_empty_selections(steps, source)
-    walk.notices += find_unused_columns(steps, load, source)
+    walk = _walk_until_types_settle(project, source, catalog, Selectors(project.selectors, spans), load)
+    checks = (*CHECKS, *(LOCATION_CHECKS if with_locations else ()))
+    raise_all([*walk.errors, *(finding for check in checks for finding in check(walk))])
+    notices = tuple(found for find in WARNINGS for found in find(walk))
     types = {name: walk.assumed.get(name, column_type) for name, column_type in walk.columns.items()}
-    return Plan(project, tuple(walk.loads), steps, types, tuple(walk.notices), walk.usage.frozen(), constants)
-
-
-def _unused_selectors(project: Project, source: SourceMap, selectors: Selectors) -> Iterator[DaybookError]:
-    """Findings about selectors that no operation names; the others are checked where they are used."""
-    texts = [operation.selector or "" for operation in project.operations if not isinstance(operation, AppendOperation)]
-    texts += [each.arguments.source_selector or "" for each in project.operations if isinstance(each, AppendOperation)]
-    used = " ".join([*texts, *project.selectors.values()])
-    for name in project.selectors:
-        if not re.search(r"\{\{\s*" + re.escape(name) + r"\s*\}\}", used):
-            try:
-                selectors.tree(name)
-            except DaybookError as cause:
-                span = cause.span or source.span("selectors", name)
-                yield DaybookError("PROJECT_028", span=span, causes=flatten(cause), name=name)
-
-
-def _retyped_columns(project: Project, source: SourceMap, load: LoadStep) -> Iterator[DaybookError]:
-    """Findings about types that are given to columns which have one already."""
-    present = {**load.types, **SYSTEM_COLUMNS}
-    for given in declared_column_types(project.operations):
-        expected = present.get(given.column, given.type)
-        if given.type != expected:
-            span = source.span("operations", *given.path)
-            yield DaybookError(
-                "PROJECT_029", span=span, operation_seq=given.seq, column=given.column, expected=expected
-            )
+    return Plan(project, tuple(walk.loads), tuple(walk.steps), types, notices, walk.usage.frozen(), constants)
 
 
 def _load_input(project: Project, source: SourceMap, catalog: Catalog) -> LoadStep:
-    codes = ("PROJECT_020", "PROJECT_021", "PROJECT_022")
-    version = find_dataset(project.input, catalog, source, "input", codes=codes, seq=None)
-    return LoadStep(INPUT_KEY, "input", 0, version)
+    """Without an input no operation can be checked; what else does not exist is still worth knowing."""
+    loads: list[LoadStep] = []
+    errors: list[DaybookError] = []
+    for reference in load_references(project):
+        try:
+            loads.append(find_load(reference, catalog, source))
+        except DaybookError as error:
+            errors.append(error)
+        if loads and reference.key == INPUT_KEY:
+            return loads[0]
+    raise_all(errors)
+    raise AssertionError("a project has an input")
 
 
 def _walk_until_types_settle(
     project: Project, source: SourceMap, catalog: Catalog, selectors: Selectors, load: LoadStep
-) -> tuple[Walk, tuple[Step, ...]]:
+) -> Walk:
     """Walks until the types of the columns that the project makes no longer widen, or widened to what no type holds."""
     assumed: Mapping[str, ColumnType] = {}
     growing: frozenset[str] = frozenset()
     while True:
         changed: frozenset[str] = frozenset()
         for _ in range(_MAX_WALKS):
-            walk, steps = _walk_operations(project, source, catalog, selectors, load, assumed, growing)
+            walk = _walk_operations(project, source, catalog, selectors, load, assumed, growing)
             found = {name: _string_if_null(made) for name, made in walk.made.items()}
             if found == assumed or (walk.errors and changed <= growing):
-                return walk, steps
+                return walk
             if walk.errors:
                 break
             changed = frozenset(name for name, made in found.items() if assumed.get(name) != made)
@@ -130,12 +184,11 @@ def _walk_operations(
     load: LoadStep,
     assumed: Mapping[str, ColumnType],
     growing: frozenset[str],
-) -> tuple[Walk, tuple[Step, ...]]:
+) -> Walk:
     given = {each.column: each.type for each in declared_column_types(project.operations)}
     fixed = {**given, **load.types}
     walk = Walk(project, source, catalog, selectors, load, assumed, growing, dict(load.types), fixed)
     walk.loads.append(load)
-    steps = []
     for index, operation in enumerate(project.operations):
         try:
             step = _plan_operation(walk, operation, index)
@@ -143,8 +196,8 @@ def _walk_operations(
             walk.errors.append(error)
             continue
         if step:
-            steps.append(step)
-    return walk, tuple(steps)
+            walk.steps.append(step)
+    return walk
 
 
 def _plan_operation(walk: Walk, operation: Operation, index: int) -> Step | None:

@@ -91,7 +91,7 @@ class RegisteredCatalog(CatalogLayer):
 
     def _make(self, dataset_id: str, maker: Definition[Project]) -> Dataset | None:
         try:
-            plan = plan_project(maker.model, maker.source, self, with_places=False)
+            plan = plan_project(maker.model, maker.source, self, with_locations=False)
             step = next(step for step in plan.outputs if step.arguments.register_as_dataset == dataset_id)
             return _registered_dataset(dataset_id, step, plan)
         except DaybookError:

@@ -16,6 +16,7 @@ from daybook.model.definition import DatasetVersion
 from daybook.model.operation import OutputArguments
 from daybook.model.project import Project
 from daybook.model.types import ColumnType
+from daybook.model.view import ends_before_run
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -49,6 +50,7 @@ def alias_columns(alias: str, *expressions: CompiledExpression | None) -> set[st
     return {use.name for each in expressions if each for use in each.uses if use.qualifier == alias}
 
 
+LoadRole = Literal["input", "join", "append"]
 INPUT_KEY = "input"
 
 
@@ -70,7 +72,7 @@ class LoadStep:
     """Data a run reads; `key` names it towards whoever brings the data."""
 
     key: str
-    role: Literal["input", "join", "append"]
+    role: LoadRole
     operation_seq: int
     version: DatasetVersion
     alias: str | None = None
@@ -86,6 +88,12 @@ class LoadStep:
     @property
     def temporal_mode(self) -> TemporalMode | None:
         return self.version.dataset.main_table.temporal_mode
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether only periods before the run's are read, so that a project may read what it wrote for them."""
+        view = self.version.view
+        return view is not None and ends_before_run(view.of.window)
 
     @property
     def types(self) -> dict[str, ColumnType]:

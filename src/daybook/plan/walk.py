@@ -3,18 +3,21 @@
 One walk over a project's operations: what is known and what was found on the way.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 from daybook.errors import DaybookError, Notice, Span, flatten
+from daybook.errors.suggestion import did_you_mean
 from daybook.expression import CompiledExpression, Grouping, Scope, Selectors, common_type, compile_expression, fits
-from daybook.model.declaration import ENGINE_COLUMN_NAMES
+from daybook.model.declaration import ENGINE_COLUMN_NAMES, split_reference
 from daybook.model.definition import Catalog
 from daybook.model.project import Project
 from daybook.model.source_map import SourceMap
 from daybook.model.types import COLUMN_SYNONYMS, NULL, SYSTEM_COLUMNS, ColumnType, DecimalType, NullType
-from daybook.plan.steps import ColumnUsageLog, LoadStep, Schema
+from daybook.plan.references import LoadReference, find_load, load_references
+from daybook.plan.steps import ColumnUsageLog, LoadStep, Schema, Step
 
 UNKNOWN_NAME_CODES = frozenset({"EXPR_012", "EXPR_013"})
 UNKNOWN_SELECTOR_CODE = "EXPR_050"
@@ -89,6 +92,7 @@ class Walk:
     errors: list[DaybookError] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
     usage: ColumnUsageLog = field(default_factory=ColumnUsageLog)
+    steps: list[Step] = field(default_factory=list)
 
     @property
     def visible(self) -> dict[str, ColumnType]:
@@ -103,6 +107,25 @@ class Walk:
 
     def schema(self) -> Schema:
         return dict(self.columns)
+
+    @cached_property
+    def references(self) -> tuple[LoadReference, ...]:
+        """The datasets that the project names to read them."""
+        return tuple(load_references(self.project))
+
+    def load(self, key: str) -> LoadStep | None:
+        """What an operation reads under a key; None with its finding reported."""
+        reference = next(each for each in self.references if each.key == key)
+        try:
+            self.loads.append(find_load(reference, self.catalog, self.source))
+        except DaybookError as error:
+            self.errors.append(error)
+            return None
+        return self.loads[-1]
+
+    def span_of(self, load: LoadStep) -> Span | None:
+        """Where the reference stands that a load comes from."""
+        return self.source.span(*next(each.path for each in self.references if each.key == load.key))
 
     def report(self, code: str, *path: str | int, seq: int, hint: str | None = None, **parameters: Any) -> None:
         span = self.source.span(*path)
@@ -143,10 +166,24 @@ class Walk:
         return span or self.source.span(*path)
 
     def column_name(self, written: str, table: str) -> str:
-        """A column reference of group_by, columns or order_by without its qualifier, synonyms resolved."""
-        qualifier, _, name = written.rpartition(".")
-        bare = name if qualifier == table else written
+        """A column reference without its qualifier, synonyms resolved."""
+        qualifier, name = split_reference(written)
+        bare = name if qualifier in ("", table) else written
         return COLUMN_SYNONYMS.get(bare, bare)
+
+    def known_columns(
+        self, references: Sequence[str], scope: Scope, table: str, path: SourcePath, *, code: str, seq: int
+    ) -> tuple[str, ...]:
+        """The columns of group_by, columns or order_by by their bare names; unknown ones are reported and left out."""
+        names: list[str] = []
+        for number, written in enumerate(references):
+            name = self.column_name(written, table)
+            if name in scope.columns:
+                names.append(name)
+            else:
+                hint = did_you_mean(name, [each for each in scope.columns if each not in SYSTEM_COLUMNS])
+                self.report(code, *path, number, seq=seq, hint=hint, name=written)
+        return tuple(names)
 
     def target(
         self, column: str, value: ColumnType, beside_decimals: ColumnType | None = None

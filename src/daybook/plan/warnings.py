@@ -8,7 +8,7 @@ Warns of columns that a project makes and nobody looks at, as a mistyped name do
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import assert_never
 
 from daybook.errors import Notice, notice
@@ -20,13 +20,13 @@ from daybook.plan.steps import (
     AppendStep,
     CheckStep,
     DeleteStep,
-    LoadStep,
     OutputStep,
     Step,
     UpdateStep,
     count_until_last_output,
     working_columns,
 )
+from daybook.plan.walk import Walk
 
 # A selector that looks at one of these tells summary rows from others itself.
 _ORIGIN_COLUMNS = frozenset({"_operation_seq", "_origin_seq", "_row_id"})
@@ -34,11 +34,11 @@ _ORIGIN_COLUMNS = frozenset({"_operation_seq", "_origin_seq", "_row_id"})
 _DETAIL_ROWS = 0
 
 
-def find_double_counting(steps: Sequence[Step], load: LoadStep, source: SourceMap) -> Iterator[Notice]:
+def find_double_counting(walk: Walk) -> Iterator[Notice]:
     """Later aggregates and outputs of a measure that other rows hold beside an earlier aggregate's rows."""
     # Which rows hold a value in a column: loaded and appended ones, or those an aggregate added.
-    holders: dict[str, set[int]] = defaultdict(set, {name: {_DETAIL_ROWS} for name in load.types})
-    for index, step in enumerate(steps):
+    holders: dict[str, set[int]] = defaultdict(set, {name: {_DETAIL_ROWS} for name in walk.input.types})
+    for index, step in enumerate(walk.steps):
         match step:
             case UpdateStep():
                 for value in step.assignments:
@@ -48,11 +48,11 @@ def find_double_counting(steps: Sequence[Step], load: LoadStep, source: SourceMa
                     holders[name].add(_DETAIL_ROWS)
             case AggregateStep():
                 read = working_columns(*(value.expression for value in step.aggregations))
-                yield from _double_counting_notices(holders, read, step, index, source)
+                yield from _double_counting_notices(holders, read, step, index, walk.source)
                 for value in step.aggregations:
                     holders[value.column].add(step.seq)
             case OutputStep():
-                yield from _double_counting_notices(holders, set(step.columns), step, index, source)
+                yield from _double_counting_notices(holders, set(step.columns), step, index, walk.source)
             case DeleteStep() | CheckStep():
                 pass
             case _:
@@ -72,29 +72,29 @@ def _double_counting_notices(
             yield notice("PROJECT_024", span=span, operation_seq=step.seq, first=first, measure=measure)
 
 
-def find_ineffective_operations(steps: Sequence[Step], source: SourceMap) -> Iterator[Notice]:
-    for index in range(count_until_last_output(steps), len(steps)):
-        yield notice("PROJECT_025", span=source.span("operations", index), operation_seq=steps[index].seq)
+def find_ineffective_operations(walk: Walk) -> Iterator[Notice]:
+    for index in range(count_until_last_output(walk.steps), len(walk.steps)):
+        yield notice("PROJECT_025", span=walk.source.span("operations", index), operation_seq=walk.steps[index].seq)
 
 
 _LOADED_ROWS = "0 (loaded)"
 
 
-def find_empty_selections(steps: Sequence[Step], source: SourceMap) -> Iterator[Notice]:
+def find_empty_selections(walk: Walk) -> Iterator[Notice]:
     """A seq that was counted off changes when an operation is put in before it."""
     present = {0: _LOADED_ROWS}
-    for index, step in enumerate(steps):
+    for index, step in enumerate(walk.steps):
         if not isinstance(step, AppendStep) and excludes_all(step.selector, present):
-            span = source.span("operations", index, "selector")
+            span = walk.source.span("operations", index, "selector")
             yield notice("PROJECT_035", span=span, operation_seq=step.seq, present=", ".join(present.values()))
         if isinstance(step, AggregateStep | AppendStep):
             present[step.seq] = f"{step.seq} ({step.name})"
 
 
-def find_unused_columns(steps: Sequence[Step], load: LoadStep, source: SourceMap) -> Iterator[Notice]:
+def find_unused_columns(walk: Walk) -> Iterator[Notice]:
     """What follows the last output is left out: all of it is in vain, and told so elsewhere."""
-    seen = steps[: count_until_last_output(steps)]
-    used = set(load.types).union(*map(_columns_read_by, seen))
+    seen = walk.steps[: count_until_last_output(walk.steps)]
+    used = set(walk.input.types).union(*map(_columns_read_by, seen))
     for index, step in enumerate(seen):
         match step:
             case UpdateStep(assignments=values):
@@ -107,7 +107,7 @@ def find_unused_columns(steps: Sequence[Step], load: LoadStep, source: SourceMap
                 assert_never(step)
         for number, value in enumerate(values):
             if value.column not in used:
-                span = source.span("operations", index, "arguments", key, number, "column")
+                span = walk.source.span("operations", index, "arguments", key, number, "column")
                 meant = closest_match(value.column, used)
                 hint = f"did you mean {meant}?" if meant else None
                 yield notice("PROJECT_036", span=span, operation_seq=step.seq, hint=hint, column=value.column)

@@ -13,7 +13,6 @@ from daybook.model.operation import OutputOperation, TableDestination
 from daybook.model.project import Project
 from daybook.model.source_map import SourceMap
 from daybook.plan.plan_project import plan_project
-from daybook.plan.references import looks_back
 from daybook.plan.steps import Plan
 from daybook.resolve.locations.location import Resolution
 from daybook.resolve.resolution import ANY_PERIOD, PeriodLookup
@@ -102,6 +101,6 @@ def _refuse_overlaps(plan: Plan, snapshot: RunSnapshot, outputs: tuple[PlannedOu
                 location
                 for load, locations in sources.values()
                 for location in locations
-                if not (is_slice and looks_back(load) and location.label == output.target.label)
+                if not (is_slice and load.looks_back and location.label == output.target.label)
             ],
         )

@@ -195,7 +195,7 @@ def _compute_outputs(spark: SparkSession, scenario: Scenario) -> dict[str, tuple
     period = period_of(scenario.frame.period, calendar)
     midnight = datetime.datetime.combine(period.start_date, datetime.time(), datetime.UTC)
     raise_all(unknown_output_errors(scenario, definition.model))
-    plan = plan_project(definition.model, definition.source, catalog, Constants(midnight, period), with_places=False)
+    plan = plan_project(definition.model, definition.source, catalog, Constants(midnight, period), with_locations=False)
     with tempfile.TemporaryDirectory(prefix="daybook-scenario-") as scratch:
         frames = {
             load.key: _view_frame(_load_frame(spark, scenario, load, scratch), load, period, calendar)

@@ -13,7 +13,6 @@ from daybook.model.operation import OutputOperation
 from daybook.model.project import Project
 from daybook.plan.plan_project import plan_project
 from daybook.plan.registration import RegisteredCatalog
-from daybook.resolve.calendars.periods import calendar_for
 from daybook.resolve.checks import workspace_errors
 from daybook.store import open_store
 from daybook.store.address import store_exists
@@ -23,18 +22,12 @@ from daybook.store.references import mark_pinned_usage
 
 def check_project(definition: Definition[Project], catalog: Catalog) -> ProjectValidation:
     project = definition.model
-    errors: list[DaybookError] = []
-    try:
-        calendar_for(project.calendar_id, catalog)
-    except DaybookError as error:
-        errors += flatten(error)
     try:
         plan = plan_project(project, definition.source, catalog)
     except DaybookError as error:
-        errors += flatten(error)
-        return ProjectValidation(tuple(errors))
+        return ProjectValidation(flatten(error))
     uses = ((use.operation_seq, use.dataset_id, use.column) for use in plan.usage)
-    return ProjectValidation(tuple(errors), plan.notices, mark_pinned_usage(project, uses))
+    return ProjectValidation((), plan.notices, mark_pinned_usage(project, uses))
 
 
 # Codes for what does not exist, with the parameter that names it.
@@ -54,11 +47,9 @@ class WorkspaceFindings:
 
 
 def check_workspace(workspace: LoadedWorkspace) -> WorkspaceFindings:
-    """Everything that is wrong with well-formed definitions; of two findings at one place a project's own counts."""
+    """Everything that is wrong with well-formed definitions."""
     findings = check_projects(workspace)
-    taken = {_span_key(error) for error in findings.errors if error.span is not None}
-    structure = [error for error in workspace_errors(workspace) if _span_key(error) not in taken]
-    errors = sorted([*structure, *findings.errors], key=_span_key)
+    errors = sorted([*workspace_errors(workspace), *findings.errors], key=_span_key)
     first = [error for error in errors if not _is_consequence(error, workspace)]
     # Projects that read each other's outputs have nothing but such findings.
     return WorkspaceFindings(first if first or workspace.doubtful else errors, findings.notices)

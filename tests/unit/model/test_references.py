@@ -29,9 +29,6 @@ def project(body: str) -> str:
     return f"project:\n  id: p\n  {body}\n"
 
 
-DELETE = "operations: [{type: delete}]"
-
-
 def test_a_workspace_that_fits_together(tmp_path: Path) -> None:
     whole = project(
         "input: {dataset_id: orders}\n"
@@ -58,41 +55,10 @@ def test_a_workspace_that_fits_together(tmp_path: Path) -> None:
             "rr",
         ),
         (RESOLVER.replace("id: r,", "id: s,").replace("lake", "leak"), "datasource", "leak"),
-        (project(f"input: {{dataset_id: ordrs}}\n  {DELETE}"), "dataset", "ordrs"),
-        (project(f"input: {{dataset_id: orders}}\n  calendar_id: fiscal\n  {DELETE}"), "calendar", "fiscal"),
-        (project(f"input: {{dataset_id: orders}}\n  resolver_overrides: {{orders: rr}}\n  {DELETE}"), "resolver", "rr"),
-        (project(f"input: {{dataset_id: orders}}\n  resolver_overrides: {{ordrs: r}}\n  {DELETE}"), "dataset", "ordrs"),
-        (
-            project(
-                "input: {dataset_id: orders}\n"
-                "  operations: [{type: output, arguments: {destination: {datasource_id: leak, table: t}}}]"
-            ),
-            "datasource",
-            "leak",
-        ),
-        (
-            project(
-                "input: {dataset_id: orders}\n"
-                "  operations:\n"
-                "    - type: update\n"
-                "      arguments:\n"
-                "        joins: [{alias: c, dataset_id: custmers, on: a = c.a}]\n"
-                "        assignments: [{column: a, expression: c.a}]"
-            ),
-            "dataset",
-            "custmers",
-        ),
     ],
 )
 def test_references_to_nothing(tmp_path: Path, document: str, kind: str, id_: str) -> None:
     assert findings(tmp_path, LAKE, ORDERS, RESOLVER, document) == [("MODEL_061", {"kind": kind, "id": id_})]
-
-
-def test_an_append_of_nothing(tmp_path: Path) -> None:
-    append = project(
-        "input: {dataset_id: orders}\n  operations: [{type: append, arguments: {source: {dataset_id: budget}}}]"
-    )
-    assert findings(tmp_path, LAKE, ORDERS, append) == [("APPEND_001", {"dataset_id": "budget"})]
 
 
 def test_ids_of_the_sandbox(tmp_path: Path) -> None:
@@ -104,23 +70,3 @@ def test_two_default_resolvers(tmp_path: Path) -> None:
     first = RESOLVER.replace("id: r,", "id: r, is_default: true,")
     second = RESOLVER.replace("id: r,", "id: s, is_default: true,")
     assert findings(tmp_path, LAKE, first, second) == [("MODEL_062", {"first": "r", "second": "s"})]
-
-
-def test_an_alias_that_hides_the_main_table(tmp_path: Path) -> None:
-    update = project(
-        "input: {dataset_id: orders}\n"
-        "  operations:\n"
-        "    - type: update\n"
-        "      arguments:\n"
-        "        joins: [{alias: Orders, dataset_id: orders, on: a = b}]\n"
-        "        assignments: [{column: a, expression: '1'}]"
-    )
-    assert [code for code, _ in findings(tmp_path, LAKE, ORDERS, update)] == ["UPDATE_013"]
-
-
-def test_a_project_that_writes_what_it_reads(tmp_path: Path) -> None:
-    output = project(
-        "input: {dataset_id: orders}\n"
-        "  operations: [{type: output, arguments: {destination: {datasource_id: lake, table: orders}}}]"
-    )
-    assert findings(tmp_path, LAKE, ORDERS, output) == [("PROJECT_009", {"target": "lake.orders", "seq": 1})]

@@ -87,13 +87,13 @@ class Datasets(DatasetCatalog):
 WORLD = Datasets(ORDERS, CUSTOMERS, BUDGET)
 
 
-def plan_of(operations: str, *, catalog: Datasets = WORLD, head: str = "", with_places: bool = False) -> Plan:
+def plan_of(operations: str, *, catalog: Datasets = WORLD, head: str = "", with_locations: bool = False) -> Plan:
     """The plan of a project over orders with these operations."""
     text = "project:\n  id: p\n  name: P\n  input: {dataset_id: orders}\n"
     text += textwrap.indent(textwrap.dedent(head), "  ")
     text += "  operations:\n" + textwrap.indent(textwrap.dedent(operations).strip("\n"), "  ") + "\n"
     (definition,) = load_text(text, "project.yaml")
-    return plan_project(definition.model, definition.source, catalog, CONSTANTS, with_places=with_places)
+    return plan_project(definition.model, definition.source, catalog, CONSTANTS, with_locations=with_locations)
 
 
 def findings(operations: str, **options: Any) -> list[DaybookError]:
@@ -111,3 +111,34 @@ def codes(operations: str, **options: Any) -> list[str]:
 
 def types(schema: Mapping[str, object]) -> dict[str, str]:
     return {name: str(column_type) for name, column_type in schema.items()}
+
+
+OUTPUT = "- {type: output, arguments: {destination: {location: out.csv}}}\n"
+UPDATE = "- {type: update, selector: '%s', arguments: {assignments: [{column: x, expression: '%s'}]}}\n"
+DELETE = "- {type: delete, selector: '%s'}\n"
+
+
+def join(on: str = "customer_id = c.id", alias: str = "c", dataset: str = "customers", more: str = "") -> str:
+    return (
+        f"- {{type: update, arguments: {{joins: [{{alias: {alias}, dataset_id: {dataset}{more}, on: '{on}'}}], "
+        f"assignments: [{{column: x, expression: {alias}.tier}}]}}}}\n"
+    )
+
+
+def aggregate(
+    group_by: str = "[region]", column: str = "x", expression: str = "SUM(amount)", selector: str = ""
+) -> str:
+    picked = f"selector: '{selector}', " if selector else ""
+    return (
+        f"- {{type: aggregate, {picked}arguments: {{group_by: {group_by}, "
+        f"aggregations: [{{column: {column}, expression: '{expression}'}}]}}}}\n"
+    )
+
+
+def append(dataset: str = "budget", more: str = "") -> str:
+    return f"- {{type: append, arguments: {{source: {{dataset_id: {dataset}}}{more}}}}}\n"
+
+
+def output(more: str = "", selector: str = "") -> str:
+    picked = f"selector: '{selector}', " if selector else ""
+    return f"- {{type: output, {picked}arguments: {{destination: {{location: out.csv}}{more}}}}}\n"

@@ -2,38 +2,22 @@
 
 import pytest
 
-from daybook.model.datasource import DataSource, FolderOptions, FolderSource
-from tests.unit.plan.planned import BUDGET, CUSTOMERS, ORDERS, Datasets, codes, findings, plan_of
-
-OUTPUT = "- {type: output, arguments: {destination: {location: out.csv}}}\n"
-UPDATE = "- {type: update, selector: '%s', arguments: {assignments: [{column: x, expression: '%s'}]}}\n"
-DELETE = "- {type: delete, selector: '%s'}\n"
-
-
-def join(on: str = "customer_id = c.id", alias: str = "c", dataset: str = "customers", more: str = "") -> str:
-    return (
-        f"- {{type: update, arguments: {{joins: [{{alias: {alias}, dataset_id: {dataset}{more}, on: '{on}'}}], "
-        f"assignments: [{{column: x, expression: {alias}.tier}}]}}}}\n"
-    )
-
-
-def aggregate(
-    group_by: str = "[region]", column: str = "x", expression: str = "SUM(amount)", selector: str = ""
-) -> str:
-    picked = f"selector: '{selector}', " if selector else ""
-    return (
-        f"- {{type: aggregate, {picked}arguments: {{group_by: {group_by}, "
-        f"aggregations: [{{column: {column}, expression: '{expression}'}}]}}}}\n"
-    )
-
-
-def append(dataset: str = "budget", more: str = "") -> str:
-    return f"- {{type: append, arguments: {{source: {{dataset_id: {dataset}}}{more}}}}}\n"
-
-
-def output(more: str = "", selector: str = "") -> str:
-    picked = f"selector: '{selector}', " if selector else ""
-    return f"- {{type: output, {picked}arguments: {{destination: {{location: out.csv}}{more}}}}}\n"
+from tests.unit.plan.planned import (
+    BUDGET,
+    CUSTOMERS,
+    DELETE,
+    ORDERS,
+    OUTPUT,
+    UPDATE,
+    Datasets,
+    aggregate,
+    append,
+    codes,
+    findings,
+    join,
+    output,
+    plan_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -53,6 +37,7 @@ def output(more: str = "", selector: str = "") -> str:
         (join(on="customer_id"), "UPDATE_023"),
         (join(on="customer_id = c.nothing"), "UPDATE_006"),
         (join(alias="orders"), "UPDATE_013"),
+        (join(alias="Orders"), "UPDATE_013"),
         (aggregate(group_by="[nothing]"), "AGGREGATE_004"),
         (aggregate(expression="SUM(nothing)"), "AGGREGATE_004"),
         (aggregate(expression="amount"), "AGGREGATE_006"),
@@ -190,56 +175,41 @@ def test_a_pinned_version_is_the_one_that_is_read() -> None:
     assert str(plan_of(join() + OUTPUT, catalog=catalog).types["x"]) == "integer"
 
 
-def test_data_that_nothing_leads_to() -> None:
-    found = findings(join() + append() + OUTPUT, with_places=True)
-    assert [(error.code, error.operation_seq) for error in found] == [
-        ("PROJECT_026", None),
-        ("PROJECT_026", 1),
-        ("APPEND_007", 2),
-    ]
-
-
-def test_an_output_needs_its_data_source() -> None:
-    located = ORDERS + "    location: {path: data/orders.csv}\n"
-    target = "- {type: output, arguments: {destination: {datasource_id: lake, table: t}}}\n"
-    assert codes(target, catalog=Datasets(located), with_places=True) == ["OUTPUT_020"]
-
-
-class WithLake(Datasets):
-    def datasource(self, datasource_id: str) -> DataSource | None:
-        return FolderSource(id=datasource_id, name="Lake", type="delta", options=FolderOptions(path="lake"))
-
-
-@pytest.mark.parametrize("table", ["a/b", "../evil", "t{{MM}}"])
-def test_an_output_into_a_folder_has_a_name_that_a_folder_can_have(table: str) -> None:
-    located = ORDERS + "    location: {path: data/orders.csv}\n"
-    target = f'- {{type: output, arguments: {{destination: {{datasource_id: lake, table: "{table}"}}}}}}\n'
-    (found,) = findings(target, catalog=WithLake(located), with_places=True)
-    assert (found.code, found.parameters["table"]) == ("RESOLVE_038", table)
-
-
-def test_a_project_may_not_read_what_it_writes() -> None:
-    located = ORDERS + "    location: {path: data/orders.csv}\n"
-    target = "- {type: output, arguments: {destination: {location: data/orders.csv}}}\n"
-    assert codes(target, catalog=Datasets(located)) == ["PROJECT_009"]
-
-
-def test_a_selector_that_nobody_uses_is_checked_too() -> None:
-    (found,) = findings(OUTPUT, head="selectors: {fine: 'amount > 1', broken: 'amount >'}\n")
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("amount >", "EXPR_002"),
+        ("amout > 1", "EXPR_012"),
+        ("nobody.amount > 1", "EXPR_013"),
+        ("amount", "EXPR_024"),
+        ("amount > 'a'", "EXPR_022"),
+        ("SUM(amount) > 1", "EXPR_040"),
+        ("{{nobody}}", "EXPR_050"),
+        ("NOT {{broken}}", "EXPR_051"),
+    ],
+)
+def test_a_selector_that_nobody_uses_is_checked_like_the_others(text: str, code: str) -> None:
+    (found,) = findings(OUTPUT, head=f'selectors: {{fine: "amount > 1", broken: "{text}"}}\n')
     assert (found.code, found.parameters["name"]) == ("PROJECT_028", "broken")
-    assert [cause.code for cause in found.causes] == ["EXPR_002"]
+    assert [cause.code for cause in found.causes] == [code]
+    assert found.span is not None
+    assert found.span.line == 5
 
 
-def test_each_join_of_a_dataset_that_nothing_leads_to_has_its_place() -> None:
-    joins = [f"{{alias: {alias}, dataset_id: customers, on: 'customer_id = {alias}.id'}}" for alias in "ab"]
-    located = ORDERS + "    location: {path: data/orders.csv}\n"
-    operations = (
-        f"- {{type: update, arguments: {{joins: [{', '.join(joins)}], "
-        "assignments: [{column: x, expression: a.tier}, {column: y, expression: b.tier}]}}\n"
-    )
-    found = findings(operations + OUTPUT, catalog=Datasets(located, CUSTOMERS), with_places=True)
-    spans = [error.span for error in found if error.span]
-    assert [span.text[span.start : span.end] for span in spans] == joins
+def test_a_mistake_in_selectors_that_nobody_uses_is_one_finding() -> None:
+    head = 'selectors: {a: "NOT {{b}}", b: "amout > 1", c: "{{a}} OR {{b}}"}\n'
+    assert codes(OUTPUT, head=head) == ["PROJECT_028"]
+
+
+def test_selectors_that_name_each_other_and_that_nobody_uses_are_a_circle() -> None:
+    (found,) = findings(OUTPUT, head='selectors: {a: "NOT {{b}}", b: "NOT {{a}}"}\n')
+    assert [cause.code for cause in found.causes] == ["EXPR_051"]
+
+
+@pytest.mark.parametrize("text", ["budget.amount > 1", "c.tier = 'gold'", "x = 'gold'", "_operation_seq = 0"])
+def test_a_selector_that_nobody_uses_may_fit_any_rows_of_the_project(text: str) -> None:
+    operations = join() + append() + OUTPUT
+    assert codes(operations, head=f'selectors: {{spare: "{text}"}}\n') == []
 
 
 @pytest.mark.parametrize("name", ["__place", "__ordinal", "__daybook_fault"])

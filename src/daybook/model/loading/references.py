@@ -8,8 +8,7 @@ from daybook.errors.suggestion import did_you_mean
 from daybook.model.dataset import Dataset, TableLocation
 from daybook.model.definition import DEFINITION_KINDS, SANDBOX_PREFIX, Definition, DefinitionKind
 from daybook.model.loading.workspace import LoadedWorkspace
-from daybook.model.operation import AppendOperation, OutputOperation, TableDestination, UpdateOperation
-from daybook.model.project import Project
+from daybook.model.operation import OutputOperation
 from daybook.model.resolver import CatalogStrategy, Resolver
 from daybook.model.source_map import KeyPath, SourceMap
 from daybook.model.view import View, is_single_period
@@ -52,8 +51,6 @@ class _ReferenceChecker:
                 yield from self._view(view, definition.source)
             case Resolver() as resolver:
                 yield from self._resolver(resolver, definition.source)
-            case Project() as project:
-                yield from self._project(project, definition.source)
             case _:
                 return
 
@@ -96,65 +93,6 @@ class _ReferenceChecker:
             if not isinstance(rule.strategy, CatalogStrategy):
                 path: KeyPath = ("rules", index, "strategy", "datasource_id")
                 yield from self._exists("datasource", rule.strategy.datasource_id, source, *path)
-
-    def _project(self, project: Project, source: SourceMap) -> Iterator[DaybookError]:
-        if project.calendar_id is not None:
-            yield from self._exists("calendar", project.calendar_id, source, "calendar_id")
-        for dataset_id, resolver_id in project.resolver_overrides.items():
-            if dataset_id not in self._ids["dataset"]:
-                yield self._unknown("dataset", dataset_id, source.key("resolver_overrides", dataset_id))
-            yield from self._exists("resolver", resolver_id, source, "resolver_overrides", dataset_id)
-        yield from self._exists("dataset", project.input.dataset_id, source, "input", "dataset_id")
-        main_table = self._main_table(project)
-        for index, operation in enumerate(project.operations):
-            path: KeyPath = ("operations", index, "arguments")
-            match operation:
-                case AppendOperation(arguments=arguments):
-                    if (dataset_id := arguments.source.dataset_id) not in self._ids["dataset"]:
-                        yield DaybookError(
-                            "APPEND_001",
-                            span=source.span(*path, "source", "dataset_id"),
-                            hint=did_you_mean(dataset_id, self._ids["dataset"]),
-                            operation_seq=operation.seq,
-                            dataset_id=dataset_id,
-                        )
-                case UpdateOperation(arguments=arguments):
-                    for number, join in enumerate(arguments.joins):
-                        here = (*path, "joins", number)
-                        yield from self._exists("dataset", join.dataset_id, source, *here, "dataset_id")
-                        if main_table is not None and join.alias.casefold() == main_table.casefold():
-                            span = source.span(*here, "alias")
-                            reason = "it is the name of the main table"
-                            yield DaybookError("UPDATE_013", span=span, alias=join.alias, reason=reason)
-                case OutputOperation(arguments=arguments):
-                    if isinstance(destination := arguments.destination, TableDestination):
-                        here = (*path, "destination", "datasource_id")
-                        yield from self._exists("datasource", destination.datasource_id, source, *here)
-                        yield from self._written_and_read(project, destination, operation.seq, source, path)
-                case _:
-                    pass
-
-    def _written_and_read(
-        self, project: Project, destination: TableDestination, seq: int, source: SourceMap, path: KeyPath
-    ) -> Iterator[DaybookError]:
-        """A project may not read what it writes itself."""
-        for _, reference in project.reads():
-            model = self._declared(reference.dataset_id)
-            location = model.main_table.location if isinstance(model, Dataset) else None
-            if isinstance(location, TableLocation) and (location.datasource_id, location.table) == (
-                destination.datasource_id,
-                destination.table,
-            ):
-                target = f"{destination.datasource_id}.{destination.table}"
-                span = source.span(*path, "destination")
-                yield DaybookError("PROJECT_009", span=span, operation_seq=seq, target=target, seq=seq)
-                return
-
-    def _main_table(self, project: Project) -> str | None:
-        model = self._declared(project.input.dataset_id)
-        while isinstance(model, View):
-            model = self._declared(model.view.of) if model.view.of != model.id else None
-        return model.main_table.name if isinstance(model, Dataset) else None
 
     def _exists(self, kind: DefinitionKind, id_: str, source: SourceMap, *path: str | int) -> Iterator[DaybookError]:
         if id_ not in self._ids[kind]:
