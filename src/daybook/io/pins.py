@@ -34,12 +34,22 @@ class FilesPin:
 
 
 @dataclass(frozen=True, slots=True)
+class PinnedFile:
+    """A file that was landed, with the digest of its content."""
+
+    stat: FileStat
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
 class LandedPin:
     """A landing, which is immutable; `folder` is relative to the landing area."""
 
     uris: tuple[str, ...]
     folder: str
     rows: int
+    # The files it was made of; none for databases, and in runs of earlier versions.
+    files: tuple[PinnedFile, ...] = ()
 
 
 Pin: TypeAlias = TablePin | FilesPin | LandedPin
@@ -69,7 +79,8 @@ def pin_from_json(data: Mapping[str, Any]) -> Pin:
         case {"kind": "files", "uri": uri, "files": files}:
             return FilesPin(uri, tuple(FileStat(**file) for file in files))
         case {"kind": "landed", "uris": uris, "folder": folder, "rows": rows}:
-            return LandedPin(tuple(uris), folder, rows)
+            files = (PinnedFile(FileStat(**file["stat"]), file["digest"]) for file in data.get("files", ()))
+            return LandedPin(tuple(uris), folder, rows, tuple(files))
         case {"kind": str(format_), "uri": uri, "version": version, "table_id": table_id}:
             # Earlier stores hold the version as a number.
             return TablePin(uri, TableVersion(format_, str(version)), table_id)

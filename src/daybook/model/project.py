@@ -12,6 +12,7 @@ from daybook.model.declaration import (
     Expression,
     Id,
     NamedDeclaration,
+    NonEmptyText,
     Violation,
     find_repeated,
     raise_violations,
@@ -125,6 +126,9 @@ class Project(NamedDeclaration):
     input: DatasetRef = Field(description="The dataset whose rows the operations work on.")
     calendar_id: Id | None = Field(
         default=None, description="The calendar of its periods; left out, the Gregorian one."
+    )
+    level: NonEmptyText | None = Field(
+        default=None, description="The level of its periods in a build, such as month; left out, that of its runs."
     )
     selectors: dict[SelectorName, Expression] = Field(
         default_factory=dict, description="Boolean expressions by name, referred to as {{NAME}}."

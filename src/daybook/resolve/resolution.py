@@ -90,8 +90,8 @@ def _require_enabled(found: ResolverVersion) -> ByResolver:
 class PeriodLookup(Protocol):
     """What is known of the periods whose data lies at a location."""
 
-    def slices(self, location: Location) -> frozenset[str] | None:
-        """The periods that runs wrote there as slices; None when it is no table that collects slices."""
+    def slices(self, location: Location) -> Mapping[str, str] | None:
+        """The run that wrote each period there as a slice; None when it is no table that collects slices."""
         ...
 
     def exists(self, location: Location) -> bool: ...
@@ -100,7 +100,7 @@ class PeriodLookup(Protocol):
 class AnyPeriod:
     """Takes every period to be there."""
 
-    def slices(self, location: Location) -> frozenset[str] | None:
+    def slices(self, location: Location) -> Mapping[str, str] | None:
         return None
 
     def exists(self, location: Location) -> bool:
@@ -353,7 +353,7 @@ def _existing_periods(
         slices = lookup.slices(location)
         if slices is None:
             return tuple(periods_of_level(period.level, calendar))
-        known |= slices
+        known |= slices.keys()
     found = [each for each in map(calendar.find, known) if each is not None and each.level == period.level]
     return tuple(sorted(found, key=lambda each: each.start_date))
 

@@ -82,6 +82,8 @@ class SourceSnapshot:
     dataset_id: str
     dataset_version: int
     resolution: Resolution
+    # Of tables that collect slices: the run that wrote each slice that is read.
+    slices: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from daybook.store.address import EmbeddedStore, SharedStore, StoreAddress, pars
 from daybook.store.catalog import StoreCatalog
 from daybook.store.database.connection import connect_store, read_transaction, write_transaction
 from daybook.store.database.definitions import Definitions
+from daybook.store.database.nodes import CloseQueries
 from daybook.store.database.outcomes import Outcomes
 from daybook.store.database.periods import PeriodStatuses, Slices
 from daybook.store.database.projects import Projects
@@ -67,6 +68,7 @@ class Transaction:
         self.slices = Slices(connection)
         self.periods = PeriodStatuses(connection)
         self.retention = RetentionQueries(connection)
+        self.close = CloseQueries(connection)
 
     def catalog(self, *, with_sandbox: bool = False) -> StoreCatalog:
         return StoreCatalog(self.definitions, with_sandbox=with_sandbox)

@@ -408,4 +408,10 @@ PROJECT_CODES: dict[str, Code] = code_family(
         "The window of the view {view} does not fit the project's calendar",
         "A window names levels and periods of the calendar that the project's periods are of.",
     ),
+    Code(
+        "PROJECT_044",
+        "These projects wait for each other: {path}",
+        "A cycle among projects is allowed only where a view on it looks at earlier periods and none at later ones.",
+        hint="let one of them read the other through a view with a window that ends before the run's period",
+    ),
 )

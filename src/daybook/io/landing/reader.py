@@ -1,7 +1,7 @@
 """Landing: sources that cannot be pinned become Parquet once, and are read from there."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -14,10 +14,10 @@ from daybook.io.filesystem import spark_uri
 from daybook.io.formats.files.manifest import read_manifest
 from daybook.io.formats.files.parquet import spark_schema
 from daybook.io.landing.area import PublishedLanding
-from daybook.io.landing.request import LandingRequest, columns_in_folder_names, find_text_files, landing_key
+from daybook.io.landing.request import LandingRequest, TextFile, columns_in_folder_names, find_text_files, landing_key
 from daybook.io.landing.rows import Batch, RowSource, check_nulls
 from daybook.io.landing.sink import LandingSink, identity_columns, identity_hash
-from daybook.io.pins import LandedPin, ReadPart
+from daybook.io.pins import LandedPin, PinnedFile, ReadPart
 from daybook.io.registry import format_named
 from daybook.resolve.locations.location import Location
 
@@ -25,19 +25,21 @@ from daybook.resolve.locations.location import Location
 def read_landed(spark: SparkSession, request: LandingRequest, pin: LandedPin | None = None) -> ReadPart:
     """The landing of a request; with a pin the one an earlier run read, or IO_009."""
     if pin is None:
-        return _read_landing(spark, _find_or_land(spark, request), request)
-    landed = request.area.find(pin.folder)
-    if landed is None:
+        files = [
+            file for location in request.locations if location.uri for file in find_text_files(location, request.slices)
+        ]
+        landed = _find_or_land(spark, request, files)
+        found = tuple(PinnedFile(file.stat, file.digest) for file in files)
+        return _read_landing(spark, landed, request, LandedPin(request.names, landed.folder, landed.rows, found))
+    known = request.area.find(pin.folder)
+    if known is None:
         raise DaybookError("IO_009", location=", ".join(request.names), reason="its landing has been removed")
-    return _read_landing(spark, landed, request)
+    return _read_landing(spark, known, request, pin)
 
 
-def _find_or_land(spark: SparkSession, request: LandingRequest) -> PublishedLanding:
+def _find_or_land(spark: SparkSession, request: LandingRequest, files: Sequence[TextFile]) -> PublishedLanding:
     """The landing that is there already, or a new one; what cannot be completed is removed."""
     area = request.area
-    files = [
-        file for location in request.locations if location.uri for file in find_text_files(location, request.slices)
-    ]
     databases = [location for location in request.locations if not location.uri]
     key = landing_key(request, files, databases)
     folder = area.run_folder(key) if databases else area.file_folder(key)
@@ -90,7 +92,7 @@ def _checked_batches(source: RowSource, location: Location, columns: tuple[Bindi
         yield batch
 
 
-def _read_landing(spark: SparkSession, landed: PublishedLanding, request: LandingRequest) -> ReadPart:
+def _read_landing(spark: SparkSession, landed: PublishedLanding, request: LandingRequest, pin: LandedPin) -> ReadPart:
     dataset = request.version.dataset
     declared = {column.name for column in dataset.main_table.columns}
     columns = [column for column in request.columns if column.name in declared or column.name in landed.carried]
@@ -101,7 +103,6 @@ def _read_landing(spark: SparkSession, landed: PublishedLanding, request: Landin
     if landed.is_unique:
         df = df.withColumn(ORDINAL_COLUMN, F.lit(0).cast("bigint"))
     df = df.withColumn(ORIGIN_COLUMN, identity_hash(identity_columns(columns, dataset.natural_key_columns)))
-    pin = LandedPin(request.names, landed.folder, landed.rows)
     notices = extra_column_notices(landed.extra, ", ".join(request.names))
     manifests = [read_manifest(location.uri) for location in request.locations if location.uri]
     may_repeat_ids = any(manifest and manifest.has_appended_slice(request.slices) for manifest in manifests)

@@ -1,0 +1,205 @@
+"""Which projects read what other projects write, derived from the definitions."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+
+from daybook.errors import DaybookError
+from daybook.model.dataset import Dataset, DatasetRef, PathLocation, TableLocation
+from daybook.model.datasource import FolderSource
+from daybook.model.definition import Catalog, DeclaredVersion
+from daybook.model.operation import OutputOperation, TableDestination
+from daybook.model.project import Project
+from daybook.model.resolver import CatalogStrategy, PathStrategy, TableStrategy
+from daybook.model.view import MissingPeriod, OffsetWindow, View, ViewOf, Window, ends_before_run
+
+_TOKEN = re.compile(r"\{\{.*?\}\}")
+_TABLE_FILE = re.compile(r"\.(csv|json)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """`reader` reads what `maker` writes, as `dataset`; `views` are the views on the way, the reader's first."""
+
+    reader: str
+    maker: str
+    dataset: str
+    views: tuple[ViewOf, ...] = ()
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether only periods before the reader's are read."""
+        return any(ends_before_run(view.window) for view in self.views)
+
+    @property
+    def missing(self) -> MissingPeriod:
+        """What a period without data means: any view that takes it for no rows is enough."""
+        return "empty" if any(view.missing == "empty" for view in self.views) else "error"
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectGraph:
+    """Projects by id, and who reads whom."""
+
+    projects: Mapping[str, Project]
+    dependencies: tuple[Dependency, ...]
+    makers: Mapping[str, tuple[Dependency, ...]] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        found: dict[str, list[Dependency]] = {project_id: [] for project_id in self.projects}
+        for dependency in self.dependencies:
+            found[dependency.reader].append(dependency)
+        object.__setattr__(self, "makers", {project_id: tuple(each) for project_id, each in found.items()})
+
+    def upstream(self, project_ids: Iterable[str]) -> frozenset[str]:
+        """The projects and everything they need."""
+        return self._reached(project_ids, {key: {each.maker for each in found} for key, found in self.makers.items()})
+
+    def downstream(self, project_ids: Iterable[str]) -> frozenset[str]:
+        """The projects and everything that needs them."""
+        readers: dict[str, set[str]] = {}
+        for dependency in self.dependencies:
+            readers.setdefault(dependency.maker, set()).add(dependency.reader)
+        return self._reached(project_ids, readers)
+
+    def _reached(self, project_ids: Iterable[str], steps: Mapping[str, set[str]]) -> frozenset[str]:
+        found: set[str] = set()
+        waiting = list(project_ids)
+        while waiting:
+            project_id = waiting.pop()
+            if project_id not in found:
+                found.add(project_id)
+                waiting += steps.get(project_id, ())
+        return frozenset(found)
+
+
+def derive_graph(projects: Mapping[str, Project], catalog: Catalog) -> ProjectGraph:
+    """A project depends on another where it reads a dataset that the other registers, or a place that it writes."""
+    registered: dict[str, list[str]] = {}
+    written: dict[str, list[str]] = {}
+    for project_id, project in projects.items():
+        for operation in project.operations:
+            if isinstance(operation, OutputOperation):
+                if name := operation.arguments.register_as_dataset:
+                    registered.setdefault(name, []).append(project_id)
+                written.setdefault(_target_pattern(operation, catalog), []).append(project_id)
+    found: dict[Dependency, None] = {}
+    for project_id, project in projects.items():
+        for _, reference in project.reads():
+            for dataset_id, views, makers in _makers_of(reference, project, catalog, registered, written):
+                for maker in makers:
+                    found[Dependency(project_id, maker, dataset_id, views)] = None
+    return ProjectGraph(projects, tuple(found))
+
+
+def cycle_errors(graph: ProjectGraph) -> Iterator[DaybookError]:
+    """PROJECT_044 for projects that wait for each other: a cycle must look back somewhere, and nowhere ahead."""
+    forward = [each for each in graph.dependencies if not each.looks_back]
+    sorter = TopologicalSorter[str]()
+    for dependency in forward:
+        sorter.add(dependency.reader, dependency.maker)
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        # From maker to reader, the first one again at the end.
+        cycle: list[str] = error.args[1]
+        yield DaybookError("PROJECT_044", path=" → ".join(reversed(cycle)))
+        return
+    for dependency in forward:
+        looks_ahead = any(_looks_ahead(view.window) for view in dependency.views)
+        if looks_ahead and dependency.reader in graph.upstream([dependency.maker]):
+            path = f"{dependency.reader} reads {dependency.dataset} of later periods, made by {dependency.maker}"
+            yield DaybookError("PROJECT_044", path=path)
+
+
+def _looks_ahead(window: Window) -> bool:
+    return isinstance(window, OffsetWindow) and window.offset > 0
+
+
+def _makers_of(
+    reference: DatasetRef,
+    project: Project,
+    catalog: Catalog,
+    registered: Mapping[str, list[str]],
+    written: Mapping[str, list[str]],
+) -> Iterator[tuple[str, tuple[ViewOf, ...], list[str]]]:
+    dataset_id, version = reference.dataset_id, reference.dataset_version
+    views: list[ViewOf] = []
+    found = catalog.declared(dataset_id, version)
+    while found is not None and isinstance(found.dataset, View):
+        views.append(found.dataset.view)
+        dataset_id, version = found.dataset.view.of, found.dataset.view.dataset_version
+        found = catalog.declared(dataset_id, version) if len(views) <= len(catalog.ids("dataset")) else None
+    if version is not None and found is not None and found.pin is not None:
+        # A pinned version of what a run registered is frozen data.
+        return
+    makers = dict.fromkeys(registered.get(dataset_id, ()))
+    if found is not None:
+        for pattern in _location_patterns(found, project, catalog):
+            for target, writers in written.items():
+                if _may_be_same(pattern, target):
+                    makers |= dict.fromkeys(writers)
+    yield reference.dataset_id, tuple(views), list(makers)
+
+
+def _location_patterns(found: DeclaredVersion, project: Project, catalog: Catalog) -> Iterator[str]:
+    """The places that data of a dataset may lie in, with * for what depends on the period."""
+    dataset = found.dataset
+    if not isinstance(dataset, Dataset):
+        return
+    table = dataset.main_table
+    override = project.resolver_overrides.get(dataset.id)
+    if override is None and dataset.resolver_id is None and table.location is not None:
+        match table.location:
+            case PathLocation(path=path):
+                yield _pattern(path)
+            case TableLocation(datasource_id=datasource_id, table=name, schema_name=schema):
+                yield _table_pattern(datasource_id, name, schema, catalog)
+        return
+    resolver_id = override or dataset.resolver_id
+    resolver = catalog.resolver(resolver_id) if resolver_id is not None else catalog.default_resolver()
+    for rule in resolver.resolver.rules if resolver is not None else ():
+        match rule.strategy:
+            case PathStrategy(datasource_id=datasource_id, path=path):
+                yield _pattern(f"{_folder(datasource_id, catalog)}/{_named(path, table.name)}")
+            case TableStrategy(datasource_id=datasource_id, table=name, schema_name=schema):
+                yield _table_pattern(datasource_id, _named(name, table.name), schema, catalog)
+            case CatalogStrategy():
+                continue
+
+
+def _target_pattern(operation: OutputOperation, catalog: Catalog) -> str:
+    destination = operation.arguments.destination
+    if isinstance(destination, TableDestination):
+        return _table_pattern(destination.datasource_id, destination.table, None, catalog)
+    return _pattern(destination.location.path)
+
+
+def _named(template: str, table_name: str) -> str:
+    return re.sub(r"\{\{\s*table_name\s*\}\}", table_name, template)
+
+
+def _table_pattern(datasource_id: str, table: str, schema: str | None, catalog: Catalog) -> str:
+    folder = _folder(datasource_id, catalog)
+    return _pattern(f"{folder}/{schema}/{table}" if schema else f"{folder}/{table}")
+
+
+def _folder(datasource_id: str, catalog: Catalog) -> str:
+    source = catalog.datasource(datasource_id)
+    return source.options.path.rstrip("/") if isinstance(source, FolderSource) else f"{datasource_id}:"
+
+
+def _pattern(path: str) -> str:
+    plain = _TABLE_FILE.sub("", path.removeprefix("./"))
+    return _TOKEN.sub("*", re.sub(r"/+", "/", plain))
+
+
+def _may_be_same(one: str, other: str) -> bool:
+    return one == other or _fits(one, other) or _fits(other, one)
+
+
+def _fits(pattern: str, path: str) -> bool:
+    if "*" not in pattern or "*" in path:
+        return False
+    return re.fullmatch("[^/]*".join(map(re.escape, pattern.split("*"))), path) is not None
