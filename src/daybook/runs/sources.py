@@ -26,9 +26,9 @@ class StoredPeriods:
     def __init__(self, transaction: Transaction) -> None:
         self._transaction = transaction
 
-    def slices(self, location: Location) -> frozenset[str] | None:
+    def slices(self, location: Location) -> Mapping[str, str] | None:
         found = self._transaction.slices.of(location.label)
-        return frozenset(each.period for each in found) if found else None
+        return {each.period: each.run_id for each in found} if found else None
 
     def exists(self, location: Location) -> bool:
         return location_exists(location)
@@ -54,11 +54,17 @@ def resolve_sources(
                     allowed_hosts=allowed_hosts,
                     lookup=lookup,
                 )
-            sources.append(SourceSnapshot(load.key, *key, known[key]))
+            sources.append(SourceSnapshot(load.key, *key, known[key], slices_read(known[key], lookup)))
         except DaybookError as error:
             errors += [_load_error(single, load) for single in flatten(error)]
     raise_all(errors)
     return tuple(sources)
+
+
+def slices_read(resolution: Resolution, lookup: PeriodLookup) -> dict[str, str]:
+    """The slices of a resolution, each with the run that wrote it."""
+    found = [lookup.slices(location) or {} for location in resolution.locations]
+    return {period: each[period] for each in found for period in resolution.periods if period in each}
 
 
 def read_sources(
