@@ -92,7 +92,8 @@ class FileStat:
 
 
 def _is_hidden(relative: str) -> bool:
-    return any(part.startswith((".", "_")) and "=" not in part for part in relative.split("/"))
+    """Also what spreadsheet programs put beside a file while it is open."""
+    return any(part.startswith((".", "_", "~$")) and "=" not in part for part in relative.split("/"))
 
 
 def list_files(uri: str, root: str | None = None) -> tuple[FileStat, ...]:

@@ -13,7 +13,7 @@ from daybook.io.writer import Commit, StagedOutput, Writer
 from daybook.resolve.locations.location import DATABASES
 
 # Every format is the object FORMAT of `daybook.io.formats.<name>.format`.
-FORMAT_NAMES = ("delta", "parquet", "csv", "json", "postgresql", "sqlite", "jdbc")
+FORMAT_NAMES = ("delta", "parquet", "csv", "json", "xlsx", "postgresql", "sqlite", "jdbc")
 
 
 @cache

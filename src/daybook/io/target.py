@@ -3,6 +3,7 @@
 Everything staged for it is named after its run and operation, so that what dead runs left can be found by its name.
 """
 
+import datetime
 import re
 import uuid
 from collections.abc import Mapping
@@ -45,6 +46,14 @@ class SliceOwner:
     operation_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What a file that people open tells about the run that wrote it: names and values, in sections."""
+
+    timestamp: datetime.datetime
+    sections: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _OutputTarget:
     location: Location
@@ -59,6 +68,8 @@ class _OutputTarget:
     allow_empty: bool = False
     # Relative paths of data sources and credentials start here.
     workspace: Path = Path()
+    # For formats that tell where their rows come from; None outside of runs.
+    facts: RunFacts | None = None
 
     @property
     def format(self) -> str:

@@ -1,6 +1,7 @@
 """The formats of files: their extensions and the options each takes; checks, readers, writers and pages go by it."""
 
 import codecs
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -8,8 +9,8 @@ from typing import Any, Literal
 from daybook.errors.suggestion import did_you_mean
 from daybook.model.declaration import Violation, violation
 
-FileFormat = Literal["delta", "parquet", "csv", "json"]
-OptionKind = Literal["one character", "text", "encoding", "point or comma", "true or false"]
+FileFormat = Literal["delta", "parquet", "csv", "json", "xlsx"]
+OptionKind = Literal["one character", "text", "encoding", "one of", "number from 1", "true or false", "sheet name"]
 
 FORMAT_BY_EXTENSION: Mapping[str, FileFormat] = {
     "csv": "csv",
@@ -18,7 +19,12 @@ FORMAT_BY_EXTENSION: Mapping[str, FileFormat] = {
     "ndjson": "json",
     "parquet": "parquet",
     "delta": "delta",
+    "xlsx": "xlsx",
+    "xlsm": "xlsx",
 }
+
+
+_SHEET_NAME = re.compile(r"(?!')[^\[\]:*?/\\\x00-\x1f]{1,31}(?<!')")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +33,12 @@ class FormatOption:
 
     name: str
     kind: OptionKind
-    default: str | bool | None
+    default: str | bool | int | None
     meaning: str
     elsewhere: tuple[str, ...] = ()
     # Outputs are written with the default and nothing else.
     is_fixed_in_outputs: bool = False
+    choices: tuple[str, ...] = ()
 
     def accepts(self, value: object) -> bool:
         if value is None:
@@ -43,16 +50,27 @@ class FormatOption:
                 return isinstance(value, str)
             case "encoding":
                 return isinstance(value, str) and _codec_name(value) is not None
-            case "point or comma":
-                return value in (".", ",")
+            case "one of":
+                return value in self.choices
+            case "sheet name":
+                return isinstance(value, str) and _SHEET_NAME.fullmatch(value) is not None
             case "true or false":
                 return isinstance(value, bool)
+            case "number from 1":
+                return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
     def is_default(self, value: object) -> bool:
         if self.kind == "encoding":
             return _codec_name(str(value)) == self.default
         return value == self.default
 
+
+_SPREADSHEET_SAFE = FormatOption(
+    "spreadsheet_safe",
+    "true or false",
+    False,
+    "Whether outputs put `'` before text and column names that a spreadsheet would take for a formula.",
+)
 
 FORMAT_OPTIONS: Mapping[str, tuple[FormatOption, ...]] = {
     "csv": (
@@ -87,10 +105,11 @@ FORMAT_OPTIONS: Mapping[str, tuple[FormatOption, ...]] = {
         ),
         FormatOption(
             "decimal",
-            "point or comma",
+            "one of",
             ".",
             "What stands before the fraction of a decimal or float.",
             ("decimal_separator", "decimalseparator", "dec"),
+            choices=(".", ","),
         ),
         FormatOption(
             "bom",
@@ -99,16 +118,51 @@ FORMAT_OPTIONS: Mapping[str, tuple[FormatOption, ...]] = {
             "Whether outputs begin with a byte order mark, by which Excel knows UTF-8; a file that is read may.",
             ("byte_order_mark", "byteordermark"),
         ),
-        FormatOption(
-            "spreadsheet_safe",
-            "true or false",
-            False,
-            "Whether outputs put `'` before text and column names that a spreadsheet would take for a formula.",
-        ),
+        _SPREADSHEET_SAFE,
     ),
     "json": (),
     "parquet": (),
     "delta": (),
+    "xlsx": (
+        FormatOption(
+            "sheet",
+            "sheet name",
+            None,
+            "The sheet to read, needed where a workbook has several; outputs write the rows to it, by default `Data`.",
+            ("sheet_name", "sheetname", "worksheet"),
+        ),
+        FormatOption(
+            "header_row",
+            "number from 1",
+            None,
+            "The row that names the columns when a workbook is read; by default the first that is not blank.",
+            ("header", "headerrow", "skiprows"),
+            is_fixed_in_outputs=True,
+        ),
+        FormatOption(
+            "range",
+            "text",
+            None,
+            "The cells to read, their header included: `A3:F200`, or a name or a table of the workbook.",
+            ("area", "cells", "table", "usecols"),
+            is_fixed_in_outputs=True,
+        ),
+        FormatOption(
+            "live",
+            "true or false",
+            False,
+            "Whether outputs write the summary rows of aggregates as formulas over a sheet with the detail rows.",
+            ("formulas",),
+        ),
+        FormatOption(
+            "long_numbers",
+            "one of",
+            "refuse",
+            "What outputs do with a number of more than 15 digits: `refuse` it, or write its column as `text`.",
+            choices=("refuse", "text"),
+        ),
+        _SPREADSHEET_SAFE,
+    ),
 }
 
 
@@ -123,8 +177,12 @@ def option_violations(format_: str, given: Mapping[str, Any], *, is_output: bool
             hint = f"{name} takes {_describe_option(option)}"
             yield violation("IO_011", name, hint=hint, format=format_, option=f"{name}: {value!r}")
         elif is_output and option.is_fixed_in_outputs and not option.is_default(value):
-            hint = f"outputs are written with {name}: {option.default!r}"
+            fixed = f"outputs are written with {name}: {option.default!r}"
+            hint = fixed if option.default is not None else f"outputs have no {name}"
             yield violation("IO_011", name, hint=hint, format=f"{format_} output", option=f"{name}: {value!r}")
+    if given.get("live") is True and given.get("long_numbers") == "text":
+        hint = "formulas compute with numbers, so leave out live or long_numbers"
+        yield violation("IO_011", "long_numbers", hint=hint, format="xlsx with live", option="long_numbers: 'text'")
 
 
 def options_schema(schema: dict[str, Any]) -> None:
@@ -141,12 +199,14 @@ def _value_schema(option: FormatOption) -> dict[str, Any]:
         case "one character":
             one: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 1}
             return {**described, **({"anyOf": [one, {"type": "null"}]} if option.default is None else one)}
-        case "text" | "encoding":
+        case "text" | "encoding" | "sheet name":
             return {**described, "type": "string"}
-        case "point or comma":
-            return {**described, "enum": [".", ","]}
+        case "one of":
+            return {**described, "enum": list(option.choices)}
         case "true or false":
             return {**described, "type": "boolean"}
+        case "number from 1":
+            return {**described, "type": "integer", "minimum": 1}
 
 
 def _suggest_option(name: str, known: Mapping[str, FormatOption]) -> str | None:
@@ -160,10 +220,13 @@ def _suggest_option(name: str, known: Mapping[str, FormatOption]) -> str | None:
 def _describe_option(option: FormatOption) -> str:
     if option.kind == "true or false":
         return option.kind
-    if option.kind == "point or comma":
-        return "'.' or ','"
+    if option.kind == "one of":
+        return " or ".join(map(repr, option.choices))
+    if option.kind == "sheet name":
+        return "up to 31 characters without [ ] : * ? / \\ and without ' at its ends"
     example = f", such as {option.default!r}" if option.default else ""
-    return f"{'the name of an encoding' if option.kind == 'encoding' else option.kind}{example}"
+    words = {"encoding": "the name of an encoding", "number from 1": "a number from 1"}
+    return f"{words.get(option.kind, option.kind)}{example}"
 
 
 # What Python counts among its encodings and no file of text is stored in.

@@ -12,7 +12,7 @@ from daybook.errors import DaybookError, Span, flatten
 from daybook.errors.suggestion import did_you_mean
 from daybook.model.dataset import Dataset, PathLocation, TableLocation
 from daybook.model.datasource import FolderSource
-from daybook.model.formats import option_violations
+from daybook.model.formats import FORMAT_BY_EXTENSION, option_violations
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.loading.references import check_references
 from daybook.model.operation import LocationDestination, OutputMode, OutputOperation
@@ -55,6 +55,15 @@ def one_file_mode_error(mode: OutputMode | None, location: str, span: Span | Non
     return None
 
 
+def workbook_path_error(path: str, span: Span | None = None) -> DaybookError | None:
+    """Why no workbook can be written there, if it cannot: .xlsm promises macros, a folder would have many parts."""
+    if extension(path) == "xlsx":
+        return None
+    hint = "write to a path that ends in .xlsx"
+    reason = "its name does not end in .xlsx"
+    return DaybookError("IO_056", span=span, location=path, reason=reason, hint=hint)
+
+
 def _output_errors(operation: OutputOperation, source: SourceMap, path: KeyPath) -> Iterator[DaybookError]:
     destination, mode = operation.arguments.destination, operation.arguments.mode
     if not isinstance(destination, LocationDestination):
@@ -63,6 +72,9 @@ def _output_errors(operation: OutputOperation, source: SourceMap, path: KeyPath)
     yield from _location_errors(location, source, (*path, "destination", "location"), is_output=True)
     if location.format != "delta" and extension(location.path):
         error = one_file_mode_error(mode, location.path, source.span(*path, "mode"))
+        yield from [error] if error else []
+    if (location.format or FORMAT_BY_EXTENSION.get(extension(location.path) or "")) == "xlsx":
+        error = workbook_path_error(location.path, source.span(*path, "destination", "location", "path"))
         yield from [error] if error else []
 
 

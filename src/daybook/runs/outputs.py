@@ -25,6 +25,7 @@ from daybook.plan.steps import OutputStep
 from daybook.resolve.locations.location import Location, extension, inline_location, table_location
 from daybook.resolve.locations.template import render_template
 from daybook.resolve.resolution import usable_datasource
+from daybook.runs.facts import run_facts
 from daybook.runs.snapshot import RunSnapshot
 from daybook.store.address import EmbeddedStore, parse_address
 
@@ -87,6 +88,7 @@ def _plan_target(step: OutputStep, snapshot: RunSnapshot, catalog: Catalog, root
         on_schema_change=step.arguments.on_schema_change,
         allow_empty=snapshot.settings.allow_empty,
         workspace=root,
+        facts=run_facts(snapshot, root),
     )
     return PlannedOutput(step, target, label)
 

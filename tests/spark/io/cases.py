@@ -4,7 +4,8 @@ import datetime as dt
 import hashlib
 import math
 import uuid
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -40,6 +41,7 @@ class Case:
     max_digits: int = 38
     has_nan: bool = True
     has_lost_days: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ class Place:
             operation_seq=1,
             owner=SliceOwner("project", "output"),
             workspace=self.workspace,
+            options=self.case.options,
         )
         return replace(target, **changes)
 
@@ -89,6 +92,7 @@ CASES = (
     Case("csv-file", "csv", "table.csv", is_one_file=True),
     Case("json-folder", "json", "table"),
     Case("json-file", "json", "table.json", is_one_file=True),
+    Case("xlsx-file", "xlsx", "table.xlsx", is_one_file=True, options={"long_numbers": "text"}),
     Case("postgresql", "postgresql"),
     Case("sqlite", "sqlite", has_nan=False),
     Case("jdbc", "jdbc", max_digits=31, has_nan=False, has_lost_days=True),
@@ -170,8 +174,24 @@ def hard_rows(case: Case) -> list[dict[str, Any]]:
             dt.datetime(1900, 1, 1, tzinfo=utc),
         ),
     ]
+    if case.format == "xlsx":
+        rows = [_in_a_sheet(row) for row in rows if any(value is not None for value in row)]
     names = [column.name for column in columns_of(case)]
     return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def _in_a_sheet(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Sheets have neither NaN nor dates before 1900, and times to the millisecond; blank rows are no rows."""
+
+    def fitted(value: Any) -> Any:
+        if isinstance(value, float) and not math.isfinite(value):
+            return None
+        if isinstance(value, dt.datetime):
+            whole = value.replace(microsecond=value.microsecond // 1000 * 1000)
+            return whole if value.year >= 1900 else None
+        return None if isinstance(value, dt.date) and value.year < 1900 else value
+
+    return tuple(map(fitted, row))
 
 
 def frame(

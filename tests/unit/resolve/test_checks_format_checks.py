@@ -113,7 +113,7 @@ def test_every_default_is_a_value_that_can_be_used() -> None:
     assert checked_options("csv", {"encoding": "UTF8", "delimiter": "\t"}, is_output=True)["delimiter"] == "\t"
 
 
-@pytest.mark.parametrize("location", ["out/x.xlsx", {"path": "out/{{identifier}}"}, {"path": "out/rep.{{MM}}"}])
+@pytest.mark.parametrize("location", ["out/x.ods", {"path": "out/{{identifier}}"}, {"path": "out/rep.{{MM}}"}])
 def test_a_format_that_cannot_be_told(location: Any) -> None:
     for definition in (dataset(location), output(location)):
         (error,) = found(definition)
@@ -124,3 +124,40 @@ def test_a_format_that_cannot_be_told(location: Any) -> None:
 def test_what_is_right() -> None:
     for location in ("out/{{identifier}}.csv", {"path": "out/rep.{{MM}}", "format": "csv"}):
         assert found(dataset(location)) == found(output(location)) == []
+
+
+@pytest.mark.parametrize(
+    "location", [{"path": "out/x", "format": "xlsx"}, {"path": "out/x.xlsm"}, {"path": "out/x.csv", "format": "xlsx"}]
+)
+def test_a_workbook_is_written_to_a_file_that_is_named_like_one(location: dict[str, Any]) -> None:
+    (error,) = found(output(location))
+    assert (error.code, error.hint) == ("IO_056", "write to a path that ends in .xlsx")
+    assert found(dataset(location)) == []
+    assert found(output("out/{{identifier}}.xlsx")) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        ({"sheet": "a/b"}, "sheet takes up to 31 characters without [ ] : * ? / \\ and without ' at its ends"),
+        ({"sheet": "x" * 32}, "sheet takes up to 31 characters without [ ] : * ? / \\ and without ' at its ends"),
+        ({"header_row": 0}, "header_row takes a number from 1"),
+        ({"long_numbers": "cut"}, "long_numbers takes 'refuse' or 'text'"),
+        ({"sheet_name": "Budget"}, "did you mean sheet?"),
+    ],
+)
+def test_options_of_workbooks_are_checked(options: dict[str, Any], hint: str) -> None:
+    for definition in (dataset({"path": "d.xlsx", "options": options}), output({"path": "d.xlsx", "options": options})):
+        (error,) = found(definition)
+        assert (error.code, error.hint) == ("IO_011", hint)
+
+
+def test_a_written_workbook_has_its_header_in_the_first_row() -> None:
+    for options in ({"header_row": 3}, {"range": "A3:F9"}):
+        (error,) = found(output({"path": "d.xlsx", "options": options}))
+        assert (error.code, error.hint) == ("IO_011", f"outputs have no {next(iter(options))}")
+
+
+def test_live_workbooks_keep_no_numbers_as_text() -> None:
+    (error,) = found(output({"path": "d.xlsx", "options": {"live": True, "long_numbers": "text"}}))
+    assert (error.code, marked(error)) == ("IO_011", "long_numbers")

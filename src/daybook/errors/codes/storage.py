@@ -203,6 +203,49 @@ IO_CODES: dict[str, Code] = code_family(
         "Two locations of one table are the same place, or one lies in the other, so its rows would be read twice.",
         hint="name each place once in the resolver, the catalog or the dataset",
     ),
+    Code(
+        "IO_050",
+        "{file} cannot be read as a workbook: {problem}",
+        "A file with the format xlsx is no workbook, is damaged or protected, or is made to fill memory and disk.",
+        hint="open it in a spreadsheet program and save it as .xlsx",
+    ),
+    Code(
+        "IO_051",
+        "{file}: {problem}",
+        "The cells that are meant cannot be found: `sheet`, `range` and `header_row` in the location's options name "
+        "them. A range is written A3:F200 or Budget!A3:F200, or is a name or a table of the workbook.",
+    ),
+    Code(
+        "IO_052",
+        "{file}, {place} holds the error {error}",
+        "A formula could not be computed, so the cell has no value. Cells of columns that are not read do not matter.",
+        hint="correct the formula and save the workbook",
+    ),
+    Code(
+        "IO_053",
+        "{file}, {place} is a formula without a stored value",
+        "A formula counts with the value that the workbook stores beside it; Daybook computes no formulas. Workbooks "
+        "written by programs have none until a spreadsheet program has opened and saved them.",
+        hint="open the workbook in a spreadsheet program and save it",
+    ),
+    Code(
+        "IO_054",
+        "{file}, {place} is merged",
+        "A merged cell is one value over several cells of the data, so it is not known whether it counts for one row "
+        "or for each of them.",
+        hint="unmerge the cells and fill each of them, or leave them out with `range`",
+    ),
+    Code(
+        "IO_055",
+        "{file}, {place}: {value} in column {column} has more than 15 digits",
+        "A number of a spreadsheet has 15 significant digits; the others are not what anybody entered.",
+        hint="keep long numbers as text: give the cells the format Text and enter them again",
+    ),
+    Code(
+        "IO_056",
+        "{location} cannot be written as a workbook: {reason}",
+        "A sheet has 1,048,576 rows and 16,384 columns, and a workbook is one file whose name ends in .xlsx.",
+    ),
 )
 
 

@@ -14,11 +14,18 @@ from daybook.io.text_values import BadValueError, parse_texts
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Typed columns by the name they get, and where its n-th row stands in the source, for messages."""
+    """Typed columns by the name they get, and where its n-th row stands in the source, for messages.
+
+    `cell` tells where a column of a row stands, in sources that have a place for each.
+    """
 
     columns: dict[str, pa.Array]
     rows: int
     where: Callable[[int], str]
+    cell: Callable[[int, str], str] | None = None
+
+    def position(self, index: int, column: str) -> str:
+        return self.cell(index, column) if self.cell is not None else self.where(index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +70,7 @@ def check_nulls(batch: Batch, bindings: tuple[Binding, ...], file: str) -> None:
         column = batch.columns[binding.name]
         if column.null_count:
             index = column.is_null().index(True).as_py()
-            raise DaybookError("IO_006", file=file, place=batch.where(index), column=binding.name)
+            raise DaybookError("IO_006", file=file, place=batch.position(index, binding.name), column=binding.name)
 
 
 # Lists and objects of JSON may be deep.

@@ -117,8 +117,8 @@ def table_location(
 ) -> Location:
     """A table by name.
 
-    In a folder it is the subfolder of that name (below one named like the schema, if there is one). CSV and JSON
-    tables may instead be one file, `orders.csv`; when neither exists yet, the table is the folder.
+    In a folder it is the subfolder of that name (below one named like the schema, if there is one). Tables of CSV,
+    JSON and workbooks may instead be one file, `orders.csv`; when neither exists yet, the table is the folder.
     """
     check_table_name(datasource, table, span)
     match datasource:
@@ -189,7 +189,7 @@ def _table_in_folder(
         check_table_name(datasource, schema, span)
     relative = table if schema is None else f"{schema}/{table}"
     folder = path_location(datasource, relative, root, span=span)
-    if datasource.type not in ("csv", "json"):
+    if datasource.type not in ("csv", "json", "xlsx"):
         return folder
     file = path_location(datasource, f"{relative}.{datasource.type}", root, span=span)
     if file.local_path is None or not file.local_path.is_file():

@@ -240,6 +240,15 @@ _PARTS = "parts"
 
 
 class FileWriter:
+    """Files as Spark writes them; a format that Spark does not know replaces `write_parts` and `complete_parts`."""
+
+    def write_parts(self, df: DataFrame, place: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
+        write_part_files(df, place, target, options)
+
+    def complete_parts(self, parts: Path, file: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
+        """What Spark's part files lack: being one file, or a header where there are no rows."""
+        _complete_parts(parts, file, target, options)
+
     def check(self, target: FileTarget) -> None:
         checked_options(target.format, target.options, is_output=True)
         path = _target_path(target)
@@ -258,9 +267,9 @@ class FileWriter:
         watch = FingerprintObserver(target.columns)
         parts = work / _PARTS
         with translate_spark_failures(target):
-            write_part_files(watch.on(df), parts, target, options)
+            self.write_parts(watch.on(df), parts, target, options)
         try:
-            _complete_parts(parts, work / path.name, target, options)
+            self.complete_parts(parts, work / path.name, target, options)
         except OSError as failure:
             raise DaybookError("IO_026", location=target.label, reason=str(failure)) from failure
         return StagedOutput(str(work), watch.rows, watch.fingerprint, seen=seen)
@@ -298,8 +307,7 @@ class FileWriter:
             remove_tree(work)
 
 
-def _complete_parts(parts: Path, file: Path, target: FileTarget, options: dict[str, Any]) -> None:
-    """What Spark's part files lack: being one file, or a header where there are no rows."""
+def _complete_parts(parts: Path, file: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
     found = sorted(part for part in parts.iterdir() if not part.name.startswith(("_", ".")))
     if target.is_one_file:
         join_parts(found, file, target, options)
