@@ -154,7 +154,7 @@ def _show_definition(found: "DefinitionDetails") -> None:
     status = _project_status(state, stored.version) if state else stored.status
     echo(f"# {stored.kind} {stored.id}, version {stored.version} of {found.versions[-1]}, {status}")
     if found.pin is not None:
-        echo(f"# the data is {found.pin.uri} at Delta version {found.pin.delta_version}")
+        echo(f"# the data is {found.pin.uri} at version {found.pin.version.token}")
     for warning in state.warnings if state else ():
         echo(f"# {warning}")
     typer.echo(found.yaml, nl=False)

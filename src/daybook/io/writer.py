@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame
 from daybook.errors import DaybookError, Notice
 from daybook.io.filesystem import FileStat, arrow_path, list_files, relative_to
 from daybook.io.target import OutputColumn, Target
+from daybook.model.definition import TableVersion
 
 # Raises when the run may no longer commit; called right before the atomic step.
 Fence = Callable[[], None]
@@ -48,7 +49,7 @@ class StagedOutput:
 
     staging: str
     rows: int
-    # None for Delta, whose fingerprint is taken from its files when it is asked for.
+    # None where the format takes it from the files of a commit when it is asked for.
     fingerprint: str | None = None
     files: tuple[StagedFile, ...] = ()
     # What the slice or table was when it was checked, to notice another writer.
@@ -60,7 +61,8 @@ class Commit:
     """What was made the target; `is_repeat` when an earlier attempt of the same run and operation had done it."""
 
     rows: int
-    delta_version: int | None = None
+    # Of formats whose versions stay readable.
+    version: TableVersion | None = None
     is_repeat: bool = False
     notices: tuple[Notice, ...] = ()
 

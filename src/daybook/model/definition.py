@@ -76,13 +76,18 @@ class TableVersion:
     format: str
     token: str
 
+    @property
+    def number(self) -> int | None:
+        """The token where it is a number."""
+        return int(self.token) if self.token.isdecimal() else None
+
 
 @dataclass(frozen=True, slots=True)
 class RegisteredDataPin:
-    """The data a registered dataset version stays readable as: a Delta table at a version."""
+    """The data a registered dataset version stays readable as: a table at a version."""
 
     uri: str
-    delta_version: int
+    version: TableVersion
 
 
 @dataclass(frozen=True, slots=True)

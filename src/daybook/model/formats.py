@@ -25,6 +25,12 @@ FORMAT_BY_EXTENSION: Mapping[str, FileFormat] = {
 
 
 _SHEET_NAME = re.compile(r"(?!')[^\[\]:*?/\\\x00-\x1f]{1,31}(?<!')")
+_VERSIONED_FORMATS = frozenset({"delta"})
+
+
+def keeps_versions(format_: str) -> bool:
+    """Whether tables stay readable as they were before later writes."""
+    return format_ in _VERSIONED_FORMATS
 
 
 @dataclass(frozen=True, slots=True)

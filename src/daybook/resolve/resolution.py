@@ -16,7 +16,15 @@ from daybook.errors import DaybookError
 from daybook.errors.suggestion import did_you_mean
 from daybook.model.dataset import MainTable, PathLocation, TableLocation
 from daybook.model.datasource import DataSource
-from daybook.model.definition import Catalog, DatasetVersion, RegisteredDataPin, ResolverVersion, ViewedDataset
+from daybook.model.definition import (
+    Catalog,
+    DatasetVersion,
+    RegisteredDataPin,
+    ResolverVersion,
+    TableVersion,
+    ViewedDataset,
+)
+from daybook.model.formats import keeps_versions
 from daybook.model.period import Period
 from daybook.model.resolver import CatalogStrategy, PathStrategy, ResolverRule, Strategy, TableStrategy
 from daybook.resolve.calendars.calendar import PeriodCalendar
@@ -167,10 +175,10 @@ def locate_by_strategy(
 def locate_pinned(pin: RegisteredDataPin, table: MainTable, around: LocationContext) -> Location:
     """A registered version as it was written, under the data source it was written to."""
     if not isinstance(table.location, TableLocation):
-        return Location("delta", uri=pin.uri, delta_version=pin.delta_version)
+        return Location(pin.version.format, uri=pin.uri, version=pin.version)
     datasource = usable_datasource(table.location.datasource_id, around.catalog)
     live = table_location(datasource, table.location.table, table.location.schema_name, around.root)
-    return replace(live, uri=pin.uri, delta_version=pin.delta_version)
+    return replace(live, uri=pin.uri, version=pin.version)
 
 
 def _locate_table(
@@ -187,9 +195,12 @@ def _locate_answered(answer: CatalogLocation, period: Period, around: LocationCo
         found = path_location(datasource, answer.path, around.root)
     else:
         found = table_location(datasource, answer.table or "", answer.schema_name, around.root)
-    if answer.delta_version is not None and found.format != "delta":
-        raise DaybookError("RESOLVE_074", datasource=datasource.id, type=found.format)
-    return replace(found, period=period if answer.period else None, delta_version=answer.delta_version)
+    version = None
+    if answer.delta_version is not None:
+        if not keeps_versions(found.format):
+            raise DaybookError("RESOLVE_074", datasource=datasource.id, type=found.format)
+        version = TableVersion(found.format, str(answer.delta_version))
+    return replace(found, period=period if answer.period else None, version=version)
 
 
 def _with_own_period(found: Location, template: str, period: Period) -> Location:

@@ -252,7 +252,7 @@ def collect_garbage(
         versions = transaction.retention.expired_versions(retention.versions)
         pins = transaction.retention.kept_pins(versions)
         read = transaction.retention.inputs_read()
-        tables = transaction.retention.delta_tables()
+        tables = transaction.retention.versioned_tables()
         known = transaction.retention.run_ids()
         if not is_dry_run:
             transaction.retention.mark_expired(versions, now=now)
@@ -261,12 +261,12 @@ def collect_garbage(
     kept = [pin for run_id, details in read.items() if run_id not in forgotten for pin in _pins_from_details(details)]
     landings = _unused_landings(around, kept, known - forgotten)
     files: list[FileStat] = []
-    for table in tables:
-        keep = {str(pin.delta_version) for pin in pins if pin.uri == table}
+    for format_, table in tables:
+        keep = {pin.version.token for pin in pins if pin.uri == table}
         keep |= {pin.version.token for pin in kept if isinstance(pin, TablePin) and pin.uri == table}
         before = int((now - _MINIMUM_FILE_AGE).timestamp() * 1_000_000_000)
         request = VacuumRequest(table, keep, retention.versions, before, is_dry_run)
-        files += format_named("delta").vacuum(request)
+        files += format_named(format_).vacuum(request)
     if not is_dry_run:
         for folder in landings:
             if not live_runs(around.store):

@@ -54,7 +54,7 @@ def read_output(around: RunEnvironment, result: RunResult, wanted: str | None = 
     prepared = restore_run(snapshot, around.root)
     output = choose_output(result, prepared, wanted)
     planned = prepared.output(output.operation_seq)
-    location = replace(planned.target.location, delta_version=output.delta_version)
+    location = replace(planned.target.location, version=output.table_version)
     resolution = Resolution((location,), (result.period,))
     landing = around.landing(result.run_id)
     found = read_source(around.session(), resolution, _output_dataset(planned), landing, workspace=around.root)

@@ -50,10 +50,10 @@ def registered_dataset(planned: PlannedOutput, snapshot: RunSnapshot, input_mode
 
 
 def data_pin(planned: PlannedOutput, commit: Commit) -> RegisteredDataPin | None:
-    """On Delta a registered version stays readable as it was written; elsewhere it follows the live data."""
-    if commit.delta_version is None:
+    """A registered version stays readable where the format keeps versions; elsewhere it follows the live data."""
+    if commit.version is None:
         return None
-    return RegisteredDataPin(planned.target.location.file_uri, commit.delta_version)
+    return RegisteredDataPin(planned.target.location.file_uri, commit.version)
 
 
 def _dataset_table_name(planned: PlannedOutput) -> str:
@@ -162,7 +162,7 @@ class RunRecorder:
             operation_id=output.operation_id,
             destination=output.place,
             mode=target.mode,
-            delta_version=output.delta_version,
+            table_version=output.table_version,
             rows=output.rows_written,
             fingerprint=fingerprint,
             details={
@@ -225,7 +225,7 @@ class RunRecorder:
                 return None, (notice("OUTPUT_007", operation_seq=seq, name=name),)
             return None, (notice("RUN_007", operation_seq=seq, dataset=name, reason=error.message, hint=error.hint),)
         notices = list(conflict_notices(registered.effects))
-        if commit.delta_version is None:
+        if commit.version is None:
             notices.append(notice("RUN_008", operation_seq=seq, dataset=registered.dataset_id, place=planned.label))
         return registered, tuple(notices)
 
@@ -260,7 +260,7 @@ def _output_result(
         write_duration_ms=duration_ms,
         dataset_id=registered.dataset_id if registered else None,
         dataset_version=registered.version if registered else None,
-        delta_version=commit.delta_version,
+        table_version=commit.version,
         is_repeat=commit.is_repeat,
     )
 
@@ -268,6 +268,6 @@ def _output_result(
 def _recorded_output_result(planned: PlannedOutput, recorded: RecordedCommit) -> OutputResult:
     """The output of an earlier attempt, as it was recorded."""
     known, details = recorded.commit, recorded.commit.details
-    commit = Commit(known.rows or 0, known.delta_version, is_repeat=True)
+    commit = Commit(known.rows or 0, known.table_version, is_repeat=True)
     output = _output_result(planned, commit, None, details.get("duration_ms", 0))
     return replace(output, dataset_id=details.get("dataset_id"), dataset_version=details.get("dataset_version"))

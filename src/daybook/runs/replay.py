@@ -129,7 +129,7 @@ def _committed_fingerprint(spark: SparkSession, planned: PlannedOutput, commit: 
     rows = commit.rows or 0
     staged = StagedOutput("", rows, commit.fingerprint)
     try:
-        return written_fingerprint(spark, planned.target, staged, Commit(rows, commit.delta_version))
+        return written_fingerprint(spark, planned.target, staged, Commit(rows, commit.table_version))
     except DaybookError as error:
         if error.code == _DATA_EXPIRED_CODE:
             return None

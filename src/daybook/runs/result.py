@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol, assert_never
 
 from daybook.errors import DaybookError, Notice
+from daybook.model.definition import TableVersion
 from daybook.store.records import FinalStatus, OperationResult, RunStatus
 
 
@@ -29,8 +30,13 @@ class OutputResult:
     write_duration_ms: int
     dataset_id: str | None = None
     dataset_version: int | None = None
-    delta_version: int | None = None
+    table_version: TableVersion | None = None
     is_repeat: bool = False
+
+    @property
+    def delta_version(self) -> int | None:
+        """The number of the version that the output made, in formats that number theirs."""
+        return self.table_version.number if self.table_version else None
 
 
 @dataclass(frozen=True, slots=True)

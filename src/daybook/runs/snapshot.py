@@ -134,10 +134,24 @@ _ADAPTER = TypeAdapter(RunSnapshot)
 
 
 def snapshot_from_json(text: str) -> RunSnapshot:
-    snapshot = _ADAPTER.validate_python(frozen(json.loads(text)))
+    snapshot = _ADAPTER.validate_python(frozen(_with_table_versions(json.loads(text))))
     if snapshot.format != SNAPSHOT_FORMAT:
         raise DaybookError("RUN_010", run_id=snapshot.run_id, found=snapshot.format, needed=SNAPSHOT_FORMAT)
     return snapshot
+
+
+def _with_table_versions(value: Any) -> Any:
+    """Snapshots made before tables of other formats could have versions hold the number of a Delta version."""
+    match value:
+        case {"delta_version": number, **rest}:
+            version = None if number is None else {"format": "delta", "token": str(number)}
+            return {**{key: _with_table_versions(item) for key, item in rest.items()}, "version": version}
+        case dict():
+            return {key: _with_table_versions(item) for key, item in value.items()}
+        case list():
+            return [_with_table_versions(item) for item in value]
+        case _:
+            return value
 
 
 class SnapshotCatalog(DatasetCatalog):

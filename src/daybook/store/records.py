@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from daybook.errors import DaybookError, Notice
-from daybook.model.definition import Catalog, Definition, DefinitionKind, RegisteredDataPin
+from daybook.model.definition import Catalog, Definition, DefinitionKind, RegisteredDataPin, TableVersion
 from daybook.model.period import PeriodStatus
 from daybook.model.project import Project
 from daybook.store.process import ProcessIdentity
@@ -118,7 +118,7 @@ class OutputCommit:
     operation_id: str
     destination: str
     mode: str
-    delta_version: int | None = None
+    table_version: TableVersion | None = None
     rows: int | None = None
     fingerprint: str | None = None
     details: Mapping[str, Any] = field(default_factory=dict)

@@ -286,7 +286,10 @@ class Run:
     def to_dict(self) -> dict[str, Any]:
         from dataclasses import asdict
 
-        return asdict(self.result)
+        data = asdict(self.result)
+        for output, fields in zip(self.result.outputs, data["outputs"], strict=True):
+            fields["delta_version"] = output.delta_version
+        return data
 
     def __repr__(self) -> str:
         outputs = ", ".join(f"{output.destination} {output.rows_written:,} rows" for output in self.outputs)

@@ -12,6 +12,7 @@ from daybook.model.values import value_text
 
 if TYPE_CHECKING:
     from daybook.errors import Code, DaybookError, Notice
+    from daybook.model.definition import TableVersion
     from daybook.runs.explain import OperationExplanation, ShownRows
     from daybook.runs.maintenance import CollectedGarbage
     from daybook.runs.preparation import PreparedRun
@@ -56,7 +57,14 @@ def plain(value: Any) -> Any:
 
 def _fields(record: Any) -> JsonObject:
     found: JsonObject = plain(asdict(record))
-    return found
+    return {**found, **_version_fields(record.table_version)} if "table_version" in found else found
+
+
+def _version_fields(version: "TableVersion | None") -> JsonObject:
+    """`delta_version` is what programs read before tables of other formats had versions."""
+    if version is None:
+        return {"table_version": None, "delta_version": None}
+    return {"table_version": asdict(version), "delta_version": version.number}
 
 
 def notice_as_json(notice: "Notice") -> JsonObject:
@@ -225,7 +233,7 @@ def definition_as_json(found: "DefinitionDetails") -> JsonObject:
             for use in project.usage
         ]
     if found.pin is not None:
-        data["data"] = {"uri": found.pin.uri, "delta_version": found.pin.delta_version}
+        data["data"] = {"uri": found.pin.uri, **_version_fields(found.pin.version)}
     return data
 
 

@@ -93,7 +93,7 @@ def test_a_commit_is_found_behind_many_others(spark: SparkSession, place: Place)
     table = DeltaTable(target.uri or "")
     for number in range(30):
         table.alter.set_table_properties({"delta.checkpointInterval": str(number + 100)})
-    assert DeltaWriter().committed(target) == Commit(2, first.delta_version, is_repeat=True)
+    assert DeltaWriter().committed(target) == Commit(2, first.version, is_repeat=True)
 
 
 def test_vacuum_keeps_what_is_pinned(spark: SparkSession, place: Place) -> None:

@@ -20,7 +20,7 @@ from daybook.io.landing.area import LandingArea
 from daybook.io.pins import FilesPin, TablePin, pin_from_json, pin_to_json
 from daybook.io.read_source import ReadSource, read_source
 from daybook.model.datasource import PostgresqlSource, SqliteOptions, SqliteSource
-from daybook.model.definition import DatasetVersion
+from daybook.model.definition import DatasetVersion, TableVersion
 from daybook.resolve.locations.location import Location, Resolution
 from tests.spark.io.test_reading_text import dataset, values
 
@@ -172,7 +172,9 @@ class TestDelta:
         self.write(tables.folder, {"a": [2]})
         source.verify_pins()
         assert values(source, "a") == [(1,)]
-        assert values(tables.read(dataset("a integer"), Location("delta", uri=uri, delta_version=0)), "a") == [(1,)]
+        assert values(
+            tables.read(dataset("a integer"), Location("delta", uri=uri, version=TableVersion("delta", "0"))), "a"
+        ) == [(1,)]
         pins = [pin_from_json(pin_to_json(pin)) for pin in source.pins]
         assert isinstance(pins[0], TablePin)
         assert values(tables.read(dataset("a integer"), Location("delta", uri=uri), pinned=pins), "a") == [(1,)]
@@ -181,7 +183,10 @@ class TestDelta:
         uri = self.write(tables.folder, {"a": [1]})
         write_deltalake(uri, pa.table({"a": [2]}), mode="overwrite")
         DeltaTable(uri).vacuum(0, enforce_retention_duration=False, dry_run=False)
-        assert tables.error(dataset("a integer"), Location("delta", uri=uri, delta_version=0)).code == "IO_009"
+        assert (
+            tables.error(dataset("a integer"), Location("delta", uri=uri, version=TableVersion("delta", "0"))).code
+            == "IO_009"
+        )
 
     def test_unknown_features_are_refused(self, tables: Tables) -> None:
         uri = self.write(tables.folder, {"a": [1]}, configuration={"delta.enableDeletionVectors": "true"})

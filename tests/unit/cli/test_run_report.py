@@ -7,6 +7,7 @@ import pytest
 
 from daybook.cli import run_report
 from daybook.errors import DaybookError
+from daybook.model.definition import TableVersion
 from daybook.runs.replay import ReplayedOutput, ReplayResult
 from daybook.runs.result import OutputResult, RunFailedError, RunResult
 from daybook.workspace.result_json import run_result_as_json
@@ -24,7 +25,7 @@ OUTPUT = OutputResult(
     write_duration_ms=1234,
     dataset_id="sales",
     dataset_version=2,
-    delta_version=7,
+    table_version=TableVersion("delta", "7"),
 )
 
 RESULT = RunResult(
@@ -78,6 +79,11 @@ def test_places_below_here_are_short(
     run_report.show_outputs([replace(OUTPUT, place=f"{tmp_path}/out/a.csv", rows_written=1, dataset_id=None)])
     run_report.show_outputs([replace(OUTPUT, place="s3://bucket/a", dataset_id=None)])
     assert capsys.readouterr().out.splitlines() == ["wrote out/a.csv: 1 row", "wrote s3://bucket/a: 3 rows"]
+
+
+def test_programs_find_the_number_of_a_delta_version_where_it_always_was() -> None:
+    (output,) = run_result_as_json(RESULT)["outputs"]
+    assert (output["delta_version"], output["table_version"]) == (7, {"format": "delta", "token": "7"})
 
 
 def test_the_data_names_operations() -> None:

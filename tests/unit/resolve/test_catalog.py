@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from daybook.errors import DaybookError, render
+from daybook.model.definition import TableVersion
 from daybook.model.period import Period
 from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.resolve.calendars.periods import period_of
@@ -71,7 +72,10 @@ def test_locations_of_known_data_sources(tmp_path: Path) -> None:
         ("delta", f"{tmp_path}/lake/2026/01", None, None),
         ("postgresql", None, "orders", "sales"),
     ]
-    assert [(place.period, place.delta_version) for place in found.locations] == [(period("2026-01"), 4), (None, None)]
+    assert [(at.period, at.version) for at in found.locations] == [
+        (period("2026-01"), TableVersion("delta", "4")),
+        (None, None),
+    ]
     assert (found.periods, found.rule) == (("2026-01",), "ask")
 
 

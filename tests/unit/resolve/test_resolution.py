@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.model.definition import RegisteredDataPin
+from daybook.model.definition import RegisteredDataPin, TableVersion
 from daybook.model.period import Period
 from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.resolve.calendars.checks import checked_calendar
@@ -111,10 +111,12 @@ def test_an_own_location_comes_before_the_default(tmp_path: Path) -> None:
 def test_a_registered_version_is_the_table_as_it_was(tmp_path: Path) -> None:
     catalog = MemoryCatalog([source("lake", "delta", path="lake")])
     uri = f"{tmp_path}/lake/orders"
-    dataset = orders(location={"datasource_id": "lake", "table": "orders"}, pin=RegisteredDataPin(uri, 7))
+    dataset = orders(
+        location={"datasource_id": "lake", "table": "orders"}, pin=RegisteredDataPin(uri, TableVersion("delta", "7"))
+    )
     found = resolve_dataset(dataset, period("2026-01"), catalog, root=tmp_path)
-    assert [(each.format, each.uri, each.root, each.delta_version) for each in found.locations] == [
-        ("delta", uri, f"{tmp_path}/lake", 7)
+    assert [(each.format, each.uri, each.root, each.version) for each in found.locations] == [
+        ("delta", uri, f"{tmp_path}/lake", TableVersion("delta", "7"))
     ]
 
 

@@ -8,7 +8,7 @@ import pytest
 from daybook.errors import DaybookError
 from daybook.io.writer import Commit
 from daybook.model.dataset import Dataset, PathLocation, TableLocation
-from daybook.model.definition import RegisteredDataPin
+from daybook.model.definition import RegisteredDataPin, TableVersion
 from daybook.runs.recorder import data_pin, registered_dataset
 from daybook.runs.snapshot import RunSettings
 from tests.unit.runs.prepared import new_folder, prepared
@@ -81,7 +81,9 @@ def test_only_delta_is_pinned(tmp_path: Path) -> None:
     folder = new_folder(tmp_path)
     folder.project(to_table(), to_path("out/x.csv"))
     delta, csv = prepared(folder).outputs
-    assert data_pin(delta, Commit(1, 7)) == RegisteredDataPin(delta.target.location.file_uri, 7)
+    assert data_pin(delta, Commit(1, TableVersion("delta", "7"))) == RegisteredDataPin(
+        delta.target.location.file_uri, TableVersion("delta", "7")
+    )
     assert data_pin(csv, Commit(1)) is None
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from daybook.errors import DaybookError
+from daybook.model.definition import TableVersion
 from daybook.runs.preparation import restore_run
 from daybook.runs.snapshot import RunSettings, SnapshotCatalog, snapshot_from_json
 from tests.unit.runs.prepared import TIMESTAMP, new_folder, prepared
@@ -94,3 +95,15 @@ def test_resolvers_are_kept_with_their_version(tmp_path: Path) -> None:
         "2026-02.csv",
         "2026-03.csv",
     ]
+
+
+def test_a_snapshot_with_the_number_of_a_delta_version_is_read(folder: Folder) -> None:
+    snapshot = prepared(folder).snapshot
+    data = json.loads(snapshot.to_json())
+    (location,) = data["sources"][0]["resolution"]["locations"]
+    del location["version"]
+    location["delta_version"] = 4
+    found = snapshot_from_json(json.dumps(data)).sources[0].resolution.locations[0]
+    assert found.version == TableVersion("delta", "4")
+    location["delta_version"] = None
+    assert snapshot_from_json(json.dumps(data)) == snapshot

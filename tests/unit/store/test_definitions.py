@@ -5,13 +5,13 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from daybook.errors import DaybookError
-from daybook.model.definition import RegisteredDataPin
+from daybook.model.definition import RegisteredDataPin, TableVersion
 from daybook.store.definition_text import decode_definition
 from daybook.store.records import Registration
 from daybook.store.store import MetadataStore
 from tests.unit.store.samples import NOW, make_dataset
 
-OUTPUT = Registration("close", "run-1", 20, RegisteredDataPin("/lake/net", 7))
+OUTPUT = Registration("close", "run-1", 20, RegisteredDataPin("/lake/net", TableVersion("delta", "7")))
 
 
 def test_versions_count_up_and_stay_readable(store: MetadataStore) -> None:
@@ -72,7 +72,7 @@ def test_a_registration_is_a_version_with_its_data(store: MetadataStore) -> None
     dataset = make_dataset({"net": "decimal(18,2)"}, dataset_id="net")
     with store.write() as transaction:
         assert transaction.definitions.register(dataset, OUTPUT, now=NOW) == 1
-        again = Registration("close", "run-2", 20, RegisteredDataPin("/lake/net", 8))
+        again = Registration("close", "run-2", 20, RegisteredDataPin("/lake/net", TableVersion("delta", "8")))
         assert transaction.definitions.register(dataset, again, now=NOW) == 2
     with store.read() as transaction:
         catalog = transaction.catalog()
@@ -80,8 +80,8 @@ def test_a_registration_is_a_version_with_its_data(store: MetadataStore) -> None
         assert first is not None
         assert latest is not None
         assert (first.pin, latest.pin, latest.version) == (
-            RegisteredDataPin("/lake/net", 7),
-            RegisteredDataPin("/lake/net", 8),
+            RegisteredDataPin("/lake/net", TableVersion("delta", "7")),
+            RegisteredDataPin("/lake/net", TableVersion("delta", "8")),
             2,
         )
 

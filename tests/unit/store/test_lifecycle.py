@@ -3,7 +3,7 @@
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.model.definition import RegisteredDataPin
+from daybook.model.definition import RegisteredDataPin, TableVersion
 from daybook.model.project import Project
 from daybook.store.apply import ApplyPlan, apply, plan
 from daybook.store.catalog import ActivatedCatalog
@@ -226,13 +226,13 @@ class TestBreakingChanges:
         with store.write() as transaction:
             dataset = make_dataset(ORDERS, dataset_id="net")
             transaction.definitions.register(
-                dataset, Registration("maker", "r1", 5, RegisteredDataPin("/net", 0)), now=NOW
+                dataset, Registration("maker", "r1", 5, RegisteredDataPin("/net", TableVersion("delta", "0"))), now=NOW
             )
         apply(store, definitions(reader), workspace="w", validate=validate, now=NOW)
         activate(store, "close", validate=validate, now=NOW)
         with store.write() as transaction:
             narrower = make_dataset({**ORDERS, "amount": "integer"}, dataset_id="net")
-            registration = Registration("maker", "r2", 5, RegisteredDataPin("/net", 1))
+            registration = Registration("maker", "r2", 5, RegisteredDataPin("/net", TableVersion("delta", "1")))
             registered = register_output(transaction, narrower, registration, validate=validate, now=NOW)
         assert (registered.version, [effect.after for effect in registered.effects]) == (2, ["conflict"])
         assert state(store).status == "conflict"

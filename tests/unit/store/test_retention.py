@@ -3,7 +3,7 @@
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.model.definition import RegisteredDataPin
+from daybook.model.definition import RegisteredDataPin, TableVersion
 from daybook.store.apply import apply
 from daybook.store.records import OutputCommit, Registration
 from daybook.store.store import MetadataStore
@@ -63,7 +63,9 @@ def test_a_live_run_is_never_forgotten(store: MetadataStore) -> None:
 def register(store: MetadataStore, count: int) -> None:
     with store.write() as transaction:
         for number in range(count):
-            registration = Registration("maker", f"r{number}", 5, RegisteredDataPin("/lake/net", number))
+            registration = Registration(
+                "maker", f"r{number}", 5, RegisteredDataPin("/lake/net", TableVersion("delta", str(number)))
+            )
             transaction.definitions.register(make_dataset({"amount": "float"}, dataset_id="net"), registration, now=NOW)
 
 
@@ -71,7 +73,7 @@ def test_data_beyond_the_newest_versions_expires(store: MetadataStore) -> None:
     register(store, 5)
     with store.write() as transaction:
         expired = transaction.retention.expired_versions(keep=2)
-        assert [(item.version, item.pin.delta_version) for item in expired] == [(1, 0), (2, 1), (3, 2)]
+        assert [(item.version, item.pin.version.number) for item in expired] == [(1, 0), (2, 1), (3, 2)]
         transaction.retention.mark_expired(expired, now=NOW)
         assert transaction.retention.expired_versions(keep=2) == ()
         assert transaction.definitions.versions("dataset", "net") == (1, 2, 3, 4, 5)

@@ -9,11 +9,14 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from daybook.errors import DaybookError
+from daybook.model.definition import TableVersion
 from daybook.store.records import Lease, OperationResult, OutputCommit, RunFilter
 from daybook.store.store import MetadataStore, Transaction
 from tests.unit.store.samples import NOW, OTHER, PROCESS, everybody_is_dead, later, new_run, nobody_is_dead
 
-COMMIT = OutputCommit(20, "op-20", "lake/net", "replace_period", delta_version=4, rows=10, fingerprint="f00d")
+COMMIT = OutputCommit(
+    20, "op-20", "lake/net", "replace_period", table_version=TableVersion("delta", "4"), rows=10, fingerprint="f00d"
+)
 
 
 def start(store: MetadataStore, run_id: str, at: datetime.datetime = NOW, **more: object) -> Lease:

@@ -12,6 +12,7 @@ from typing import Any, assert_never
 
 from daybook.errors import DaybookError, Span
 from daybook.model.datasource import DataSource, FolderSource, JdbcSource, PostgresqlSource, SqliteSource
+from daybook.model.definition import TableVersion
 from daybook.model.formats import FORMAT_BY_EXTENSION, FileFormat
 from daybook.model.period import Period
 from daybook.resolve.locations.paths import absolute_root, is_file_name, is_remote, join_inside
@@ -51,7 +52,8 @@ class Location:
     options: Mapping[str, Any] = field(default_factory=dict)
     # Set when the location belongs to one period alone, so that rows may lack `_period`.
     period: Period | None = None
-    delta_version: int | None = None
+    # A version that stays readable, of formats that keep them; None for the data as it is.
+    version: TableVersion | None = None
 
     @property
     def is_database(self) -> bool:

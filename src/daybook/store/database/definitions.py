@@ -95,7 +95,7 @@ def insert_version(
             run_id=registration.run_id if registration else None,
             operation_seq=registration.operation_seq if registration else None,
             pin_uri=pin.uri if pin else None,
-            pin_delta_version=pin.delta_version if pin else None,
+            pin_version=pin.version if pin else None,
         )
     )
 
@@ -208,7 +208,7 @@ class Definitions:
         row = find_version(self._connection, "dataset", dataset_id, version)
         if row is None or row.pin_uri is None:
             return None
-        return RegisteredDataPin(row.pin_uri, row.pin_delta_version)
+        return RegisteredDataPin(row.pin_uri, row.pin_version)
 
     def add(
         self, kind: DefinitionKind, model: DefinitionModel, *, workspace: str | None, now: datetime.datetime

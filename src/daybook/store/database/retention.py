@@ -61,7 +61,7 @@ class RetentionQueries:
         newer = DEFINITION_VERSION.alias("newer")
         version = DEFINITION_VERSION
         query = (
-            select(version.c.id, version.c.version, version.c.pin_uri, version.c.pin_delta_version)
+            select(version.c.id, version.c.version, version.c.pin_uri, version.c.pin_version)
             .where(
                 version.c.kind == "dataset",
                 version.c.pin_uri.is_not(None),
@@ -98,7 +98,7 @@ class RetentionQueries:
             .order_by(version.c.id, version.c.version)
         )
         return tuple(
-            ExpiredVersion(row.id, row.version, RegisteredDataPin(row.pin_uri, row.pin_delta_version))
+            ExpiredVersion(row.id, row.version, RegisteredDataPin(row.pin_uri, row.pin_version))
             for row in self._connection.execute(query)
         )
 
@@ -107,11 +107,11 @@ class RetentionQueries:
         gone = {(item.dataset_id, item.version) for item in expired}
         gone |= {(row.dataset_id, row.version) for row in self._connection.execute(select(EXPIRED_DATA))}
         version = DEFINITION_VERSION
-        query = select(version.c.id, version.c.version, version.c.pin_uri, version.c.pin_delta_version).where(
+        query = select(version.c.id, version.c.version, version.c.pin_uri, version.c.pin_version).where(
             version.c.pin_uri.is_not(None)
         )
         return tuple(
-            RegisteredDataPin(row.pin_uri, row.pin_delta_version)
+            RegisteredDataPin(row.pin_uri, row.pin_version)
             for row in self._connection.execute(query)
             if (row.id, row.version) not in gone
         )
@@ -121,10 +121,11 @@ class RetentionQueries:
         query = select(RUN_OPERATION.c.run_id, RUN_OPERATION.c.details).where(RUN_OPERATION.c.seq == 0)
         return {row.run_id: row.details for row in self._connection.execute(query)}
 
-    def delta_tables(self) -> tuple[str, ...]:
-        """Every Delta table that runs have written."""
-        query = select(OUTPUT_COMMIT.c.destination).where(OUTPUT_COMMIT.c.delta_version.is_not(None)).distinct()
-        return tuple(sorted(self._connection.execute(query).scalars()))
+    def versioned_tables(self) -> tuple[tuple[str, str], ...]:
+        """Every table that runs have written in a format that keeps versions: the format and the table's URI."""
+        version = OUTPUT_COMMIT.c.table_version
+        query = select(version, OUTPUT_COMMIT.c.destination).where(version.is_not(None))
+        return tuple(sorted({(row.table_version.format, row.destination) for row in self._connection.execute(query)}))
 
     def mark_expired(self, expired: Iterable[ExpiredVersion], *, now: datetime.datetime) -> None:
         rows = [{"dataset_id": item.dataset_id, "version": item.version, "expired_at": now} for item in expired]

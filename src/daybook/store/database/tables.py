@@ -30,6 +30,8 @@ from sqlalchemy import (
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
+from daybook.model.definition import TableVersion
+
 
 class UtcTimestamp(TypeDecorator[datetime.datetime]):
     """An aware UTC time: `timestamptz` on PostgreSQL, sortable text on SQLite."""
@@ -73,6 +75,22 @@ class JsonText(TypeDecorator[Any]):
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
         return None if value is None else json.loads(value)
+
+
+class TableVersionText(TypeDecorator[TableVersion]):
+    """A version of a table as `format:token`."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: TableVersion | None, dialect: Dialect) -> str | None:
+        return None if value is None else f"{value.format}:{value.token}"
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> TableVersion | None:
+        if value is None:
+            return None
+        format_, _, token = value.partition(":")
+        return TableVersion(format_, token)
 
 
 RecordT = TypeVar("RecordT")
@@ -135,7 +153,7 @@ DEFINITION_VERSION = Table(
     Column("run_id", String(64)),
     Column("operation_seq", Integer),
     Column("pin_uri", Text),
-    Column("pin_delta_version", BigInteger),
+    Column("pin_version", TableVersionText),
     PrimaryKeyConstraint("kind", "id", "version"),
     ForeignKeyConstraint(["kind", "id"], ["definition.kind", "definition.id"]),
     Index("uq_definition_version_registration", "run_id", "operation_seq", unique=True),
@@ -270,7 +288,7 @@ OUTPUT_COMMIT = Table(
     Column("operation_id", String(128), nullable=False),
     Column("destination", Text, nullable=False),
     Column("mode", String(16), nullable=False),
-    Column("delta_version", BigInteger),
+    Column("table_version", TableVersionText),
     Column("rows", BigInteger),
     Column("fingerprint", Text),
     Column("details", JsonText, nullable=False),

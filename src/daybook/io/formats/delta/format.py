@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from daybook.io.filesystem import FileStat
 from daybook.io.format import Format, Leftover, ReadRequest, VacuumRequest
 from daybook.io.formats.delta.maintenance import staged_leftovers, vacuum_table
-from daybook.io.formats.delta.table import open_table, read_delta, verify_table
+from daybook.io.formats.delta.table import open_table, read_delta, verify_table, version_number
 from daybook.io.formats.delta.writer import DeltaWriter
 from daybook.io.formats.files.format import FolderFormat
 from daybook.io.pins import ReadPart, TablePin
@@ -31,7 +31,7 @@ class DeltaFormat(FolderFormat):
         return (*super().storage_errors, DeltaError)
 
     def exists(self, location: Location) -> bool:
-        return open_table(location.file_uri, location.delta_version) is not None
+        return open_table(location.file_uri, version_number(location.version)) is not None
 
     def read(self, spark: SparkSession, request: ReadRequest) -> Iterator[ReadPart]:
         for each in request.locations:

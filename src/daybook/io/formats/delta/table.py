@@ -32,9 +32,13 @@ _FEATURE_NAMES = {"deletionVectors": "deletion vectors", "columnMapping": "colum
 _PATH_ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}|\\")
 
 
-def table_version(table: DeltaTable) -> TableVersion:
-    """The version a table was opened at."""
-    return TableVersion("delta", str(table.version()))
+def numbered_version(number: int) -> TableVersion:
+    return TableVersion("delta", str(number))
+
+
+def version_number(version: TableVersion | None) -> int | None:
+    """The number by which the log knows a version."""
+    return None if version is None else int(version.token)
 
 
 def table_uri(uri: str) -> str:
@@ -105,7 +109,7 @@ def read_delta(
     pin: TablePin | None,
 ) -> ReadPart:
     uri = location.file_uri
-    at = int(pin.version.token) if pin else location.delta_version
+    at = version_number(pin.version if pin else location.version)
     table = open_table(uri, at)
     if table is None:
         if pin is not None:
@@ -121,7 +125,7 @@ def read_delta(
     _refuse_vacuumed(files, uri, at)
     df = scan_parquet(spark, files, bindings.all, frozenset(table.metadata().partition_columns), location.root or uri)
     carried = frozenset(binding.name for binding in bindings.carried)
-    found = TablePin(uri, table_version(table), str(table.metadata().id))
+    found = TablePin(uri, numbered_version(table.version()), str(table.metadata().id))
     sizes = tuple(file.size for file in files)
     notices = extra_column_notices(bindings.extra, uri)
     return ReadPart(df, carried, (found,), notices, sizes, _has_appended_slice(table, files, uri))
@@ -192,6 +196,6 @@ def _refuse_vacuumed(files: list[DataFile], uri: str, version: int | None) -> No
 
 def verify_table(pin: TablePin) -> None:
     """IO_008 when the table is gone or another one, or the version is not there any more."""
-    table = open_table(pin.uri, int(pin.version.token))
+    table = open_table(pin.uri, version_number(pin.version))
     if table is None or str(table.metadata().id) != pin.table_id:
         raise DaybookError("IO_008", file=pin.uri)

@@ -24,6 +24,7 @@ from daybook.io.fingerprint import fingerprint
 from daybook.io.formats.delta.table import (
     TABLE_TRANSACTION,
     commit_infos,
+    numbered_version,
     open_table,
     refuse_unknown_features,
     slice_transaction,
@@ -135,7 +136,7 @@ class DeltaWriter:
                     continue
                 raise DaybookError("IO_026", location=target.label, reason=str(failure)) from failure
             done = self.committed(target)
-            return Commit(staged.rows, done.delta_version if done else None)
+            return Commit(staged.rows, done.version if done else None)
         raise DaybookError("IO_024", location=target.label, slice=target.slice_note)
 
     def committed(self, target: FileTarget) -> Commit | None:
@@ -161,7 +162,7 @@ class DeltaWriter:
         folder = join_uri(table_uri(target.uri), place or "")
         files = list_files(folder) if place and place != "*" else ()
         if not files and commit.rows:
-            reason = f"the files of version {commit.delta_version} have been removed"
+            reason = f"the files of version {commit.version.token if commit.version else None} have been removed"
             raise DaybookError("IO_009", location=target.label, reason=reason)
         bindings = [Binding(column.name, column.name, column.type) for column in target.columns]
         df = scan_parquet(spark, [DataFile(file.path) for file in files], bindings, frozenset(), None)
@@ -316,7 +317,7 @@ def _find_commit(table: DeltaTable, target: FileTarget) -> Commit | None:
     if found is None:
         return Commit(0, None, is_repeat=True)
     version, info = found
-    return Commit(int(info["rows"]), version, is_repeat=True)
+    return Commit(int(info["rows"]), numbered_version(version), is_repeat=True)
 
 
 def _find_commit_info(table: DeltaTable, target: FileTarget) -> tuple[int, dict[str, Any]] | None:
