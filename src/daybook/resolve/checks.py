@@ -12,6 +12,7 @@ from daybook.errors import DaybookError, Span, flatten
 from daybook.errors.suggestion import did_you_mean
 from daybook.model.dataset import Dataset, PathLocation, TableLocation
 from daybook.model.datasource import FolderSource
+from daybook.model.definition import Definition
 from daybook.model.formats import FORMAT_BY_EXTENSION, option_violations
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.loading.references import check_references
@@ -20,7 +21,7 @@ from daybook.model.project import Project
 from daybook.model.resolver import CatalogStrategy, PathStrategy, Resolver, TableStrategy
 from daybook.model.source_map import KeyPath, SourceMap
 from daybook.resolve.calendars.calendar import GREGORIAN_CALENDAR
-from daybook.resolve.calendars.checks import calendar_errors
+from daybook.resolve.calendars.checks import calendar_errors, checked_calendar
 from daybook.resolve.calendars.identifiers import ANY_LEVEL
 from daybook.resolve.catalog.lookup import strategy_errors
 from daybook.resolve.locations.location import extension, format_by_extension
@@ -123,36 +124,43 @@ def data_level_errors(level: str | None, levels: Collection[str], span: Span | N
         yield DaybookError("RESOLVE_050", span=span, hint=hint, level=level)
 
 
-WorkspaceCheck = Callable[[LoadedWorkspace], Iterable[DaybookError]]
+# The definitions to check, and the workspace they belong to.
+StructuralCheck = Callable[[Collection[Definition[Any]], LoadedWorkspace], Iterable[DaybookError]]
 
 
-def check_calendars(workspace: LoadedWorkspace) -> Iterator[DaybookError]:
-    for definition in workspace.definitions["calendar"].values():
-        yield from calendar_errors(definition.model, definition.source)
+def check_calendars(definitions: Collection[Definition[Any]], workspace: LoadedWorkspace) -> Iterator[DaybookError]:
+    for definition in definitions:
+        if definition.kind == "calendar":
+            try:
+                checked_calendar(definition.model)
+            except DaybookError:
+                yield from calendar_errors(definition.model, definition.source)
 
 
-def check_resolvers(workspace: LoadedWorkspace) -> Iterator[DaybookError]:
+def check_resolvers(definitions: Collection[Definition[Any]], workspace: LoadedWorkspace) -> Iterator[DaybookError]:
     """Conditions, levels and catalog calls of rules, and the levels of datasets' own locations."""
     calendars = [GREGORIAN_CALENDAR, *(definition.model for definition in workspace.definitions["calendar"].values())]
     levels = {level.name for calendar in calendars for level in calendar.levels}
     hosts = workspace.settings.catalogs.allowed_hosts
-    for definition in workspace.definitions["resolver"].values():
-        yield from resolver_errors(definition.model, definition.source, levels=levels, allowed_hosts=hosts)
-    for definition in workspace.definitions["dataset"].values():
-        if (location := definition.model.main_table.location) is not None:
-            span = definition.source.span("main_table", "location", "data_level")
-            yield from data_level_errors(location.data_level, levels, span)
+    for definition in definitions:
+        model, source = definition.model, definition.source
+        if isinstance(model, Resolver):
+            yield from resolver_errors(model, source, levels=levels, allowed_hosts=hosts)
+        if isinstance(model, Dataset) and (location := model.main_table.location) is not None:
+            yield from data_level_errors(
+                location.data_level, levels, source.span("main_table", "location", "data_level")
+            )
 
 
-def check_formats(workspace: LoadedWorkspace) -> Iterator[DaybookError]:
+def check_formats(definitions: Collection[Definition[Any]], workspace: LoadedWorkspace) -> Iterator[DaybookError]:
     """Options a format does not have, and inline paths whose format nobody can tell."""
-    for definition in workspace.all():
+    for definition in definitions:
         yield from format_errors(definition.model, definition.source)
 
 
-def check_templates(workspace: LoadedWorkspace) -> Iterator[DaybookError]:
+def check_templates(definitions: Collection[Definition[Any]], workspace: LoadedWorkspace) -> Iterator[DaybookError]:
     """Tokens nobody knows and paths that lead elsewhere, in resolvers, locations and destinations."""
-    for definition in workspace.all():
+    for definition in definitions:
         for path, text in _declared_templates(definition.model):
             span = definition.source.scalar(*path) or definition.source.span(*path)
             if path[-1] == "path":
@@ -192,13 +200,16 @@ def _declared_templates(model: object) -> Iterator[tuple[KeyPath, str]]:
 
 
 # What is wrong with a definition whatever else is defined; references depend on what the store knows besides.
-_STRUCTURAL_CHECKS: tuple[WorkspaceCheck, ...] = (check_calendars, check_resolvers, check_templates, check_formats)
+_STRUCTURAL_CHECKS: tuple[StructuralCheck, ...] = (check_calendars, check_resolvers, check_templates, check_formats)
 
 
-def structural_errors(workspace: LoadedWorkspace) -> Iterator[DaybookError]:
-    """What no run may begin with."""
+def structural_errors(
+    workspace: LoadedWorkspace, definitions: Iterable[Definition[Any]] | None = None
+) -> Iterator[DaybookError]:
+    """What no run may begin with: in all definitions of a workspace, or in these."""
+    chosen = tuple(workspace.all() if definitions is None else definitions)
     for check in _STRUCTURAL_CHECKS:
-        yield from check(workspace)
+        yield from check(chosen, workspace)
 
 
 def workspace_errors(workspace: LoadedWorkspace) -> Iterator[DaybookError]:

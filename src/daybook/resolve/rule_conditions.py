@@ -8,6 +8,7 @@ import datetime
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from typing import assert_never
 
 from daybook.errors import DaybookError, Span
@@ -174,7 +175,20 @@ CONDITION_SCOPE = Scope(columns={}, qualifiers={"table": {"name": STRING}})
 
 
 def compile_condition(when: str, *, span: Span | None = None) -> CompiledExpression:
-    """A `when` that can be answered before any data is read."""
+    """A `when` that can be answered before any data is read; `span` is where its text stands."""
+    try:
+        return _compiled(when)
+    except DaybookError:
+        return _compile_at(when, span)
+
+
+@lru_cache(maxsize=1024)
+def _compiled(when: str) -> CompiledExpression:
+    """Compiled once, however many datasets and periods ask."""
+    return _compile_at(when, None)
+
+
+def _compile_at(when: str, span: Span | None) -> CompiledExpression:
     compiled = compile_expression(when, CONDITION_SCOPE, span=span, expect="boolean")
     for what in _unsupported_parts(compiled.tree):
         raise DaybookError("RESOLVE_048", span=span, what=what)

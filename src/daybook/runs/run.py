@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from daybook.errors import Notice
 from daybook.model.loading import LoadedWorkspace
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.execution import execute_attempt
@@ -13,9 +12,16 @@ from daybook.runs.preparation import PreparedRun, restore_run
 from daybook.runs.result import RunResult
 from daybook.runs.snapshot import snapshot_from_json
 from daybook.runs.sources import check_sources
-from daybook.runs.start import RunRequest, apply_project_files, find_version, parse_periods, prepare_run, start_run
+from daybook.runs.start import (
+    RunRequest,
+    apply_project_files,
+    check_request,
+    find_version,
+    parse_periods,
+    prepare_run,
+    start_run,
+)
 from daybook.store.process import current_process
-from daybook.store.references import find_project
 
 
 def run(workspace: LoadedWorkspace, environment: RunEnvironment, request: RunRequest) -> Iterator[RunResult]:
@@ -29,10 +35,9 @@ def prepare_runs(workspace: LoadedWorkspace, environment: RunEnvironment, reques
 
     Each period is prepared when its turn comes, since a run may read what the one before it wrote.
     """
-    definition = find_project(workspace, request.project)
-    applied: tuple[Notice, ...] = ()
+    definition, notices = check_request(workspace, request)
     if not environment.store.is_shared:
-        applied = apply_project_files(workspace, definition, environment)
+        notices += apply_project_files(workspace, definition, environment)
     with environment.store.read() as transaction:
         periods = parse_periods(definition, request.period, transaction.catalog())
         found = find_version(transaction, definition.model, as_draft=request.is_draft)
@@ -44,8 +49,8 @@ def prepare_runs(workspace: LoadedWorkspace, environment: RunEnvironment, reques
         with environment.store.read() as transaction:
             prepared = prepare_run(workspace, environment, transaction, definition, period, request)
         check_outputs(prepared.outputs)
-        yield replace(prepared, notices=(*applied, *prepared.notices))
-        applied = ()
+        yield replace(prepared, notices=(*notices, *prepared.notices))
+        notices = ()
 
 
 def check_runs(workspace: LoadedWorkspace, environment: RunEnvironment, request: RunRequest) -> Iterator[PreparedRun]:

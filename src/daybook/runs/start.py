@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from daybook.errors import DaybookError, Notice, notice
 from daybook.model.definition import Catalog, Definition
 from daybook.model.loading import LoadedWorkspace
+from daybook.model.loading.workspace import WorkspaceCatalog
 from daybook.model.period import Period
 from daybook.model.project import Project
 from daybook.model.serialization import to_yaml
@@ -22,7 +23,7 @@ from daybook.store.database.projects import ProjectVersion
 from daybook.store.lifecycle import require_runnable
 from daybook.store.process import current_process
 from daybook.store.records import Lease, NewRun
-from daybook.store.references import reachable_definitions
+from daybook.store.references import load_project, reachable_definitions
 from daybook.store.store import MetadataStore, Transaction
 
 
@@ -35,6 +36,18 @@ class RunRequest:
     as_of: datetime.date | None = None
     is_draft: bool = False
     allow_empty: bool = False
+
+
+def check_request(workspace: LoadedWorkspace, request: RunRequest) -> tuple[Definition[Project], tuple[Notice, ...]]:
+    """The project that is asked for, with what else there is to say; nothing is applied or opened for a wrong name.
+
+    Raises what is wrong with anything the project reaches.
+    """
+    definition, notices = load_project(workspace, request.project)
+    calendar_id = definition.model.calendar_id
+    if calendar_id is None or workspace.get("calendar", calendar_id) is not None:
+        parse_periods(definition, request.period, WorkspaceCatalog(workspace))
+    return definition, notices
 
 
 def apply_project_files(

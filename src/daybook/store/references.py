@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from daybook.errors import DaybookError
+from daybook.errors import DaybookError, Notice, notice, raise_all
 from daybook.errors.suggestion import did_you_mean
 from daybook.model.dataset import Dataset, TableLocation
 from daybook.model.definition import Catalog, Definition, DefinitionKind
@@ -19,6 +19,7 @@ from daybook.model.operation import OutputOperation, TableDestination
 from daybook.model.project import Project
 from daybook.model.resolver import CatalogStrategy, Resolver
 from daybook.model.view import View
+from daybook.resolve.checks import structural_errors
 from daybook.store.records import ProjectInput, StoredColumnUsage
 
 
@@ -80,22 +81,65 @@ def mark_pinned_usage(project: Project, uses: Iterable[tuple[int, str, str]]) ->
     return tuple(usage)
 
 
+DefinitionKey = tuple[DefinitionKind, str]
+
+
 def reachable_definitions(workspace: LoadedWorkspace, project_id: str) -> tuple[Definition[Any], ...]:
     """The project and every definition it leads to, default resolver included; unknown ids are left out."""
-    found: dict[tuple[DefinitionKind, str], Definition[Any]] = {}
-    waiting: list[tuple[DefinitionKind, str]] = [("project", project_id)]
-    waiting += [("resolver", one.id) for one in workspace.definitions["resolver"].values() if one.model.is_default]
-    while waiting:
-        key = waiting.pop()
-        definition = workspace.get(*key)
-        if definition is not None and key not in found:
-            found[key] = definition
-            waiting += _referenced_definitions(definition.model)
+    found = _reached_keys(workspace, project_id)
     return tuple(definition for definition in workspace.all() if (definition.kind, definition.id) in found)
 
 
-def _referenced_definitions(model: object) -> list[tuple[DefinitionKind, str]]:
-    needs: list[tuple[DefinitionKind, str]] = []
+def load_project(workspace: LoadedWorkspace, name: str) -> tuple[Definition[Project], tuple[Notice, ...]]:
+    """A project by its id or file, when everything it reaches is right; errors elsewhere are a notice.
+
+    Raises all that is wrong with what it reaches, with files that should define it or what it refers to included.
+    """
+    try:
+        definition = find_project(workspace, name)
+    except DaybookError:
+        path = Path(name).resolve()
+        raise_all(
+            error
+            for file in workspace.broken
+            if file.path.resolve() == path or file.may_define("project", name)
+            for error in file.errors
+        )
+        raise
+    reached = _reached_keys(workspace, definition.id)
+    missing = [key for key in reached if workspace.get(*key) is None]
+    needed = [
+        file
+        for file in workspace.broken
+        if file.may_define_default_resolver or any(file.may_define(*key) for key in missing)
+    ]
+    errors = [error for file in needed for error in file.errors]
+    errors += [one for one in workspace.duplicates if (one.parameters["kind"], one.parameters["id"]) in reached]
+    errors += structural_errors(workspace, reachable_definitions(workspace, definition.id))
+    raise_all(errors)
+    others = {file.path.as_posix() for file in workspace.broken}
+    others |= {one.span.file or "" for one in (*workspace.duplicates, *structural_errors(workspace)) if one.span}
+    if not others:
+        return definition, ()
+    return definition, (notice("MODEL_087", files=", ".join(sorted(others)), project=definition.id),)
+
+
+def _reached_keys(workspace: LoadedWorkspace, project_id: str) -> set[DefinitionKey]:
+    """What a project leads to, defined or not."""
+    found: set[DefinitionKey] = set()
+    waiting: list[DefinitionKey] = [("project", project_id)]
+    waiting += [("resolver", one.id) for one in workspace.definitions["resolver"].values() if one.model.is_default]
+    while waiting:
+        key = waiting.pop()
+        if key not in found:
+            found.add(key)
+            definition = workspace.get(*key)
+            waiting += _referenced_definitions(definition.model) if definition is not None else []
+    return found
+
+
+def _referenced_definitions(model: object) -> list[DefinitionKey]:
+    needs: list[DefinitionKey] = []
     match model:
         case Project():
             needs += [("dataset", reference.dataset_id) for _, reference in model.reads()]

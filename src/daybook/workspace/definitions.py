@@ -1,6 +1,6 @@
 """Check definitions, compile a project, write JSON Schemas; Spark is never started."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,10 +85,10 @@ def compile_project(workspace: OpenedWorkspace, project: str, *, period: str | N
     from daybook.plan.registration import RegisteredCatalog
     from daybook.resolve.calendars.periods import calendar_for, period_of
     from daybook.store.changes import ProspectiveCatalog, find_changes
-    from daybook.store.references import find_project
+    from daybook.store.references import load_project
 
-    definitions = workspace.load_definitions()
-    definition = find_project(definitions, project)
+    definitions = workspace.read_definitions()
+    definition, notices = load_project(definitions, project)
     now = workspace.clock()
     with workspace.open_store_or_empty() as store, store.read() as transaction:
         heads = transaction.definitions.heads()
@@ -99,6 +99,7 @@ def compile_project(workspace: OpenedWorkspace, project: str, *, period: str | N
         chosen = period_of(period, calendar) if period else _current_period(calendar, now.date())
         constants = Constants(now, chosen)
         plan = plan_project(definition.model, definition.source, catalog, constants)
+    plan = replace(plan, notices=(*notices, *plan.notices))
     return CompiledProject(definition.id, chosen, plan, constants)
 
 

@@ -5,16 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from daybook.errors import DaybookError
-from daybook.model.loading import LoadedWorkspace
-from daybook.model.loading.workspace import WorkspaceCatalog
 from daybook.runs.environment import open_run_environment, workspace_with_store_copy
 from daybook.runs.explain import OperationExplanation, explain
 from daybook.runs.preparation import PreparedRun
 from daybook.runs.replay import ReplayResult, replay
 from daybook.runs.result import RunFailedError, RunListener, RunResult
 from daybook.runs.run import check_runs, execute_run, prepare_runs, retry
-from daybook.runs.start import RunRequest, parse_periods
-from daybook.store.references import find_project
+from daybook.runs.start import RunRequest, check_request
 from daybook.workspace.open_workspace import OpenedWorkspace
 from daybook.workspace.spark_session import BackgroundSession
 
@@ -36,8 +33,8 @@ def run_project(workspace: OpenedWorkspace, request: RunRequest, *, listener: Ru
 
     What is wrong before the first period is raised; later failures are in the result, beside the runs before them.
     """
-    definitions = workspace.load_definitions()
-    _check_request(definitions, request)
+    definitions = workspace.read_definitions()
+    check_request(definitions, request)
     completed: list[RunResult] = []
     session = workspace.session
     with workspace.open_run_environment(listener) as environment:
@@ -55,8 +52,8 @@ def run_project(workspace: OpenedWorkspace, request: RunRequest, *, listener: Ru
 
 def check_run(workspace: OpenedWorkspace, request: RunRequest) -> tuple[PreparedRun, ...]:
     """Resolve, plan and check what a run would do, one result per period; nothing is written, not even to the store."""
-    definitions = workspace.load_definitions()
-    _check_request(definitions, request)
+    definitions = workspace.read_definitions()
+    check_request(definitions, request)
     with (
         workspace_with_store_copy(definitions) as copied,
         open_run_environment(copied, workspace.session, clock=workspace.clock) as environment,
@@ -97,11 +94,3 @@ def parse_as_of(value: str | datetime.date | None) -> datetime.date | None:
         except ValueError:
             raise DaybookError("RUN_013", text=value) from None
     return value
-
-
-def _check_request(definitions: LoadedWorkspace, request: RunRequest) -> None:
-    """A typo in the project or the period is reported before anything is applied or started."""
-    definition = find_project(definitions, request.project)
-    calendar_id = definition.model.calendar_id
-    if calendar_id is None or definitions.get("calendar", calendar_id) is not None:
-        parse_periods(definition, request.period, WorkspaceCatalog(definitions))

@@ -1,14 +1,16 @@
 """Plan and apply definitions, activate and deactivate projects."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from daybook.errors import DaybookError
+from daybook.errors import DaybookError, Notice
+from daybook.model.definition import Definition
 from daybook.model.loading import LoadedWorkspace
+from daybook.model.project import Project
 from daybook.store.apply import ApplyPlan, apply, plan
 from daybook.store.lifecycle import Activation, activate, deactivate
 from daybook.store.project_checks import check_project
-from daybook.store.references import find_project, reachable_definitions
+from daybook.store.references import load_project, reachable_definitions
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 
@@ -46,17 +48,20 @@ def activate_project(workspace: OpenedWorkspace, project: str, *, dataset_versio
 
     On an embedded store its file and everything it refers to are applied first.
     """
-    definitions = workspace.load_definitions()
+    definitions = workspace.read_definitions()
     now = workspace.clock()
     with workspace.open_store() as store:
+        notices: tuple[Notice, ...] = ()
         # A shared store may know projects that are not in this workspace.
-        is_only_stored = store.is_shared and not is_definition_file(project)
-        project_id = project if is_only_stored else _project_id(definitions, project)
+        if store.is_shared and not is_definition_file(project):
+            project_id, definition = project, definitions.get("project", project)
+        else:
+            definition, notices = _load_project(definitions, project)
+            project_id = definition.id
         if not store.is_shared:
             reached = reachable_definitions(definitions, project_id)
             apply(store, reached, workspace=workspace.settings.name, validate=check_project, now=now)
-        definition = definitions.get("project", project_id)
-        return activate(
+        activation = activate(
             store,
             project_id,
             validate=check_project,
@@ -64,12 +69,13 @@ def activate_project(workspace: OpenedWorkspace, project: str, *, dataset_versio
             dataset_version=dataset_version,
             source=definition.source if definition else None,
         )
+    return replace(activation, notices=(*notices, *activation.notices))
 
 
 def deactivate_project(workspace: OpenedWorkspace, project: str) -> Deactivation:
     """Keep a project, by its id or file, from running until it is activated again."""
     if is_definition_file(project):
-        project = _project_id(workspace.load_definitions(), project)
+        project = _load_project(workspace.read_definitions(), project)[0].id
     with workspace.open_store() as store:
         return Deactivation(project, deactivate(store, project, now=workspace.clock()))
 
@@ -80,8 +86,10 @@ def is_definition_file(named: str) -> bool:
     return path.suffix in (".yaml", ".yml", ".json") and path.is_file()
 
 
-def _project_id(definitions: LoadedWorkspace, named: str) -> str:
+def _load_project(definitions: LoadedWorkspace, named: str) -> tuple[Definition[Project], tuple[Notice, ...]]:
     try:
-        return find_project(definitions, named).id
-    except DaybookError as unknown:
-        raise DaybookError("STORE_007", kind="project", id=named, hint=unknown.hint) from None
+        return load_project(definitions, named)
+    except DaybookError as error:
+        if error.code != "RUN_001":
+            raise
+        raise DaybookError("STORE_007", kind="project", id=named, hint=error.hint) from None

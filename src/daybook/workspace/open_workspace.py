@@ -47,6 +47,10 @@ class OpenedWorkspace(WorkspaceLocation):
         raise_all([*errors, *structural_errors(workspace)])
         return workspace
 
+    def read_definitions(self) -> LoadedWorkspace:
+        """What can be read of the definitions; a use case decides which errors of the others concern it."""
+        return read_workspace(self.root)[0]
+
     @contextmanager
     def open_store(self, *, migrate: bool = False) -> "Iterator[MetadataStore]":
         from daybook.store import open_store

@@ -236,6 +236,12 @@ MODEL_CODES: dict[str, Code] = code_family(
         "Rows that are valid at several days cannot be read together.",
         hint="use previous, same_last_year or {{offset: -1}}",
     ),
+    Code(
+        "MODEL_087",
+        "There are errors in {files}, which {project} does not use",
+        "What a project refers to must be right before it runs; errors elsewhere do not keep it from running.",
+        hint="`daybook validate` shows them",
+    ),
 )
 
 

@@ -68,6 +68,8 @@ WORKSPACE_FILE = "daybook.yaml"
 _SUFFIXES = (".yaml", ".yml", ".json")
 _SKIPPED_AT_ROOT = frozenset({"tests", "schemas"})
 _HEAD_BYTES = 65_536
+_TOP_KEY = re.compile(rf"^[{{\s\"']*({'|'.join(DEFINITION_KINDS)})[\"']?\s*:", re.MULTILINE)
+_FIRST_VALUE = {key: re.compile(rf"(?<![\w.-]){key}[\"']?\s*:\s*[\"']?([^\"'\n,}}]+)") for key in ("id", "name")}
 _NAMED_ID = re.compile(r"\b(?:id|name|register_as_dataset)[\"']?\s*:\s*[\"']?([^\"'\n,}]+)")
 # Reading a text of this size takes long enough to look first whether it may define something.
 _LARGE_TEXT = 200_000
@@ -85,11 +87,17 @@ class WorkspaceLocation:
 class LoadedWorkspace(WorkspaceLocation):
     """A workspace and what is defined below it.
 
-    `doubtful` are the ids that files with errors may define: nobody who misses one of them is to blame.
+    `broken` are the files with errors, `duplicates` the errors of ids that are defined twice.
     """
 
     definitions: dict[DefinitionKind, dict[str, Definition[Any]]]
-    doubtful: frozenset[str] = frozenset()
+    broken: tuple["LoadedFile", ...] = ()
+    duplicates: tuple[DaybookError, ...] = ()
+
+    @property
+    def doubtful(self) -> frozenset[str]:
+        """The ids that files with errors may define or register: nobody who misses one of them is to blame."""
+        return frozenset[str]().union(*(file.names for file in self.broken))
 
     def get(self, kind: DefinitionKind, id_: str) -> Definition[Any] | None:
         return self.definitions[kind].get(id_)
@@ -101,11 +109,36 @@ class LoadedWorkspace(WorkspaceLocation):
 
 
 @dataclass(frozen=True, slots=True)
-class _LoadedFile:
+class LoadedFile:
+    """A file or folder and what is defined in it; `text` is kept where there are errors."""
+
     path: Path
     definitions: list[Definition[Any]]
     errors: list[DaybookError]
-    doubtful: frozenset[str] = frozenset()
+    text: str = ""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Everything that the text may define or register, by its words."""
+        named = [found.strip() for found in _NAMED_ID.findall(self.text)]
+        return frozenset([*named, *map(slug, named)]) - {""}
+
+    def may_define(self, kind: DefinitionKind, id_: str) -> bool:
+        """Whether a definition in the text may have this id: its first id or name says so."""
+        for part in self._parts(kind):
+            first = [found[1].strip() for key in ("id", "name") if (found := _FIRST_VALUE[key].search(part))]
+            if id_ in (*first, *map(slug, first)):
+                return True
+        return False
+
+    @property
+    def may_define_default_resolver(self) -> bool:
+        return any("is_default" in part for part in self._parts("resolver"))
+
+    def _parts(self, kind: DefinitionKind) -> list[str]:
+        """The texts of the definitions of a kind, as far as they can be told apart."""
+        parts = _TOP_KEY.split(self.text)
+        return [part for found, part in zip(parts[1::2], parts[2::2], strict=True) if found == kind]
 
 
 def find_workspace(start: Path) -> Path:
@@ -136,6 +169,7 @@ def read_workspace(root: Path) -> tuple[LoadedWorkspace, list[DaybookError]]:
     settings, errors = load_settings(root)
     loaded = _load_files(root, settings)
     definitions: dict[DefinitionKind, dict[str, Definition[Any]]] = {kind: {} for kind in DEFINITION_KINDS}
+    duplicates: list[DaybookError] = []
     for file in loaded:
         errors += file.errors
         for definition in file.definitions:
@@ -143,9 +177,10 @@ def read_workspace(root: Path) -> tuple[LoadedWorkspace, list[DaybookError]]:
             if first is not definition:
                 span = definition.source.span("id")
                 hint = f"the other one is at {first.source.span('id')}"
-                errors.append(DaybookError("MODEL_060", span=span, hint=hint, kind=definition.kind, id=definition.id))
-    doubtful = frozenset[str]().union(*(file.doubtful for file in loaded))
-    return LoadedWorkspace(root, settings, definitions, doubtful), errors
+                twice = DaybookError("MODEL_060", span=span, hint=hint, kind=definition.kind, id=definition.id)
+                duplicates.append(twice)
+    broken = tuple(file for file in loaded if file.errors)
+    return LoadedWorkspace(root, settings, definitions, broken, tuple(duplicates)), [*errors, *duplicates]
 
 
 def load_settings(root: Path) -> tuple[WorkspaceSettings, list[DaybookError]]:
@@ -160,10 +195,10 @@ def load_settings(root: Path) -> tuple[WorkspaceSettings, list[DaybookError]]:
     return settings or WorkspaceSettings(name=root.resolve().name or "workspace"), errors
 
 
-def _load_files(root: Path, settings: WorkspaceSettings) -> list[_LoadedFile]:
+def _load_files(root: Path, settings: WorkspaceSettings) -> list[LoadedFile]:
     """Shallow files first, so that folders of data are known before they are entered."""
     skipped = {_absolute_path(root, path) for path in (settings.sandbox, settings.state) if path}
-    loaded: list[_LoadedFile] = []
+    loaded: list[LoadedFile] = []
     folders = deque([root])
     while folders:
         folder = folders.popleft()
@@ -195,32 +230,26 @@ def _may_define(entry: os.DirEntry[str]) -> bool:
     return has_suffix and (entry.is_file() or (entry.is_symlink() and not Path(entry.path).exists()))
 
 
-def _unreadable_folder(path: Path, error: OSError) -> _LoadedFile:
+def _unreadable_folder(path: Path, error: OSError) -> LoadedFile:
     reason = error.strerror or str(error)
     hint = "make it readable; a folder whose name begins with _ is left out"
-    return _LoadedFile(path, [], [DaybookError("MODEL_001", file=path.as_posix(), reason=reason, hint=hint)])
+    return LoadedFile(path, [], [DaybookError("MODEL_001", file=path.as_posix(), reason=reason, hint=hint)])
 
 
-def _load_file(path: Path) -> _LoadedFile:
+def _load_file(path: Path) -> LoadedFile:
     file = path.as_posix()
     try:
         text = read_text(path)
     except DaybookError as error:
         is_ours = error.code == "MODEL_001" or looks_like_definition(_read_head(path), file)
-        return _LoadedFile(path, [], [error] if is_ours else [])
+        return LoadedFile(path, [], [error] if is_ours else [])
     if len(text) > _LARGE_TEXT and not looks_like_definition(text, file):
-        return _LoadedFile(path, [], [])
+        return LoadedFile(path, [], [])
     definitions, errors = read_definitions(text, file)
     is_foreign = not definitions and all(error.code in _FOREIGN_FILE_CODES for error in errors)
     if errors and is_foreign and not looks_like_definition(text, file):
-        return _LoadedFile(path, [], [])
-    return _LoadedFile(path, definitions, errors, _ids_in(text) if errors else frozenset())
-
-
-def _ids_in(text: str) -> frozenset[str]:
-    """What a text that cannot be read as a whole may define, told by its words."""
-    named = [found.strip() for found in _NAMED_ID.findall(text)]
-    return frozenset([*named, *map(slug, named)]) - {""}
+        return LoadedFile(path, [], [])
+    return LoadedFile(path, definitions, errors, text if errors else "")
 
 
 # What any file that is none of ours may be full of.
@@ -241,7 +270,7 @@ def _is_skipped_name(name: str, is_at_root: bool) -> bool:
     return name.startswith((".", "_")) or (is_at_root and name in _SKIPPED_AT_ROOT)
 
 
-def _data_folders(root: Path, file: _LoadedFile) -> set[Path]:
+def _data_folders(root: Path, file: LoadedFile) -> set[Path]:
     """Where the file says that data is; a folder that holds the file itself is no folder of data alone."""
     paths = {_absolute_path(root, path) for definition in file.definitions for path in data_paths(definition.model)}
     return {path for path in paths if not _is_below(_absolute_path(root, file.path), {path})}

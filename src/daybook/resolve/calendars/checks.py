@@ -7,6 +7,7 @@ What can be wrong with a declared calendar, all of it at once.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from daybook.errors import DaybookError, Span, raise_all
@@ -223,9 +224,11 @@ def _braced(token: str) -> str:
     return "{{" + token + "}}"
 
 
-def checked_calendar(calendar: Calendar, source: SourceMap | None = None) -> PeriodCalendar:
-    """The calendar at work, or everything that is wrong with its declaration."""
-    raise_all(calendar_errors(calendar, source))
+# Comparing the identifiers of all periods takes a while, and everything that runs asks for its calendar again.
+@lru_cache(maxsize=64)
+def checked_calendar(calendar: Calendar) -> PeriodCalendar:
+    """The calendar at work, or everything that is wrong with its declaration; one that is right is checked once."""
+    raise_all(calendar_errors(calendar))
     return build_calendar(calendar)
 
 
