@@ -3,7 +3,6 @@
 The `daybook` command: root options, the commands, and what becomes of errors.
 """
 
-import errno
 import gc
 import io
 import os
@@ -16,10 +15,9 @@ import typer
 
 from daybook.cli import apply, definitions, demo, explain, expressions, history, maintenance, periods, run, scenarios
 from daybook.cli.arguments import RootOptions, add_command, move_root_options_first
-from daybook.cli.terminal import current_folder
 
 if TYPE_CHECKING:
-    from daybook.errors import DaybookError
+    pass
 
 
 class _TolerantFile(io.FileIO):
@@ -79,7 +77,6 @@ def _open_stream(given: TextIO | None, number: int) -> tuple[TextIO, _TolerantFi
 # A program error of ours: neither the run (1) nor the input (2) is to blame.
 INTERNAL_ERROR = 3
 WRONG_INPUT = 2
-_SYSTEM_REFUSALS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
 
 # A paragraph that begins with \b is not wrapped.
 _EPILOG = """\b
@@ -245,31 +242,20 @@ def _first_line_of(error: Exception) -> str:
         return ""
 
 
-def _system_refusal(error: Exception) -> "DaybookError | None":
-    """What the machine refused, wherever it was met; None for an error of ours."""
-    from daybook.errors import DaybookError
-
-    if isinstance(error, FileNotFoundError) and current_folder() is None:
-        return DaybookError("MODEL_064", path="The current folder", hint="change to a folder that exists")
-    if isinstance(error, OSError) and error.errno in _SYSTEM_REFUSALS:
-        place = str(error.filename or "a file or folder")
-        hint = "check the rights and the room there"
-        return DaybookError("IO_012", location=place, reason=os.strerror(error.errno), hint=hint)
-    return None
-
-
 def _report_failure(error: Exception, *, is_debug: bool, as_json: bool) -> int:
     from daybook.cli.terminal import color_setting, echo_json, show_error
-    from daybook.errors import DaybookError, error_to_json, flatten
+    from daybook.errors import DaybookError
+    from daybook.workspace.open_workspace import system_error
+    from daybook.workspace.result_json import errors_as_json
 
     if is_debug:
         import traceback
 
         typer.echo("".join(traceback.format_exception(error)), err=True)
-    error = _system_refusal(error) or error
+    error = system_error(error) or error
     if isinstance(error, DaybookError):
         if as_json:
-            echo_json({"errors": [error_to_json(single) for single in flatten(error)]})
+            echo_json({"errors": errors_as_json([error])})
         else:
             show_error(error)
         return WRONG_INPUT

@@ -45,14 +45,14 @@ def run(
     from daybook.cli.terminal import run_listener
     from daybook.runs.result import RunFailedError
     from daybook.runs.start import RunRequest
-    from daybook.workspace.execution import check_run, parse_as_of, run_project
+    from daybook.workspace.execution import dry_run_project, parse_as_of, run_project
     from daybook.workspace.result_json import dry_run_as_json, range_as_json
 
     is_quiet = root_options(context).is_quiet
     request = RunRequest(project, period, parse_as_of(as_of), draft, allow_empty)
     with open_workspace_with_spark(context) as workspace:
         if dry_run:
-            planned = check_run(workspace, request)
+            planned = dry_run_project(workspace, request)
             echo_json([dry_run_as_json(each) for each in planned]) if as_json else run_report.show_dry_runs(planned)
             return
         with run_listener(is_quiet=is_quiet or as_json) as listener:

@@ -21,13 +21,11 @@ from daybook.workspace import result_json
 if TYPE_CHECKING:
     import datetime
 
-    from daybook.runs.preparation import PreparedRun
     from daybook.runs.replay import ReplayResult
     from daybook.runs.result import OutputResult, RunFailedError, RunResult
-    from daybook.runs.snapshot import SourceSnapshot
     from daybook.store.records import OperationResult
-    from daybook.workspace.execution import RangeResult
-    from daybook.workspace.history import RunDetails
+    from daybook.workspace.execution import DryRun, DryRunSource, RangeResult
+    from daybook.workspace.history import RunDetails, SourceRead
 
 
 def show_run_result(result: "RunResult", *, is_quiet: bool) -> None:
@@ -91,26 +89,23 @@ def output_line(place: str, rows: int | None, dataset_id: str | None, dataset_ve
     return f"wrote {shorten_path(place)}{count}{known_as}"
 
 
-def source_lines(sources: "Iterable[SourceSnapshot]") -> list[str]:
+def source_lines(sources: "Iterable[DryRunSource | SourceRead]") -> list[str]:
     """What a run reads from where, each once however many operations use it."""
-    found = []
-    for source in sources:
-        places = ", ".join(
-            shorten_path(location.uri or location.table or "") for location in source.resolution.locations
-        )
-        found.append(f"{source.dataset_id} version {source.dataset_version} from {places}")
-    return list(dict.fromkeys(found))
+    lines = (
+        f"{source.dataset_id} version {source.dataset_version} from {', '.join(map(shorten_path, source.locations))}"
+        for source in sources
+    )
+    return list(dict.fromkeys(lines))
 
 
-def show_dry_runs(prepared: "Iterable[PreparedRun]") -> None:
-    for each in prepared:
-        snapshot = each.snapshot
-        version = f"project version {snapshot.project_version}"
-        echo(f"{snapshot.project.id} can run for {snapshot.period.identifier}, as of {snapshot.as_of}, {version}")
-        for source in source_lines(snapshot.sources):
-            echo(f"  reads {source}")
+def show_dry_runs(found: "Iterable[DryRun]") -> None:
+    for each in found:
+        version = f"project version {each.project_version}"
+        echo(f"{each.project_id} can run for {each.period}, as of {each.as_of}, {version}")
+        for line in source_lines(each.sources):
+            echo(f"  reads {line}")
         for output in each.outputs:
-            echo(f"  writes {shorten_path(output.target.label)} ({output.target.format}, {output.target.mode})")
+            echo(f"  writes {shorten_path(output.target)} ({output.format}, {output.mode})")
         for notice in each.notices:
             show_notice(notice)
     echo("nothing was written")
@@ -158,7 +153,6 @@ def _format_count(value: int | None) -> str:
 def show_run_details(run: "RunDetails") -> None:
     """Everything that is known of a run."""
     from daybook.errors import render_finding
-    from daybook.runs.snapshot import snapshot_from_json
     from daybook.store.records import milliseconds
 
     record = run.record
@@ -172,8 +166,8 @@ def show_run_details(run: "RunDetails") -> None:
         echo(f"  finished  {_format_moment(record.finished_at)}")
     if record.attempt > 1:
         echo(f"  attempts  {record.attempt}")
-    for source in source_lines(snapshot_from_json(run.snapshot_text).sources):
-        echo(f"  reads     {source}")
+    for line in source_lines(run.sources):
+        echo(f"  reads     {line}")
     if run.operations:
         echo("")
         show_effects(run.operations, run.operation_names)

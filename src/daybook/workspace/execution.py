@@ -4,7 +4,7 @@ import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from daybook.errors import DaybookError
+from daybook.errors import DaybookError, Notice
 from daybook.runs.environment import open_run_environment, workspace_with_store_copy
 from daybook.runs.explain import OperationExplanation, explain
 from daybook.runs.preparation import PreparedRun
@@ -26,6 +26,45 @@ class RangeResult:
     @property
     def is_ok(self) -> bool:
         return self.failure is None
+
+
+@dataclass(frozen=True, slots=True)
+class DryRunSource:
+    """One thing a run would read; `load` is the part of the project that reads it."""
+
+    load: str
+    dataset_id: str
+    dataset_version: int
+    resolver_id: str | None
+    rule: str | None
+    locations: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DryRunOutput:
+    """One thing a run would write; `target` is the absolute path or the table."""
+
+    operation_seq: int
+    destination: str
+    target: str
+    format: str
+    mode: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What a run for one period would read and write."""
+
+    project_id: str
+    project_version: int
+    period: str
+    as_of: datetime.date
+    is_draft: bool
+    sandbox: str | None
+    sources: tuple[DryRunSource, ...]
+    outputs: tuple[DryRunOutput, ...]
+    notices: tuple[Notice, ...]
 
 
 def run_project(workspace: OpenedWorkspace, request: RunRequest, *, listener: RunListener | None = None) -> RangeResult:
@@ -50,7 +89,7 @@ def run_project(workspace: OpenedWorkspace, request: RunRequest, *, listener: Ru
     return RangeResult(tuple(completed))
 
 
-def check_run(workspace: OpenedWorkspace, request: RunRequest) -> tuple[PreparedRun, ...]:
+def dry_run_project(workspace: OpenedWorkspace, request: RunRequest) -> tuple[DryRun, ...]:
     """Resolve, plan and check what a run would do, one result per period; nothing is written, not even to the store."""
     definitions = workspace.read_definitions()
     check_request(definitions, request)
@@ -58,7 +97,7 @@ def check_run(workspace: OpenedWorkspace, request: RunRequest) -> tuple[Prepared
         workspace_with_store_copy(definitions) as copied,
         open_run_environment(copied, workspace.session, clock=workspace.clock) as environment,
     ):
-        return tuple(check_runs(copied, environment, request))
+        return tuple(map(_dry_run, check_runs(copied, environment, request)))
 
 
 def retry_run(workspace: OpenedWorkspace, run_id: str, *, listener: RunListener | None = None) -> RunResult:
@@ -94,3 +133,40 @@ def parse_as_of(value: str | datetime.date | None) -> datetime.date | None:
         except ValueError:
             raise DaybookError("RUN_013", text=value) from None
     return value
+
+
+def _dry_run(prepared: PreparedRun) -> DryRun:
+    snapshot = prepared.snapshot
+    sources = [
+        DryRunSource(
+            source.key,
+            source.dataset_id,
+            source.dataset_version,
+            source.resolution.resolver_id,
+            source.resolution.rule,
+            tuple(location.uri or location.table or "" for location in source.resolution.locations),
+        )
+        for source in snapshot.sources
+    ]
+    outputs = [
+        DryRunOutput(
+            output.step.seq,
+            output.label,
+            output.target.label,
+            output.target.format,
+            output.target.mode,
+            tuple(output.step.columns),
+        )
+        for output in prepared.outputs
+    ]
+    return DryRun(
+        snapshot.project.id,
+        snapshot.project_version,
+        snapshot.period.identifier,
+        snapshot.as_of,
+        snapshot.settings.is_draft,
+        snapshot.settings.sandbox,
+        tuple(sources),
+        tuple(outputs),
+        prepared.notices,
+    )

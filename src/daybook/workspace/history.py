@@ -39,6 +39,15 @@ class RunListing:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceRead:
+    """One dataset version that a run read, and from where."""
+
+    dataset_id: str
+    dataset_version: int
+    locations: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RunDetails:
     """A run with what it did and committed; `snapshot_text` is the JSON text that was stored at its creation."""
 
@@ -55,6 +64,18 @@ class RunDetails:
     @property
     def operation_names(self) -> Mapping[int, str]:
         return {operation["seq"]: operation["name"] for operation in self.snapshot["project"]["operations"]}
+
+    @property
+    def sources(self) -> tuple[SourceRead, ...]:
+        """What it read, one entry per load of the project."""
+        return tuple(
+            SourceRead(
+                source["dataset_id"],
+                source["dataset_version"],
+                tuple(location.get("uri") or location["table"] for location in source["resolution"]["locations"]),
+            )
+            for source in self.snapshot["sources"]
+        )
 
     @property
     def errors(self) -> tuple[Mapping[str, Any], ...]:

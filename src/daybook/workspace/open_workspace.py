@@ -1,6 +1,8 @@
 """A workspace opened for use: its settings at once, its definitions and its store when a use case needs them."""
 
 import datetime
+import errno
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -96,3 +98,25 @@ def workspace_root(path: Path | None = None) -> Path:
     if path is not None and not path.exists():
         raise DaybookError("MODEL_064", path=path.as_posix())
     return find_workspace(path if path is not None else Path())
+
+
+_SYSTEM_REFUSALS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
+
+
+def system_error(failure: BaseException) -> DaybookError | None:
+    """What the operating system refused, with a code; None for any other failure."""
+    if isinstance(failure, FileNotFoundError) and not _has_current_folder():
+        return DaybookError("MODEL_064", path="The current folder", hint="change to a folder that exists")
+    if isinstance(failure, OSError) and failure.errno in _SYSTEM_REFUSALS:
+        location = str(failure.filename or "a file or folder")
+        hint = "check the permissions and the free space there"
+        return DaybookError("IO_012", location=location, reason=os.strerror(failure.errno), hint=hint)
+    return None
+
+
+def _has_current_folder() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return False
+    return True

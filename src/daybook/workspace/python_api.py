@@ -1,78 +1,132 @@
-"""A run as a small HTML page for notebooks.
-
-Where the rows of an operation came from, for a notebook.
-
-Daybook from Python: open a workspace, check it, run a project, look at the results.
-"""
+"""Daybook from Python: every use case as a method of an opened workspace."""
 
 import datetime
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from html import escape
+import functools
+import inspect
+import numbers
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from daybook.errors import DaybookError, Notice, raise_all
-from daybook.model.loading import LoadedWorkspace as Definitions
-from daybook.model.loading import find_workspace, load_workspace
+from daybook.errors import Code, DaybookError, Notice
+from daybook.model.definition import DEFINITION_KINDS, DefinitionKind
+from daybook.model.loading import LoadedWorkspace
 from daybook.model.project import Project
 from daybook.model.values import value_text
+from daybook.workspace.open_workspace import OpenedWorkspace, open_workspace, system_error
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
     from daybook.model.values import Value
-    from daybook.runs.explain import OperationExplanation as Result
-    from daybook.runs.explain import ShownRows
-    from daybook.runs.result import RunResult
+    from daybook.runs.explain import OperationExplanation
+    from daybook.runs.maintenance import CollectedGarbage
+    from daybook.runs.replay import ReplayResult
+    from daybook.runs.result import OutputResult, RunResult
+    from daybook.runs.start import RunRequest
+    from daybook.store.apply import ApplyPlan
+    from daybook.store.lifecycle import Activation
+    from daybook.workspace.definitions import CompiledProject, ValidationResult
+    from daybook.workspace.execution import DryRun
+    from daybook.workspace.history import CancelResult, DefinitionDetails, RunDetails, RunListing
+    from daybook.workspace.lifecycle import Deactivation
+    from daybook.workspace.maintenance import Examination
+    from daybook.workspace.periods import PeriodChange, PeriodListing
+    from daybook.workspace.reference import CheckedExpression, FunctionEntry
+    from daybook.workspace.scenario_tests import ScenarioReport
+
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
+_Check = tuple[Callable[[Any], bool], str]
+
+_RANGE_SEPARATOR = ".."
+_MOST_ROWS = 10_000
 
 
-def run_html(result: "RunResult") -> str:
-    """What ran, what each operation did, what was written; every text is escaped."""
-    from daybook.runs.result import summarize_operations
-
-    draft = f", draft in {result.sandbox}" if result.sandbox else ", draft" if result.is_draft else ""
-    head = f"{result.project_id} · {result.period} · {result.status}{draft} · {_format_seconds(result.duration_ms)}"
-    operations = [
-        (
-            str(effect.seq or ""),
-            effect.name,
-            _format_count(effect.rows_in),
-            f"{_format_count(effect.rows)} {effect.did}".strip(),
-            "" if effect.duration_ms is None else _format_seconds(effect.duration_ms),
-        )
-        for effect in summarize_operations(result.operations, result.names)
-    ]
-    outputs = [
-        (output.destination, output.format, f"{output.rows_written:,}", output.dataset_id or "")
-        for output in result.outputs
-    ]
-    notices = "".join(f"<li><b>{escape(notice.code)}</b> {escape(notice.message)}</li>" for notice in result.notices)
-    return (
-        f"<div><p><b>{escape(head)}</b><br><small>run {escape(result.run_id)}, as of {result.as_of}</small></p>"
-        + html_table(("seq", "operation", "rows in", "did", "time"), operations)
-        + html_table(("output", "format", "rows", "registered as"), outputs)
-        + (f"<ul>{notices}</ul>" if notices else "")
-        + "</div>"
-    )
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
-def _format_seconds(milliseconds: int) -> str:
-    return f"{milliseconds / 1000:.1f} s"
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _format_count(count: int | None) -> str:
-    return "" if count is None else f"{count:,}"
+def _is_date(value: Any) -> bool:
+    return isinstance(value, datetime.date) and not isinstance(value, datetime.datetime)
 
 
-def html_table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in header)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+def _is_key(value: Any) -> bool:
+    return value is None or isinstance(value, str | numbers.Number | datetime.date)
+
+
+_TEXT: _Check = (_is_text, "a text")
+_FLAG: _Check = (lambda value: isinstance(value, bool), "True or False")
+_PATH: _Check = (lambda value: isinstance(value, str | Path), "a path")
+_POSITIVE: _Check = (lambda value: _is_whole(value) and value >= 1, "a whole number from 1")
+
+# What each parameter of the methods takes; the same name means the same everywhere.
+ARGUMENT_CHECKS: Mapping[str, _Check] = {
+    "path": _PATH,
+    "folder": _PATH,
+    "spark": (lambda value: hasattr(value, "newSession"), "a Spark session"),
+    "project": _TEXT,
+    "project_id": _TEXT,
+    "period": _TEXT,
+    "periods": _TEXT,
+    "run_id": _TEXT,
+    "identifier": _TEXT,
+    "expression": _TEXT,
+    "columns": _TEXT,
+    "code": _TEXT,
+    "reason": _TEXT,
+    "destination": _TEXT,
+    "kind": (lambda value: value in DEFINITION_KINDS, f"one of {', '.join(DEFINITION_KINDS)}"),
+    "operation": (lambda value: _is_text(value) or _is_whole(value), "the id or the seq of an operation"),
+    "keys": (lambda value: all(map(_is_key, value.values())), "columns with texts, numbers, dates or None"),
+    "as_of": (lambda value: _is_text(value) or _is_date(value), "a date, or its text such as 2026-01-15"),
+    "group_by": (lambda value: isinstance(value, list | tuple) and all(map(_is_text, value)), "a list of columns"),
+    "paths": (lambda value: all(isinstance(each, str | Path) for each in value), "paths"),
+    "limit": (lambda value: _is_whole(value) and 1 <= value <= _MOST_ROWS, f"a whole number from 1 to {_MOST_ROWS}"),
+    "version": _POSITIVE,
+    "dataset_version": _POSITIVE,
+    "year": (lambda value: _is_whole(value) and 1 <= value <= 9999, "a year"),
+    "status": _TEXT,
+    "after": _TEXT,
+    "calendar": _TEXT,
+    "level": _TEXT,
+    "keyword": _TEXT,
+    "name": _TEXT,
+    **dict.fromkeys(("draft", "allow_empty", "prune", "keep_rows", "fix", "with_spark", "dry_run"), _FLAG),
+}
+
+
+def _coded(method: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
+    """Refuse wrong arguments, and what the system refuses, by an error with a code."""
+    signature = inspect.signature(method)
+
+    @functools.wraps(method)
+    def checked(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
+        for name, value in signature.bind(*args, **kwargs).arguments.items():
+            if name == "self" or (value is None and signature.parameters[name].default is None):
+                continue
+            is_right, expected = ARGUMENT_CHECKS[name]
+            if not is_right(value):
+                raise DaybookError("RUN_031", argument=name, expected=expected, value=repr(value))
+        try:
+            return method(*args, **kwargs)
+        except OSError as failure:
+            if (refused := system_error(failure)) is None:
+                raise
+            raise refused from failure
+
+    return checked
 
 
 class Explanation:
     """The rows that one operation picked, and the summary rows it made of them; a notebook shows them as tables."""
 
-    def __init__(self, result: "Result") -> None:
+    def __init__(self, result: "OperationExplanation") -> None:
         self.result = result
 
     @property
@@ -95,76 +149,98 @@ class Explanation:
         return f"<Explanation of operation {found.seq} ({found.name}) of run {found.run_id}: {self.count:,} rows>"
 
     def _repr_html_(self) -> str:
-        found = self.result
-        head = f"operation {found.seq} ({found.name}) of run {found.run_id} · {found.project_id} · {found.period}"
-        tables = [found.summary_rows] if found.summary_rows else []
-        return f"<div><p><b>{escape(head)}</b></p>{''.join(map(_rows_html, (*tables, found.rows)))}</div>"
+        from daybook.workspace.notebook import explanation_html
 
-
-def _rows_html(shown: "ShownRows") -> str:
-    rows = [tuple(value_text(row[name]) for name in shown.columns) for row in shown.rows]
-    return f"<p>{len(rows):,} of {shown.count:,} rows</p>{html_table(shown.columns, rows)}"
-
-
-def key_text(value: "Value") -> str | None:
-    """A value as it would stand in a file; None is NULL."""
-    return None if value is None else value_text(value)
-
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from daybook.model.values import Value
-    from daybook.runs.environment import RunEnvironment
-    from daybook.runs.result import OutputResult, RunResult
-
-
-_RANGE_SEPARATOR = ".."
+        return explanation_html(self.result)
 
 
 class Workspace:
     """A folder with a `daybook.yaml`, this one or the nearest above it, opened for a program or a notebook.
 
-    Definitions that cannot be read raise at once, all of them together; `validate` finds what else is wrong.
-    Without `spark` a session is started when the first run needs one, and stopped by `close`. A session that is
-    brought along is used as it is, where its settings allow that, and never stopped.
+    Definitions are read when a method needs them, as the files are then. Without `spark` a session is started when
+    something needs one, and stopped by `close`; a session that is passed in is never stopped.
     """
 
+    @_coded
     def __init__(self, path: str | Path = ".", *, spark: "SparkSession | None" = None) -> None:
-        place = Path(path)
-        if not place.exists():
-            raise DaybookError("MODEL_064", path=place.as_posix())
-        self._definitions = load_workspace(find_workspace(place))
         self._given = spark
         self._started: SparkSession | None = None
+        self._opened: OpenedWorkspace = replace(open_workspace(Path(path)), session=lambda: self.spark)
 
     @property
     def root(self) -> Path:
-        return self._definitions.root
+        return self._opened.root
+
+    @property
+    def definitions(self) -> LoadedWorkspace:
+        """Everything that is defined here; all errors of the files are raised together."""
+        return self._opened.load_definitions()
 
     @property
     def projects(self) -> tuple[str, ...]:
         """The ids of the projects that are defined here."""
-        return tuple(self._definitions.definitions["project"])
+        return tuple(self.definitions.definitions["project"])
 
+    @_coded
     def project(self, project_id: str) -> Project:
         """A project as it is written."""
         from daybook.store.references import find_project
 
-        return find_project(self._definitions, project_id).model
+        return find_project(self.definitions, project_id).model
 
     def validate(self) -> tuple[DaybookError, ...]:
-        """Everything that is wrong with the definitions and with what projects compute; empty when all is well."""
-        from daybook.store.project_checks import check_workspace
+        """Everything that is wrong with the definitions and with what projects compute."""
+        return self.check().errors
 
-        return tuple(check_workspace(self._definitions).errors)
+    @_coded
+    def check(self, path: str | Path | None = None) -> "ValidationResult":
+        """Errors and warnings of the whole workspace, or of the files below a path."""
+        from daybook.workspace.definitions import validate_definitions
 
+        return validate_definitions(None if path is None else Path(path), workspace=self.root)
+
+    @_coded
+    def compile(self, project: str, *, period: str | None = None) -> "CompiledProject":
+        """The checked steps of a project with their Spark SQL; without a period for the current month."""
+        from daybook.workspace.definitions import compile_project
+
+        return compile_project(self._opened, project, period=period)
+
+    @_coded
+    def plan(self, *, prune: bool = False) -> "ApplyPlan":
+        """What `apply` would change and break."""
+        from daybook.workspace.lifecycle import plan_changes
+
+        return plan_changes(self._opened, prune=prune)
+
+    @_coded
+    def apply(self, *, prune: bool = False) -> "ApplyPlan":
+        """Store the definitions, all or none; `prune` disables what the files no longer define."""
+        from daybook.workspace.lifecycle import apply_changes
+
+        return apply_changes(self._opened, prune=prune)
+
+    @_coded
+    def activate(self, project: str, *, dataset_version: int | None = None) -> "Activation":
+        """Check a project and make it the version that runs."""
+        from daybook.workspace.lifecycle import activate_project
+
+        return activate_project(self._opened, project, dataset_version=dataset_version)
+
+    @_coded
+    def deactivate(self, project: str) -> "Deactivation":
+        """Keep a project from running until it is activated again."""
+        from daybook.workspace.lifecycle import deactivate_project
+
+        return deactivate_project(self._opened, project)
+
+    @_coded
     def run(
         self,
         project: str,
         period: str,
         *,
-        as_of: datetime.date | None = None,
+        as_of: str | datetime.date | None = None,
         draft: bool = False,
         allow_empty: bool = False,
     ) -> "Run":
@@ -177,12 +253,13 @@ class Workspace:
         (done,) = self.run_range(project, period, as_of=as_of, draft=draft, allow_empty=allow_empty)
         return done
 
+    @_coded
     def run_range(
         self,
         project: str,
         periods: str,
         *,
-        as_of: datetime.date | None = None,
+        as_of: str | datetime.date | None = None,
         draft: bool = False,
         allow_empty: bool = False,
     ) -> "tuple[Run, ...]":
@@ -190,26 +267,180 @@ class Workspace:
 
         The first failure ends the range and is raised; what ran before it stays.
         """
-        from daybook.resolve.checks import structural_errors
-        from daybook.runs.run import run
-        from daybook.runs.start import RunRequest
+        from daybook.workspace.execution import run_project
 
-        raise_all(structural_errors(self._definitions))
-        wanted = RunRequest(project, periods, as_of, draft, allow_empty)
-        with self._surroundings() as around:
-            return tuple(Run(self, result) for result in run(self._definitions, around, wanted))
+        result = run_project(self._opened, _run_request(project, periods, as_of, draft, allow_empty))
+        if result.failure is not None:
+            raise result.failure
+        return tuple(Run(self, completed) for completed in result.completed)
 
-    def explain(self, run_id: str, operation: str | int, /, *, limit: int = 20, **keys: "Value") -> "Explanation":
+    @_coded
+    def dry_run(
+        self,
+        project: str,
+        periods: str,
+        *,
+        as_of: str | datetime.date | None = None,
+        draft: bool = False,
+        allow_empty: bool = False,
+    ) -> "tuple[DryRun, ...]":
+        """What a run would read and write, one result per period; nothing is written, and Spark is not started."""
+        from daybook.workspace.execution import dry_run_project
+
+        return dry_run_project(self._opened, _run_request(project, periods, as_of, draft, allow_empty))
+
+    @_coded
+    def retry(self, run_id: str) -> "Run":
+        """Continue a failed or cancelled run from its snapshot; what it committed is not written again."""
+        from daybook.workspace.execution import retry_run
+
+        return Run(self, retry_run(self._opened, run_id))
+
+    @_coded
+    def replay(self, run_id: str, *, keep_rows: bool = False) -> "ReplayResult":
+        """Compute a run again from its snapshot and compare it with what the run wrote."""
+        from daybook.workspace.execution import replay_run
+
+        return replay_run(self._opened, run_id, keep_rows=keep_rows)
+
+    @_coded
+    def explain(self, run_id: str, operation: str | int, /, *, limit: int = 20, **keys: "Value") -> Explanation:
         """The rows that an operation of a run picked, by its id or seq, as they were when it came to them.
 
         `keys` are columns and the values that rows must have there, None for NULL. An operation that groups takes the
         columns it groups by, and its summary rows are computed again, too.
         """
-        from daybook.runs.explain import explain
+        from daybook.workspace.execution import explain_operation
 
-        texts = {column: key_text(value) for column, value in keys.items()}
-        with self._surroundings() as around:
-            return Explanation(explain(around, run_id, str(operation), texts, limit=limit))
+        texts = {column: None if value is None else value_text(value) for column, value in keys.items()}
+        return Explanation(explain_operation(self._opened, run_id, str(operation), texts, limit=limit))
+
+    @_coded
+    def runs(
+        self,
+        *,
+        project: str | None = None,
+        period: str | None = None,
+        status: str | None = None,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> "RunListing":
+        """Runs, newest first; `after` continues a list after a run's id or after its `next_page`."""
+        from daybook.workspace.history import list_runs
+
+        return list_runs(self._opened, project=project, period=period, status=status, limit=limit, after=after)
+
+    @_coded
+    def show_run(self, run_id: str) -> "RunDetails":
+        """Everything that is known of a run."""
+        from daybook.workspace.history import show_run
+
+        return show_run(self._opened, run_id)
+
+    @_coded
+    def show(self, kind: DefinitionKind, identifier: str, *, version: int | None = None) -> "DefinitionDetails":
+        """A definition as the store has it, by default its latest version."""
+        from daybook.workspace.history import show_definition
+
+        return show_definition(self._opened, kind, identifier, version)
+
+    @_coded
+    def cancel(self, run_id: str) -> "CancelResult":
+        """Ask a run to stop."""
+        from daybook.workspace.history import cancel_run
+
+        return cancel_run(self._opened, run_id)
+
+    @_coded
+    def periods(
+        self, *, year: int | None = None, level: str | None = None, calendar: str | None = None
+    ) -> "tuple[PeriodListing, ...]":
+        """The periods of a year with their status; without a level all but single days."""
+        from daybook.workspace.periods import list_periods
+
+        return list_periods(self._opened, calendar=calendar, year=year, level=level)
+
+    @_coded
+    def show_period(self, period: str, *, calendar: str | None = None) -> "PeriodListing":
+        """A period with its status and every change of it."""
+        from daybook.workspace.periods import show_period
+
+        return show_period(self._opened, period, calendar=calendar)
+
+    @_coded
+    def close_period(self, period: str, *, reason: str | None = None, calendar: str | None = None) -> "PeriodChange":
+        """Close a period: runs on it and inside it warn."""
+        from daybook.workspace.periods import close_period
+
+        return close_period(self._opened, period, reason=reason, calendar=calendar)
+
+    @_coded
+    def lock_period(self, period: str, *, reason: str | None = None, calendar: str | None = None) -> "PeriodChange":
+        """Lock a period: runs on it and inside it are refused."""
+        from daybook.workspace.periods import lock_period
+
+        return lock_period(self._opened, period, reason=reason, calendar=calendar)
+
+    @_coded
+    def reopen_period(self, period: str, *, reason: str, calendar: str | None = None) -> "PeriodChange":
+        """Open a closed or locked period again; the reason is kept for good."""
+        from daybook.workspace.periods import reopen_period
+
+        return reopen_period(self._opened, period, reason=reason, calendar=calendar)
+
+    @_coded
+    def test(self, *paths: str | Path, keyword: str | None = None) -> "ScenarioReport":
+        """Run the scenarios of files and folders, by default of `tests/scenarios`."""
+        from daybook.workspace.scenario_tests import run_scenarios, select_scenarios
+
+        files = select_scenarios([Path(path) for path in paths], self.root, keyword=keyword)
+        return run_scenarios(files, self._opened.session)
+
+    @_coded
+    def doctor(self, *, fix: bool = False, with_spark: bool = True) -> "Examination":
+        """Check that everything is there that a run needs; `fix` removes what dead runs left."""
+        from daybook.workspace.maintenance import examine
+
+        return examine(self._opened, fix=fix, session=self._opened.session if with_spark else None)
+
+    @_coded
+    def gc(self, *, dry_run: bool = False) -> "CollectedGarbage":
+        """Remove what the retention of daybook.yaml no longer keeps."""
+        from daybook.workspace.maintenance import apply_retention
+
+        return apply_retention(self._opened, dry_run=dry_run)
+
+    @staticmethod
+    @_coded
+    def functions(name: str | None = None) -> "tuple[FunctionEntry, ...]":
+        """The functions of the expression language, or the one with this name."""
+        from daybook.workspace.reference import list_functions
+
+        return list_functions(name)
+
+    @staticmethod
+    @_coded
+    def parse(expression: str, *, columns: str = "", group_by: Sequence[str] | None = None) -> "CheckedExpression":
+        """The type and the Spark SQL of an expression over columns such as `amount decimal, status string`."""
+        from daybook.workspace.reference import check_expression
+
+        return check_expression(expression, columns=columns, group_by=group_by)
+
+    @staticmethod
+    @_coded
+    def explain_code(code: str) -> Code:
+        """What an error code means and what to do about it."""
+        from daybook.workspace.reference import explain_code
+
+        return explain_code(code)
+
+    @staticmethod
+    @_coded
+    def write_schemas(folder: str | Path) -> tuple[Path, ...]:
+        """Write JSON Schemas of all definition files into a folder."""
+        from daybook.workspace.definitions import write_schemas
+
+        return write_schemas(Path(folder))
 
     @property
     def spark(self) -> "SparkSession":
@@ -222,7 +453,7 @@ class Workspace:
             if self._given is not None:
                 self._started = adopt_session(self._given)
             else:
-                self._started = start_session(self._definitions.settings.engine, app_name="daybook")
+                self._started = start_session(self._opened.settings.engine, app_name="daybook")
         return self._started
 
     def close(self) -> None:
@@ -239,16 +470,14 @@ class Workspace:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @property
-    def definitions(self) -> Definitions:
-        return self._definitions
 
-    @contextmanager
-    def _surroundings(self) -> "Iterator[RunEnvironment]":
-        from daybook.runs.environment import open_run_environment
+def _run_request(
+    project: str, period: str, as_of: str | datetime.date | None, draft: bool, allow_empty: bool
+) -> "RunRequest":
+    from daybook.runs.start import RunRequest
+    from daybook.workspace.execution import parse_as_of
 
-        with open_run_environment(self._definitions, lambda: self.spark) as around:
-            yield around
+    return RunRequest(project, period, parse_as_of(as_of), draft, allow_empty)
 
 
 class Run:
@@ -270,16 +499,17 @@ class Run:
     def notices(self) -> tuple[Notice, ...]:
         return self.result.notices
 
+    @_coded
     def output(self, destination: str | None = None) -> "DataFrame":
         """The rows an output of this run wrote, by its destination as the project has it, its operation's id or name,
         or the dataset it was registered as; the last one by default.
         """
         from daybook.runs.output_rows import read_output
 
-        with self._workspace._surroundings() as around:
-            return read_output(around, self.result, destination)
+        with self._workspace._opened.open_run_environment() as environment:
+            return read_output(environment, self.result, destination)
 
-    def explain(self, operation: str | int, /, *, limit: int = 20, **keys: "Value") -> "Explanation":
+    def explain(self, operation: str | int, /, *, limit: int = 20, **keys: "Value") -> Explanation:
         """The rows that an operation of this run picked, as `Workspace.explain` gives them."""
         return self._workspace.explain(self.id, operation, limit=limit, **keys)
 
@@ -296,4 +526,6 @@ class Run:
         return f"<Run {self.id} of {self.result.project_id} for {self.result.period}: {outputs}>"
 
     def _repr_html_(self) -> str:
+        from daybook.workspace.notebook import run_html
+
         return run_html(self.result)

@@ -15,14 +15,13 @@ if TYPE_CHECKING:
     from daybook.model.definition import TableVersion
     from daybook.runs.explain import OperationExplanation, ShownRows
     from daybook.runs.maintenance import CollectedGarbage
-    from daybook.runs.preparation import PreparedRun
     from daybook.runs.replay import ReplayResult
     from daybook.runs.result import RunFailedError, RunResult
     from daybook.store.apply import ApplyPlan
     from daybook.store.lifecycle import Activation
     from daybook.store.records import ProjectInput, RunRecord
     from daybook.workspace.definitions import CompiledProject, ValidationResult
-    from daybook.workspace.execution import RangeResult
+    from daybook.workspace.execution import DryRun, RangeResult
     from daybook.workspace.history import CancelResult, DefinitionDetails, RunDetails, RunListing
     from daybook.workspace.lifecycle import Deactivation
     from daybook.workspace.maintenance import Examination
@@ -261,38 +260,27 @@ def range_as_json(result: "RangeResult") -> list[JsonObject]:
     return [*completed, {"errors": errors_as_json([result.failure])}] if result.failure else completed
 
 
-def dry_run_as_json(prepared: "PreparedRun") -> JsonObject:
-    snapshot = prepared.snapshot
+def dry_run_as_json(found: "DryRun") -> JsonObject:
     return {
-        "project_id": snapshot.project.id,
-        "project_version": snapshot.project_version,
-        "period": snapshot.period.identifier,
-        "as_of": snapshot.as_of.isoformat(),
-        "is_draft": snapshot.settings.is_draft,
-        "sandbox": snapshot.settings.sandbox,
-        "sources": [
-            {
-                "load": source.key,
-                "dataset_id": source.dataset_id,
-                "dataset_version": source.dataset_version,
-                "resolver_id": source.resolution.resolver_id,
-                "rule": source.resolution.rule,
-                "locations": [location.uri or location.table for location in source.resolution.locations],
-            }
-            for source in snapshot.sources
-        ],
+        "project_id": found.project_id,
+        "project_version": found.project_version,
+        "period": found.period,
+        "as_of": found.as_of.isoformat(),
+        "is_draft": found.is_draft,
+        "sandbox": found.sandbox,
+        "sources": [_fields(source) for source in found.sources],
         "outputs": [
             {
-                "operation_seq": output.step.seq,
-                "destination": output.label,
-                "place": output.target.label,
-                "format": output.target.format,
-                "mode": output.target.mode,
-                "columns": list(output.step.columns),
+                "operation_seq": output.operation_seq,
+                "destination": output.destination,
+                "place": output.target,
+                "format": output.format,
+                "mode": output.mode,
+                "columns": list(output.columns),
             }
-            for output in prepared.outputs
+            for output in found.outputs
         ],
-        "notices": [notice_as_json(notice) for notice in prepared.notices],
+        "notices": [notice_as_json(notice) for notice in found.notices],
     }
 
 

@@ -8,7 +8,7 @@ import pytest
 from daybook.errors import DaybookError, Notice, flatten
 from daybook.runs.start import RunRequest
 from daybook.workspace.definitions import compile_project, validate_definitions
-from daybook.workspace.execution import check_run
+from daybook.workspace.execution import dry_run_project
 from daybook.workspace.lifecycle import activate_project, apply_changes, deactivate_project, plan_changes
 from daybook.workspace.open_workspace import OpenedWorkspace, open_workspace
 from tests.workspaces import COLUMNS, Folder, no_session, to_path, to_table
@@ -36,7 +36,7 @@ def write(folder: Folder, text: str, name: str = "other.yaml") -> str:
 
 
 def rehearse(workspace: OpenedWorkspace, project: str) -> tuple[Notice, ...]:
-    (prepared,) = check_run(workspace, RunRequest(project, "2026-01"))
+    (prepared,) = dry_run_project(workspace, RunRequest(project, "2026-01"))
     return prepared.notices
 
 

@@ -9,7 +9,14 @@ import pytest
 from daybook.errors import DaybookError
 from daybook.runs.result import RunFailedError
 from daybook.runs.start import RunRequest
-from daybook.workspace.execution import RangeResult, check_run, explain_operation, parse_as_of, replay_run, retry_run
+from daybook.workspace.execution import (
+    RangeResult,
+    dry_run_project,
+    explain_operation,
+    parse_as_of,
+    replay_run,
+    retry_run,
+)
 from daybook.workspace.open_workspace import open_workspace
 from daybook.workspace.result_json import json_text, range_as_json
 from tests.unit.cli.test_run_report import OUTPUT, RESULT
@@ -57,6 +64,6 @@ def test_past_runs_need_no_valid_definitions(tmp_path: Path) -> None:
 def test_a_wrong_project_is_reported_before_a_store_is_created(tmp_path: Path) -> None:
     (tmp_path / "daybook.yaml").write_text("name: close\n")
     with pytest.raises(DaybookError) as caught:
-        check_run(open_workspace(tmp_path), RunRequest("nobody", "2026-01"))
+        dry_run_project(open_workspace(tmp_path), RunRequest("nobody", "2026-01"))
     assert caught.value.code == "RUN_001"
     assert not (tmp_path / ".daybook").exists()
