@@ -13,7 +13,19 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from daybook.cli import apply, definitions, demo, explain, expressions, history, maintenance, periods, run, scenarios
+from daybook.cli import (
+    apply,
+    close,
+    definitions,
+    demo,
+    explain,
+    expressions,
+    history,
+    maintenance,
+    periods,
+    run,
+    scenarios,
+)
 from daybook.cli.arguments import RootOptions, add_command, move_root_options_first
 
 if TYPE_CHECKING:
@@ -143,6 +155,15 @@ add_command(
     "daybook run projects/close.yaml --period 2026-01 --draft",
     "daybook run close --period 2026-01 --dry-run --json",
 )
+add_command(
+    app,
+    "build",
+    close.build,
+    "daybook build --period 2026-01..2026-03",
+    "daybook build board-report --period 2026-01 --dry-run",
+)
+add_command(app, "status", close.status, "daybook status", "daybook status --period 2026-01..2026-03 --json")
+add_command(app, "graph", close.graph, "daybook graph", "daybook graph --period 2026-01 --mermaid")
 add_command(app, "retry", run.retry, "daybook retry 20260131-180000-4f1c2a")
 add_command(
     app,

@@ -98,6 +98,10 @@ class Format(ABC):
         """The rows of one table of a format that is landed; `scratch` is a folder for what Spark fetches."""
         raise NotImplementedError(f"{self.name} has no tables to land")
 
+    def has_changed(self, pin: TablePin) -> bool:
+        """Whether rows of a pinned table were added or removed since; asks no data."""
+        raise NotImplementedError(f"tables of {self.name} have no versions")
+
     def verify_pin(self, pin: TablePin) -> None:
         """IO_008 when a pinned table is not what it was."""
         raise NotImplementedError(f"{self.name} keeps no versions")

@@ -94,6 +94,8 @@ class RunSettings:
     sandbox: str | None = None
     allow_empty: bool = False
     engine: Mapping[str, Any] = field(default_factory=dict)
+    # The build that the run is part of.
+    build_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,6 +36,7 @@ class RunRequest:
     as_of: datetime.date | None = None
     is_draft: bool = False
     allow_empty: bool = False
+    build_id: str | None = None
 
 
 def check_request(workspace: LoadedWorkspace, request: RunRequest) -> tuple[Definition[Project], tuple[Notice, ...]]:
@@ -104,7 +105,9 @@ def prepare_run(
         period=period,
         as_of=request.as_of or period.start_date,
         timestamp=now,
-        settings=RunSettings(found.is_draft, sandbox, request.allow_empty, dict(workspace.settings.engine.conf)),
+        settings=RunSettings(
+            found.is_draft, sandbox, request.allow_empty, dict(workspace.settings.engine.conf), request.build_id
+        ),
         provenance=provenance(workspace.root, environment.version),
     )
     hosts = workspace.settings.catalogs.allowed_hosts

@@ -214,6 +214,11 @@ def _current_conf(spark: "SparkSession") -> dict[str, str | None]:
     return {key: read_setting(spark, key) for key in REQUIRED_CONF}
 
 
+def separate_session(spark: "SparkSession") -> "SparkSession":
+    """A session with the same settings in the same application, whose settings can be changed by themselves."""
+    return _with_required_conf(_new_sibling(spark))
+
+
 def _new_sibling(spark: "SparkSession") -> "SparkSession":
     """A session of its own in the same application, so that the settings of the given one stay as they are."""
     clone = getattr(type(spark), "cloneSession", None)

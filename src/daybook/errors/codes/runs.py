@@ -182,6 +182,12 @@ RUN_CODES: dict[str, Code] = code_family(
         "made from the carried one and the slice, and for appended rows from the row's file and position too; it is "
         "the same in every run.",
     ),
+    Code(
+        "RUN_040",
+        "{jobs} nodes cannot run side by side",
+        "A build runs at least one node at a time.",
+        hint="write --jobs 1 or more",
+    ),
 )
 
 

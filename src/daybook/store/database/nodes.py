@@ -28,9 +28,11 @@ class CloseQueries:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def runs(self) -> dict[tuple[str, str], NodeRuns]:
+    def runs(self, projects: Iterable[str] | None = None) -> dict[tuple[str, str], NodeRuns]:
         """By project and period; runs of drafts do not count."""
         query = select(RUN).where(RUN.c.is_draft.is_(False)).order_by(RUN.c.created_at, RUN.c.id)
+        if projects is not None:
+            query = query.where(RUN.c.project_id.in_(sorted(projects)))
         found: dict[tuple[str, str], NodeRuns] = {}
         for row in self._connection.execute(query):
             run = to_run_record(row)

@@ -9,7 +9,13 @@ from pyspark.sql import SparkSession
 from daybook.io.filesystem import FileStat
 from daybook.io.format import Format, Leftover, ReadRequest, VacuumRequest
 from daybook.io.formats.delta.maintenance import staged_leftovers, vacuum_table
-from daybook.io.formats.delta.table import open_table, read_delta, verify_table, version_number
+from daybook.io.formats.delta.table import (
+    has_data_commits_since,
+    open_table,
+    read_delta,
+    verify_table,
+    version_number,
+)
 from daybook.io.formats.delta.writer import DeltaWriter
 from daybook.io.formats.files.format import FolderFormat
 from daybook.io.pins import ReadPart, TablePin
@@ -38,6 +44,9 @@ class DeltaFormat(FolderFormat):
             pin = each.pin if isinstance(each.pin, TablePin) else None
             part = read_delta(spark, each.location, request.version, request.slices, pin)
             yield part.with_period(each.location)
+
+    def has_changed(self, pin: TablePin) -> bool:
+        return has_data_commits_since(pin)
 
     def verify_pin(self, pin: TablePin) -> None:
         verify_table(pin)

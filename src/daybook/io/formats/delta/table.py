@@ -194,6 +194,24 @@ def _refuse_vacuumed(files: list[DataFile], uri: str, version: int | None) -> No
             raise DaybookError("IO_009", location=uri, reason=f"version {version} has been vacuumed")
 
 
+def has_data_commits_since(pin: TablePin) -> bool:
+    """Whether a commit after the pinned version added or removed rows; a log that was cut off counts as a change."""
+    table = open_table(pin.uri)
+    if table is None or str(table.metadata().id) != pin.table_id:
+        return True
+    for version in range(int(pin.version.token) + 1, table.version() + 1):
+        entry = arrow_path(join_uri(table_uri(pin.uri), "_delta_log", f"{version:020}.json"))
+        try:
+            with entry.system.open_input_stream(entry.path) as stream:
+                actions = [json.loads(line) for line in stream.read().splitlines()]
+        except FileNotFoundError:
+            return True
+        changes = [action.get("add") or action.get("remove") for action in actions]
+        if any(change and change.get("dataChange", True) for change in changes):
+            return True
+    return False
+
+
 def verify_table(pin: TablePin) -> None:
     """IO_008 when the table is gone or another one, or the version is not there any more."""
     table = open_table(pin.uri, version_number(pin.version))

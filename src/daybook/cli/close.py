@@ -1,0 +1,252 @@
+"""`daybook graph`, `status` and `build`: the close as a whole."""
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from daybook.cli import completion
+from daybook.cli.arguments import AsJson, open_workspace, open_workspace_with_spark, period_option, root_options
+from daybook.cli.terminal import echo, echo_json, echo_note, show_notice, show_table
+
+if TYPE_CHECKING:
+    from daybook.errors import Notice
+    from daybook.graph.build import BuildPlan, BuildResult, NodeResult
+    from daybook.graph.nodes import Node
+    from daybook.workspace.close import CloseGraphResult, CloseStatus
+
+FAILED = 1
+CANCELLED = 130
+_STYLES = {
+    "fresh": "green",
+    "stale": "yellow",
+    "failed": "red",
+    "blocked": "red",
+    "running": "cyan",
+    "never": "dim",
+    "ran": "green",
+    "locked": "dim",
+}
+
+OptionalPeriod = Annotated[
+    str | None,
+    typer.Option(
+        "--period",
+        "-p",
+        metavar="PERIOD",
+        help="A period or a span: 2026-01..2026-03.",
+        autocompletion=completion.period_identifiers,
+    ),
+]
+
+
+def graph(
+    context: typer.Context,
+    period: OptionalPeriod = None,
+    mermaid: Annotated[bool, typer.Option("--mermaid", help="As a Mermaid flow chart.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show which projects read what others write.
+
+    With a period, every project and period is a node of its own.
+    """
+    from daybook.workspace.close import close_graph
+    from daybook.workspace.close_json import graph_as_json, graph_as_mermaid
+
+    found = close_graph(open_workspace(context), period=period)
+    if as_json:
+        echo_json(graph_as_json(found))
+    elif mermaid:
+        echo(graph_as_mermaid(found))
+    else:
+        _show_graph(found)
+
+
+def _show_graph(found: "CloseGraphResult") -> None:
+    if not found.nodes:
+        echo_note("there are no projects here")
+    for node in found.nodes:
+        reads = [edge for edge in found.edges if edge.reader == node.name]
+        echo(node.name)
+        for edge in reads:
+            echo(f"  reads {edge.dataset} from {edge.maker}")
+
+
+def status(
+    context: typer.Context,
+    period: OptionalPeriod = None,
+    ask: Annotated[bool, typer.Option("--ask", help="Ask databases and catalogs, too.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show which numbers are up to date, and why others are not.
+
+    Without a period, all periods that have been run.
+    """
+    from daybook.workspace.close import close_status
+    from daybook.workspace.close_json import status_as_json
+
+    found = close_status(open_workspace(context), period=period, ask=ask)
+    if as_json:
+        echo_json(status_as_json(found))
+    else:
+        _show_status(found)
+
+
+def _show_status(found: "CloseStatus") -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    if not found.nodes:
+        echo_note("no active project has run yet: `daybook build --period PERIOD` runs them")
+    else:
+        states = {(each.node.project, each.node.period.identifier): each for each in found.nodes}
+        table = Table("project", *found.periods, box=None, pad_edge=False)
+        for project in found.projects:
+            cells = []
+            for period in found.periods:
+                each = states.get((project, period))
+                text = "" if each is None else f"{each.state} locked" if each.is_locked else each.state
+                cells.append(Text(text, style=_STYLES.get(each.state, "") if each else ""))
+            table.add_row(project, *cells)
+        show_table(table)
+    for each in found.nodes:
+        for reason in each.reasons:
+            echo(f"{each.node.project} {each.node.period.identifier}: {reason}")
+    _show_left_out(found.left_out)
+
+
+def build(
+    context: typer.Context,
+    period: Annotated[str, period_option("A period or a span: 2026-01..2026-03.")],
+    projects: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PROJECT…]",
+            help="Projects; all active ones without any. NAME+ is with what needs it.",
+            autocompletion=completion.project_ids,
+        ),
+    ] = None,
+    only: Annotated[bool, typer.Option("--only", help="Exactly the named projects, not what they need.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Run what is fresh, too.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would run and why; run nothing.")] = False,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="After a failure, go on with what does not depend on it.")
+    ] = False,
+    jobs: Annotated[int, typer.Option("--jobs", metavar="N", help="How many nodes run side by side.")] = 2,
+    allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Let an output replace rows by none.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Bring projects and everything they need up to date, in the order they need each other.
+
+    Only what is not fresh is run. Building again after a failure continues where it ended.
+    """
+    from daybook.graph.build import BuildRequest
+    from daybook.workspace.close import build_close, plan_close_build
+    from daybook.workspace.close_json import build_plan_as_json, done_event
+
+    request = BuildRequest(period, tuple(projects or ()), only, full, keep_going, jobs, allow_empty)
+    if dry_run:
+        plan = plan_close_build(open_workspace(context), request)
+        echo_json(build_plan_as_json(plan)) if as_json else _show_plan(plan)
+        return
+    is_quiet = root_options(context).is_quiet
+    with open_workspace_with_spark(context) as workspace:
+        listener = _JsonEvents() if as_json else _Lines(is_quiet)
+        result = build_close(workspace, request, listener=listener)
+    if as_json:
+        _event(done_event(result))
+    else:
+        _show_result(result)
+    if result.is_cancelled:
+        raise typer.Exit(CANCELLED)
+    if not result.is_ok:
+        raise typer.Exit(FAILED)
+
+
+def _event(data: object) -> None:
+    echo(json.dumps(data, ensure_ascii=False))
+
+
+class _JsonEvents:
+    """One line per event, when it happens."""
+
+    def planned(self, nodes: "tuple[Node, ...]") -> None:
+        from daybook.workspace.close_json import planned_event
+
+        _event(planned_event(nodes))
+
+    def started(self, node: "Node", run_id: str) -> None:
+        from daybook.workspace.close_json import started_event
+
+        _event(started_event(node, run_id))
+
+    def stage(self, node: "Node", text: str) -> None:
+        pass
+
+    def finished(self, result: "NodeResult") -> None:
+        from daybook.workspace.close_json import finished_event
+
+        _event(finished_event(result))
+
+    def notice(self, node: "Node", notice: "Notice") -> None:
+        pass
+
+
+class _Lines:
+    """A line when a node starts and when it ends."""
+
+    def __init__(self, is_quiet: bool) -> None:
+        self._is_quiet = is_quiet
+
+    def planned(self, nodes: "tuple[Node, ...]") -> None:
+        if not self._is_quiet:
+            echo_note(f"{len(nodes)} nodes")
+
+    def started(self, node: "Node", run_id: str) -> None:
+        if not self._is_quiet:
+            echo_note(f"{node.project} {node.period.identifier}: run {run_id}")
+
+    def stage(self, node: "Node", text: str) -> None:
+        pass
+
+    def finished(self, result: "NodeResult") -> None:
+        if not self._is_quiet and result.result == "ran":
+            node = result.node
+            echo_note(f"{node.project} {node.period.identifier}: done in {result.seconds:.1f} s")
+
+    def notice(self, node: "Node", notice: "Notice") -> None:
+        if not self._is_quiet:
+            show_notice(notice)
+
+
+def _show_plan(plan: "BuildPlan") -> None:
+    from rich.table import Table
+
+    table = Table("project", "period", "would run", box=None, pad_edge=False)
+    for each in plan.nodes:
+        why = plan.will_run.get(each.node)
+        shown = "locked" if each.is_locked else "no, it is fresh" if why is None else "; ".join(why)
+        table.add_row(each.node.project, each.node.period.identifier, shown)
+    show_table(table)
+    _show_left_out(plan.left_out)
+
+
+def _show_result(result: "BuildResult") -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("project", "period", "result", "run", "seconds", box=None, pad_edge=False)
+    for each in result.nodes:
+        seconds = f"{each.seconds:.1f}" if each.result in ("ran", "failed") else ""
+        outcome = Text(each.result, style=_STYLES.get(each.result, ""))
+        table.add_row(each.node.project, each.node.period.identifier, outcome, each.run or "", seconds)
+    show_table(table)
+    for each in result.nodes:
+        if each.reason:
+            echo(f"{each.node.project} {each.node.period.identifier}: {each.reason}")
+    _show_left_out(result.left_out)
+
+
+def _show_left_out(left_out: tuple[str, ...]) -> None:
+    if left_out:
+        echo_note(f"left out, since their periods are longer: {', '.join(left_out)}")

@@ -1,0 +1,294 @@
+"""Build: bring the nodes of a close up to date, makers before readers, running only what is not fresh."""
+
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from graphlib import TopologicalSorter
+from typing import Literal, Protocol, TypeAlias
+
+from daybook.engine.java.session import separate_session
+from daybook.errors import DaybookError, Notice
+from daybook.graph.close import Close, NodeStatus, read_close
+from daybook.graph.nodes import Edge, Node, in_order, sort_key
+from daybook.model.loading import LoadedWorkspace
+from daybook.runs.environment import RunEnvironment
+from daybook.runs.result import OutputResult, RunFailedError, RunResult
+from daybook.runs.run import execute_run, prepare_runs
+from daybook.runs.snapshot import new_run_id
+from daybook.runs.start import RunRequest
+
+NodeOutcome: TypeAlias = Literal["ran", "fresh", "failed", "blocked", "locked"]
+
+# Another run of the same project and period is under way.
+_CODE_ACTIVE_RUN = "STORE_012"
+_WAIT_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class BuildRequest:
+    """What to bring up to date: projects by name (all active ones without any), for a period or a span of them."""
+
+    period: str
+    projects: tuple[str, ...] = ()
+    only: bool = False
+    is_full: bool = False
+    keep_going: bool = False
+    jobs: int = 2
+    allow_empty: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NodeResult:
+    """What became of a node; `is_failure` when it failed or something it needs did."""
+
+    node: Node
+    result: NodeOutcome
+    run: str | None = None
+    reason: str | None = None
+    seconds: float = 0.0
+    is_failure: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BuildPlan:
+    """The nodes in order, those that would run with the reasons, and projects that have no period in the span."""
+
+    nodes: tuple[NodeStatus, ...]
+    will_run: Mapping[Node, tuple[str, ...]]
+    left_out: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BuildResult:
+    """One result per node, in the order they ended."""
+
+    build_id: str
+    nodes: tuple[NodeResult, ...]
+    left_out: tuple[str, ...] = ()
+    is_cancelled: bool = False
+
+    @property
+    def is_ok(self) -> bool:
+        return not self.is_cancelled and not any(each.is_failure for each in self.nodes)
+
+    def count(self, result: NodeOutcome) -> int:
+        return sum(each.result == result for each in self.nodes)
+
+
+class BuildListener(Protocol):
+    """Calls may come from several threads."""
+
+    def planned(self, nodes: tuple[Node, ...]) -> None: ...
+
+    def started(self, node: Node, run_id: str) -> None: ...
+
+    def stage(self, node: Node, text: str) -> None: ...
+
+    def finished(self, result: NodeResult) -> None: ...
+
+    def notice(self, node: Node, notice: Notice) -> None: ...
+
+
+def plan_build(close: Close, request: BuildRequest) -> BuildPlan:
+    """What a build would do, as far as that is known before its first run."""
+    close.check_cycles()
+    edges, left_out = _selected(close, request)
+    statuses = close.statuses(edges)
+    will_run: dict[Node, tuple[str, ...]] = {}
+    for node in in_order(edges, edges):
+        status = statuses[node]
+        if status.is_locked:
+            continue
+        makers = [edge.maker for edge in edges[node] if edge.maker in will_run]
+        if status.state in ("stale", "never", "failed", "blocked"):
+            will_run[node] = status.reasons or ("it has never run",)
+        elif makers:
+            will_run[node] = tuple(f"{maker.project} {maker.period.identifier} runs" for maker in makers)
+        elif request.is_full:
+            will_run[node] = ("everything is run",)
+    return BuildPlan(tuple(statuses[node] for node in in_order(edges, edges)), will_run, left_out)
+
+
+def _selected(close: Close, request: BuildRequest) -> tuple[dict[Node, tuple[Edge, ...]], tuple[str, ...]]:
+    if close.span is None:
+        raise ValueError("a build has a period")
+    targets, allowed = close.select(request.projects, only=request.only)
+    nodes = close.nodes.nodes_in(close.span, sorted(targets))
+    edges = close.closure(nodes, close.span, allowed)
+    if request.only:
+        edges = {node: edges[node] for node in nodes}
+    return edges, close.nodes.left_out(close.span, sorted(targets))
+
+
+def build(
+    definitions: LoadedWorkspace, environment: RunEnvironment, request: BuildRequest, listener: BuildListener
+) -> BuildResult:
+    """Run what is not fresh; after a failure, what does not depend on it only with `keep_going`."""
+    with read_close(definitions, environment.store, period=request.period, asks_databases=True) as close:
+        close.check_cycles()
+        edges, left_out = _selected(close, request)
+    order = in_order(edges, edges)
+    listener.planned(order)
+    work = _Build(definitions, environment, request, listener, edges, new_run_id(environment.clock()))
+    return replace(work.execute(order), left_out=left_out)
+
+
+@dataclass
+class _Build:
+    definitions: LoadedWorkspace
+    environment: RunEnvironment
+    request: BuildRequest
+    listener: BuildListener
+    edges: Mapping[Node, tuple[Edge, ...]]
+    build_id: str
+    results: dict[Node, NodeResult] = field(default_factory=dict)
+    running: dict[Node, str] = field(default_factory=dict)
+    is_stopped: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def execute(self, order: tuple[Node, ...]) -> BuildResult:
+        makers = {node: [edge.maker for edge in self.edges[node] if edge.maker in self.edges] for node in order}
+        sorter = TopologicalSorter(makers)
+        sorter.prepare()
+        is_cancelled = False
+        with ThreadPoolExecutor(max(1, self.request.jobs), thread_name_prefix="daybook-build") as pool:
+            waiting: dict[Future[NodeResult], Node] = {}
+            try:
+                while sorter.is_active():
+                    for node in sorted(sorter.get_ready(), key=sort_key):
+                        waiting[pool.submit(self._build_node, node)] = node
+                    done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        node = waiting.pop(future)
+                        self._end(node, future.result())
+                        sorter.done(node)
+            except KeyboardInterrupt:
+                is_cancelled = True
+                self._cancel()
+                for future in list(waiting):
+                    node = waiting[future]
+                    self._end(node, future.result())
+                for node in order:
+                    if node not in self.results:
+                        self._end(node, NodeResult(node, "blocked", reason="the build was cancelled", is_failure=True))
+        return BuildResult(self.build_id, tuple(self.results.values()), is_cancelled=is_cancelled)
+
+    def _end(self, node: Node, result: NodeResult) -> None:
+        self.results[node] = result
+        if result.result == "failed" and not self.request.keep_going:
+            self.is_stopped = True
+        self.listener.finished(result)
+
+    def _cancel(self) -> None:
+        """Ask the runs that are under way to stop; they end within a heartbeat."""
+        self.is_stopped = True
+        with self._lock:
+            run_ids = list(self.running.values())
+        for run_id in run_ids:
+            try:
+                with self.environment.store.write() as transaction:
+                    transaction.runs.request_cancel(run_id, now=transaction.now())
+            except DaybookError:
+                continue
+
+    def _build_node(self, node: Node) -> NodeResult:
+        began = time.monotonic()
+        result = self._decide(node)
+        while result is None:
+            result = self._run(node)
+            if result is None:
+                time.sleep(_WAIT_SECONDS)
+                result = self._decide(node)
+        return replace(result, seconds=round(time.monotonic() - began, 3))
+
+    def _decide(self, node: Node) -> NodeResult | None:
+        """What is known without running; None when the node has to run."""
+        for edge in self.edges[node]:
+            maker = self.results.get(edge.maker)
+            if maker is not None and maker.is_failure:
+                name = f"{edge.maker.project} {edge.maker.period.identifier}"
+                return NodeResult(node, "blocked", reason=f"{name} {maker.result}", is_failure=True)
+        if self.is_stopped:
+            return NodeResult(node, "blocked", reason="the build ended before it", is_failure=True)
+        with read_close(
+            self.definitions, self.environment.store, projects=[node.project], asks_databases=True
+        ) as close:
+            found = close.freshness(node)
+            now = close.projects[node.project]
+            if found.state == "running":
+                # Another process is at it; what it makes may be all that is needed.
+                return self._after_other_run(node)
+            is_fresh = found.state == "fresh" and not self.request.is_full
+            reason = "; ".join(found.reasons) or None
+            if is_fresh:
+                return NodeResult(node, "fresh", found.run.id if found.run else None)
+            if close.is_locked(node):
+                return NodeResult(node, "locked", found.run.id if found.run else None, reason)
+            if now.problem is not None:
+                return NodeResult(node, "failed", reason=now.problem, is_failure=True)
+            if found.run is not None and any(
+                commit.mode == "append" for commit in close.history.commits.get(found.run.id, ())
+            ):
+                way = f"it appended rows for {node.period.identifier}, which a rerun would add again; "
+                way += f"`daybook slices drop TABLE {node.period.identifier}` removes them"
+                return NodeResult(node, "blocked", found.run.id, way, is_failure=True)
+        return None
+
+    def _after_other_run(self, node: Node) -> NodeResult | None:
+        while not self.is_stopped:
+            time.sleep(_WAIT_SECONDS)
+            with read_close(self.definitions, self.environment.store, projects=[node.project]) as close:
+                if close.freshness(node).state != "running":
+                    break
+        return self._decide(node)
+
+    def _run(self, node: Node) -> NodeResult | None:
+        """Run a node; None when another process began it first."""
+        session = self.environment.session
+        listener = _NodeListener(self, node)
+        environment = replace(self.environment, session=lambda: separate_session(session()), listener=listener)
+        request = RunRequest(
+            node.project, node.period.identifier, allow_empty=self.request.allow_empty, build_id=self.build_id
+        )
+        try:
+            done: RunResult | None = None
+            for prepared in prepare_runs(self.definitions, environment, request):
+                done = execute_run(environment, prepared)
+            return NodeResult(node, "ran", done.run_id if done else None)
+        except RunFailedError as failed:
+            reason = f"{failed.error.code} {failed.error.message}"
+            return NodeResult(node, "failed", failed.run_id, reason, is_failure=True)
+        except DaybookError as error:
+            if error.code == _CODE_ACTIVE_RUN and not self.is_stopped:
+                return None
+            return NodeResult(node, "failed", reason=f"{error.code} {error.message}", is_failure=True)
+        finally:
+            with self._lock:
+                self.running.pop(node, None)
+
+
+@dataclass
+class _NodeListener:
+    """Passes on what one run says, with its node."""
+
+    owner: _Build
+    node: Node
+
+    def prepared(self, run_id: str, project_id: str, period: str) -> None:
+        with self.owner._lock:
+            self.owner.running[self.node] = run_id
+        self.owner.listener.started(self.node, run_id)
+
+    def stage(self, text: str) -> None:
+        self.owner.listener.stage(self.node, text)
+
+    def progress(self, done: int, total: int) -> None:
+        pass
+
+    def written(self, output: OutputResult) -> None:
+        pass
+
+    def notice(self, notice: Notice) -> None:
+        self.owner.listener.notice(self.node, notice)

@@ -1,0 +1,196 @@
+"""A close as it stands: the graph of its projects, and the state of every node."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from daybook.errors import DaybookError
+from daybook.errors.suggestion import did_you_mean
+from daybook.graph.dependencies import ProjectGraph, cycle_errors, derive_graph
+from daybook.graph.freshness import CloseHistory, Freshness, NodeFreshness, NodeState, ProjectNow
+from daybook.graph.nodes import CloseGraph, Edge, Node, Span, in_order, parse_span
+from daybook.model.definition import Catalog, Definition
+from daybook.model.loading import LoadedWorkspace
+from daybook.model.project import Project
+from daybook.resolve.calendars.periods import calendar_for
+from daybook.store.catalog import ActivatedCatalog
+from daybook.store.changes import ProspectiveCatalog, find_changes
+from daybook.store.database.projects import find_active_project
+from daybook.store.definition_text import encode_definition
+from daybook.store.store import MetadataStore, Transaction
+
+_UNUSABLE_STATES = ("failed", "blocked")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStatus:
+    """The state of a node with the states of what it reads taken into account."""
+
+    node: Node
+    state: NodeState
+    is_locked: bool
+    run: str | None
+    reasons: tuple[str, ...] = ()
+
+
+class Close:
+    """What is known of a close within one transaction of the store."""
+
+    def __init__(
+        self,
+        definitions: LoadedWorkspace,
+        transaction: Transaction,
+        *,
+        is_shared: bool,
+        period: str | None = None,
+        projects: Iterable[str] | None = None,
+        asks_databases: bool = False,
+    ) -> None:
+        self._transaction = transaction
+        heads = transaction.definitions.heads()
+        stored = transaction.catalog()
+        changes = (
+            ()
+            if is_shared
+            else find_changes(definitions.all(), heads, workspace=definitions.settings.name, prune=False)
+        )
+        self.catalog: Catalog = ProspectiveCatalog(stored, changes)
+        written: Mapping[str, Definition[Project]] = definitions.definitions["project"]
+        self.projects = {project_id: self._project_now(each) for project_id, each in written.items()}
+        self.graph: ProjectGraph = derive_graph(
+            {project_id: now.project for project_id, now in self.projects.items()}, self.catalog
+        )
+        self.history = CloseHistory(transaction, projects)
+        calendars = [calendar_for(now.project.calendar_id, self.catalog) for now in self.projects.values()]
+        self.span: Span | None = parse_span(period, calendars) if period is not None else None
+        level = self.span.level if self.span is not None else "month"
+        self.nodes = CloseGraph(self.graph, self.catalog, self.history.levels(), level)
+        self._freshness = Freshness(
+            self.history,
+            self.projects,
+            root=definitions.root,
+            allowed_hosts=definitions.settings.catalogs.allowed_hosts,
+            asks_databases=asks_databases,
+        )
+
+    def _project_now(self, definition: Definition[Project]) -> ProjectNow:
+        """The active version, or why there is none that a build may run."""
+        project_id = definition.id
+        state = self._transaction.projects.find(project_id)
+        active = (
+            find_active_project(self._transaction.definitions, self._transaction.projects, state)
+            if state is not None
+            else None
+        )
+        if state is None or active is None:
+            hint = f"it was never activated: `daybook activate {project_id}`"
+            return ProjectNow(definition.model, None, self.catalog, hint)
+        catalog = ActivatedCatalog(self.catalog, active.inputs)
+        problem = None
+        if state.status == "inactive":
+            problem = "it is inactive"
+        elif state.status == "conflict":
+            problem = f"it is in conflict: {'; '.join(state.warnings)}"
+        elif encode_definition("project", definition.model).structure_digest != active.structure_digest:
+            problem = f"edited, not activated: `daybook activate {project_id}`, or `daybook run {project_id} --draft`"
+        return ProjectNow(active.project, active.version, catalog, problem)
+
+    @property
+    def active_projects(self) -> tuple[str, ...]:
+        """Those that have been activated and may run, or would after another activation."""
+        return tuple(
+            project_id
+            for project_id, now in self.projects.items()
+            if now.version is not None and now.problem != "it is inactive"
+        )
+
+    def select(self, names: Iterable[str], *, only: bool = False) -> tuple[frozenset[str], frozenset[str]]:
+        """The projects that were named, and those together with what they need.
+
+        `+name` is with what it needs, which is the default; `name+` with what needs it, too.
+        """
+        named: set[str] = set()
+        for name in names:
+            project_id = name.strip("+")
+            if project_id not in self.projects:
+                raise DaybookError("RUN_001", project=project_id, hint=did_you_mean(project_id, tuple(self.projects)))
+            named.add(project_id)
+            if name.endswith("+"):
+                named |= self.graph.downstream([project_id])
+        targets = frozenset(named or self.active_projects)
+        return targets, targets if only else self.graph.upstream(targets)
+
+    def check_cycles(self) -> None:
+        for error in cycle_errors(self.graph):
+            raise error
+
+    def closure(self, targets: Iterable[Node], span: Span, allowed: frozenset[str]) -> dict[Node, tuple[Edge, ...]]:
+        """The nodes and what they need, each with its edges.
+
+        Outside of the span a node is only brought up to date if it has completed before.
+        """
+        found: dict[Node, tuple[Edge, ...]] = {}
+        waiting = list(targets)
+        while waiting:
+            node = waiting.pop()
+            if node in found:
+                continue
+            found[node] = self.nodes.edges_of(node)
+            makers = [edge.maker for edge in found[node] if edge.maker.project in allowed]
+            waiting += [maker for maker in makers if span.holds(maker.period) or self._has_completed(maker)]
+        return found
+
+    def _has_completed(self, node: Node) -> bool:
+        runs = self.history.runs.get((node.project, node.period.identifier))
+        return runs is not None and runs.completed is not None
+
+    def is_locked(self, node: Node) -> bool:
+        return self._transaction.periods.status(node.period).status == "locked"
+
+    def freshness(self, node: Node) -> NodeFreshness:
+        return self._freshness.of(node)
+
+    def statuses(self, edges: Mapping[Node, tuple[Edge, ...]]) -> dict[Node, NodeStatus]:
+        """Every node, makers first: what reads something stale is stale, too."""
+        found: dict[Node, NodeStatus] = {}
+        for node in in_order(edges, edges):
+            own = self.freshness(node)
+            makers = [(edge, found[edge.maker]) for edge in edges[node] if edge.maker in found]
+            state, reasons = own.state, list(own.reasons)
+            for edge, maker in makers:
+                name = f"{edge.maker.project} {edge.maker.period.identifier}"
+                if own.state == "fresh" and maker.state in ("stale", "never", "failed"):
+                    state = "stale"
+                    reasons.append(f"reads {edge.dataset}: {name} is {_in_words(maker.state)}")
+                if own.state == "never" and maker.state in _UNUSABLE_STATES and not edge.is_optional:
+                    state = "blocked"
+                    reasons.append(f"needs {name}, which {'failed' if maker.state == 'failed' else 'is blocked'}")
+            run = own.run.id if own.run is not None else None
+            noted = (*reasons, *own.unknown) if state == "fresh" else tuple(reasons)
+            found[node] = NodeStatus(node, state, self.is_locked(node), run, tuple(dict.fromkeys(noted)))
+        return found
+
+
+def _in_words(state: NodeState) -> str:
+    return {"stale": "out of date", "never": "not there yet", "failed": "failed"}.get(state, state)
+
+
+@contextmanager
+def read_close(
+    definitions: LoadedWorkspace,
+    store: MetadataStore,
+    *,
+    period: str | None = None,
+    projects: Iterable[str] | None = None,
+    asks_databases: bool = False,
+) -> Iterator[Close]:
+    """The close as the store has it now; everything is read in one transaction."""
+    with store.read() as transaction:
+        yield Close(
+            definitions,
+            transaction,
+            is_shared=store.is_shared,
+            period=period,
+            projects=projects,
+            asks_databases=asks_databases,
+        )

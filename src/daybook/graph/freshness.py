@@ -1,0 +1,398 @@
+"""Whether a node's last completed run used what a run would use now, without reading data."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from daybook.errors import DaybookError
+from daybook.graph.nodes import Node
+from daybook.io.filesystem import FileStat, arrow_path, list_files
+from daybook.io.location_checks import location_exists
+from daybook.io.pins import FilesPin, LandedPin, Pin, TablePin, pin_from_json
+from daybook.io.registry import format_named
+from daybook.model.definition import Catalog, DatasetVersion
+from daybook.model.project import Project
+from daybook.plan.references import LoadReference, load_references
+from daybook.resolve.locations.location import Location, Resolution
+from daybook.resolve.resolution import resolve_dataset
+from daybook.store.database.nodes import NodeRuns
+from daybook.store.records import OutputCommit, RunRecord, Slice
+from daybook.store.store import Transaction
+
+NodeState: TypeAlias = Literal["fresh", "stale", "never", "failed", "running", "blocked"]
+
+_NAMED_FILES = 3
+_DIGEST_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectNow:
+    """The version of a project that a run would execute now, or why none can."""
+
+    project: Project
+    version: int | None
+    catalog: Catalog
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFreshness:
+    """`reasons` say what changed since the run, or why there is none; `unknown` what nobody asked."""
+
+    state: NodeState
+    run: RunRecord | None
+    reasons: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+
+class SliceMap:
+    """Every slice that the store knows, read once; also says whether locations exist."""
+
+    def __init__(self, slices: Mapping[str, Mapping[str, Slice]]) -> None:
+        self._slices = slices
+
+    def slices(self, location: Location) -> Mapping[str, str] | None:
+        found = self._slices.get(location.label)
+        return {period: each.run_id for period, each in found.items()} if found else None
+
+    def exists(self, location: Location) -> bool:
+        return location_exists(location)
+
+    def owner(self, destination: str, period: str) -> str | None:
+        found = self._slices.get(destination, {}).get(period)
+        return found.run_id if found is not None else None
+
+    def is_collected(self, destination: str) -> bool:
+        return destination in self._slices
+
+
+class CloseHistory:
+    """What the completed runs of a close used, read from the store in a few queries."""
+
+    def __init__(self, transaction: Transaction, projects: Iterable[str] | None = None) -> None:
+        queries = transaction.close
+        self.runs: dict[tuple[str, str], NodeRuns] = queries.runs(projects)
+        self.slices = SliceMap(queries.slices())
+        completed = [found.completed.id for found in self.runs.values() if found.completed is not None]
+        self.snapshots = queries.snapshots(completed)
+        self.commits: dict[str, list[OutputCommit]] = queries.commits(completed)
+        self._pins = queries.pins(completed)
+        self.started = {found.latest.id: found.latest for found in self.runs.values()}
+
+    def pins(self, run_id: str, key: str) -> tuple[Pin, ...]:
+        return tuple(pin_from_json(pin) for pin in self._pins.get(run_id, {}).get(key, ()))
+
+    def levels(self) -> dict[str, str]:
+        """The level of the last completed run of every project."""
+        found: dict[str, RunRecord] = {}
+        for runs in self.runs.values():
+            run = runs.completed
+            if run is not None and (run.project_id not in found or found[run.project_id].created_at < run.created_at):
+                found[run.project_id] = run
+        return {
+            project_id: self.snapshots[run.id]["period"]["level"]
+            for project_id, run in found.items()
+            if run.id in self.snapshots
+        }
+
+    def is_overwritten_by_period(self, run: RunRecord, destination: str) -> bool:
+        """Whether a later run of the project, for another period, wrote to the same place."""
+        return any(
+            runs.completed is not None
+            and runs.completed.project_id == run.project_id
+            and runs.completed.period != run.period
+            and runs.completed.created_at > run.created_at
+            and any(commit.destination == destination for commit in self.commits.get(runs.completed.id, ()))
+            for runs in self.runs.values()
+        )
+
+
+class Freshness:
+    """Answers for nodes; what was listed once is not listed again."""
+
+    def __init__(
+        self,
+        history: CloseHistory,
+        projects: Mapping[str, ProjectNow],
+        *,
+        root: Path,
+        allowed_hosts: tuple[str, ...] = (),
+        asks_databases: bool = False,
+    ) -> None:
+        self._history = history
+        self._projects = projects
+        self._root = root
+        self._allowed_hosts = allowed_hosts
+        self._asks_databases = asks_databases
+        self._list_files = cache(list_files)
+
+    def of(self, node: Node) -> NodeFreshness:
+        """The node by itself, whatever the state of the nodes it reads."""
+        runs = self._history.runs.get((node.project, node.period.identifier))
+        now = self._projects[node.project]
+        if runs is not None and runs.latest.is_active:
+            return NodeFreshness("running", runs.latest, (f"run {runs.latest.id} is {runs.latest.status}",))
+        if runs is not None and runs.latest.status in ("failed", "cancelled"):
+            return NodeFreshness("failed", runs.latest, (_failure_text(runs.latest),))
+        if runs is None or runs.completed is None:
+            return NodeFreshness("never", None, (now.problem,) if now.problem else ())
+        run = runs.completed
+        if now.problem is not None:
+            return NodeFreshness("stale", run, (now.problem,))
+        snapshot = self._history.snapshots.get(run.id)
+        if snapshot is None:
+            return NodeFreshness("stale", run, ("its snapshot has been removed by `daybook gc`",))
+        reasons: list[str] = []
+        unknown: list[str] = []
+        reasons += _project_changes(now, run, snapshot)
+        if run.as_of is not None and run.as_of != node.period.start_date:
+            reasons.append(f"the run was as of {run.as_of}, not {node.period.start_date}")
+        if not reasons:
+            sources = {source["key"]: source for source in snapshot["sources"]}
+            for reference in load_references(now.project):
+                reasons += self._source_changes(reference, node, now, run, sources.get(reference.key), unknown)
+            reasons += self._output_changes(run)
+        distinct = tuple(dict.fromkeys(reasons))
+        return NodeFreshness("stale" if distinct else "fresh", run, distinct, tuple(dict.fromkeys(unknown)))
+
+    def _source_changes(
+        self,
+        reference: LoadReference,
+        node: Node,
+        now: ProjectNow,
+        run: RunRecord,
+        source: Mapping[str, Any] | None,
+        unknown: list[str],
+    ) -> Iterator[str]:
+        """What is different about one thing that the project reads."""
+        dataset_id = reference.dataset.dataset_id
+        version = now.catalog.dataset(dataset_id, reference.dataset.dataset_version)
+        if version is None or source is None or source["dataset_id"] != dataset_id:
+            yield f"{dataset_id} is read in another way"
+            return
+        changed = _definition_change(version, source, self._history.snapshots[run.id])
+        if changed is not None:
+            yield changed
+            return
+        if reference.dataset.dataset_version is not None and version.pin is not None:
+            return
+        try:
+            resolution = resolve_dataset(
+                version,
+                node.period,
+                now.catalog,
+                root=self._root,
+                overrides=now.project.resolver_overrides,
+                allowed_hosts=self._allowed_hosts,
+                lookup=self._history.slices,
+            )
+        except DaybookError as error:
+            yield f"{dataset_id} {node.period.identifier}: {error.message}"
+            return
+        yield from self._data_changes(
+            f"{dataset_id} {node.period.identifier}", resolution, reference, run, source, unknown
+        )
+
+    def _data_changes(
+        self,
+        label: str,
+        resolution: Resolution,
+        reference: LoadReference,
+        run: RunRecord,
+        source: Mapping[str, Any],
+        unknown: list[str],
+    ) -> Iterator[str]:
+        before = source["resolution"]
+        if _places(resolution.locations) != {_stored_place(each) for each in before["locations"]}:
+            yield f"{label}: the data now lies elsewhere"
+            return
+        if tuple(before["periods"]) != resolution.periods:
+            yield f"{label}: other periods are read now"
+            return
+        pins = self._history.pins(run.id, reference.key)
+        collected = [each for each in resolution.locations if self._history.slices.slices(each) is not None]
+        yield from self._slice_changes(label, resolution, collected, source.get("slices") or {})
+        for location in resolution.locations:
+            if location in collected:
+                continue
+            if location.is_database:
+                if self._asks_databases:
+                    yield f"{label}: a database is read again by every build"
+                else:
+                    unknown.append(f"{label}: the database was not asked")
+            elif location.uri is not None:
+                yield from self._file_changes(label, location, pins)
+
+    def _slice_changes(
+        self, label: str, resolution: Resolution, locations: Iterable[Location], used: Mapping[str, str]
+    ) -> Iterator[str]:
+        """Slices that another run wrote since."""
+        dataset_id = label.partition(" ")[0]
+        for location in locations:
+            written = self._history.slices.slices(location) or {}
+            for period in resolution.periods:
+                if period in written and written[period] != used.get(period):
+                    again = self._history.started.get(written[period])
+                    when = f" on {again.created_at:%Y-%m-%d at %H:%M} UTC" if again is not None else ""
+                    yield f"{dataset_id} {period} was run {'again' if period in used else 'since'}{when}"
+                elif period not in written and period in used:
+                    yield f"{dataset_id} {period} was removed"
+
+    def _file_changes(self, label: str, location: Location, pins: tuple[Pin, ...]) -> Iterator[str]:
+        for pin in pins:
+            match pin:
+                case TablePin(uri=uri) if uri == location.uri:
+                    if format_named(location.format).has_changed(pin):
+                        yield f"{label}: the table {Path(uri).name} has new data"
+                    return
+                case FilesPin(uri=uri) if uri == location.uri:
+                    yield from self._listing_changes(label, location, {file.path: (file, None) for file in pin.files})
+                    return
+                case LandedPin() if pin.files:
+                    known = {each.stat.path: (each.stat, each.digest) for each in pin.files}
+                    yield from self._listing_changes(label, location, known)
+                    return
+                case _:
+                    continue
+
+    def _listing_changes(
+        self, label: str, location: Location, known: Mapping[str, tuple[FileStat, str | None]]
+    ) -> Iterator[str]:
+        uri = location.uri or ""
+        present = {file.path: file for file in self._list_files(uri, location.root or uri)}
+        before = {path: each for path, each in known.items() if path == uri or path.startswith(uri.rstrip("/") + "/")}
+        added = [path for path in present if path not in before]
+        removed = [path for path in before if path not in present]
+        changed = [
+            path for path, (stat, digest) in before.items() if path in present and _differs(present[path], stat, digest)
+        ]
+        for paths, what in ((added, "added"), (removed, "removed"), (changed, "changed")):
+            if paths:
+                yield f"{label}: {_count(len(paths), 'file')} {what} since the run ({_names(paths)})"
+
+    def _output_changes(self, run: RunRecord) -> Iterator[str]:
+        """Outputs that are no longer what the run committed."""
+        for commit in self._history.commits.get(run.id, ()):
+            place = commit.destination
+            if commit.mode == "append" or self._history.is_overwritten_by_period(run, place):
+                continue
+            if self._history.slices.is_collected(place):
+                owner = self._history.slices.owner(place, run.period)
+                if owner is None:
+                    yield f"its slice of {_short(place)} was removed"
+                elif owner != run.id:
+                    yield f"its slice of {_short(place)} was written by run {owner}"
+            elif place.startswith("/") and not Path(place).exists():
+                yield f"its output {_short(place)} is gone"
+
+
+def _project_changes(now: ProjectNow, run: RunRecord, snapshot: Mapping[str, Any]) -> Iterator[str]:
+    if now.version == run.project_version:
+        return
+    before = {each["seq"]: each for each in snapshot["project"]["operations"]}
+    after = {each.seq: each.model_dump(mode="json", by_alias=True) for each in now.project.operations}
+    changed = [seq for seq in after if seq in before and not _is_same_operation(before[seq], after[seq])]
+    parts = [
+        _operations(changed, "changed"),
+        _operations([seq for seq in after if seq not in before], "added"),
+        _operations([seq for seq in before if seq not in after], "removed"),
+    ]
+    what = ", ".join(filter(None, parts)) or "the project was changed"
+    yield f"{what} (version {now.version} is active, the run used {run.project_version})"
+
+
+def _is_same_operation(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Whether two operations do the same, whatever they are called."""
+    names = {"name", "description", "accept"}
+    return {k: v for k, v in before.items() if k not in names} == {k: v for k, v in after.items() if k not in names}
+
+
+def _operations(seqs: list[int], what: str) -> str:
+    if not seqs:
+        return ""
+    plural, verb = ("s", "were") if len(seqs) > 1 else ("", "was")
+    return f"operation{plural} {', '.join(map(str, seqs))} {verb} {what}"
+
+
+def _definition_change(version: DatasetVersion, source: Mapping[str, Any], snapshot: Mapping[str, Any]) -> str | None:
+    """Whether a dataset was declared otherwise; a registered one counts by its columns alone."""
+    dataset_id = version.dataset.id
+    stored = next(
+        (
+            each
+            for each in snapshot["datasets"]
+            if (each["dataset"]["id"], each["version"]) == (dataset_id, source["dataset_version"])
+        ),
+        None,
+    )
+    current: DatasetVersion | None = version
+    while current is not None and stored is not None:
+        if current.pin is None and current.version != stored["version"]:
+            return f"{current.dataset.id} was changed (version {current.version}, the run used {stored['version']})"
+        columns = [(column.name, str(column.type)) for column in current.dataset.main_table.columns]
+        if columns != [(each["name"], each["type"]) for each in stored["dataset"]["main_table"]["columns"]]:
+            return f"the columns of {current.dataset.id} were changed"
+        viewed = stored.get("view")
+        current = current.view.dataset if current.view is not None else None
+        stored = viewed["dataset"] if viewed else None
+    return None if current is None and stored is None else f"{dataset_id} was changed"
+
+
+def _places(locations: Iterable[Location]) -> set[tuple[str | None, ...]]:
+    return {
+        (each.format, each.uri, each.table, each.schema, each.datasource.id if each.datasource else None)
+        for each in locations
+    }
+
+
+def _stored_place(location: Mapping[str, Any]) -> tuple[str | None, ...]:
+    source = location.get("datasource")
+    return (
+        location["format"],
+        location.get("uri"),
+        location.get("table"),
+        location.get("schema"),
+        source["id"] if source else None,
+    )
+
+
+def _differs(now: FileStat, before: FileStat, digest: str | None) -> bool:
+    """By size and time; where only the time is another one, by content if that is known."""
+    if now.size != before.size:
+        return True
+    if now.modified_ns == before.modified_ns:
+        return False
+    return digest is None or _content_digest(now) != digest
+
+
+@cache
+def _content_digest(file: FileStat) -> str:
+    place = arrow_path(file.path)
+    digest = hashlib.blake2b(digest_size=20)
+    with place.system.open_input_stream(place.path, compression=None) as stream:
+        while block := stream.read(_DIGEST_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _failure_text(run: RunRecord) -> str:
+    if run.status == "cancelled":
+        return f"run {run.id} was cancelled"
+    error = run.error or {}
+    return f"run {run.id} failed: {error.get('code', '')} {error.get('message', '')}".rstrip()
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _names(paths: list[str]) -> str:
+    names = ", ".join(Path(path).name for path in paths[:_NAMED_FILES])
+    return names if len(paths) <= _NAMED_FILES else f"{names}, …"
+
+
+def _short(place: str) -> str:
+    return Path(place).name if "/" in place else place

@@ -1,0 +1,151 @@
+"""The close as a whole: its graph, the state of every node, and building what is not fresh."""
+
+from dataclasses import dataclass
+
+from daybook.errors import DaybookError, Notice
+from daybook.graph.build import BuildListener, BuildPlan, BuildRequest, BuildResult, NodeResult, build, plan_build
+from daybook.graph.close import NodeStatus, read_close
+from daybook.graph.nodes import Node
+from daybook.workspace.open_workspace import OpenedWorkspace
+
+
+@dataclass(frozen=True, slots=True)
+class GraphEdge:
+    """`maker` writes what `reader` reads as `dataset`; both are a project, or `project@period`."""
+
+    maker: str
+    reader: str
+    dataset: str
+
+
+@dataclass(frozen=True, slots=True)
+class GraphNode:
+    project: str
+    period: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.project if self.period is None else f"{self.project}@{self.period}"
+
+
+@dataclass(frozen=True, slots=True)
+class CloseGraphResult:
+    """Projects, or projects and periods where a period was named, and who reads whom."""
+
+    nodes: tuple[GraphNode, ...]
+    edges: tuple[GraphEdge, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CloseStatus:
+    """The state of every node; `left_out` are projects without a period inside of what was asked for."""
+
+    nodes: tuple[NodeStatus, ...]
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def projects(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(status.node.project for status in self.nodes))
+
+    @property
+    def periods(self) -> tuple[str, ...]:
+        """Every period, in order of time."""
+        found = sorted({(each.node.period.start_date, each.node.period.identifier) for each in self.nodes})
+        return tuple(dict.fromkeys(identifier for _, identifier in found))
+
+
+def close_graph(workspace: OpenedWorkspace, *, period: str | None = None) -> CloseGraphResult:
+    """Which projects read what others write; with a period, which nodes read which."""
+    definitions = workspace.load_definitions()
+    with workspace.open_store_or_empty() as store, read_close(definitions, store, period=period) as close:
+        close.check_cycles()
+        if close.span is None:
+            edges = (GraphEdge(each.maker, each.reader, each.dataset) for each in close.graph.dependencies)
+            return CloseGraphResult(tuple(GraphNode(each) for each in close.projects), tuple(dict.fromkeys(edges)))
+        nodes = close.nodes.nodes_in(close.span, sorted(close.projects))
+        found = close.closure(nodes, close.span, frozenset(close.projects))
+        names = tuple(GraphNode(node.project, node.period.identifier) for node in found)
+        pairs = (
+            GraphEdge(edge.maker.name, edge.reader.name, edge.dataset)
+            for edges in found.values()
+            for edge in edges
+            if edge.maker in found
+        )
+        return CloseGraphResult(names, tuple(dict.fromkeys(pairs)))
+
+
+def close_status(workspace: OpenedWorkspace, *, period: str | None = None, ask: bool = False) -> CloseStatus:
+    """The state of every node of the active projects; `ask` looks into databases, too.
+
+    Without a period, those of the periods that have been run.
+    """
+    definitions = workspace.load_definitions()
+    with workspace.open_store_or_empty() as store:
+        if period is None:
+            period = _periods_run(workspace)
+        if period is None:
+            return CloseStatus(())
+        with read_close(definitions, store, period=period, asks_databases=ask) as close:
+            close.check_cycles()
+            if close.span is None:
+                return CloseStatus(())
+            projects = sorted(close.active_projects)
+            nodes = close.nodes.nodes_in(close.span, projects)
+            statuses = close.statuses(close.closure(nodes, close.span, frozenset(projects)))
+            shown = tuple(status for node, status in statuses.items() if node in set(nodes))
+            return CloseStatus(shown, close.nodes.left_out(close.span, projects))
+
+
+def _periods_run(workspace: OpenedWorkspace) -> str | None:
+    """From the first to the last period of the last year's runs."""
+    definitions = workspace.load_definitions()
+    with workspace.open_store_or_empty() as store, read_close(definitions, store) as close:
+        found = [
+            (node.period.start_date, node.period.identifier)
+            for project_id, identifier in close.history.runs
+            if project_id in close.projects
+            and (period := close.nodes.calendar_of(project_id).find(identifier)) is not None
+            for node in [Node(project_id, period)]
+        ]
+    if not found:
+        return None
+    first, last = min(found), max(found)
+    return first[1] if first == last else f"{first[1]}..{last[1]}"
+
+
+def plan_close_build(workspace: OpenedWorkspace, request: BuildRequest) -> BuildPlan:
+    """What `build_close` would run, and why."""
+    definitions = workspace.load_definitions()
+    with (
+        workspace.open_store_or_empty() as store,
+        read_close(definitions, store, period=request.period, asks_databases=True) as close,
+    ):
+        return plan_build(close, request)
+
+
+def build_close(
+    workspace: OpenedWorkspace, request: BuildRequest, *, listener: BuildListener | None = None
+) -> BuildResult:
+    """Bring projects and everything they need up to date; one Spark application runs all of it."""
+    if request.jobs < 1:
+        raise DaybookError("RUN_040", jobs=request.jobs)
+    definitions = workspace.load_definitions()
+    with workspace.open_run_environment() as environment:
+        return build(definitions, environment, request, listener or _SilentBuild())
+
+
+class _SilentBuild:
+    def planned(self, nodes: tuple[Node, ...]) -> None:
+        pass
+
+    def started(self, node: Node, run_id: str) -> None:
+        pass
+
+    def stage(self, node: Node, text: str) -> None:
+        pass
+
+    def finished(self, result: NodeResult) -> None:
+        pass
+
+    def notice(self, node: Node, notice: Notice) -> None:
+        pass
