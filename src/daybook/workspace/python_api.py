@@ -14,7 +14,8 @@ from daybook.model.definition import DEFINITION_KINDS, DefinitionKind
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.project import Project
 from daybook.model.values import value_text
-from daybook.workspace.open_workspace import OpenedWorkspace, open_workspace, system_error
+from daybook.workspace.open_workspace import open_workspace, system_error
+from daybook.workspace.spark_session import ProgramSession
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -163,9 +164,9 @@ class Workspace:
 
     @_coded
     def __init__(self, path: str | Path = ".", *, spark: "SparkSession | None" = None) -> None:
-        self._given = spark
-        self._started: SparkSession | None = None
-        self._opened: OpenedWorkspace = replace(open_workspace(Path(path)), session=lambda: self.spark)
+        opened = open_workspace(Path(path))
+        self._session = ProgramSession(opened.settings.engine, spark)
+        self._opened = replace(opened, session=self._session)
 
     @property
     def root(self) -> Path:
@@ -445,24 +446,11 @@ class Workspace:
     @property
     def spark(self) -> "SparkSession":
         """The session that runs use."""
-        from daybook.engine.java.session import adopt_session, has_session_ended, start_session
-
-        if self._started is not None and self._given is None and has_session_ended(self._started):
-            self.close()
-        if self._started is None:
-            if self._given is not None:
-                self._started = adopt_session(self._given)
-            else:
-                self._started = start_session(self._opened.settings.engine, app_name="daybook")
-        return self._started
+        return self._session()
 
     def close(self) -> None:
         """Stop the session if it was started here."""
-        from daybook.engine.java.session import stop_session
-
-        if self._started is not None and self._given is None:
-            stop_session(self._started)
-        self._started = None
+        self._session.close()
 
     def __enter__(self) -> "Workspace":
         return self

@@ -1,10 +1,12 @@
-"""The Spark session of a command: started in the background, waited for when it is needed."""
+"""The Spark session of a command, started in the background, and that of a Python program."""
 
+import atexit
 import logging
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -69,6 +71,52 @@ class BackgroundSession:
             )
         except BaseException as failure:
             self._failure = failure
+
+
+class ProgramSession:
+    """The session of a Python program: the one it passes in, else one that is started when it is first called.
+
+    Workspaces of one program share the Java process; it ends when the workspace that started it is closed, or with the
+    program.
+    """
+
+    def __init__(self, settings: "EngineSettings", given: "SparkSession | None" = None) -> None:
+        self._settings = settings
+        self._given = given
+        self._session: SparkSession | None = None
+        self._stop: Callable[[], None] | None = None
+
+    def __call__(self) -> "SparkSession":
+        from daybook.engine.java.session import adopt_session, has_session_ended, join_running_session
+
+        if self._session is not None and self._given is None and has_session_ended(self._session):
+            self.close()
+        if self._session is None:
+            if self._given is not None:
+                self._session = adopt_session(self._given)
+            else:
+                self._session = join_running_session(self._settings) or self._start()
+        return self._session
+
+    @property
+    def is_started(self) -> bool:
+        return self._session is not None
+
+    def close(self) -> None:
+        """Stop the session if it was started here."""
+        if self._stop is not None:
+            atexit.unregister(self._stop)
+            self._stop()
+        self._session = self._stop = None
+
+    def _start(self) -> "SparkSession":
+        from daybook.engine.java.session import start_session, stop_session
+
+        session = start_session(self._settings, app_name="daybook")
+        self._stop = partial(stop_session, session)
+        # A program that never closes its workspace must not lose Java before PySpark has let go of it.
+        atexit.register(self._stop)
+        return session
 
 
 def _silence_query_logs() -> None:

@@ -35,3 +35,19 @@ def test_a_range_is_not_one_run(workspace: daybook.Workspace) -> None:
     with pytest.raises(daybook.DaybookError) as caught:
         workspace.run("monthly-sales", "2026-01..2026-02")
     assert caught.value.code == "RUN_021"
+
+
+def test_workspaces_of_a_program_share_one_application(spark: SparkSession, is_connect: bool, tmp_path: Path) -> None:
+    if is_connect:
+        pytest.skip("a program may have several Connect sessions")
+    for name in ("a", "b"):
+        write_workspace("starter", tmp_path / name)
+    first, second = daybook.Workspace(tmp_path / "a"), daybook.Workspace(tmp_path / "b")
+    rows = first.run("monthly-sales", "2026-01").output()
+    assert second.run("monthly-sales", "2026-02").output().count() == 2
+    assert first.spark is not second.spark
+    second.close()
+    first.close()
+    # Neither of them started it.
+    assert rows.count() == 4
+    assert spark.range(3).count() == 3

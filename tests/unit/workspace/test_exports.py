@@ -57,7 +57,7 @@ def test_a_run_does_not_begin_with_what_validating_finds(tmp_path: Path) -> None
     write_workspace("starter", tmp_path)
     project = tmp_path / "projects" / "monthly-sales.yaml"
     text = project.read_text(encoding="utf-8")
-    project.write_text(text.replace("{{identifier}}.csv", "{{identifier}}.xlsx"), encoding="utf-8")
+    project.write_text(text.replace("{{identifier}}.csv", "{{identifier}}.docx"), encoding="utf-8")
     with pytest.raises(daybook.DaybookError) as caught:
         daybook.Workspace(tmp_path).run("monthly-sales", "2026-01")
     assert caught.value.code == "RESOLVE_037"

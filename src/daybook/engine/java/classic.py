@@ -277,6 +277,15 @@ def activate_session(session: "SparkSession") -> "SparkSession":
     return session
 
 
+def running_classic_session() -> "SparkSession | None":
+    """The classic session that this program has, if any; nothing is imported or started for the question."""
+    if "pyspark.sql" not in sys.modules:
+        return None
+    from pyspark.sql import SparkSession
+
+    return SparkSession._instantiatedSession
+
+
 def clear_classic_state() -> None:
     """Clear what PySpark remembers of a session whose Java process is about to end."""
     from pyspark.core.context import SparkContext

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from daybook.engine.java.classic import (
     Gateway,
+    attach_server,
     attached_server,
     build_classic_session,
     clear_classic_state,
     create_scratch_folder,
     open_classic_session,
+    running_classic_session,
 )
 from daybook.engine.java.connect import (
     check_capabilities,
@@ -82,6 +84,26 @@ def start_session(
         session = open_classic_session(launch, conf.session, show_log=show_log)
     if archive is not None and launch.class_archive is None:
         build_in_background(archive, java, os.environ)
+    return _with_required_conf(session)
+
+
+def join_running_session(settings: EngineSettings) -> "SparkSession | None":
+    """A new session in the Java process that Daybook started for this program; None where there is none.
+
+    A program can have one classic application only. Settings of the application stay as it was started.
+    """
+    running = None if settings.remote or settings.sail else running_classic_session()
+    server = attached_server(running) if running is not None else None
+    if running is None or not isinstance(server, Gateway) or server.has_ended():
+        return None
+    master = settings.master or "local[*]"
+    conf = build_session_conf(
+        settings, master=master, app_name="daybook", ui=False, cores=usable_cores(), memory=memory_bytes()
+    )
+    session = running.newSession()
+    for key, value in conf.session.items():
+        session.conf.set(key, value)
+    attach_server(session, server)
     return _with_required_conf(session)
 
 

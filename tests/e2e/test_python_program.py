@@ -1,0 +1,27 @@
+"""Python programs that use Daybook, each in a process of its own."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+PROGRAM = """\
+from pathlib import Path
+import daybook
+from daybook.demo.workspace_folder import write_workspace
+
+workspaces = []
+for name in ("a", "b"):
+    write_workspace("starter", Path(name))
+    with Path(name, "daybook.yaml").open("a") as settings:
+        settings.write("engine: {master: 'local[1]', conf: {spark.driver.memory: 1g}}\\n")
+    workspaces.append(daybook.Workspace(name))
+frames = [workspace.run("monthly-sales", "2026-01").output() for workspace in workspaces]
+print(*(frame.count() for frame in frames))
+"""
+
+
+def test_workspaces_that_are_never_closed_end_without_a_traceback(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "4 4\n"), done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr
