@@ -138,7 +138,7 @@ class Folder:
 
     def activate(self, project: str = "p") -> None:
         with self.around() as around:
-            activate(around.store, project, validate=around.validate, now=datetime.datetime.now(datetime.UTC))
+            activate(around.store, project, now=datetime.datetime.now(datetime.UTC))
 
     def all_runs(self) -> tuple[RunRecord, ...]:
         with self.around() as around, around.store.read() as transaction:

@@ -15,6 +15,14 @@ from daybook.model.types import ColumnType
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnUse:
+    """A column that an expression reads; without qualifier it is a working column, otherwise a join alias's."""
+
+    qualifier: str | None
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Scope:
     """`qualifiers` are the main table's name and the join aliases; `aliases` says which of them are joins."""
 
@@ -23,6 +31,11 @@ class Scope:
     aliases: frozenset[str] = frozenset()
     has_period: bool = True
 
+    def type_of(self, use: ColumnUse) -> ColumnType | None:
+        """The type of a column; None where it cannot be seen."""
+        columns = self.columns if use.qualifier is None else self.qualifiers.get(use.qualifier, {})
+        return columns.get(use.name)
+
 
 @dataclass(frozen=True, slots=True)
 class Constants:
@@ -30,14 +43,6 @@ class Constants:
 
     timestamp: datetime
     period: Period | None
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnUse:
-    """A column that an expression reads; without qualifier it is a working column, otherwise a join alias's."""
-
-    qualifier: str | None
-    name: str
 
 
 @dataclass(frozen=True, slots=True)

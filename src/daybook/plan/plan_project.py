@@ -1,6 +1,7 @@
 """A project and the definitions it reaches become a checked plan."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from daybook.errors import DaybookError, Notice, flatten, raise_all
@@ -36,7 +37,7 @@ from daybook.plan.operations import (
 )
 from daybook.plan.references import find_load, load_references
 from daybook.plan.steps import INPUT_KEY, LoadStep, Plan, Step
-from daybook.plan.walk import Walk
+from daybook.plan.walk import CompiledExpressions, Walk
 from daybook.plan.warnings import (
     find_double_counting,
     find_empty_selections,
@@ -112,6 +113,22 @@ WARNINGS: tuple[Callable[[Walk], Iterable[Notice]], ...] = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class ExaminedProject:
+    """What planning found: a plan, or errors; `location_errors` are about where data comes from and goes to."""
+
+    plan: Plan | None
+    errors: tuple[DaybookError, ...] = ()
+    location_errors: tuple[DaybookError, ...] = ()
+
+    def checked_plan(self, *, with_locations: bool = True) -> Plan:
+        """The plan, or all that is wrong; without `with_locations` it does not matter where data is."""
+        raise_all((*self.errors, *(self.location_errors if with_locations else ())))
+        if self.plan is None:
+            raise AssertionError("a project without errors has a plan")
+        return self.plan
+
+
 def plan_project(
     project: Project,
     source: SourceMap,
@@ -120,19 +137,31 @@ def plan_project(
     *,
     with_locations: bool = True,
 ) -> Plan:
-    """The plan of a project, or all that is wrong with it.
+    """The plan of a project, or all that is wrong with it; without `constants` it can be shown but not executed."""
+    plan = examine_project(project, source, catalog).checked_plan(with_locations=with_locations)
+    return replace(plan, constants=constants)
 
-    Without `constants` the plan can be shown and validated but not executed; without `with_locations` nobody asks
-    where data comes from and goes to.
-    """
-    load = _load_input(project, source, catalog)
+
+def examine_project(project: Project, source: SourceMap, catalog: Catalog) -> ExaminedProject:
+    """Everything that can be known of a project without data; nothing is raised."""
+    try:
+        load = _load_input(project, source, catalog)
+    except DaybookError as error:
+        return ExaminedProject(None, flatten(error))
     spans = {name: source.scalar("selectors", name) for name in project.selectors}
     walk = _walk_until_types_settle(project, source, catalog, Selectors(project.selectors, spans), load)
-    checks = (*CHECKS, *(LOCATION_CHECKS if with_locations else ()))
-    raise_all([*walk.errors, *(finding for check in checks for finding in check(walk))])
+    errors = _flattened((*walk.errors, *(finding for check in CHECKS for finding in check(walk))))
+    locations = _flattened(finding for check in LOCATION_CHECKS for finding in check(walk))
+    if errors:
+        return ExaminedProject(None, errors, locations)
     notices = tuple(found for find in WARNINGS for found in find(walk))
     types = {name: walk.assumed.get(name, column_type) for name, column_type in walk.columns.items()}
-    return Plan(project, tuple(walk.loads), tuple(walk.steps), types, notices, walk.usage.frozen(), constants)
+    plan = Plan(project, tuple(walk.loads), tuple(walk.steps), types, notices, walk.usage.frozen())
+    return ExaminedProject(plan, (), locations)
+
+
+def _flattened(errors: Iterable[DaybookError]) -> tuple[DaybookError, ...]:
+    return tuple(single for error in errors for single in flatten(error))
 
 
 def _load_input(project: Project, source: SourceMap, catalog: Catalog) -> LoadStep:
@@ -156,10 +185,11 @@ def _walk_until_types_settle(
     """Walks until the types of the columns that the project makes no longer widen, or widened to what no type holds."""
     assumed: Mapping[str, ColumnType] = {}
     growing: frozenset[str] = frozenset()
+    compiled = CompiledExpressions()
     while True:
         changed: frozenset[str] = frozenset()
         for _ in range(_MAX_WALKS):
-            walk = _walk_operations(project, source, catalog, selectors, load, assumed, growing)
+            walk = _walk_operations(project, source, catalog, selectors, load, assumed, growing, compiled)
             found = {name: _string_if_null(made) for name, made in walk.made.items()}
             if found == assumed or (walk.errors and changed <= growing):
                 return walk
@@ -184,10 +214,11 @@ def _walk_operations(
     load: LoadStep,
     assumed: Mapping[str, ColumnType],
     growing: frozenset[str],
+    compiled: CompiledExpressions,
 ) -> Walk:
     given = {each.column: each.type for each in declared_column_types(project.operations)}
     fixed = {**given, **load.types}
-    walk = Walk(project, source, catalog, selectors, load, assumed, growing, dict(load.types), fixed)
+    walk = Walk(project, source, catalog, selectors, load, assumed, growing, dict(load.types), fixed, compiled)
     walk.loads.append(load)
     for index, operation in enumerate(project.operations):
         try:

@@ -3,6 +3,7 @@
 A catalog that also knows what the workspace's projects will register once they run.
 """
 
+from collections.abc import Iterable
 from typing import assert_never
 
 from daybook.errors import DaybookError
@@ -22,11 +23,10 @@ from daybook.model.definition import (
     DeclaredVersion,
     Definition,
 )
-from daybook.model.loading import LoadedWorkspace
 from daybook.model.operation import LocationDestination, OutputOperation, TableDestination
 from daybook.model.project import Project
 from daybook.model.types import SYSTEM_COLUMNS
-from daybook.plan.plan_project import plan_project
+from daybook.plan.plan_cache import PlanCache
 from daybook.plan.steps import OutputStep, Plan
 from daybook.resolve.locations.template import template_tokens
 
@@ -61,11 +61,12 @@ def registered_table_name(name: str) -> str:
 class RegisteredCatalog(CatalogLayer):
     """Asks another catalog first; an unknown dataset is looked for among the outputs of projects."""
 
-    def __init__(self, base: Catalog, workspace: LoadedWorkspace) -> None:
+    def __init__(self, base: Catalog, projects: Iterable[Definition[Project]], plans: PlanCache) -> None:
         super().__init__(base)
+        self._plans = plans
         self._makers = {
             operation.arguments.register_as_dataset: definition
-            for definition in workspace.definitions["project"].values()
+            for definition in projects
             for operation in definition.model.operations
             if isinstance(operation, OutputOperation) and operation.arguments.register_as_dataset
         }
@@ -91,7 +92,7 @@ class RegisteredCatalog(CatalogLayer):
 
     def _make(self, dataset_id: str, maker: Definition[Project]) -> Dataset | None:
         try:
-            plan = plan_project(maker.model, maker.source, self, with_locations=False)
+            plan = self._plans.examine(maker, self).checked_plan(with_locations=False)
             step = next(step for step in plan.outputs if step.arguments.register_as_dataset == dataset_id)
             return _registered_dataset(dataset_id, step, plan)
         except DaybookError:

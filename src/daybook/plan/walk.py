@@ -10,7 +10,16 @@ from typing import Any, Literal
 
 from daybook.errors import DaybookError, Notice, Span, flatten
 from daybook.errors.suggestion import did_you_mean
-from daybook.expression import CompiledExpression, Grouping, Scope, Selectors, common_type, compile_expression, fits
+from daybook.expression import (
+    ColumnUse,
+    CompiledExpression,
+    Grouping,
+    Scope,
+    Selectors,
+    common_type,
+    compile_expression,
+    fits,
+)
 from daybook.model.declaration import ENGINE_COLUMN_NAMES, split_reference
 from daybook.model.definition import Catalog
 from daybook.model.project import Project
@@ -68,6 +77,36 @@ def translate_errors(
 SourcePath = tuple[str | int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    """An expression with what it was compiled for: its grouping and the types of the columns it reads."""
+
+    expression: CompiledExpression
+    grouping: Grouping | None
+    types: Mapping[ColumnUse, ColumnType | None]
+
+    def is_for(self, scope: Scope, grouping: Grouping | None) -> bool:
+        return self.grouping == grouping and all(scope.type_of(use) == type_ for use, type_ in self.types.items())
+
+
+class CompiledExpressions:
+    """The expressions of a project by where they stand; compiled again only when a column they read changed type."""
+
+    def __init__(self) -> None:
+        self._known: dict[SourcePath, _Compiled] = {}
+
+    def compile(
+        self, text: str, scope: Scope, path: SourcePath, grouping: Grouping | None, **options: Any
+    ) -> CompiledExpression:
+        """The expression as it was compiled before, or compiled now; raises all its errors."""
+        known = self._known.get(path)
+        if known is None or not known.is_for(scope, grouping):
+            compiled = compile_expression(text, scope, grouping=grouping, **options)
+            known = _Compiled(compiled, grouping, {use: scope.type_of(use) for use in compiled.uses})
+            self._known[path] = known
+        return known.expression
+
+
 @dataclass
 class Walk:
     """`columns` are the business columns at this point; `fixed` are types that never change: given or the input's.
@@ -86,6 +125,7 @@ class Walk:
     growing: frozenset[str]
     columns: dict[str, ColumnType]
     fixed: Mapping[str, ColumnType]
+    compiled: CompiledExpressions = field(default_factory=CompiledExpressions)
     made: dict[str, ColumnType] = field(default_factory=dict)
     exact: dict[str, ColumnType] = field(default_factory=dict)
     loads: list[LoadStep] = field(default_factory=list)
@@ -147,7 +187,7 @@ class Walk:
         span = self.source.scalar(*path)
         selectors = self.selectors if allow_selectors else None
         try:
-            return compile_expression(text, scope, selectors=selectors, span=span, expect=expect, grouping=grouping)
+            return self.compiled.compile(text, scope, path, grouping, selectors=selectors, span=span, expect=expect)
         except DaybookError as error:
             self.errors += translate_errors(error, translate, seq=seq, span=self._whole(span, path))
             return None

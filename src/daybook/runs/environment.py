@@ -5,7 +5,7 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import quote
@@ -20,11 +20,10 @@ from daybook.io.filesystem import arrow_path, is_uri
 from daybook.io.landing.area import LandingArea
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.loading.workspace import WorkspaceLocation
+from daybook.plan.plan_cache import PlanCache
 from daybook.runs.result import RunListener, SilentListener
 from daybook.store import open_store
 from daybook.store.address import EmbeddedStore, parse_address
-from daybook.store.project_checks import check_project
-from daybook.store.records import ValidateProject
 from daybook.store.store import MetadataStore
 
 SessionProvider = Callable[[], SparkSession]
@@ -38,10 +37,10 @@ class RunEnvironment:
     state: str
     store: MetadataStore
     session: SessionProvider
-    validate: ValidateProject
     listener: RunListener
     clock: Callable[[], datetime.datetime]
     version: str
+    plans: PlanCache = field(default_factory=PlanCache)
 
     def landing(self, run_id: str) -> LandingArea:
         return LandingArea(f"{self.state}/landing", run_id)
@@ -74,7 +73,6 @@ def open_run_environment(
             state=state_folder(workspace),
             store=store,
             session=lambda: activate_session(session()),
-            validate=check_project,
             listener=listener or SilentListener(),
             clock=clock or _utc_now,
             version=version("daybook"),

@@ -34,20 +34,19 @@ class PreparedRun:
         return next(output for output in self.outputs if output.step.seq == seq)
 
 
-def plan_run(
+def resolve_run(
     snapshot: RunSnapshot,
-    source: SourceMap,
+    plan: Plan,
     catalog: Catalog,
     root: Path,
     allowed_hosts: tuple[str, ...] = (),
     lookup: PeriodLookup = ANY_PERIOD,
 ) -> PreparedRun:
-    """Plan, resolve every source, place every output; all that is wrong is raised before anything is created.
+    """Resolve every source and place every output; all that is wrong is raised before anything is created.
 
     `snapshot` says what runs; what it reads and writes is added to it.
     """
     project, period = snapshot.project, snapshot.period
-    plan = plan_project(project, source, catalog, Constants(snapshot.timestamp, period))
     sources = resolve_sources(plan, period, catalog, root, allowed_hosts, lookup)
     datasets = tuple({(load.dataset_id, load.version.version): load.version for load in plan.loads}.values())
     whole = replace(

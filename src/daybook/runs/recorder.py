@@ -90,7 +90,7 @@ class RunRecorder:
         self._store = environment.store
         self._keeper = keeper
         self._prepared = prepared
-        self._validate = environment.validate
+        self._plans = environment.plans
 
     def committed_outputs(self) -> tuple[OutputResult, ...]:
         """What an earlier attempt committed and wrote down."""
@@ -233,7 +233,7 @@ class RunRecorder:
         lease = self._keeper.lease
         dataset = registered_dataset(planned, self._prepared.snapshot, self._prepared.plan.input.temporal_mode)
         registration = Registration(lease.project_id, lease.run_id, planned.step.seq, data_pin(planned, commit))
-        return register_output(transaction, dataset, registration, validate=self._validate, now=transaction.now())
+        return register_output(transaction, dataset, registration, now=transaction.now(), plans=self._plans)
 
 
 def recorded_pins(transaction: Transaction, run_id: str) -> dict[str, tuple[Pin, ...]]:

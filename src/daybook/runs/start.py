@@ -4,6 +4,7 @@ import datetime
 from dataclasses import dataclass, replace
 
 from daybook.errors import DaybookError, Notice, notice
+from daybook.expression import Constants
 from daybook.model.definition import Catalog, Definition
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.loading.workspace import WorkspaceCatalog
@@ -14,7 +15,7 @@ from daybook.resolve.calendars.periods import calendar_for, period_range
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.outputs import refuse_workspace_files
 from daybook.runs.permissions import check_period, conflict_notices
-from daybook.runs.preparation import PreparedRun, plan_run
+from daybook.runs.preparation import PreparedRun, resolve_run
 from daybook.runs.snapshot import RunSettings, RunSnapshot, new_run_id, provenance
 from daybook.runs.sources import StoredPeriods
 from daybook.store.apply import apply
@@ -59,8 +60,8 @@ def apply_project_files(
         environment.store,
         reachable_definitions(workspace, definition.id),
         workspace=workspace.settings.name,
-        validate=environment.validate,
         now=environment.clock(),
+        plans=environment.plans,
     )
     return (*applied.notices, *conflict_notices(applied.effects, but=definition.id))
 
@@ -112,7 +113,10 @@ def prepare_run(
     )
     hosts = workspace.settings.catalogs.allowed_hosts
     # The file has the structure of the version that runs, so its places are those of the version.
-    prepared = plan_run(snapshot, definition.source, catalog, workspace.root, hosts, StoredPeriods(transaction))
+    plan = environment.plans.plan(
+        Definition("project", found.project, definition.source), catalog, Constants(now, period)
+    )
+    prepared = resolve_run(snapshot, plan, catalog, workspace.root, hosts, StoredPeriods(transaction))
     refuse_workspace_files(workspace, prepared.outputs, is_sandboxed=sandbox is not None)
     return replace(prepared, notices=(*notices, *prepared.notices))
 

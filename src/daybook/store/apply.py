@@ -3,9 +3,12 @@
 import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import cast
 
 from daybook.errors import DaybookError, Notice, raise_all
 from daybook.model.definition import Definition
+from daybook.model.project import Project
+from daybook.plan.plan_cache import PlanCache
 from daybook.store.changes import (
     DefinitionChange,
     DefinitionHeads,
@@ -16,7 +19,7 @@ from daybook.store.changes import (
 )
 from daybook.store.definition_text import DefinitionModel
 from daybook.store.effects import ProjectEffect, ProjectEffects
-from daybook.store.records import ProjectState, ValidateProject
+from daybook.store.records import ProjectState
 from daybook.store.store import MetadataStore, Transaction
 
 
@@ -43,12 +46,12 @@ def plan(
     definitions: Iterable[Definition[DefinitionModel]],
     *,
     workspace: str,
-    validate: ValidateProject,
     prune: bool = False,
+    plans: PlanCache | None = None,
 ) -> ApplyPlan:
     """What `apply` would do; the store is only read."""
     with store.read() as transaction:
-        return _compute_plan(transaction, definitions, workspace, validate, prune)
+        return _compute_plan(transaction, tuple(definitions), workspace, prune, plans or PlanCache())
 
 
 def apply(
@@ -56,18 +59,18 @@ def apply(
     definitions: Iterable[Definition[DefinitionModel]],
     *,
     workspace: str,
-    validate: ValidateProject,
     now: datetime.datetime,
     prune: bool = False,
+    plans: PlanCache | None = None,
 ) -> ApplyPlan:
     """Everything in one transaction: all of it is stored, or nothing."""
-    wanted = tuple(definitions)
+    wanted, plans = tuple(definitions), plans or PlanCache()
     # Checking projects takes a while, so the store is not kept from others meanwhile.
-    difference = plan(store, wanted, workspace=workspace, validate=validate, prune=prune)
+    difference = plan(store, wanted, workspace=workspace, prune=prune, plans=plans)
     with store.write() as transaction:
         transaction.definitions.lock()
         if _read_basis(transaction) != difference.basis:
-            difference = _compute_plan(transaction, wanted, workspace, validate, prune)
+            difference = _compute_plan(transaction, wanted, workspace, prune, plans)
         for change in difference.changes:
             _write_change(transaction, change, difference.basis.heads, workspace, now)
         by_id = {change.id: change for change in difference.changes if change.kind == "project"}
@@ -93,10 +96,10 @@ def _read_basis(transaction: Transaction) -> ApplyBasis:
 
 def _compute_plan(
     transaction: Transaction,
-    definitions: Iterable[Definition[DefinitionModel]],
+    definitions: tuple[Definition[DefinitionModel], ...],
     workspace: str,
-    validate: ValidateProject,
     prune: bool,
+    plans: PlanCache,
 ) -> ApplyPlan:
     basis = _read_basis(transaction)
     changes = find_changes(definitions, basis.heads, workspace=workspace, prune=prune)
@@ -105,7 +108,8 @@ def _compute_plan(
     if len(defaults := catalog.default_resolver_ids()) > 1:
         errors.append(DaybookError("STORE_011", ids=", ".join(defaults)))
     raise_all(errors)
-    effects = ProjectEffects(transaction.definitions, transaction.projects, catalog, validate).of(changes)
+    projects = [cast("Definition[Project]", one) for one in definitions if one.kind == "project"]
+    effects = ProjectEffects(transaction.definitions, transaction.projects, catalog, plans, projects).of(changes)
     return ApplyPlan(changes, effects, tuple(ownership_notices(changes, basis.heads, workspace)), basis)
 
 

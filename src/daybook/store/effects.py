@@ -8,12 +8,15 @@ from daybook.errors import DaybookError, Notice, error_to_json, notice
 from daybook.model.definition import Catalog, Definition
 from daybook.model.project import Project
 from daybook.model.source_map import SourceMap
+from daybook.plan.plan_cache import PlanCache
+from daybook.plan.registration import RegisteredCatalog
 from daybook.store.catalog import ActivatedCatalog
 from daybook.store.changes import BreakingChange, DefinitionChange, added_columns, find_breaking_changes
 from daybook.store.database.definitions import Definitions
 from daybook.store.database.projects import Projects, ProjectVersion, find_active_project
 from daybook.store.definition_text import encode_definition
-from daybook.store.records import ProjectInput, ProjectState, ProjectStatus, ProjectValidation, ValidateProject
+from daybook.store.project_checks import check_project
+from daybook.store.records import ProjectInput, ProjectState, ProjectStatus, ProjectValidation
 from daybook.store.references import validated_inputs
 
 
@@ -54,12 +57,19 @@ class ProjectEffects:
     """Computes them against the catalog as it will be; nothing is written."""
 
     def __init__(
-        self, definitions: Definitions, projects: Projects, catalog: Catalog, validate: ValidateProject
+        self,
+        definitions: Definitions,
+        projects: Projects,
+        catalog: Catalog,
+        plans: PlanCache,
+        registering: Iterable[Definition[Project]] = (),
     ) -> None:
         self._definitions = definitions
         self._projects = projects
         self._catalog = catalog
-        self._validate = validate
+        self._plans = plans
+        # What a project reads may be registered by another one that has not run yet.
+        self._promised = RegisteredCatalog(catalog, registering, plans)
 
     def of(self, changes: Iterable[DefinitionChange]) -> tuple[ProjectEffect, ...]:
         changes = tuple(changes)
@@ -98,7 +108,7 @@ class ProjectEffects:
         after: ProjectStatus,
         active_version: int | None,
     ) -> ProjectEffect:
-        validation = self._validate(definition, self._catalog)
+        validation = check_project(definition, self._promised, self._plans)
         inputs = validated_inputs(definition.model, self._catalog)
         return ProjectEffect(definition.id, before, after, active_version, (), (), validation, inputs)
 
@@ -109,8 +119,8 @@ class ProjectEffects:
         if written is not None:
             project = written.model.model_copy(update={"input": active.project.input})
         source = written.source if written else SourceMap.empty()
-        seen = ActivatedCatalog(self._catalog, active.inputs)
-        validation = self._validate(Definition("project", project, source), seen)
+        seen = ActivatedCatalog(self._promised, active.inputs)
+        validation = check_project(Definition("project", project, source), seen, self._plans)
         breaks = tuple(self._breaks(active))
         after: ProjectStatus = "conflict" if breaks or validation.errors else "active"
         notices = tuple(self._offers(active))

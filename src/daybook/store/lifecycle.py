@@ -8,12 +8,14 @@ from daybook.model.dataset import Dataset
 from daybook.model.definition import Definition
 from daybook.model.project import Project
 from daybook.model.source_map import SourceMap
+from daybook.plan.plan_cache import PlanCache
 from daybook.store.apply import write_state
 from daybook.store.catalog import StoreCatalog
 from daybook.store.database.projects import ProjectVersion, find_active_project
 from daybook.store.definition_text import decode_definition, encode_definition
 from daybook.store.effects import ProjectEffect, ProjectEffects
-from daybook.store.records import ProjectInput, ProjectState, Registration, ValidateProject
+from daybook.store.project_checks import check_project
+from daybook.store.records import ProjectInput, ProjectState, Registration
 from daybook.store.references import validated_inputs
 from daybook.store.store import MetadataStore, Transaction
 
@@ -42,10 +44,10 @@ def activate(
     store: MetadataStore,
     project_id: str,
     *,
-    validate: ValidateProject,
     now: datetime.datetime,
     dataset_version: int | None = None,
     source: SourceMap | None = None,
+    plans: PlanCache | None = None,
 ) -> Activation:
     """Validate the latest version of a project against what the store holds and make it the one that runs.
 
@@ -57,7 +59,8 @@ def activate(
         written: Project = decode_definition("project", transaction.definitions.get("project", project_id).body)
         catalog = transaction.catalog()
         project = _with_input_version(written, dataset_version, catalog)
-        validation = validate(Definition("project", project, source or SourceMap.empty()), catalog)
+        definition = Definition("project", project, source or SourceMap.empty())
+        validation = check_project(definition, catalog, plans or PlanCache())
         raise_all(validation.errors)
         inputs = validated_inputs(project, catalog)
         active = find_active_project(transaction.definitions, transaction.projects, state)
@@ -118,13 +121,19 @@ def register_output(
     dataset: Dataset,
     registration: Registration,
     *,
-    validate: ValidateProject,
     now: datetime.datetime,
+    plans: PlanCache | None = None,
 ) -> RegisteredDataset:
     """Make what an output wrote a dataset version that others can read at once."""
+    before = transaction.catalog().declared(dataset.id)
     version = transaction.definitions.register(dataset, registration, now=now)
+    if before is not None and before.dataset == dataset and before.status == "active":
+        # Newer data of the same columns in the same location changes nothing for the projects that read it.
+        return RegisteredDataset(dataset.id, version, ())
     catalog = transaction.catalog()
-    effects = ProjectEffects(transaction.definitions, transaction.projects, catalog, validate).of_datasets([dataset.id])
+    effects = ProjectEffects(transaction.definitions, transaction.projects, catalog, plans or PlanCache()).of_datasets(
+        [dataset.id]
+    )
     for effect in effects:
         write_state(transaction, effect, now)
     return RegisteredDataset(dataset.id, version, effects)

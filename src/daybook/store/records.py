@@ -4,14 +4,13 @@ What checking a project against a catalog finds; the check itself is passed in.
 """
 
 import datetime
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 from daybook.errors import DaybookError, Notice
-from daybook.model.definition import Catalog, Definition, DefinitionKind, RegisteredDataPin, TableVersion
+from daybook.model.definition import DefinitionKind, RegisteredDataPin, TableVersion
 from daybook.model.period import PeriodStatus
-from daybook.model.project import Project
 from daybook.store.process import ProcessIdentity
 
 ProjectStatus = Literal["draft", "active", "inactive", "conflict"]
@@ -230,6 +229,3 @@ class ProjectValidation:
     errors: tuple[DaybookError, ...] = ()
     notices: tuple[Notice, ...] = ()
     usage: tuple[StoredColumnUsage, ...] = ()
-
-
-ValidateProject: TypeAlias = Callable[[Definition[Project], Catalog], ProjectValidation]

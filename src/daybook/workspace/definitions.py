@@ -57,7 +57,7 @@ def validate_definitions(path: Path | None = None, *, workspace: Path | None = N
 
     Without `workspace` it is the one around the path; a file outside of any workspace is checked by itself.
     """
-    from daybook.store.project_checks import check_workspace
+    from daybook.store.workspace_checks import check_workspace
 
     if path is not None and not path.exists():
         raise DaybookError("MODEL_064", path=path.as_posix())
@@ -81,7 +81,7 @@ def validate_definitions(path: Path | None = None, *, workspace: Path | None = N
 def compile_project(workspace: OpenedWorkspace, project: str, *, period: str | None = None) -> CompiledProject:
     """Check a project, by its id or file, as it would run for a period, by default the current month."""
     from daybook.expression import Constants
-    from daybook.plan.plan_project import plan_project
+    from daybook.plan.plan_cache import PlanCache
     from daybook.plan.registration import RegisteredCatalog
     from daybook.resolve.calendars.periods import calendar_for, period_of
     from daybook.store.changes import ProspectiveCatalog, find_changes
@@ -94,11 +94,13 @@ def compile_project(workspace: OpenedWorkspace, project: str, *, period: str | N
         heads = transaction.definitions.heads()
         changes = find_changes(definitions.all(), heads, workspace=workspace.settings.name, prune=False)
         stored = transaction.catalog(with_sandbox=True)
-        catalog = RegisteredCatalog(ProspectiveCatalog(stored, changes), definitions)
+        plans = PlanCache()
+        projects = definitions.definitions["project"].values()
+        catalog = RegisteredCatalog(ProspectiveCatalog(stored, changes), projects, plans)
         calendar = calendar_for(definition.model.calendar_id, catalog)
         chosen = period_of(period, calendar) if period else _current_period(calendar, now.date())
         constants = Constants(now, chosen)
-        plan = plan_project(definition.model, definition.source, catalog, constants)
+        plan = plans.plan(definition, catalog, constants)
     plan = replace(plan, notices=(*notices, *plan.notices))
     return CompiledProject(definition.id, chosen, plan, constants)
 

@@ -7,9 +7,9 @@ from daybook.errors import DaybookError, Notice
 from daybook.model.definition import Definition
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.project import Project
+from daybook.plan.plan_cache import PlanCache
 from daybook.store.apply import ApplyPlan, apply, plan
 from daybook.store.lifecycle import Activation, activate, deactivate
-from daybook.store.project_checks import check_project
 from daybook.store.references import load_project, reachable_definitions
 from daybook.workspace.open_workspace import OpenedWorkspace
 
@@ -26,7 +26,7 @@ def plan_changes(workspace: OpenedWorkspace, *, prune: bool = False) -> ApplyPla
     """What `apply_changes` would change and break; nothing is written."""
     definitions = workspace.load_definitions()
     with workspace.open_store_or_empty() as store:
-        return plan(store, definitions.all(), workspace=workspace.settings.name, validate=check_project, prune=prune)
+        return plan(store, definitions.all(), workspace=workspace.settings.name, prune=prune)
 
 
 def apply_changes(workspace: OpenedWorkspace, *, prune: bool = False) -> ApplyPlan:
@@ -37,7 +37,6 @@ def apply_changes(workspace: OpenedWorkspace, *, prune: bool = False) -> ApplyPl
             store,
             definitions.all(),
             workspace=workspace.settings.name,
-            validate=check_project,
             now=workspace.clock(),
             prune=prune,
         )
@@ -49,7 +48,7 @@ def activate_project(workspace: OpenedWorkspace, project: str, *, dataset_versio
     On an embedded store its file and everything it refers to are applied first.
     """
     definitions = workspace.read_definitions()
-    now = workspace.clock()
+    now, plans = workspace.clock(), PlanCache()
     with workspace.open_store() as store:
         notices: tuple[Notice, ...] = ()
         # A shared store may know projects that are not in this workspace.
@@ -60,14 +59,14 @@ def activate_project(workspace: OpenedWorkspace, project: str, *, dataset_versio
             project_id = definition.id
         if not store.is_shared:
             reached = reachable_definitions(definitions, project_id)
-            apply(store, reached, workspace=workspace.settings.name, validate=check_project, now=now)
+            apply(store, reached, workspace=workspace.settings.name, now=now, plans=plans)
         activation = activate(
             store,
             project_id,
-            validate=check_project,
             now=now,
             dataset_version=dataset_version,
             source=definition.source if definition else None,
+            plans=plans,
         )
     return replace(activation, notices=(*notices, *activation.notices))
 

@@ -3,6 +3,7 @@
 import pytest
 
 from daybook.engine.java.connect import is_connect
+from tests.unit.runs.counting import Counts
 from tests.workspaces import Folder, assign, to_path, to_table
 
 
@@ -33,3 +34,19 @@ def test_one_job_where_the_input_is_delta(folder: Folder) -> None:
     folder.run()
     folder.project(assign("tax", "amount * 2"), to_table("copy"), input_="booked")
     assert jobs(folder) == 1
+
+
+def test_a_run_plans_its_project_once_and_no_project_that_reads_what_it_registers_again(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = ["order_id", "region", "amount"]
+    folder.project(assign("tax", "amount * 2"), to_table(columns=columns, register_as_dataset="booked"))
+    folder.run()
+    folder.activate()
+    folder.project(to_path("out/x.csv"), id_="reader", input_="booked")
+    folder.run(project="reader")
+    folder.activate("reader")
+    counts = Counts(monkeypatch)
+    folder.run("2026-02")
+    assert counts.plans == {"p": 1}
+    assert counts.expressions == {"amount * 2": 1}

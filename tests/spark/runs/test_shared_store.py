@@ -32,7 +32,7 @@ def bring(folder: Folder, *projects: str) -> None:
     workspace = folder.load()
     definitions = [each for kind in workspace.definitions.values() for each in kind.values()]
     with folder.around(workspace) as around:
-        apply(around.store, definitions, workspace="tests", validate=around.validate, now=NOW)
+        apply(around.store, definitions, workspace="tests", now=NOW)
     for project in projects:
         folder.activate(project)
 

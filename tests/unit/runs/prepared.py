@@ -3,10 +3,12 @@
 import datetime
 from pathlib import Path
 
+from daybook.expression import Constants
 from daybook.model.loading.workspace import WorkspaceCatalog
+from daybook.plan.plan_project import plan_project
 from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.resolve.calendars.periods import period_of
-from daybook.runs.preparation import PreparedRun, plan_run
+from daybook.runs.preparation import PreparedRun, resolve_run
 from daybook.runs.snapshot import GitState, Provenance, RunSettings, RunSnapshot
 from tests.workspaces import Folder, no_session
 
@@ -34,4 +36,6 @@ def prepared(
         settings=settings or RunSettings(),
         provenance=Provenance("someone", "somewhere", "1.0", GitState("abc", is_clean=True)),
     )
-    return plan_run(snapshot, definition.source, WorkspaceCatalog(workspace), workspace.root)
+    catalog = WorkspaceCatalog(workspace)
+    plan = plan_project(definition.model, definition.source, catalog, Constants(TIMESTAMP, chosen))
+    return resolve_run(snapshot, plan, catalog, workspace.root)

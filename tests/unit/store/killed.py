@@ -9,7 +9,7 @@ from daybook.model.source_map import SourceMap
 from daybook.store import open_store
 from daybook.store.apply import apply
 from daybook.store.definition_text import DefinitionModel
-from tests.unit.store.samples import VALIDATE, make_dataset
+from tests.unit.store.samples import make_dataset
 
 DATASETS = 200
 
@@ -28,7 +28,7 @@ def main(url: str, root: str, number: str) -> None:
         sys.stdout.write("ready\n")
         sys.stdout.flush()
         sys.stdin.readline()
-        apply(store, definitions, workspace="w", validate=VALIDATE, now=datetime.now(UTC))
+        apply(store, definitions, workspace="w", now=datetime.now(UTC))
         sys.stdout.write("done\n")
         sys.stdout.flush()
 

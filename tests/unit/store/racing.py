@@ -11,7 +11,7 @@ from daybook.store.apply import apply
 from daybook.store.process import current_process
 from daybook.store.records import NewRun
 from daybook.store.store import MetadataStore
-from tests.unit.store.samples import VALIDATE, dataset_text, definitions
+from tests.unit.store.samples import dataset_text, definitions
 
 
 def tell(line: str) -> None:
@@ -46,7 +46,7 @@ def apply_versions(store: MetadataStore, name: str, rounds: int) -> list[str]:
     """Everybody keeps changing the same dataset."""
     for number in range(rounds):
         text = dataset_text({"amount": "float", f"column_{name}_{number}": "string"})
-        apply(store, definitions(text), workspace="w", validate=VALIDATE, now=datetime.now(UTC))
+        apply(store, definitions(text), workspace="w", now=datetime.now(UTC))
     return ["applied"] * rounds
 
 

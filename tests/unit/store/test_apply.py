@@ -11,7 +11,7 @@ from daybook.store.apply import ApplyPlan, apply, plan
 from daybook.store.lifecycle import activate
 from daybook.store.records import Registration
 from daybook.store.store import MetadataStore
-from tests.unit.store.samples import NOW, ORDERS, PROJECT, VALIDATE, dataset_text, definitions, make_dataset
+from tests.unit.store.samples import NOW, ORDERS, PROJECT, dataset_text, definitions, make_dataset
 
 RESOLVER = """
 resolver:
@@ -30,11 +30,11 @@ calendar:
 
 
 def put(store: MetadataStore, *texts: str, prune: bool = False, workspace: str = "w") -> ApplyPlan:
-    return apply(store, definitions(*texts), workspace=workspace, validate=VALIDATE, now=NOW, prune=prune)
+    return apply(store, definitions(*texts), workspace=workspace, now=NOW, prune=prune)
 
 
 def look(store: MetadataStore, *texts: str, prune: bool = False) -> ApplyPlan:
-    return plan(store, definitions(*texts), workspace="w", validate=VALIDATE, prune=prune)
+    return plan(store, definitions(*texts), workspace="w", prune=prune)
 
 
 def actions(difference: ApplyPlan) -> dict[str, str]:
@@ -120,7 +120,7 @@ def test_a_semantic_failure_leaves_a_draft_with_warnings(store: MetadataStore) -
     difference = put(store, dataset_text({"order_id": "string"}), PROJECT)
     (effect,) = difference.effects
     assert effect.after == "draft"
-    assert {error.parameters["id"] for error in effect.validation.errors} == {"status", "amount"}
+    assert {error.parameters["name"] for error in effect.validation.errors} == {"status", "amount"}
     with store.read() as transaction:
         assert len(transaction.projects.get("close").warnings) == 2
 
@@ -162,7 +162,7 @@ def test_pruning_disables_and_files_bring_back(store: MetadataStore) -> None:
 
 def test_pruning_a_dataset_puts_its_projects_into_conflict(store: MetadataStore) -> None:
     put(store, ORDERS_TEXT, PROJECT)
-    activate(store, "close", validate=VALIDATE, now=NOW)
+    activate(store, "close", now=NOW)
     put(store, PROJECT, prune=True)
     assert status(store) == "conflict"
     put(store, ORDERS_TEXT, PROJECT)
@@ -171,7 +171,7 @@ def test_pruning_a_dataset_puts_its_projects_into_conflict(store: MetadataStore)
 
 def test_pruning_a_project_makes_it_inactive(store: MetadataStore) -> None:
     put(store, ORDERS_TEXT, PROJECT)
-    activate(store, "close", validate=VALIDATE, now=NOW)
+    activate(store, "close", now=NOW)
     put(store, ORDERS_TEXT, prune=True)
     assert status(store) == "inactive"
 

@@ -10,9 +10,8 @@ from daybook.store.catalog import ActivatedCatalog
 from daybook.store.lifecycle import Activation, activate, deactivate, register_output, require_runnable
 from daybook.store.records import ProjectInput, ProjectState, Registration
 from daybook.store.store import MetadataStore
-from tests.unit.store.samples import NOW, ORDERS, PROJECT, USES, check_uses, dataset_text, definitions, make_dataset
+from tests.unit.store.samples import NOW, ORDERS, PROJECT, dataset_text, definitions, make_dataset
 
-VALIDATE = check_uses(USES)
 ORDERS_TEXT = dataset_text(ORDERS)
 NARROWER = dataset_text({**ORDERS, "amount": "decimal(9,2)"})
 WIDER = dataset_text({**ORDERS, "region": "string"})
@@ -21,15 +20,16 @@ CHANGED = PROJECT.replace("amount * 0.9", "amount * 0.8")
 NUMBERED = PROJECT.replace("- type: update", "- seq: 10\n      id: a\n      type: update").replace(
     "- type: output", "- seq: 20\n      id: b\n      type: output"
 )
+NUMBERED = NUMBERED.replace("columns: [net]", "columns: [amount]")
 REORDERED = NUMBERED.replace("seq: 10", "seq: 30")
 
 
 def put(store: MetadataStore, *texts: str) -> ApplyPlan:
-    return apply(store, definitions(*texts), workspace="w", validate=VALIDATE, now=NOW)
+    return apply(store, definitions(*texts), workspace="w", now=NOW)
 
 
 def turn_on(store: MetadataStore, dataset_version: int | None = None) -> Activation:
-    return activate(store, "close", validate=VALIDATE, now=NOW, dataset_version=dataset_version)
+    return activate(store, "close", now=NOW, dataset_version=dataset_version)
 
 
 def state(store: MetadataStore) -> ProjectState:
@@ -178,7 +178,7 @@ class TestBreakingChanges:
         assert state(active).status == "conflict"
 
     def test_planning_shows_it_first(self, active: MetadataStore) -> None:
-        difference = plan(active, definitions(NARROWER), workspace="w", validate=VALIDATE)
+        difference = plan(active, definitions(NARROWER), workspace="w")
         assert [(effect.project_id, effect.is_broken_now) for effect in difference.effects] == [("close", True)]
         assert state(active).status == "active"
 
@@ -222,18 +222,17 @@ class TestBreakingChanges:
 
     def test_a_registration_breaks_like_a_file(self, store: MetadataStore) -> None:
         reader = PROJECT.replace("dataset_id: orders", "dataset_id: net")
-        validate = check_uses([(1, "net", "amount")])
         with store.write() as transaction:
             dataset = make_dataset(ORDERS, dataset_id="net")
             transaction.definitions.register(
                 dataset, Registration("maker", "r1", 5, RegisteredDataPin("/net", TableVersion("delta", "0"))), now=NOW
             )
-        apply(store, definitions(reader), workspace="w", validate=validate, now=NOW)
-        activate(store, "close", validate=validate, now=NOW)
+        apply(store, definitions(reader), workspace="w", now=NOW)
+        activate(store, "close", now=NOW)
         with store.write() as transaction:
             narrower = make_dataset({**ORDERS, "amount": "integer"}, dataset_id="net")
             registration = Registration("maker", "r2", 5, RegisteredDataPin("/net", TableVersion("delta", "1")))
-            registered = register_output(transaction, narrower, registration, validate=validate, now=NOW)
+            registered = register_output(transaction, narrower, registration, now=NOW)
         assert (registered.version, [effect.after for effect in registered.effects]) == (2, ["conflict"])
         assert state(store).status == "conflict"
 

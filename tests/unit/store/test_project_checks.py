@@ -7,7 +7,6 @@ import pytest
 from daybook.errors import DaybookError, flatten
 from daybook.store.apply import apply
 from daybook.store.lifecycle import activate
-from daybook.store.project_checks import check_project
 from daybook.store.store import MetadataStore
 from tests.unit.store.samples import NOW, definitions
 
@@ -96,7 +95,7 @@ USES = {
 
 
 def put(store: MetadataStore, *texts: str) -> None:
-    apply(store, definitions(*texts), workspace="w", validate=check_project, now=NOW)
+    apply(store, definitions(*texts), workspace="w", now=NOW)
 
 
 def conflict(store: MetadataStore) -> dict[str, Any] | None:
@@ -108,7 +107,7 @@ def conflict(store: MetadataStore) -> dict[str, Any] | None:
 @pytest.fixture
 def active(store: MetadataStore) -> MetadataStore:
     put(store, *ALL)
-    activate(store, "close", validate=check_project, now=NOW)
+    activate(store, "close", now=NOW)
     return store
 
 
@@ -178,7 +177,7 @@ def test_activation_reports_what_is_wrong_and_where(
     put(store, *ALL[:-1], wrong)
     (project,) = definitions(wrong)
     with pytest.raises(DaybookError) as caught:
-        activate(store, "close", validate=check_project, now=NOW, source=project.source)
+        activate(store, "close", now=NOW, source=project.source)
     findings = flatten(caught.value)
     assert len(findings) == 1
     assert code is None or findings[0].code == code
@@ -191,12 +190,12 @@ def test_every_failure_is_reported_at_once(store: MetadataStore) -> None:
     wrong = PROJECT.replace("amount, 0)", "amout, 0)").replace("datasource_id: lake", "datasource_id: laek")
     put(store, *ALL[:-1], wrong)
     with pytest.raises(DaybookError) as caught:
-        activate(store, "close", validate=check_project, now=NOW)
+        activate(store, "close", now=NOW)
     assert {error.operation_seq for error in flatten(caught.value)} >= {10, 40}
 
 
 def test_a_destination_that_was_disabled_is_a_conflict(active: MetadataStore) -> None:
-    apply(active, definitions(*ALL[:3], PROJECT), workspace="w", validate=check_project, now=NOW, prune=True)
+    apply(active, definitions(*ALL[:3], PROJECT), workspace="w", now=NOW, prune=True)
     report = conflict(active)
     assert report is not None
     assert [error["code"] for error in report["errors"]] == ["OUTPUT_021"]
