@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from daybook.model.types import FLOAT, INTEGER, MAX_DIGITS, ColumnType, DecimalType
-from tests.reference.numbers import EXACT, as_type, decimal_of, exact
+from tests.reference.numbers import EXACT, arithmetic_type, as_type, decimal_of, exact
 from tests.reference.tree import Expression, Row, Value, comparable
 
 
@@ -33,10 +33,16 @@ def total_type(type_: ColumnType) -> ColumnType:
 
 
 def average_type(type_: ColumnType) -> ColumnType:
-    if type_ == FLOAT:
-        return FLOAT
+    """That of SUM / COUNT."""
+    return arithmetic_type("/", total_type(type_), INTEGER, (None, None))
+
+
+def average_column_type(type_: ColumnType) -> ColumnType:
+    """Of a new column that is an average alone."""
     counted = decimal_of(type_)
-    return DecimalType(min(MAX_DIGITS, counted.precision + 4), min(MAX_DIGITS, counted.scale + 4))
+    if type_ == FLOAT or counted.scale + 4 > MAX_DIGITS:
+        return average_type(type_)
+    return DecimalType(min(MAX_DIGITS, counted.precision + 4), counted.scale + 4)
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,12 @@ class Aggregate(Expression):
                 return average_type(self.argument.type)
             case _:
                 return self.argument.type
+
+    @property
+    def type_alone(self) -> ColumnType:
+        if self.function == "AVG" and self.argument is not None:
+            return average_column_type(self.argument.type)
+        return self.type
 
     def __str__(self) -> str:
         if self.argument is None:

@@ -126,8 +126,13 @@ def in_time(table: Table, row: Row, run: Run) -> bool:
             return True
 
 
+def with_slice_period(row: Row) -> Row:
+    """A row that has no period of its own belongs to that of the slice it was written in."""
+    return {**row, "_period": row["_run_period"]} if "_run_period" in row and row.get("_period") is None else row
+
+
 def stored_rows(table: Table, run: Run) -> list[Row]:
-    rows = [row for row in table.rows if in_time(table, row, run)]
+    rows = [with_slice_period(row) for row in table.rows if in_time(table, row, run)]
     for row, column in itertools.product(rows, sorted(table.required)):
         if row[column] is None:
             raise NullValueError(f"{table.dataset_id}.{column}")

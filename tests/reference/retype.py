@@ -54,7 +54,7 @@ def created_types(operations: Sequence[Operation], declared: Mapping[str, Column
                     values = retyped(targets(operation), types)
             for name, expression in values:
                 if name in created:
-                    assigned[name].append((expression.type, expression.digits))
+                    assigned[name].append((expression.type_alone, expression.digits))
         widened = {**declared, **{name: common_type(*operands) for name, operands in assigned.items()}}
         if widened == types:
             return types

@@ -44,6 +44,11 @@ class Expression(ABC):
         """Of an integer literal; None for anything else."""
         return None
 
+    @property
+    def type_alone(self) -> ColumnType:
+        """Of a new column that is this alone."""
+        return self.type
+
     def inside(self, precedence: int) -> str:
         """The text as an operand of an operator that binds with `precedence`."""
         return str(self) if self.precedence >= precedence else f"({self})"

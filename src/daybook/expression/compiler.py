@@ -16,6 +16,7 @@ from daybook.expression.functions.table import FUNCTIONS
 from daybook.expression.operators import (
     as_decimal_literal,
     common_operand_type,
+    decimal_type_of,
     find_type_clash,
     make_comparable,
     retype_literal,
@@ -51,6 +52,7 @@ from daybook.expression.type_rules import comparison_hint, describe_type, is_num
 from daybook.expression.typed_tree import (
     LiteralValue,
     TypedBetween,
+    TypedCall,
     TypedCase,
     TypedComparison,
     TypedLike,
@@ -61,7 +63,7 @@ from daybook.expression.typed_tree import (
     TypedNot,
     TypedNullCheck,
 )
-from daybook.model.types import BOOLEAN, INTEGER, NULL, STRING, BooleanType, ColumnType, NullType, StringType
+from daybook.model.types import BOOLEAN, INTEGER, NULL, STRING, BooleanType, ColumnType, FloatType, NullType, StringType
 
 _SMALLEST_INTEGER, _LARGEST_INTEGER = -(2**63), 2**63 - 1
 
@@ -265,9 +267,19 @@ class CompiledExpression:
         return to_sql(self.tree, constants)
 
     @property
+    def column_type(self) -> ColumnType:
+        """The type of a new column that is this expression alone; an average has fewer digits there."""
+        match self.tree:
+            case TypedCall(function, (value,)) if function.name == "AVG" and not isinstance(self.type, FloatType):
+                return decimals.averaged(decimal_type_of(value)) or self.type
+            case _:
+                return self.type
+
+    @property
     def type_beside_decimals(self) -> ColumnType:
-        """The type where it meets decimals: an integer that is written out has no more than its digits."""
-        return as_decimal_literal(self.tree).type
+        """The same where it meets decimals: an integer that is written out has no more than its digits."""
+        literal = as_decimal_literal(self.tree)
+        return self.column_type if literal is self.tree else literal.type
 
     def only_where(self, column: str) -> "CompiledExpression":
         """An aggregation that leaves out the rows where a boolean column is not true.

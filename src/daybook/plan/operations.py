@@ -132,7 +132,7 @@ def _plan_values(
             # The column exists from here on all the same, so that one mistake is one finding.
             walk.columns.setdefault(column, NULL)
             continue
-        target, present = walk.target(column, compiled.type, compiled.type_beside_decimals)
+        target, present = walk.target(column, compiled)
         if target is None:
             parameters: dict[str, Any] = {"column": column, "expected": present, "actual": compiled.type}
             walk.report(codes.mismatch, *here, "expression", seq=seq, **parameters)
@@ -220,7 +220,7 @@ def source_scope(load: LoadStep) -> Scope:
 
 
 def _fit_column(
-    walk: Walk, operation: AppendOperation, column: str, value: ColumnType, path: SourcePath
+    walk: Walk, operation: AppendOperation, column: str, value: ColumnType | CompiledExpression, path: SourcePath
 ) -> ColumnType | None:
     """The working type that arriving values take."""
     if column not in walk.columns:
@@ -230,7 +230,8 @@ def _fit_column(
         return None
     target, present = walk.target(column, value)
     if target is None:
-        reason = f"it is {value} here and {present} there"
+        found = value.type if isinstance(value, CompiledExpression) else value
+        reason = f"it is {found} here and {present} there"
         walk.report("APPEND_003", *path, seq=operation.seq, column=column, reason=reason)
         return None
     walk.columns[column] = target
@@ -260,7 +261,7 @@ def _plan_append_aggregation(
             seq=operation.seq,
             grouping=Grouping(group_by, strict=True),
         )
-        if compiled and (target := _fit_column(walk, operation, each.column, compiled.type, (*here, "column"))):
+        if compiled and (target := _fit_column(walk, operation, each.column, compiled, (*here, "column"))):
             values.append(ComputedColumn(each.column, compiled, target))
     return group_by, tuple(values)
 

@@ -225,20 +225,18 @@ class Walk:
                 self.report(code, *path, number, seq=seq, hint=hint, name=written)
         return tuple(names)
 
-    def target(
-        self, column: str, value: ColumnType, beside_decimals: ColumnType | None = None
-    ) -> tuple[ColumnType | None, ColumnType]:
-        """The type a value is fitted to in a column, None when it does not fit, and the type the column had.
-
-        `beside_decimals` is the value's type in a column that turns out to be a decimal.
-        """
+    def target(self, column: str, value: ColumnType | CompiledExpression) -> tuple[ColumnType | None, ColumnType]:
+        """The type a value is fitted to in a column, None when it does not fit, and the type the column had."""
+        type_ = value.type if isinstance(value, CompiledExpression) else value
         if given := SYSTEM_COLUMNS.get(column) or self.fixed.get(column):
-            return (given if fits(value, given) else None), given
+            return (given if fits(type_, given) else None), given
+        own = value.column_type if isinstance(value, CompiledExpression) else value
+        beside_decimals = value.type_beside_decimals if isinstance(value, CompiledExpression) else value
         present = self.made.get(column, NULL)
-        merged = common_type((present, value))
+        merged = common_type((present, own))
         if merged is None:
             return None, present
-        exact = common_type((self.exact.get(column, NULL), beside_decimals or value))
+        exact = common_type((self.exact.get(column, NULL), beside_decimals))
         if exact is not None:
             self.exact[column] = exact
             merged = exact if isinstance(merged, DecimalType) else merged

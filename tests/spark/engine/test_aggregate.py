@@ -95,6 +95,25 @@ def test_a_result_in_an_existing_column_is_fitted_to_its_type(world: World) -> N
     assert summary["amount"] == Decimal("0.02")
 
 
+def test_an_average_is_the_sum_divided_by_the_count_however_it_is_rounded(world: World) -> None:
+    # 50.00 / 10,001 is 0.0049995…; with six places, which the column alone has, it is 0.005000.
+    rows = [order(f"O-{number}", amount="0.01" if number < 5_000 else "0.00") for number in range(10_001)]
+    results = [
+        ("rounded", "ROUND(AVG(amount), 2)"),
+        ("divided", "ROUND(SUM(amount) / COUNT(amount), 2)"),
+        ("amount", "AVG(amount)"),
+        ("alone", "AVG(amount)"),
+    ]
+    (summary,) = world.run(aggregate("region", *results) + OUTPUT, rows).summaries()
+    found = {name: summary[name] for name, _ in results}
+    assert found == {
+        "rounded": Decimal("0.00"),
+        "divided": Decimal("0.00"),
+        "amount": Decimal("0.00"),
+        "alone": Decimal("0.005000"),
+    }
+
+
 def test_an_expression_of_aggregates_and_group_columns(world: World) -> None:
     results = ("mean", "SUM(amount) / COUNT(*)"), ("label", "CONCAT(region, TO_STRING(COUNT(*)))")
     found = world.run(aggregate("region", *results) + OUTPUT, ROWS).summaries()

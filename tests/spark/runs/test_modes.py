@@ -1,5 +1,6 @@
 """What each mode leaves in a table, and who may write a slice."""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -42,6 +43,21 @@ def test_replace_takes_everything_and_the_new_schema(folder: Folder) -> None:
     folder.run("2026-02")
     assert [(row["order_id"], row["_run_period"]) for row in folder.table()] == [("O-4", "2026-02")]
     assert set(folder.table()[0]) == {"order_id", "_run_period"}
+
+
+def test_an_average_goes_on_into_a_table_that_was_made_before_it_had_more_digits(folder: Folder) -> None:
+    def average(**type_: str) -> dict[str, Any]:
+        aggregation = {"column": "mean", "expression": "AVG(amount)", **type_}
+        return {"type": "aggregate", "arguments": {"group_by": ["_period"], "aggregations": [aggregation]}}
+
+    summaries = {"selector": "_operation_seq > 0"}
+    # What every table with an average of decimal(18,2) has.
+    folder.project(average(type="decimal(22,6)"), {**to_table(columns=["mean"]), **summaries})
+    folder.run("2026-01")
+    folder.project(average(), {**to_table(columns=["mean"]), **summaries})
+    folder.run("2026-02")
+    found = sorted((row["_run_period"], row["mean"]) for row in folder.table())
+    assert found == [("2026-01", Decimal("50.000000")), ("2026-02", Decimal("70.000000"))]
 
 
 def test_append_adds_at_every_run(folder: Folder) -> None:

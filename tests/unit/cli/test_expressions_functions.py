@@ -15,7 +15,7 @@ def test_the_list_names_every_function(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_one_function_with_its_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["functions", "avg"]) == 0
-    assert "AVG(x) = 1.6667   over 1, 2, 2, NULL" in capsys.readouterr().out
+    assert "ROUND(AVG(x), 2) = 1.67   over 1, 2, 2, NULL" in capsys.readouterr().out
 
 
 def test_json_for_machines(capsys: pytest.CaptureFixture[str]) -> None:

@@ -159,3 +159,16 @@ def test_a_column_of_the_input_keeps_its_type() -> None:
     assert (found.code, found.operation_seq, found.parameters["column"]) == ("PROJECT_029", 1, "amount")
     assert found.span is not None
     assert codes(typed("amount", "1.5", "decimal(18,2)") + OUTPUT) == []
+
+
+def test_a_column_that_is_an_average_alone_has_four_places_more() -> None:
+    results = {"alone": "AVG(amount)", "of_integers": "(AVG(quantity))", "part": "AVG(amount) * 1"}
+    results |= {"quantity": "AVG(amount)"}
+    listed = ", ".join(f"{{column: {column}, expression: {text}}}" for column, text in results.items())
+    operations = f"- {{type: aggregate, arguments: {{group_by: [region], aggregations: [{listed}]}}}}\n"
+    plan = plan_of(operations + OUTPUT)
+    found = types(plan.types)
+    assert (found["alone"], found["of_integers"]) == ("decimal(22,6)", "decimal(24,4)")
+    # The type of SUM(amount) / COUNT(amount), which is decimal(38,12), times decimal(1,0).
+    assert found["part"] == "decimal(38,12)"
+    assert found["quantity"] == "integer"

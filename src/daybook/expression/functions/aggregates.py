@@ -7,7 +7,6 @@ from daybook.expression.functions.declaration import (
     Arguments,
     Example,
     Function,
-    OperandError,
     Parameter,
     ParameterKind,
 )
@@ -47,21 +46,14 @@ def _sum_sql(arguments: Arguments) -> str:
 def _average_type(arguments: Arguments) -> ColumnType:
     if isinstance(arguments[0].type, FloatType):
         return FLOAT
-    value = _as_decimal(arguments)
-    if result := decimals.averaged(value):
-        return result
-    raise OperandError(
-        "EXPR_026",
-        position=0,
-        hint="ROUND it first",
-        name="AVG",
-        expected="a number of at most 34 places after the point",
-    )
+    return decimals.divided(decimals.summed(_as_decimal(arguments)), decimals.INTEGER_AS_DECIMAL)
 
 
 def _average_sql(arguments: Arguments) -> str:
-    sql = arguments[0].sql if isinstance(arguments[0].type, FloatType) else _decimal_sql(arguments)
-    return f"AVG({sql})"
+    """Spark's own AVG has fewer digits than SUM / COUNT, so that rounding it would round twice."""
+    if isinstance(arguments[0].type, FloatType):
+        return f"AVG({arguments[0].sql})"
+    return f"({_sum_sql(arguments)} / NULLIF(COUNT({arguments[0].sql}), 0L))"
 
 
 def _same(arguments: Arguments) -> ColumnType:
@@ -103,11 +95,12 @@ FUNCTIONS = (
         name="AVG",
         parameters=_NUMBER,
         returns=_average_type,
-        result="decimal with scale s + 4, of integers decimal(24,4); float of floats",
+        result="as SUM / COUNT; alone in a new column, decimal with scale s + 4; float of floats",
         sql=_average_sql,
+        repeats=lambda arguments: 1 if isinstance(arguments[0].type, FloatType) else 2,
         is_aggregate=True,
-        sentence="The average of the group's values, rounded half away from zero.",
-        example=Example("AVG(x)", Decimal("1.6667"), rows=(1, 2, 2, None)),
+        sentence="The average of the group's values: exactly SUM(number) / COUNT(number).",
+        example=Example("ROUND(AVG(x), 2)", Decimal("1.67"), rows=(1, 2, 2, None)),
     ),
     Function(
         name="MIN_AGG",

@@ -73,7 +73,8 @@ with its digits: `2` is `decimal(1,0)`. Precision stops at 38; scale is kept.
 | `FLOOR`, `CEIL` | p - s + 1, or p when s = 0 | 0 |
 | `ABS`, `-` before a value, `NULLIF`, `MIN_AGG`, `MAX_AGG` | p | s |
 | `SUM` | 38 | s |
-| `AVG` | p + 4 | s + 4; over 38 is a compile-time error |
+| `AVG(x)` | that of `SUM(x) / COUNT(x)` | that of `SUM(x) / COUNT(x)` |
+| a new column that is `AVG(x)` alone | p + 4 | s + 4, where that is not over 38 |
 
 In `/`, w and s stop at 38; when w + s is still over 38, s shrinks by (w + s - 38) // 2 + 1 and w becomes 38 - s.
 Quotients and averages are rounded half away from zero to their scale, as `ROUND` does. A value assigned to a column
