@@ -1,18 +1,13 @@
-"""Who runs, where, and from which state of the sources.
-
-Ids of runs: sortable by time and short enough to type.
+"""Ids of runs: sortable by time and short enough to type.
 
 Everything a run is made of, fixed when it is created, so that it can be explained and replayed at any time.
 """
 
 import datetime
 import json
-import platform
 import secrets
-import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -25,45 +20,7 @@ from daybook.model.period import Period
 from daybook.model.project import Project
 from daybook.model.serialization import frozen
 from daybook.resolve.locations.location import Resolution
-from daybook.store.process import current_user
-
-
-@dataclass(frozen=True, slots=True)
-class GitState:
-    commit: str
-    is_clean: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Provenance:
-    """`git` is None where the workspace is in no repository."""
-
-    user: str
-    host: str
-    daybook_version: str
-    git: GitState | None
-
-
-def provenance(workspace: Path, daybook_version: str) -> Provenance:
-    return Provenance(current_user(), platform.node(), daybook_version, _git_state(workspace))
-
-
-def _git_state(workspace: Path) -> GitState | None:
-    commit = _run_git(workspace, "rev-parse", "HEAD")
-    status = _run_git(workspace, "status", "--porcelain", "--untracked-files=normal", "--", ".")
-    if commit is None or status is None:
-        return None
-    return GitState(commit, is_clean=not status)
-
-
-def _run_git(workspace: Path, *arguments: str) -> str | None:
-    try:
-        answer = subprocess.run(
-            ["git", "-C", str(workspace), *arguments], capture_output=True, text=True, check=False, timeout=10
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return answer.stdout.strip() if answer.returncode == 0 else None
+from daybook.runs.provenance import Provenance
 
 
 def new_run_id(now: datetime.datetime) -> str:

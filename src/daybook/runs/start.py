@@ -16,7 +16,8 @@ from daybook.runs.environment import RunEnvironment
 from daybook.runs.outputs import refuse_workspace_files
 from daybook.runs.permissions import check_period, conflict_notices
 from daybook.runs.preparation import PreparedRun, resolve_run
-from daybook.runs.snapshot import RunSettings, RunSnapshot, new_run_id, provenance
+from daybook.runs.provenance import provenance
+from daybook.runs.snapshot import RunSettings, RunSnapshot, new_run_id
 from daybook.runs.sources import StoredPeriods
 from daybook.store.apply import apply
 from daybook.store.catalog import ActivatedCatalog
