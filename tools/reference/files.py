@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from daybook.model.definition import DEFINITION_KINDS
-from daybook.model.formats import FORMAT_BY_EXTENSION, FORMAT_OPTIONS, FormatOption
+from daybook.model.formats import FORMATS, FormatOption, file_formats
 from daybook.model.serialization import json_schemas
 from daybook.scenarios.scenario import DATASET_KEYS, SCENARIO_KEYS, ScenarioHeader
 from tools.reference.markdown import page, table
@@ -107,14 +107,13 @@ def _lines() -> Iterator[str]:
 def _formats() -> Iterator[str]:
     yield _FORMATS
     rows = []
-    for format_, options in FORMAT_OPTIONS.items():
-        extensions = ", ".join(
-            f"`.{extension}`" for extension, meant in FORMAT_BY_EXTENSION.items() if meant == format_
-        )
+    for format_ in file_formats():
+        options = FORMATS[format_].options
+        extensions = ", ".join(f"`.{extension}`" for extension in FORMATS[format_].extensions)
         rows.append((f"`{format_}`", extensions, "those below" if options else "none"))
     yield from table(("format", "extensions", "options"), rows)
-    for format_, options in FORMAT_OPTIONS.items():
-        if options:
+    for format_ in file_formats():
+        if options := FORMATS[format_].options:
             yield f"### Options of {format_}\n"
             described = ((f"`{option.name}`", option.kind, _default(option), option.meaning) for option in options)
             yield from table(("option", "takes", "default", "meaning"), described)

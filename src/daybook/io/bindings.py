@@ -9,7 +9,7 @@ from typing import Any
 
 from daybook.errors import DaybookError, Notice, notice, raise_all
 from daybook.model.definition import DatasetVersion
-from daybook.model.formats import FORMAT_OPTIONS, option_violations
+from daybook.model.formats import FORMATS, option_violations
 from daybook.model.types import RUN_PERIOD_COLUMN, STRING, SYSTEM_COLUMNS, ColumnType
 from daybook.resolve.locations.location import Location
 
@@ -18,7 +18,7 @@ def checked_options(format_: str, given: Mapping[str, Any], *, is_output: bool =
     """Every option of the format with its value or default; what it does not have is IO_011."""
     found = option_violations(format_, given, is_output=is_output)
     raise_all([DaybookError(one.code, hint=one.hint, **one.parameters) for one in found])
-    return {**{option.name: option.default for option in FORMAT_OPTIONS[format_]}, **given}
+    return {**{option.name: option.default for option in FORMATS[format_].options}, **given}
 
 
 # Physical names a bitemporal table may use for its time columns.

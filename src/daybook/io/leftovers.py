@@ -7,9 +7,10 @@ from pyarrow import fs
 
 from daybook.io.filesystem import arrow_path, join_uri, local_path
 from daybook.io.format import Leftover
-from daybook.io.registry import file_formats, format_named
+from daybook.io.registry import format_named
 from daybook.io.target import parse_staged_name
 from daybook.model.datasource import DataSource
+from daybook.model.formats import file_formats
 
 
 def find_staged_leftovers(
@@ -60,8 +61,8 @@ def search_folder(folder: str) -> Iterator[Leftover]:
         owner = parse_staged_name(item.base_name)
         if owner is not None and item.base_name.startswith(".") and item.type == fs.FileType.Directory:
             yield Leftover(owner[0], join_uri(folder, item.base_name))
-    for format_ in file_formats():
-        yield from format_.leftovers_in_folder(folder)
+    for name in file_formats():
+        yield from format_named(name).leftovers_in_folder(folder)
     for item in items:
         name = item.base_name
         if item.type == fs.FileType.Directory and not name.startswith((".", "_")) and not parse_staged_name(name):

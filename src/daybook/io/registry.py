@@ -1,6 +1,5 @@
 """The formats by name; each is imported when it is asked for, so that its packages are needed by its users alone."""
 
-from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -10,21 +9,13 @@ from pyspark.sql import SparkSession
 from daybook.io.format import Format
 from daybook.io.target import Target
 from daybook.io.writer import Commit, StagedOutput, Writer
-from daybook.resolve.locations.location import DATABASES
-
-# Every format is the object FORMAT of `daybook.io.formats.<name>.format`.
-FORMAT_NAMES = ("delta", "parquet", "csv", "json", "xlsx", "postgresql", "sqlite", "jdbc")
 
 
 @cache
 def format_named(name: str) -> Format:
+    """A format by its name in `daybook.model.formats`: the object FORMAT of `daybook.io.formats.<name>.format`."""
     found: Format = import_module(f"daybook.io.formats.{name}.format").FORMAT
     return found
-
-
-def file_formats() -> Iterator[Format]:
-    """The formats whose tables are files and folders."""
-    return (format_named(name) for name in FORMAT_NAMES if name not in DATABASES)
 
 
 def writer_for(format_name: str) -> Writer[Any]:

@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
 from daybook.model.declaration import Declaration, NamedDeclaration, NonEmptyText, Violation, validated_by, violation
-from daybook.model.formats import FileFormat, options_schema
+from daybook.model.formats import FileFormat, file_formats, options_schema
+
+FOLDER_TAG = "<folder>"
 
 
 def _check_credential_ref(reference: str) -> Iterator[Violation]:
@@ -98,6 +100,18 @@ class JdbcSource(DataSourceBase):
     options: JdbcOptions
 
 
+def _datasource_tag(value: Any) -> str | None:
+    """All formats of files share one model."""
+    type_ = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
+    if type_ is None:
+        return None
+    return FOLDER_TAG if type_ in file_formats() else f"<{type_}>"
+
+
 DataSource: TypeAlias = Annotated[
-    FolderSource | PostgresqlSource | SqliteSource | JdbcSource, Field(discriminator="type")
+    Annotated[FolderSource, Tag(FOLDER_TAG)]
+    | Annotated[PostgresqlSource, Tag("<postgresql>")]
+    | Annotated[SqliteSource, Tag("<sqlite>")]
+    | Annotated[JdbcSource, Tag("<jdbc>")],
+    Discriminator(_datasource_tag),
 ]

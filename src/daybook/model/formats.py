@@ -1,36 +1,23 @@
-"""The formats of files: their extensions and the options each takes; checks, readers, writers and pages go by it."""
+"""What is known of every format without its packages: extensions, options, and what its tables can be.
+
+A line of `FORMATS` and a folder below `daybook.io.formats` are a format; checks, readers, writers and pages go by both.
+"""
 
 import codecs
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticKnownError
 
 from daybook.errors.suggestion import did_you_mean
 from daybook.model.declaration import Violation, violation
 
-FileFormat = Literal["delta", "parquet", "csv", "json", "xlsx"]
 OptionKind = Literal["one character", "text", "encoding", "one of", "number from 1", "true or false", "sheet name"]
 
-FORMAT_BY_EXTENSION: Mapping[str, FileFormat] = {
-    "csv": "csv",
-    "json": "json",
-    "jsonl": "json",
-    "ndjson": "json",
-    "parquet": "parquet",
-    "delta": "delta",
-    "xlsx": "xlsx",
-    "xlsm": "xlsx",
-}
-
-
 _SHEET_NAME = re.compile(r"(?!')[^\[\]:*?/\\\x00-\x1f]{1,31}(?<!')")
-_VERSIONED_FORMATS = frozenset({"delta"})
-
-
-def keeps_versions(format_: str) -> bool:
-    """Whether tables stay readable as they were before later writes."""
-    return format_ in _VERSIONED_FORMATS
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,103 +65,153 @@ _SPREADSHEET_SAFE = FormatOption(
     "Whether outputs put `'` before text and column names that a spreadsheet would take for a formula.",
 )
 
-FORMAT_OPTIONS: Mapping[str, tuple[FormatOption, ...]] = {
-    "csv": (
-        FormatOption(
-            "delimiter", "one character", ",", "What stands between two fields.", ("sep", "separator", "fieldsep")
-        ),
-        FormatOption(
-            "quote", "one character", '"', "What encloses a field; doubled, it stands for itself.", ("quotechar",)
-        ),
-        FormatOption(
-            "escape",
-            "one character",
-            None,
-            "What makes the character after it a plain one, when a file is read; outputs double the quote.",
-            ("escapechar",),
-        ),
-        FormatOption(
-            "encoding",
-            "encoding",
-            "utf-8",
-            "How text is stored, by its Python name; outputs are always UTF-8.",
-            ("charset",),
-            is_fixed_in_outputs=True,
-        ),
-        FormatOption(
-            "null_value",
-            "text",
-            "",
-            "The unquoted field that is read as NULL; outputs write NULL as an empty field.",
-            ("na_values", "nullvalue", "null"),
-            is_fixed_in_outputs=True,
-        ),
-        FormatOption(
-            "decimal",
-            "one of",
-            ".",
-            "What stands before the fraction of a decimal or float.",
-            ("decimal_separator", "decimalseparator", "dec"),
-            choices=(".", ","),
-        ),
-        FormatOption(
-            "bom",
-            "true or false",
-            False,
-            "Whether outputs begin with a byte order mark, by which Excel knows UTF-8; a file that is read may.",
-            ("byte_order_mark", "byteordermark"),
-        ),
-        _SPREADSHEET_SAFE,
+_CSV_OPTIONS = (
+    FormatOption(
+        "delimiter", "one character", ",", "What stands between two fields.", ("sep", "separator", "fieldsep")
     ),
-    "json": (),
-    "parquet": (),
-    "delta": (),
-    "xlsx": (
-        FormatOption(
-            "sheet",
-            "sheet name",
-            None,
-            "The sheet to read, needed where a workbook has several; outputs write the rows to it, by default `Data`.",
-            ("sheet_name", "sheetname", "worksheet"),
-        ),
-        FormatOption(
-            "header_row",
-            "number from 1",
-            None,
-            "The row that names the columns when a workbook is read; by default the first that is not blank.",
-            ("header", "headerrow", "skiprows"),
-            is_fixed_in_outputs=True,
-        ),
-        FormatOption(
-            "range",
-            "text",
-            None,
-            "The cells to read, their header included: `A3:F200`, or a name or a table of the workbook.",
-            ("area", "cells", "table", "usecols"),
-            is_fixed_in_outputs=True,
-        ),
-        FormatOption(
-            "live",
-            "true or false",
-            False,
-            "Whether outputs write the summary rows of aggregates as formulas over a sheet with the detail rows.",
-            ("formulas",),
-        ),
-        FormatOption(
-            "long_numbers",
-            "one of",
-            "refuse",
-            "What outputs do with a number of more than 15 digits: `refuse` it, or write its column as `text`.",
-            choices=("refuse", "text"),
-        ),
-        _SPREADSHEET_SAFE,
+    FormatOption(
+        "quote", "one character", '"', "What encloses a field; doubled, it stands for itself.", ("quotechar",)
     ),
+    FormatOption(
+        "escape",
+        "one character",
+        None,
+        "What makes the character after it a plain one, when a file is read; outputs double the quote.",
+        ("escapechar",),
+    ),
+    FormatOption(
+        "encoding",
+        "encoding",
+        "utf-8",
+        "How text is stored, by its Python name; outputs are always UTF-8.",
+        ("charset",),
+        is_fixed_in_outputs=True,
+    ),
+    FormatOption(
+        "null_value",
+        "text",
+        "",
+        "The unquoted field that is read as NULL; outputs write NULL as an empty field.",
+        ("na_values", "nullvalue", "null"),
+        is_fixed_in_outputs=True,
+    ),
+    FormatOption(
+        "decimal",
+        "one of",
+        ".",
+        "What stands before the fraction of a decimal or float.",
+        ("decimal_separator", "decimalseparator", "dec"),
+        choices=(".", ","),
+    ),
+    FormatOption(
+        "bom",
+        "true or false",
+        False,
+        "Whether outputs begin with a byte order mark, by which Excel knows UTF-8; a file that is read may.",
+        ("byte_order_mark", "byteordermark"),
+    ),
+    _SPREADSHEET_SAFE,
+)
+
+_XLSX_OPTIONS = (
+    FormatOption(
+        "sheet",
+        "sheet name",
+        None,
+        "The sheet to read, needed where a workbook has several; outputs write the rows to it, by default `Data`.",
+        ("sheet_name", "sheetname", "worksheet"),
+    ),
+    FormatOption(
+        "header_row",
+        "number from 1",
+        None,
+        "The row that names the columns when a workbook is read; by default the first that is not blank.",
+        ("header", "headerrow", "skiprows"),
+        is_fixed_in_outputs=True,
+    ),
+    FormatOption(
+        "range",
+        "text",
+        None,
+        "The cells to read, their header included: `A3:F200`, or a name or a table of the workbook.",
+        ("area", "cells", "table", "usecols"),
+        is_fixed_in_outputs=True,
+    ),
+    FormatOption(
+        "live",
+        "true or false",
+        False,
+        "Whether outputs write the summary rows of aggregates as formulas over a sheet with the detail rows.",
+        ("formulas",),
+    ),
+    FormatOption(
+        "long_numbers",
+        "one of",
+        "refuse",
+        "What outputs do with a number of more than 15 digits: `refuse` it, or write its column as `text`.",
+        choices=("refuse", "text"),
+    ),
+    _SPREADSHEET_SAFE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FormatFacts:
+    """What holds for every table of a format; a path that ends in one of `extensions` has this format."""
+
+    extensions: tuple[str, ...] = ()
+    options: tuple[FormatOption, ...] = ()
+    # Its tables are in a database, which has a data source of its own; otherwise they are files and folders.
+    is_database: bool = False
+    # A path with an extension is one file; in formats that say no every table is a folder.
+    has_single_files: bool = True
+    # A table of a data source may be the file `orders.csv` instead of the folder `orders`.
+    has_table_files: bool = False
+    # Every output is one file whose name ends so.
+    output_extension: str | None = None
+    # Tables stay readable as they were before later writes.
+    keeps_versions: bool = False
+
+
+FORMATS: dict[str, FormatFacts] = {
+    "delta": FormatFacts(("delta",), has_single_files=False, keeps_versions=True),
+    "parquet": FormatFacts(("parquet",)),
+    "csv": FormatFacts(("csv",), _CSV_OPTIONS, has_table_files=True),
+    "json": FormatFacts(("json", "jsonl", "ndjson"), has_table_files=True),
+    "xlsx": FormatFacts(("xlsx", "xlsm"), _XLSX_OPTIONS, has_table_files=True, output_extension="xlsx"),
+    "postgresql": FormatFacts(is_database=True),
+    "sqlite": FormatFacts(is_database=True),
+    "jdbc": FormatFacts(is_database=True),
 }
+
+
+def file_formats() -> tuple[str, ...]:
+    """The formats whose tables are files and folders."""
+    return tuple(name for name, facts in FORMATS.items() if not facts.is_database)
+
+
+def formats_by_extension() -> dict[str, str]:
+    """The format that a path with an extension has."""
+    return {extension: name for name, facts in FORMATS.items() for extension in facts.extensions}
+
+
+def _check_file_format(name: str) -> str:
+    if name not in file_formats():
+        expected = ", ".join(f"'{known}'" for known in file_formats())
+        raise PydanticKnownError("literal_error", {"expected": expected})
+    return name
+
+
+def _list_file_formats(schema: dict[str, Any]) -> None:
+    schema["enum"] = list(file_formats())
+
+
+FileFormat = Annotated[str, AfterValidator(_check_file_format), Field(json_schema_extra=_list_file_formats)]
 
 
 def option_violations(format_: str, given: Mapping[str, Any], *, is_output: bool = False) -> Iterator[Violation]:
     """Options the format does not have, and values that cannot be used."""
-    known = {option.name: option for option in FORMAT_OPTIONS[format_]}
+    known = {option.name: option for option in FORMATS[format_].options}
     for name, value in given.items():
         option = known.get(name)
         if option is None:
@@ -194,7 +231,7 @@ def option_violations(format_: str, given: Mapping[str, Any], *, is_output: bool
 def options_schema(schema: dict[str, Any]) -> None:
     """What editors offer: the options of all formats, none of which two formats share with another meaning."""
     schema["properties"] = {
-        option.name: _value_schema(option) for options in FORMAT_OPTIONS.values() for option in options
+        option.name: _value_schema(option) for facts in FORMATS.values() for option in facts.options
     }
     schema["additionalProperties"] = False
 

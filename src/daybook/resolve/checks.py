@@ -13,7 +13,7 @@ from daybook.errors.suggestion import did_you_mean
 from daybook.model.dataset import Dataset, PathLocation, TableLocation
 from daybook.model.datasource import FolderSource
 from daybook.model.definition import Definition
-from daybook.model.formats import FORMAT_BY_EXTENSION, option_violations
+from daybook.model.formats import FORMATS, formats_by_extension, option_violations
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.loading.references import check_references
 from daybook.model.operation import LocationDestination, OutputMode, OutputOperation
@@ -24,7 +24,7 @@ from daybook.resolve.calendars.calendar import GREGORIAN_CALENDAR
 from daybook.resolve.calendars.checks import calendar_errors, checked_calendar
 from daybook.resolve.calendars.identifiers import ANY_LEVEL
 from daybook.resolve.catalog.lookup import strategy_errors
-from daybook.resolve.locations.location import extension, format_by_extension
+from daybook.resolve.locations.location import extension, format_by_extension, is_one_file
 from daybook.resolve.locations.template import path_template_errors, template_errors
 from daybook.resolve.rule_conditions import compile_condition
 
@@ -56,12 +56,13 @@ def one_file_mode_error(mode: OutputMode | None, location: str, span: Span | Non
     return None
 
 
-def workbook_path_error(path: str, span: Span | None = None) -> DaybookError | None:
-    """Why no workbook can be written there, if it cannot: .xlsm promises macros, a folder would have many parts."""
-    if extension(path) == "xlsx":
+def output_path_error(format_: str, path: str, span: Span | None = None) -> DaybookError | None:
+    """Why no output of a format can be written to a path, if it cannot."""
+    needed = FORMATS[format_].output_extension
+    if needed is None or extension(path) == needed:
         return None
-    hint = "write to a path that ends in .xlsx"
-    reason = "its name does not end in .xlsx"
+    hint = f"write to a path that ends in .{needed}"
+    reason = f"its name does not end in .{needed}"
     return DaybookError("IO_056", span=span, location=path, reason=reason, hint=hint)
 
 
@@ -71,12 +72,14 @@ def _output_errors(operation: OutputOperation, source: SourceMap, path: KeyPath)
         return
     location = destination.location
     yield from _location_errors(location, source, (*path, "destination", "location"), is_output=True)
-    if location.format != "delta" and extension(location.path):
+    format_ = location.format or formats_by_extension().get(extension(location.path) or "")
+    if format_ is None:
+        return
+    if is_one_file(format_, location.path):
         error = one_file_mode_error(mode, location.path, source.span(*path, "mode"))
         yield from [error] if error else []
-    if (location.format or FORMAT_BY_EXTENSION.get(extension(location.path) or "")) == "xlsx":
-        error = workbook_path_error(location.path, source.span(*path, "destination", "location", "path"))
-        yield from [error] if error else []
+    error = output_path_error(format_, location.path, source.span(*path, "destination", "location", "path"))
+    yield from [error] if error else []
 
 
 def _location_errors(

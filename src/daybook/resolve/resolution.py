@@ -24,7 +24,7 @@ from daybook.model.definition import (
     TableVersion,
     ViewedDataset,
 )
-from daybook.model.formats import keeps_versions
+from daybook.model.formats import FORMATS
 from daybook.model.period import Period
 from daybook.model.resolver import CatalogStrategy, PathStrategy, ResolverRule, Strategy, TableStrategy
 from daybook.resolve.calendars.calendar import PeriodCalendar
@@ -197,7 +197,7 @@ def _locate_answered(answer: CatalogLocation, period: Period, around: LocationCo
         found = table_location(datasource, answer.table or "", answer.schema_name, around.root)
     version = None
     if answer.delta_version is not None:
-        if not keeps_versions(found.format):
+        if not FORMATS[found.format].keeps_versions:
             raise DaybookError("RESOLVE_074", datasource=datasource.id, type=found.format)
         version = TableVersion(found.format, str(answer.delta_version))
     return replace(found, period=period if answer.period else None, version=version)

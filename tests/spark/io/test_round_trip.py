@@ -4,7 +4,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from daybook.io.fingerprint import fingerprint
-from daybook.io.registry import FORMAT_NAMES, writer_for, written_fingerprint
+from daybook.io.registry import writer_for, written_fingerprint
+from daybook.model.formats import FORMATS
 from tests.spark.io.cases import CASES, Case, Place, columns_of, frame, hard_rows, read_target, rows_of, sorted_rows
 
 
@@ -15,7 +16,7 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 
 def test_every_writable_format_has_a_case() -> None:
-    assert {case.format for case in CASES} == set(FORMAT_NAMES)
+    assert {case.format for case in CASES} == set(FORMATS)
 
 
 def test_hard_values_come_back(spark: SparkSession, case: Case, place: Place) -> None:

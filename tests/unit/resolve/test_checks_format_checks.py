@@ -7,7 +7,7 @@ import yaml
 
 from daybook.errors import DaybookError
 from daybook.io.bindings import checked_options
-from daybook.model.formats import FORMAT_OPTIONS
+from daybook.model.formats import FORMATS
 from daybook.model.loading.definitions import load_text
 from daybook.resolve.checks import format_errors
 
@@ -107,8 +107,8 @@ def test_what_only_readers_may_choose(name: str, value: str) -> None:
 
 
 def test_every_default_is_a_value_that_can_be_used() -> None:
-    for format_, options in FORMAT_OPTIONS.items():
-        defaults = {option.name: option.default for option in options}
+    for format_, facts in FORMATS.items():
+        defaults = {option.name: option.default for option in facts.options}
         assert checked_options(format_, defaults, is_output=True) == defaults
     assert checked_options("csv", {"encoding": "UTF8", "delimiter": "\t"}, is_output=True)["delimiter"] == "\t"
 

@@ -14,7 +14,9 @@ from pydantic import BaseModel, ValidationError
 
 from daybook.errors import DaybookError
 from daybook.errors.suggestion import closest_match, did_you_mean
+from daybook.model.datasource import FOLDER_TAG
 from daybook.model.declaration import ID_PATTERN, VIOLATIONS, Violation
+from daybook.model.formats import file_formats
 from daybook.model.source_map import (
     DocumentNode,
     KeyPath,
@@ -199,7 +201,8 @@ def _wrong_type_error(context: Any, path: KeyPath, source: SourceMap) -> Daybook
 
 
 def _expected_tags(context: Any) -> list[str]:
-    return re.findall(r"[a-z]+", str(context.get("expected_tags", "")))
+    tags = re.findall(r"<?[a-z]+>?", str(context.get("expected_tags", "")))
+    return [name for tag in tags for name in (file_formats() if tag == FOLDER_TAG else (tag.strip("<>"),))]
 
 
 def _not_allowed_error(found: Any, path: KeyPath, source: SourceMap) -> DaybookError:

@@ -13,11 +13,9 @@ from typing import Any, assert_never
 from daybook.errors import DaybookError, Span
 from daybook.model.datasource import DataSource, FolderSource, JdbcSource, PostgresqlSource, SqliteSource
 from daybook.model.definition import TableVersion
-from daybook.model.formats import FORMAT_BY_EXTENSION, FileFormat
+from daybook.model.formats import FORMATS, formats_by_extension
 from daybook.model.period import Period
 from daybook.resolve.locations.paths import absolute_root, is_file_name, is_remote, join_inside
-
-DATABASES: frozenset[str] = frozenset({"postgresql", "sqlite", "jdbc"})
 
 _EXTENSION = re.compile(r"[^/.][^/]*\.([A-Za-z][A-Za-z0-9]*)$")
 
@@ -29,8 +27,8 @@ def extension(path: str) -> str | None:
 
 
 def is_one_file(format_: str, uri: str | None) -> bool:
-    """Whether what is written there is one file; a Delta table and a path without an extension are folders."""
-    return uri is not None and format_ != "delta" and extension(uri) is not None
+    """Whether what is written there is one file; a path without an extension is a folder in every format."""
+    return uri is not None and FORMATS[format_].has_single_files and extension(uri) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +55,7 @@ class Location:
 
     @property
     def is_database(self) -> bool:
-        return self.format in DATABASES
+        return FORMATS[self.format].is_database
 
     @property
     def file_uri(self) -> str:
@@ -150,7 +148,7 @@ def path_location(datasource: DataSource, path: str, root: Path, *, span: Span |
 
 
 def inline_location(
-    path: str, file_format: FileFormat | None, options: Mapping[str, Any], root: Path, *, span: Span | None = None
+    path: str, file_format: str | None, options: Mapping[str, Any], root: Path, *, span: Span | None = None
 ) -> Location:
     """A file or folder named where it is used.
 
@@ -164,11 +162,12 @@ def inline_location(
     return Location(file_format, uri=join_inside(workspace, path, span=span), root=workspace, options=options)
 
 
-def format_by_extension(path: str, span: Span | None = None) -> FileFormat:
+def format_by_extension(path: str, span: Span | None = None) -> str:
     """The format an inline path or its template has by its extension."""
-    found = FORMAT_BY_EXTENSION.get(extension(path) or "")
+    known = formats_by_extension()
+    found = known.get(extension(path) or "")
     if found is None:
-        hint = f"write format, or an extension: {', '.join('.' + name for name in FORMAT_BY_EXTENSION)}"
+        hint = f"write format, or an extension: {', '.join('.' + name for name in known)}"
         raise DaybookError("RESOLVE_037", span=span, hint=hint, path=path)
     return found
 
@@ -191,7 +190,7 @@ def _table_in_folder(
         check_table_name(datasource, schema, span)
     relative = table if schema is None else f"{schema}/{table}"
     folder = path_location(datasource, relative, root, span=span)
-    if datasource.type not in ("csv", "json", "xlsx"):
+    if not FORMATS[datasource.type].has_table_files:
         return folder
     file = path_location(datasource, f"{relative}.{datasource.type}", root, span=span)
     if file.local_path is None or not file.local_path.is_file():

@@ -14,7 +14,7 @@ from daybook.io.formats.xlsx.book import ABOUT_SHEET, DATA_SHEET, new_book
 from daybook.io.formats.xlsx.columns import examine_rows
 from daybook.io.target import FileTarget, OutputColumn
 from daybook.io.writer import remove_tree
-from daybook.resolve.checks import workbook_path_error
+from daybook.resolve.checks import output_path_error
 
 _BATCH_ROWS = 4_096
 
@@ -23,7 +23,7 @@ class WorkbookWriter(FileWriter):
     """One file, staged and committed as every other."""
 
     def check(self, target: FileTarget) -> None:
-        if (error := workbook_path_error(target.uri)) is not None:
+        if (error := output_path_error(target.format, target.uri)) is not None:
             raise error
         super().check(target)
 
