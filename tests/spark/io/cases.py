@@ -54,7 +54,7 @@ class Place:
 
     def target(self, columns: tuple[OutputColumn, ...] | None = None, **changes: Any) -> Any:
         """A target of the kind that the case's writer takes."""
-        options = changes.pop("options", {})
+        options = changes.pop("options", self.case.options)
         if self.case.path is not None:
             location = Location(self.case.format, uri=str(self.workspace / "lake" / self.case.path), options=options)
         else:
@@ -68,7 +68,6 @@ class Place:
             operation_seq=1,
             owner=SliceOwner("project", "output"),
             workspace=self.workspace,
-            options=self.case.options,
         )
         return replace(target, **changes)
 

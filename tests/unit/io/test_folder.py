@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from daybook.errors import DaybookError
+from daybook.io.formats.csv.writer import CsvWriter
 from daybook.io.formats.files.folder import commit_folder, slice_state
 from daybook.io.formats.files.manifest import MANIFEST_NAME
 from daybook.io.target import FileTarget, OutputColumn, SliceOwner
@@ -34,7 +35,7 @@ def run(table: Path, period: str, key: str = "a", mode: Any = "replace_period") 
     (work / "parts").mkdir(parents=True)
     (work / "parts" / f"part-{run_id}.csv").write_text(f"key\n{key}\n")
     staged = StagedOutput(str(work), 1, seen=slice_state(table, target))
-    commit_folder(work / "parts", work, table, staged, target, no_fence)
+    commit_folder(work / "parts", work, table, staged, target, no_fence, CsvWriter())
 
 
 def contents(table: Path) -> dict[str, list[str]]:

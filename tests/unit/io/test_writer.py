@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.io.formats.files.writer import FileWriter
+from daybook.io.formats.csv.writer import CsvWriter
 from daybook.io.target import FileTarget, OutputColumn, SliceOwner
 from daybook.model.operation import OutputMode
 from daybook.model.types import STRING
@@ -24,7 +24,7 @@ def refusal(path: Path, mode: OutputMode = "append") -> str | None:
         owner=SliceOwner("project", "output"),
     )
     try:
-        FileWriter().check(target)
+        CsvWriter().check(target)
     except DaybookError as error:
         return error.code
     return None

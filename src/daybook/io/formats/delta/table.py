@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from daybook.errors import DaybookError, raise_all
 from daybook.io.bindings import bind_columns, extra_column_notices, is_slice_needed, missing_column_errors
 from daybook.io.filesystem import arrow_path, join_uri, list_files, local_path, relative_to, translate_read_errors
-from daybook.io.formats.files.parquet import DataFile, scan_parquet, type_errors
+from daybook.io.formats.parquet.scan import DataFile, scan_parquet, type_errors
 from daybook.io.pins import ReadPart, TablePin
 from daybook.io.target import parse_staged_name
 from daybook.model.definition import DatasetVersion, TableVersion

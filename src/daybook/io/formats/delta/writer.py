@@ -30,7 +30,7 @@ from daybook.io.formats.delta.table import (
     slice_transaction,
     table_uri,
 )
-from daybook.io.formats.files.parquet import DataFile, scan_parquet
+from daybook.io.formats.parquet.scan import DataFile, scan_parquet
 from daybook.io.target import STAGED_PREFIX, FileTarget, OutputColumn
 from daybook.io.writer import (
     Commit,

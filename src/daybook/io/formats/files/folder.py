@@ -1,12 +1,11 @@
 """A folder of part files: every commit makes a complete new folder of links and exchanges the two."""
 
-import csv
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
-
-import pyarrow.parquet as pq
+from typing import Protocol
 
 from daybook.errors import DaybookError, Notice, notice
 from daybook.io.filesystem import list_files, partition_folder, partition_values, relative_to
@@ -18,7 +17,6 @@ from daybook.io.writer import (
     Fence,
     StagedOutput,
     check_schema_change,
-    declared_type_text,
     remove_tree,
     sync_to_disk,
 )
@@ -27,10 +25,20 @@ from daybook.model.types import RUN_PERIOD_COLUMN
 _MAX_PAST_COMMITS = 1000
 # Files that one message names.
 _MAX_NAMED_FILES = 3
-_EXTENSIONS = {"parquet": (".parquet", ".parq", ".pq"), "csv": (".csv",), "json": (".json", ".jsonl", ".ndjson")}
 
 
-def check_folder(path: Path, target: FileTarget) -> None:
+class PartFiles(Protocol):
+    """What a format knows of the files in a folder."""
+
+    @property
+    def extensions(self) -> tuple[str, ...]: ...
+
+    def row_count(self, file: Path) -> int: ...
+
+    def stored_columns(self, file: Path) -> Mapping[str, str] | None: ...
+
+
+def check_folder(path: Path, target: FileTarget, files: PartFiles) -> None:
     path = _existing_folder(path)
     if not path.exists():
         return
@@ -38,7 +46,7 @@ def check_folder(path: Path, target: FileTarget) -> None:
         raise DaybookError("IO_028", location=target.label, found="a file", expected="a folder")
     if target.mode == "replace_period" and target.run_period is None:
         raise DaybookError("IO_032", location=target.label, mode=target.mode, reason="the run has no period")
-    current = _current_manifest(path, target)
+    current = _current_manifest(path, target, files)
     if current is None or committed_folder(path, target) is not None:
         return
     _refuse_differences(path, current, target)
@@ -70,17 +78,17 @@ def committed_folder(path: Path, target: FileTarget) -> Commit | None:
 
 
 def commit_folder(
-    parts: Path, work: Path, path: Path, staged: StagedOutput, target: FileTarget, fence: Fence
+    parts: Path, work: Path, path: Path, staged: StagedOutput, target: FileTarget, fence: Fence, files: PartFiles
 ) -> Commit:
     """`parts` holds the new files, `work` is the staging folder beside the target."""
     with lock_folder(path.parent):
         recover_folder(path)
         if (done := committed_folder(path, target)) is not None:
             return done
-        check_folder(path, target)
+        check_folder(path, target, files)
         if slice_state(path, target) != staged.seen:
             raise DaybookError("IO_024", location=target.label, slice=target.slice_note)
-        current = _current_manifest(path, target) or Manifest({}, ())
+        current = _current_manifest(path, target, files) or Manifest({}, ())
         kept = _kept_entries(current, target)
         _refuse_emptying(current, kept, staged, target)
         fresh = work / "new"
@@ -205,7 +213,7 @@ def _existing_folder(path: Path) -> Path:
     return path if path.exists() else _set_aside_path(path)
 
 
-def _current_manifest(path: Path, target: FileTarget) -> Manifest | None:
+def _current_manifest(path: Path, target: FileTarget, parts: PartFiles) -> Manifest | None:
     """What the folder holds: by its manifest, or by looking when Daybook did not write it; None when it is empty."""
     if not path.exists():
         return None
@@ -216,7 +224,7 @@ def _current_manifest(path: Path, target: FileTarget) -> Manifest | None:
         expected = f"a folder of {target.format} files"
         raise DaybookError("IO_028", location=target.label, found="a Delta table", expected=expected)
     files = _data_files(path)
-    foreign = [name for name in sorted(files) if not _is_part(name, target)]
+    foreign = [name for name in sorted(files) if not _is_part(name, parts)]
     if foreign:
         found = f"a folder with other files ({foreign[0]})"
         raise DaybookError("IO_028", location=target.label, found=found, expected=f"a folder of {target.format} files")
@@ -226,19 +234,19 @@ def _current_manifest(path: Path, target: FileTarget) -> Manifest | None:
         raise _foreign_files_error(sorted(files), target)
     entries = tuple(
         ManifestEntry(
-            "", 0, "", "", partition_values(name).get(RUN_PERIOD_COLUMN), _row_count(path / name, target), (name,)
+            "", 0, "", "", partition_values(name).get(RUN_PERIOD_COLUMN), parts.row_count(path / name), (name,)
         )
         for name in sorted(files)
     )
-    columns = _stored_columns(path / min(files), target) or {column.name: "" for column in target.columns}
+    columns = parts.stored_columns(path / min(files)) or {column.name: "" for column in target.columns}
     return Manifest(columns, entries)
 
 
-def _is_part(name: str, target: FileTarget) -> bool:
+def _is_part(name: str, parts: PartFiles) -> bool:
     """Whether a file looks like one of this table: in the folder itself or in that of a slice."""
     *folders, file = name.split("/")
     is_in_slice = len(folders) == 1 and RUN_PERIOD_COLUMN in partition_values(name)
-    return (not folders or is_in_slice) and file.endswith(_EXTENSIONS[target.format])
+    return (not folders or is_in_slice) and file.endswith(parts.extensions)
 
 
 def _foreign_files_error(files: list[str], target: FileTarget) -> DaybookError:
@@ -284,17 +292,3 @@ def _hidden_files(path: Path) -> list[str]:
     """What readers pass over: notes and the like, which move along with the table."""
     everything = {str((Path(parent) / name).relative_to(path)) for parent, _, names in os.walk(path) for name in names}
     return sorted(everything - _data_files(path) - {MANIFEST_NAME})
-
-
-def _row_count(file: Path, target: FileTarget) -> int:
-    """Of files without a footer it is enough to know whether they hold anything."""
-    return int(pq.read_metadata(file).num_rows) if target.format == "parquet" else min(file.stat().st_size, 1)
-
-
-def _stored_columns(file: Path, target: FileTarget) -> dict[str, str] | None:
-    if target.format == "parquet":
-        return {field.name: declared_type_text(field.type) for field in pq.read_schema(file)}
-    if target.format == "csv":
-        with file.open(encoding="utf-8-sig", newline="") as stream:
-            return dict.fromkeys(next(csv.reader(stream), []), "")
-    return None

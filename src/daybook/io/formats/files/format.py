@@ -1,7 +1,6 @@
 """What is common to formats of files: tables are folders of a data source, or one file at a path."""
 
 from collections.abc import Iterable
-from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,7 +8,6 @@ import pyarrow as pa
 from daybook.io.filesystem import is_uri, list_files, uri_identity
 from daybook.io.format import Format, Leftover
 from daybook.io.formats.files.manifest import read_manifest
-from daybook.io.formats.files.writer import FileWriter
 from daybook.io.leftovers import search_folder
 from daybook.model.datasource import DataSource, FolderSource
 from daybook.resolve.locations.location import Location
@@ -43,14 +41,6 @@ class FolderFormat(Format):
         folder = _source_folder(datasource, workspace)
         is_missing = not is_uri(folder) and not Path(folder).is_dir()
         return f"{folder} (made by the first write)" if is_missing else folder
-
-
-class FilesFormat(FolderFormat):
-    """A format whose tables are files that Daybook arranges itself."""
-
-    @cached_property
-    def writer(self) -> FileWriter:
-        return FileWriter()
 
 
 def _source_folder(datasource: DataSource, workspace: Path) -> str:

@@ -3,7 +3,7 @@
 from functools import cached_property
 
 from daybook.io.format import Format
-from daybook.io.formats.files.format import FilesFormat
+from daybook.io.formats.files.format import FolderFormat
 from daybook.io.formats.xlsx.reader import XlsxRows
 from daybook.io.formats.xlsx.writer import WorkbookWriter
 from daybook.io.landing.request import TextFile
@@ -11,7 +11,7 @@ from daybook.io.landing.rows import RowSource
 from daybook.model.definition import DatasetVersion
 
 
-class XlsxFormat(FilesFormat):
+class XlsxFormat(FolderFormat):
     name = "xlsx"
 
     @cached_property

@@ -22,13 +22,15 @@ _BATCH_ROWS = 4_096
 class WorkbookWriter(FileWriter):
     """One file, staged and committed as every other."""
 
+    extensions = (".xlsx",)
+
     def check(self, target: FileTarget) -> None:
         if (error := output_path_error(target.format, target.uri)) is not None:
             raise error
         super().check(target)
 
-    def write_parts(self, df: DataFrame, place: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
-        df.write.mode("error").parquet(str(place))
+    def write_parts(self, df: DataFrame, folder: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
+        df.write.mode("error").parquet(str(folder))
 
     def complete_parts(self, parts: Path, file: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
         """All rows are looked at before the first is written, so that what no sheet holds fails early."""

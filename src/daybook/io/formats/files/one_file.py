@@ -1,0 +1,105 @@
+"""One file at a path: staged beside it, made the target by a rename, remembered in a hidden note beside it."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from daybook.errors import DaybookError
+from daybook.io.formats.files.atomic_rename import lock_folder, rename_if_free
+from daybook.io.target import FileTarget
+from daybook.io.writer import Commit, Fence, StagedOutput, sync_to_disk
+from daybook.resolve.checks import one_file_mode_error
+
+_MAX_NOTES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class CommitNote:
+    """A commit, told by the inode, size and time of the file it made; written before the rename, true after it."""
+
+    run_id: str
+    operation_seq: int
+    rows: int
+    inode: int
+    size: int
+    modified_ns: int
+
+
+def _note_path(path: Path) -> Path:
+    return path.with_name(f".{path.name}.daybook.json")
+
+
+def _read_notes(path: Path) -> list[CommitNote]:
+    try:
+        return [CommitNote(**note) for note in json.loads(_note_path(path).read_text(encoding="utf-8"))]
+    except FileNotFoundError:
+        return []
+
+
+def _current_note(path: Path) -> CommitNote | None:
+    """The commit that made the file as it is."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    identity = (status.st_ino, status.st_size, status.st_mtime_ns)
+    found = [note for note in _read_notes(path) if (note.inode, note.size, note.modified_ns) == identity]
+    return found[-1] if found else None
+
+
+def check_file(path: Path, target: FileTarget) -> None:
+    if (error := one_file_mode_error(target.mode, target.label)) is not None:
+        raise error
+    if path.is_dir():
+        raise DaybookError("IO_028", location=target.label, found="a folder", expected="a file")
+    if target.mode == "error" and path.exists() and committed_file(path, target) is None:
+        raise DaybookError("IO_020", location=target.label)
+
+
+def committed_file(path: Path, target: FileTarget) -> Commit | None:
+    note = _current_note(path)
+    if note is None or (note.run_id, note.operation_seq) != (target.run_id, target.operation_seq):
+        return None
+    return Commit(note.rows, is_repeat=True)
+
+
+def commit_file(staged_file: Path, path: Path, staged: StagedOutput, target: FileTarget, fence: Fence) -> Commit:
+    with lock_folder(path.parent):
+        if (done := committed_file(path, target)) is not None:
+            return done
+        check_file(path, target)
+        _refuse_emptying_file(path, staged, target)
+        sync_to_disk(staged_file)
+        _write_note(path, staged_file, staged, target)
+        fence()
+        if target.mode == "error":
+            try:
+                rename_if_free(staged_file, path)
+            except FileExistsError:
+                raise DaybookError("IO_020", location=target.label) from None
+        else:
+            staged_file.replace(path)
+        sync_to_disk(path.parent)
+    return Commit(staged.rows)
+
+
+def _refuse_emptying_file(path: Path, staged: StagedOutput, target: FileTarget) -> None:
+    """A file nobody knows is taken to hold rows when it has any content."""
+    if staged.rows or target.allow_empty or not path.exists():
+        return
+    note = _current_note(path)
+    rows = note.rows if note else min(path.stat().st_size, 1)
+    if rows:
+        raise DaybookError("IO_023", location=target.label, rows=rows, slice="")
+
+
+def _write_note(path: Path, staged_file: Path, staged: StagedOutput, target: FileTarget) -> None:
+    status = staged_file.stat()
+    note = CommitNote(
+        target.run_id, target.operation_seq, staged.rows, status.st_ino, status.st_size, status.st_mtime_ns
+    )
+    notes = [*_read_notes(path), note][-_MAX_NOTES:]
+    fresh = staged_file.with_name("note.json")
+    fresh.write_text(json.dumps([asdict(each) for each in notes]), encoding="utf-8")
+    sync_to_disk(fresh)
+    fresh.replace(_note_path(path))
