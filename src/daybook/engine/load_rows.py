@@ -25,8 +25,7 @@ def filter_by_time(frame: SourceFrame, load: LoadStep, context: RunContext) -> D
         case "bitemporal":
             _require_column(frame, load, "_valid_from")
             _require_column(frame, load, "_valid_to")
-            as_of = quote_literal(frame.as_of or context.as_of, DATE)
-            is_valid = f"`_valid_from` <= {as_of} AND (`_valid_to` > {as_of} OR `_valid_to` IS NULL)"
+            is_valid = _validity_condition(frame, load, context)
             if RUN_PERIOD_COLUMN in frame.carried:
                 # Summary rows are valid for the slice they stand in.
                 is_summary = "`_valid_from` IS NULL AND `_valid_to` IS NULL"
@@ -36,6 +35,14 @@ def filter_by_time(frame: SourceFrame, load: LoadStep, context: RunContext) -> D
             return frame.df.where(F.expr(is_valid))
         case "snapshot" | None:
             return frame.df
+
+
+def _validity_condition(frame: SourceFrame, load: LoadStep, context: RunContext) -> str:
+    """Valid at the start of the as-of day in UTC, or at its end; dates and timestamps compare alike."""
+    as_of = quote_literal(frame.as_of or context.as_of, DATE)
+    if frame.as_of is not None and load.version.as_of_rule == "end":
+        return f"`_valid_from` < DATE_ADD({as_of}, 1) AND (`_valid_to` >= DATE_ADD({as_of}, 1) OR `_valid_to` IS NULL)"
+    return f"`_valid_from` <= {as_of} AND (`_valid_to` > {as_of} OR `_valid_to` IS NULL)"
 
 
 def _period_condition(column: str, frame: SourceFrame, context: RunContext) -> str:

@@ -36,8 +36,8 @@ def loaded_row_columns(frame: SourceFrame, load: LoadStep, context: RunContext) 
         "_period": quote_literal(frame.row_period, STRING)
         if frame.row_period is not None
         else carried("_period", f"`{RUN_PERIOD_COLUMN}`" if is_by_slice else _NO_VALUES["_period"]),
-        "_valid_from": carried("_valid_from", _NO_VALUES["_valid_from"]),
-        "_valid_to": carried("_valid_to", _NO_VALUES["_valid_to"]),
+        "_valid_from": _validity_day("_valid_from", frame, load),
+        "_valid_to": _validity_day("_valid_to", frame, load),
         "_source_dataset_id": quote_literal(load.dataset_id, STRING),
         "_source_table": quote_literal(load.table, STRING),
         "_operation_seq": "0L",
@@ -46,6 +46,16 @@ def loaded_row_columns(frame: SourceFrame, load: LoadStep, context: RunContext) 
         "_updated_at": carried("_updated_at", context.timestamp),
         "_labels": carried("_labels", "''"),
     }
+
+
+def _validity_day(name: str, frame: SourceFrame, load: LoadStep) -> str:
+    """The day at whose start validity has begun or ended; a timestamp in the middle of a day is the next day."""
+    if name not in frame.carried:
+        return _NO_VALUES[name]
+    day = f"CAST(`{name}` AS DATE)"
+    if load.temporal_mode != "bitemporal":
+        return day
+    return f"IF(CAST(`{name}` AS TIMESTAMP) > CAST({day} AS TIMESTAMP), DATE_ADD({day}, 1), {day})"
 
 
 def has_new_ids(frame: SourceFrame, load: LoadStep) -> bool:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from daybook.errors import DaybookError, Notice, notice, raise_all
+from daybook.model.dataset import MainTable
 from daybook.model.definition import DatasetVersion
 from daybook.model.formats import FORMATS, option_violations
-from daybook.model.types import RUN_PERIOD_COLUMN, STRING, SYSTEM_COLUMNS, ColumnType
+from daybook.model.types import RUN_PERIOD_COLUMN, STRING, SYSTEM_COLUMNS, TIMESTAMP, ColumnType
 from daybook.resolve.locations.location import Location
 
 
@@ -56,6 +57,13 @@ def carried_types() -> Mapping[str, ColumnType]:
     return {**SYSTEM_COLUMNS, RUN_PERIOD_COLUMN: STRING}
 
 
+def validity_types(table: MainTable) -> Mapping[str, ColumnType]:
+    """The time columns of a bitemporal table that are read as timestamps, since the table declares them so."""
+    declared = {column.name: column.type for column in table.columns}
+    times = PHYSICAL_TIME_COLUMNS.items() if table.temporal_mode == "bitemporal" else ()
+    return {name: TIMESTAMP for name, physical in times if declared.get(physical) == TIMESTAMP}
+
+
 def bind_columns(stored: Iterable[str], version: DatasetVersion, location: Location) -> Bindings:
     """Find every needed column among the stored names."""
     names = tuple(dict.fromkeys(stored))
@@ -64,12 +72,13 @@ def bind_columns(stored: Iterable[str], version: DatasetVersion, location: Locat
     declared = tuple(Binding(column.name, column.name, column.type, column.nullable) for column in table.columns)
     missing = [binding.stored for binding in declared if binding.stored not in known]
     carried: list[Binding] = []
+    timestamps = validity_types(table)
     for name, type_ in carried_types().items():
         physical = PHYSICAL_TIME_COLUMNS.get(name)
         if name in known:
             carried.append(Binding(name, name, type_))
         elif physical in known and table.temporal_mode == "bitemporal":
-            carried.append(Binding(name, physical, type_))
+            carried.append(Binding(name, physical, timestamps.get(name, type_)))
     have = {binding.name for binding in carried}
     if table.temporal_mode == "bitemporal":
         missing += [
@@ -82,7 +91,22 @@ def bind_columns(stored: Iterable[str], version: DatasetVersion, location: Locat
 
 
 def missing_column_errors(bindings: Bindings, file: str) -> list[DaybookError]:
-    return [DaybookError("IO_002", file=file, column=name) for name in bindings.missing]
+    declared = {binding.stored for binding in bindings.declared}
+    return [
+        DaybookError("IO_002", file=file, column=name, hint=None if name in declared else _TIME_COLUMN_HINTS[name])
+        for name in bindings.missing
+    ]
+
+
+_VALIDITY_HINT = (
+    "deliver valid_from and valid_to with the data; if its rows have no validity, leave temporal_mode: bitemporal out"
+)
+_TIME_COLUMN_HINTS = {
+    "_period": "deliver _period with the data, or name one location for each period, such as data/{{identifier}}.csv; "
+    "if its rows have no period, leave temporal_mode: period out",
+    "valid_from": _VALIDITY_HINT,
+    "valid_to": _VALIDITY_HINT,
+}
 
 
 def extra_column_notices(extra: Iterable[str], file: str) -> tuple[Notice, ...]:

@@ -5,6 +5,7 @@ Partition values in folder names such as `region=EU`.
 
 import contextlib
 import errno
+import hashlib
 import os
 import posixpath
 import re
@@ -80,6 +81,19 @@ def translate_read_errors(uri: str) -> Iterator[None]:
     except OSError as failure:
         reason = os.strerror(failure.errno) if failure.errno else str(failure)
         raise DaybookError("IO_012", location=uri, reason=reason, hint="check that you may read it") from failure
+
+
+_DIGEST_BLOCK = 1 << 20
+
+
+def content_digest(path: str) -> str:
+    """A hash of a file's bytes."""
+    place = arrow_path(path)
+    digest = hashlib.blake2b(digest_size=20)
+    with translate_read_errors(path), place.system.open_input_stream(place.path, compression=None) as stream:
+        while block := stream.read(_DIGEST_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -1,7 +1,7 @@
 """Reading a resolved dataset: declared columns in declared types, pinned or landed, checked against the declaration."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import assert_never
@@ -21,12 +21,14 @@ from daybook.io.landing.request import LandingRequest
 from daybook.io.location_checks import refuse_repeated_locations
 from daybook.io.pins import FilesPin, LandedPin, Pin, ReadPart, TablePin, verify_files
 from daybook.io.registry import format_named
+from daybook.io.repeated_keys import find_repeated_by_spark, is_asked_for, report_repeated
 from daybook.model.definition import DatasetVersion
 from daybook.model.types import DATE, STRING, ColumnType
 from daybook.resolve.locations.location import Location, Resolution
 
 # Bytes of files; most tables that are joined for a rate or a name are below it.
 _SMALL_BYTES = 1_000_000
+_MAX_NAMED_LOCATIONS = 3
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,14 @@ def read_source(
         parts.append(read_landed(spark, request, _take_landed_pin(pins, landed[0])))
     if not parts:
         parts.append(_empty_part(spark, dataset_version))
-    return _union_parts(parts, resolution)
+    source = _union_parts(parts, resolution)
+    if not direct or not is_asked_for(dataset_version.dataset):
+        return source
+    names = ", ".join(location.uri or "" for location in resolution.locations[:_MAX_NAMED_LOCATIONS])
+    frame = source.frame
+    repeated = find_repeated_by_spark(frame.df, dataset_version.dataset, frame.carried, frame.periods)
+    found = report_repeated(dataset_version.dataset, repeated, names)
+    return replace(source, notices=(*source.notices, *found))
 
 
 def _take_pin(pins: list[Pin] | None, location: Location) -> Pin | None:

@@ -169,6 +169,11 @@ class Dataset(NamedDeclaration):
     natural_key_columns: tuple[NonEmptyText, ...] = Field(
         default=(), description="Columns that together identify a row."
     )
+    on_duplicate_key: Literal["error", "warn", "allow"] | None = Field(
+        default=None,
+        description="What to do about rows that repeat a natural key. Left out, it is warn for what is landed (CSV, "
+        "JSON, databases) and allow for Parquet and Delta, where looking for them costs a pass over the data.",
+    )
     resolver_id: Id | None = Field(default=None, description="The resolver that finds the data.")
     main_table: MainTable = Field(description="The table: its name, its columns, where its rows are.")
 
@@ -184,6 +189,8 @@ class Dataset(NamedDeclaration):
         for index, column in enumerate(self.natural_key_columns):
             if column not in names:
                 yield violation("MODEL_047", "natural_key_columns", index, column=column)
+        if self.on_duplicate_key is not None and not self.natural_key_columns:
+            yield violation("MODEL_086", "on_duplicate_key")
         if self.resolver_id is not None and self.main_table.location is not None:
             yield violation("MODEL_049", "resolver_id")
 

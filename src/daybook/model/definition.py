@@ -14,7 +14,7 @@ from daybook.model.datasource import DataSource
 from daybook.model.project import Project
 from daybook.model.resolver import Resolver
 from daybook.model.source_map import SourceMap
-from daybook.model.view import View, ViewOf
+from daybook.model.view import AsOfRule, View, ViewOf
 
 DefinitionKind = Literal["dataset", "datasource", "resolver", "calendar", "project"]
 DEFINITION_KINDS: tuple[DefinitionKind, ...] = get_args(DefinitionKind)
@@ -110,6 +110,13 @@ class DatasetVersion:
     pin: RegisteredDataPin | None = None
     # Set when it is a view: `dataset` then has the table of the dataset that is viewed, under the view's id.
     view: "ViewedDataset | None" = None
+
+    @property
+    def as_of_rule(self) -> AsOfRule | None:
+        """The rule of the view, else that of the table."""
+        if self.view is None:
+            return self.dataset.main_table.as_of
+        return self.view.of.as_of or self.view.dataset.as_of_rule
 
     @property
     def viewed(self) -> "DatasetVersion":

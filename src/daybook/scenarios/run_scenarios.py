@@ -23,10 +23,11 @@ from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame
 from daybook.errors import DaybookError, DaybookErrors, flatten, raise_all
 from daybook.errors.suggestion import did_you_mean
 from daybook.expression import Constants
-from daybook.io.bindings import PHYSICAL_TIME_COLUMNS, carried_types
+from daybook.io.bindings import PHYSICAL_TIME_COLUMNS, carried_types, validity_types
 from daybook.io.column_types import arrow_type
 from daybook.io.landing.area import LandingArea
 from daybook.io.read_source import read_source
+from daybook.io.repeated_keys import find_repeated, report_repeated
 from daybook.io.text_values import BadValueError, parse_texts
 from daybook.model.calendar import Calendar
 from daybook.model.dataset import Dataset
@@ -59,7 +60,8 @@ def given_frame(spark: SparkSession, given: GivenDataset, dataset: Dataset) -> S
     is_bitemporal = dataset.main_table.temporal_mode == "bitemporal"
     rows = [_with_validity(row, declared) if is_bitemporal else row for row in given.rows]
     named = {name for row in rows for name in row}
-    carried = {name: type_ for name, type_ in carried_types().items() if name in named}
+    types = {**carried_types(), **validity_types(dataset.main_table)}
+    carried = {name: type_ for name, type_ in types.items() if name in named}
     if unknown := sorted(named - declared.keys() - carried.keys()):
         hint = did_you_mean(unknown[0], tuple(declared))
         problem = f"{dataset.id} has no column {unknown[0]}"
@@ -69,6 +71,7 @@ def given_frame(spark: SparkSession, given: GivenDataset, dataset: Dataset) -> S
     places = pa.array(["rows"] * len(rows), pa.string())
     ordinals = pa.array(range(len(rows)), pa.int64())
     table = pa.Table.from_arrays([*columns, places, ordinals], names=[*types, ORIGIN_COLUMN, ORDINAL_COLUMN])
+    report_repeated(dataset, find_repeated(table, dataset), dataset.id)
     return SourceFrame(spark.createDataFrame(table), frozenset(carried))
 
 

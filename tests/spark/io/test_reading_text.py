@@ -2,11 +2,17 @@
 
 import datetime as dt
 import os
+import sqlite3
+from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
 from daybook.errors import DaybookError, flatten
@@ -16,6 +22,7 @@ from daybook.io.landing.request import LandingRequest
 from daybook.io.pins import LandedPin, pin_from_json, pin_to_json
 from daybook.io.read_source import ReadSource, read_source
 from daybook.model.dataset import ColumnDef, Dataset, MainTable
+from daybook.model.datasource import SqliteOptions, SqliteSource
 from daybook.model.definition import DatasetVersion
 from daybook.model.period import Period
 from daybook.model.types import parse_type
@@ -24,14 +31,19 @@ from daybook.resolve.locations.location import Location, Resolution
 JANUARY = Period("2026-01", "month", dt.date(2026, 1, 1), dt.date(2026, 1, 31))
 
 
-def dataset(*columns: str, mode: Any = None, natural_key: tuple[str, ...] = ()) -> DatasetVersion:
+def dataset(
+    *columns: str, mode: Any = None, natural_key: tuple[str, ...] = (), on_duplicate_key: Any = None
+) -> DatasetVersion:
     """Columns as `name type`, with a `!` behind those that may not be NULL."""
     defined = []
     for column in columns:
         name, type_ = column.rstrip("!").split(" ")
         defined.append(ColumnDef(name=name, type=parse_type(type_), nullable=not column.endswith("!")))
     table = MainTable(name="t", temporal_mode=mode, columns=tuple(defined))
-    return DatasetVersion(Dataset(id="d", name="d", natural_key_columns=natural_key, main_table=table), 1)
+    declared = Dataset(
+        id="d", name="d", natural_key_columns=natural_key, on_duplicate_key=on_duplicate_key, main_table=table
+    )
+    return DatasetVersion(declared, 1)
 
 
 ORDERS = dataset("id string!", "amount decimal(10,2)", "day date")
@@ -215,7 +227,9 @@ def test_many_rows_get_the_same_identity_from_spark(
 
 def test_a_period_file_may_lack_its_period(reader: Reader) -> None:
     version = dataset("a string", mode="period")
-    assert reader.error(version, "a\nx\n").parameters["column"] == "_period"
+    error = reader.error(version, "a\nx\n")
+    assert error.parameters["column"] == "_period"
+    assert "temporal_mode" in (error.hint or "")
     source = reader.read(version, "a\nx\n", period=JANUARY)
     assert values(source, "a", "_period") == [("x", "2026-01")]
     assert source.frame.carried == {"_period"}
@@ -251,14 +265,90 @@ def test_a_replay_reads_the_landing_or_says_that_it_is_gone(reader: Reader) -> N
     source = reader.read(version, "a\nx\n")
     (pin,) = source.pins
     assert isinstance(pin, LandedPin)
-    (reader.folder / "in" / "0.csv").write_text("a\nchanged\n")
+    file = reader.folder / "in" / "0.csv"
+    before = file.stat().st_mtime_ns
+    file.write_text("a\nchanged\n")
     location = Location("csv", uri=str(reader.folder / "in"))
     resolution = Resolution((location,), ())
     pinned = [pin_from_json(pin_to_json(pin))]
-    assert values(read_source(reader.spark, resolution, version, reader.area("later"), pinned=pinned), "a") == [("x",)]
+
+    def read_again() -> list[tuple[Any, ...]]:
+        return values(read_source(reader.spark, resolution, version, reader.area("later"), pinned=pinned), "a")
+
+    assert read_again() == [("x",)]
     reader.area().remove(pin.folder)
     with pytest.raises(DaybookError) as caught:
-        read_source(reader.spark, resolution, version, reader.area("later"), pinned=pinned)
+        read_again()
+    assert caught.value.code == "IO_009"
+    file.write_text("a\nx\n")
+    os.utime(file, ns=(before, before))
+    assert read_again() == [("x",)]
+
+
+def damage_nothing(landing: Path) -> None:
+    pass
+
+
+def remove_file(landing: Path) -> None:
+    for path in landing.rglob("*.parquet"):
+        path.unlink()
+
+
+def change_file(landing: Path) -> None:
+    """A landed copy that somebody edits, of the same size and time."""
+    for path in landing.rglob("*.parquet"):
+        status, content = path.stat(), bytearray(path.read_bytes())
+        content[content.index(b"secret")] ^= 1
+        path.write_bytes(content)
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def edit_manifest(change: Callable[[str], str]) -> Callable[[Path], None]:
+    def damage(landing: Path) -> None:
+        for path in landing.rglob("manifest.json"):
+            path.write_text(change(path.read_text()))
+
+    return damage
+
+
+DAMAGES = {
+    "nothing": damage_nothing,
+    "file removed": remove_file,
+    "file changed": change_file,
+    "manifest cut": edit_manifest(lambda text: text[:20]),
+    "manifest empty": edit_manifest(lambda text: ""),
+    "manifest a list": edit_manifest(lambda text: "[]"),
+    "manifest nested": edit_manifest(lambda text: "[" * 100_000),
+    "manifest without files": edit_manifest(lambda text: text.replace('"files"', '"fils"')),
+    "manifest with numbers for names": edit_manifest(lambda text: text.replace('"files/', '5, "x": "')),
+    "manifest leading elsewhere": edit_manifest(lambda text: text.replace('"path": "files/', '"path": "../files/')),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_damaged_landing_is_landed_again(reader: Reader, name: str) -> None:
+    version = dataset("a string")
+    reader.read(version, "a\nsecret\n")
+    landing = reader.folder / "state"
+    (folder,) = (landing / "files").iterdir()
+    before = {path.name for path in folder.iterdir() if path.is_dir()}
+    DAMAGES[name](landing)
+    assert values(reader.read(version), "a") == [("secret",)]
+    assert ({path.name for path in folder.iterdir() if path.is_dir()} != before) == (name != "nothing")
+    assert values(reader.read(version), "a") == [("secret",)]
+
+
+def test_a_damaged_landing_of_a_database_cannot_be_replayed(spark: SparkSession, tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "d.db") as connection:
+        connection.execute("create table t (a text)")
+        connection.execute("insert into t values ('secret')")
+    source = SqliteSource(id="s", name="s", type="sqlite", options=SqliteOptions(path=str(tmp_path / "d.db")))
+    resolution = Resolution((Location("sqlite", table="t", datasource=source),), ())
+    area = LandingArea(str(tmp_path / "state"), "run")
+    pins = read_source(spark, resolution, dataset("a string"), area).pins
+    change_file(tmp_path / "state")
+    with pytest.raises(DaybookError) as caught:
+        read_source(spark, resolution, dataset("a string"), area, pinned=pins)
     assert caught.value.code == "IO_009"
 
 
@@ -267,3 +357,84 @@ def test_a_missing_file_is_named(reader: Reader) -> None:
     with pytest.raises(DaybookError) as caught:
         read_source(reader.spark, resolution, ORDERS, reader.area())
     assert (caught.value.code, caught.value.parameters["location"]) == ("IO_001", str(reader.folder / "nothing.csv"))
+
+
+def test_bitemporal_timestamps_are_read_where_they_are_declared(reader: Reader) -> None:
+    version = dataset("a string", "valid_from timestamp", "valid_to timestamp", mode="bitemporal")
+    source = reader.read(version, "a,valid_from,valid_to\nx,2026-01-15T10:00:00Z,\ny,2026-01-15,2026-01-20\n")
+    found = values(source, "a", "_valid_from", "_valid_to", "valid_from")
+    noon = dt.datetime(2026, 1, 15, 10, tzinfo=dt.UTC)
+    assert [row[0] for row in found] == ["x", "y"]
+    assert found[0][1] == found[0][3] == noon
+    assert found[1][2] == dt.datetime(2026, 1, 20, tzinfo=dt.UTC)
+
+
+TWICE = "id,amount,day\n1,5,\n2,6,\n"
+
+
+@pytest.mark.parametrize(("rule", "limit"), [(None, 1 << 20), ("warn", 1 << 20), ("warn", 1)])
+def test_a_file_that_is_delivered_twice_is_warned_of(
+    spark: SparkSession, tmp_path: Path, rule: str | None, limit: int
+) -> None:
+    version = dataset("id string!", "amount decimal(10,2)", "day date", natural_key=("id",), on_duplicate_key=rule)
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / "in").mkdir(exist_ok=True)
+        (tmp_path / "in" / name).write_text(TWICE)
+    area = LandingArea(str(tmp_path / "state"), "run")
+    request = LandingRequest([Location("csv", uri=str(tmp_path / "in"))], version, area, None, tmp_path, limit)
+    for _ in ("landed", "found again"):
+        (notice,) = read_landed(spark, request).notices
+        assert notice.code == "IO_039"
+        assert "2 rows" in notice.message
+        assert "id = 1" in notice.message
+
+
+def test_repeated_keys_are_an_error_or_allowed_where_the_dataset_says_so(reader: Reader) -> None:
+    columns = ("id string!", "amount decimal(10,2)", "day date")
+    reader.read(dataset(*columns, natural_key=("id",)), TWICE, TWICE)
+    with pytest.raises(DaybookError) as caught:
+        reader.read(dataset(*columns, natural_key=("id",), on_duplicate_key="error"))
+    assert (caught.value.code, caught.value.parameters["rows"]) == ("IO_039", 2)
+    assert reader.read(dataset(*columns, natural_key=("id",), on_duplicate_key="allow")).notices == ()
+    assert reader.read(ORDERS).notices == ()
+
+
+@pytest.mark.parametrize("limit", [1 << 20, 1])
+def test_what_repeats_no_natural_key(spark: SparkSession, tmp_path: Path, limit: int) -> None:
+    """Other periods, deleted rows, totals without a key, and later versions of a row."""
+    lines = ["id,n,_period,_deleted", "1,1,2026-01,", "1,2,2026-02,", "1,3,2026-01,true", ",4,2026-01,", ",5,2026-01,"]
+    (tmp_path / "in.csv").write_text("\n".join(lines))
+    version = dataset("id string", "n integer", mode="period", natural_key=("id",))
+    area = LandingArea(str(tmp_path / "state"), "run")
+    request = LandingRequest([Location("csv", uri=str(tmp_path / "in.csv"))], version, area, None, tmp_path, limit)
+    assert read_landed(spark, request).notices == ()
+    (tmp_path / "in.csv").write_text("id,n,valid_from,valid_to\n1,1,2026-01-01,2026-02-01\n1,2,2026-02-01,\n")
+    version = dataset("id string", "n integer", mode="bitemporal", natural_key=("id",))
+    request = LandingRequest([Location("csv", uri=str(tmp_path / "in.csv"))], version, area, None, tmp_path, limit)
+    assert read_landed(spark, request).notices == ()
+
+
+@pytest.mark.parametrize("format_", ["parquet", "delta"])
+def test_parquet_and_delta_are_looked_through_where_the_dataset_asks(
+    spark: SparkSession, tmp_path: Path, format_: str
+) -> None:
+    rows = pa.table({"id": ["1", "1", "2", "2"], "_period": ["2026-01", "2026-01", "2026-01", "2026-02"]})
+    path = tmp_path / "t"
+    if format_ == "parquet":
+        path.mkdir()
+        pq.write_table(rows, path / "x.parquet")
+    else:
+        write_deltalake(path, rows)
+    resolution = Resolution((Location(format_, uri=str(path)),), ("2026-01",))
+
+    def notices(rule: str | None, periods: tuple[str, ...] = ("2026-01",)) -> list[str]:
+        version = dataset("id string", mode="period", natural_key=("id",), on_duplicate_key=rule)
+        area = LandingArea(str(tmp_path / "state"), "run")
+        source = read_source(spark, replace(resolution, periods=periods), version, area)
+        return [notice.code for notice in source.notices]
+
+    assert notices(None) == notices("allow") == notices("warn", ("2026-02",)) == []
+    assert notices("warn") == ["IO_039"]
+    with pytest.raises(DaybookError) as caught:
+        notices("error")
+    assert (caught.value.code, caught.value.parameters["rows"]) == ("IO_039", 1)

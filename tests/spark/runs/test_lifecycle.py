@@ -2,10 +2,14 @@
 
 import datetime
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
+import pyarrow as pa
 import pytest
 import yaml
+from pyarrow.csv import ConvertOptions, read_csv
+from pyarrow.parquet import write_table
 
 from daybook.errors import DaybookError
 from daybook.model.period import PeriodStatus
@@ -15,6 +19,7 @@ from daybook.runs.result import RunFailedError
 from daybook.store.lifecycle import deactivate
 from tests.workspaces import COLUMNS, Folder, assign, to_path, to_table
 
+UTC_TIME = pa.timestamp("us", tz="UTC")
 NOW = datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC)
 
 
@@ -174,6 +179,46 @@ def test_as_of_chooses_the_valid_rows(folder: Folder) -> None:
     assert [row["rate"] for row in folder.table()] == [Decimal("1.0")]
     assert folder.run(as_of=datetime.date(2026, 1, 15)).as_of == datetime.date(2026, 1, 15)
     assert [row["rate"] for row in folder.table()] == [Decimal("2.0")]
+
+
+@pytest.mark.parametrize("format_", ["csv", "parquet"])
+def test_validity_may_be_timestamps(folder: Folder, format_: str) -> None:
+    """Compared at the start of the as-of day, or with `as_of: end` at its end; that of the rows stays a day."""
+    moments = ["2025-06-01T00:00:00", "2026-01-15T00:00:00", "2026-01-15T10:00:00", "2026-01-31T18:00:00", ""]
+    rows = [
+        {"id": "a", "rate": f"{number}.0", "valid_from": start and f"{start}Z", "valid_to": end and f"{end}Z"}
+        for number, (start, end) in enumerate(pairwise(moments))
+    ]
+    folder.write_csv("data/rates.csv", rows)
+    if format_ == "parquet":
+        typed = {"rate": pa.decimal128(4, 1), "valid_from": UTC_TIME, "valid_to": UTC_TIME}
+        table = read_csv(folder.root / "data/rates.csv", convert_options=ConvertOptions(column_types=typed))
+        write_table(table, folder.root / "data/rates.parquet")
+    columns = [
+        {"name": "id", "type": "string"},
+        {"name": "rate", "type": "decimal(4,1)"},
+        {"name": "valid_from", "type": "timestamp"},
+        {"name": "valid_to", "type": "timestamp"},
+    ]
+    folder.dataset("rates", columns, {"path": f"data/rates.{format_}"}, temporal_mode="bitemporal")
+    folder.project(to_table(columns=["rate", "_valid_from", "_valid_to"]), input_="rates")
+    found = []
+    for day in (14, 15, 16):
+        folder.run(as_of=datetime.date(2026, 1, day))
+        found += [(row["rate"], row["_valid_from"], row["_valid_to"]) for row in folder.table()]
+    first, second, third, fourth = (datetime.date(2025, 6, 1), *(datetime.date(2026, 1, day) for day in (15, 16, 31)))
+    after = fourth + datetime.timedelta(days=1)
+    assert found == [
+        (Decimal("0.0"), first, second),
+        (Decimal("1.0"), second, third),
+        (Decimal("2.0"), third, after),
+    ]
+    # At the end of January the last row is valid already.
+    folder.dataset("rates", columns, {"path": f"data/rates.{format_}"}, temporal_mode="bitemporal", as_of="end")
+    folder.run()
+    assert [(row["rate"], row["_valid_from"], row["_valid_to"]) for row in folder.table()] == [
+        (Decimal("3.0"), after, None)
+    ]
 
 
 def test_an_input_without_rows_is_noticed(folder: Folder) -> None:

@@ -58,3 +58,12 @@ def test_a_session_of_somebody_else_is_gone_when_nobody_answers() -> None:
     assert found is not None
     assert found.code == "RUN_030"
     assert session_failure(SimpleNamespace(), ValueError()) is None  # type: ignore[arg-type]
+
+
+def test_errors_that_cause_each_other_are_looked_at_once(session: Any) -> None:
+    one, two = ValueError("one"), ValueError("two")
+    one.__cause__, two.__cause__ = two, one
+    assert session_failure(session, one) is None
+    itself = ValueError("itself")
+    itself.__cause__ = itself
+    assert session_failure(session, itself) is None

@@ -152,7 +152,10 @@ def has_session_ended(spark: "SparkSession") -> bool:
 
 
 def _failure_chain(failure: BaseException | None) -> Iterator[BaseException]:
-    while failure is not None:
+    # An error that is raised again from itself is its own cause.
+    seen: set[int] = set()
+    while failure is not None and id(failure) not in seen:
+        seen.add(id(failure))
         yield failure
         failure = failure.__cause__ or failure.__context__
 

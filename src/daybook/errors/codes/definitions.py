@@ -237,6 +237,12 @@ MODEL_CODES: dict[str, Code] = code_family(
         hint="use previous, same_last_year or {{offset: -1}}",
     ),
     Code(
+        "MODEL_086",
+        "on_duplicate_key needs natural_key_columns",
+        "Rows repeat a key only where the dataset says which columns together identify a row.",
+        hint="add natural_key_columns, or remove on_duplicate_key",
+    ),
+    Code(
         "MODEL_087",
         "There are errors in {files}, which {project} does not use",
         "What a project refers to must be right before it runs; errors elsewhere do not keep it from running.",

@@ -204,6 +204,13 @@ IO_CODES: dict[str, Code] = code_family(
         hint="name each place once in the resolver, the catalog or the dataset",
     ),
     Code(
+        "IO_039",
+        "{rows:,} rows of {location} repeat the natural key of another row, for example {key}",
+        "The columns of `natural_key_columns` together identify a row, so rows that share a key are counted twice: "
+        "perhaps a file was delivered twice. With `on_duplicate_key: error` the run fails; otherwise it is a warning.",
+        hint="remove the repeated rows, correct natural_key_columns, or set `on_duplicate_key: allow` on the dataset",
+    ),
+    Code(
         "IO_050",
         "{file} cannot be read as a workbook: {problem}",
         "A file with the format xlsx is no workbook, is damaged or protected, or is made to fill memory and disk.",

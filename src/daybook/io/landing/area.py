@@ -1,4 +1,4 @@
-"""Where landed inputs live: immutable folders, each published by its manifest."""
+"""Where landed inputs live: immutable folders, each published by its manifest and compared with it before use."""
 
 import json
 import os
@@ -8,17 +8,19 @@ from typing import Any
 
 from pyarrow import fs
 
-from daybook.io.filesystem import ArrowPath, arrow_path, join_uri, local_path
+from daybook.io.filesystem import ArrowPath, arrow_path, content_digest, join_uri, local_path
+from daybook.io.repeated_keys import RepeatedKeys
 
 _MANIFEST = "manifest.json"
 
 
 @dataclass(frozen=True, slots=True)
 class LandedFile:
-    """`path` is relative to the landing area."""
+    """`path` is relative to the landing area; `digest` is that of the content, empty in old manifests."""
 
     path: str
     rows: int
+    digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class PublishedLanding:
     carried: tuple[str, ...]
     extra: tuple[str, ...]
     is_unique: bool
+    repeated: RepeatedKeys | None = None
 
     @property
     def rows(self) -> int:
@@ -55,14 +58,25 @@ class LandingArea:
         return join_uri(self.uri, path)
 
     def find(self, folder: str) -> PublishedLanding | None:
-        """The landing that was published in a folder, if there is one."""
+        """The landing that was published in a folder, if its files are there as its manifest recorded them."""
         place = arrow_path(join_uri(self.uri, folder, _MANIFEST))
         if place.system.get_file_info(place.path).type != fs.FileType.File:
             return None
         with place.system.open_input_stream(place.path) as stream:
-            data: dict[str, Any] = json.loads(stream.read())
-        files = tuple(LandedFile(**file) for file in data["files"])
-        return PublishedLanding(folder, files, tuple(data["carried"]), tuple(data["extra"]), data["is_unique"])
+            text = stream.read()
+        try:
+            landed = _landing_from_json(folder, json.loads(text))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return None
+        return landed if all(self._is_intact(folder, file) for file in landed.files) else None
+
+    def _is_intact(self, folder: str, file: LandedFile) -> bool:
+        if not file.path.startswith(f"{folder}/") or ".." in file.path.split("/"):
+            return False
+        place = arrow_path(self.absolute(file.path))
+        if place.system.get_file_info(place.path).type != fs.FileType.File:
+            return False
+        return not file.digest or content_digest(self.absolute(file.path)) == file.digest
 
     def new_attempt(self, folder: str) -> str:
         """A fresh place inside the folder for an attempt's data, so that two attempts never mix."""
@@ -90,6 +104,13 @@ class LandingArea:
         place = arrow_path(self.absolute(path))
         if place.system.get_file_info(place.path).type == fs.FileType.Directory:
             place.system.delete_dir(place.path)
+
+
+def _landing_from_json(folder: str, data: dict[str, Any]) -> PublishedLanding:
+    files = tuple(LandedFile(str(file["path"]), int(file["rows"]), file.get("digest", "")) for file in data["files"])
+    repeated = RepeatedKeys(**data["repeated"]) if data.get("repeated") else None
+    carried, extra = tuple(map(str, data["carried"])), tuple(map(str, data["extra"]))
+    return PublishedLanding(folder, files, carried, extra, bool(data["is_unique"]), repeated)
 
 
 def _write_object(place: ArrowPath, text: bytes) -> None:

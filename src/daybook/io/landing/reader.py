@@ -1,7 +1,8 @@
 """Landing: sources that cannot be pinned become Parquet once, and are read from there."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -19,32 +20,47 @@ from daybook.io.landing.rows import Batch, RowSource, check_nulls
 from daybook.io.landing.sink import LandingSink, identity_columns, identity_hash
 from daybook.io.pins import LandedPin, PinnedFile, ReadPart
 from daybook.io.registry import format_named
+from daybook.io.repeated_keys import report_repeated
 from daybook.resolve.locations.location import Location
 
 
 def read_landed(spark: SparkSession, request: LandingRequest, pin: LandedPin | None = None) -> ReadPart:
     """The landing of a request; with a pin the one an earlier run read, or IO_009."""
-    if pin is None:
-        files = [
-            file for location in request.locations if location.uri for file in find_text_files(location, request.slices)
-        ]
-        landed = _find_or_land(spark, request, files)
-        found = tuple(PinnedFile(file.stat, file.digest) for file in files)
-        return _read_landing(spark, landed, request, LandedPin(request.names, landed.folder, landed.rows, found))
-    known = request.area.find(pin.folder)
-    if known is None:
-        raise DaybookError("IO_009", location=", ".join(request.names), reason="its landing has been removed")
-    return _read_landing(spark, known, request, pin)
+    if pin is not None and (known := request.area.find(pin.folder)) is not None:
+        return _read_landing(spark, known, request, pin)
+    reason = "its landing has been removed or changed"
+    if pin is not None and any(not location.uri for location in request.locations):
+        raise DaybookError("IO_009", location=", ".join(request.names), reason=reason)
+    found = _find_inputs(request)
+    if pin is not None and found.folder != pin.folder:
+        raise DaybookError("IO_009", location=", ".join(request.names), reason=f"{reason}, and so have its files")
+    landed = request.area.find(found.folder) or _land(spark, request, found)
+    files = tuple(PinnedFile(file.stat, file.digest) for file in found.files)
+    return _read_landing(spark, landed, request, LandedPin(request.names, landed.folder, landed.rows, files))
 
 
-def _find_or_land(spark: SparkSession, request: LandingRequest, files: Sequence[TextFile]) -> PublishedLanding:
-    """The landing that is there already, or a new one; what cannot be completed is removed."""
-    area = request.area
-    databases = [location for location in request.locations if not location.uri]
+@dataclass(frozen=True, slots=True)
+class _Inputs:
+    """What is to be landed, and the folder it is landed in, which depends on the content of files."""
+
+    files: tuple[TextFile, ...]
+    databases: tuple[Location, ...]
+    folder: str
+
+
+def _find_inputs(request: LandingRequest) -> _Inputs:
+    files = tuple(
+        file for location in request.locations if location.uri for file in find_text_files(location, request.slices)
+    )
+    databases = tuple(location for location in request.locations if not location.uri)
     key = landing_key(request, files, databases)
-    folder = area.run_folder(key) if databases else area.file_folder(key)
-    if (landed := area.find(folder)) is not None:
-        return landed
+    folder = request.area.run_folder(key) if databases else request.area.file_folder(key)
+    return _Inputs(files, databases, folder)
+
+
+def _land(spark: SparkSession, request: LandingRequest, inputs: _Inputs) -> PublishedLanding:
+    """A new landing; what cannot be completed is removed."""
+    area, files, databases, folder = request.area, inputs.files, inputs.databases, inputs.folder
     attempt = area.new_attempt(folder)
     sink = LandingSink(area, attempt, request.columns, request.memory_limit)
     try:
@@ -53,8 +69,8 @@ def _find_or_land(spark: SparkSession, request: LandingRequest, files: Sequence[
         ]
         for number, location in enumerate(databases):
             scratch = f"{area.absolute(attempt)}/scratch-{number}"
-            rows = format_named(location.format).table_rows(spark, location, request, scratch)
-            sources.append((rows, location))
+            table = format_named(location.format).table_rows(spark, location, request, scratch)
+            sources.append((table, location))
         carried = columns_in_folder_names(request.locations)
         extra: set[str] = set()
         for source, location in sources:
@@ -66,10 +82,10 @@ def _find_or_land(spark: SparkSession, request: LandingRequest, files: Sequence[
                 carried.add("_period")
         for file in files:
             file.verify()
-        dataset = request.version.dataset
-        declared = [column.name for column in dataset.main_table.columns]
-        done, unique = sink.finish(spark, carried, declared, dataset.natural_key_columns)
-        landed = PublishedLanding(folder, done, tuple(sorted(carried)), tuple(sorted(extra)), unique)
+        rows = sink.finish(spark, carried, request.version.dataset)
+        landed = PublishedLanding(
+            folder, rows.files, tuple(sorted(carried)), tuple(sorted(extra)), rows.is_unique, rows.repeated
+        )
         area.publish(landed)
     except BaseException as failure:
         # A full disk may refuse even to end the file that is thrown away.
@@ -103,7 +119,8 @@ def _read_landing(spark: SparkSession, landed: PublishedLanding, request: Landin
     if landed.is_unique:
         df = df.withColumn(ORDINAL_COLUMN, F.lit(0).cast("bigint"))
     df = df.withColumn(ORIGIN_COLUMN, identity_hash(identity_columns(columns, dataset.natural_key_columns)))
-    notices = extra_column_notices(landed.extra, ", ".join(request.names))
+    names = ", ".join(request.names)
+    notices = (*extra_column_notices(landed.extra, names), *report_repeated(dataset, landed.repeated, names))
     manifests = [read_manifest(location.uri) for location in request.locations if location.uri]
     may_repeat_ids = any(manifest and manifest.has_appended_slice(request.slices) for manifest in manifests)
     return ReadPart(df, frozenset(landed.carried), (pin,), notices, may_repeat_ids=may_repeat_ids)

@@ -13,15 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from daybook.errors import DaybookError
-from daybook.io.bindings import Binding, carried_types, is_slice_needed
+from daybook.io.bindings import Binding, carried_types, is_slice_needed, validity_types
 from daybook.io.filesystem import (
     FileStat,
-    arrow_path,
+    content_digest,
     list_files,
     missing_files_error,
     partition_values,
     relative_to,
-    translate_read_errors,
 )
 from daybook.io.formats.files.manifest import read_manifest
 from daybook.io.landing.area import LandingArea
@@ -29,8 +28,6 @@ from daybook.io.landing.rows import ImpliedColumns
 from daybook.io.landing.sink import IN_MEMORY_BYTES
 from daybook.model.definition import DatasetVersion
 from daybook.resolve.locations.location import Location
-
-_DIGEST_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +56,7 @@ def find_text_files(location: Location, slices: frozenset[str] | None) -> Iterat
     for stat in found:
         values = partition_values(relative_to(stat.path, uri))
         if is_slice_needed(values, slices):
-            yield TextFile(stat, _digest(stat.path), location, ImpliedColumns(values, promised))
+            yield TextFile(stat, content_digest(stat.path), location, ImpliedColumns(values, promised))
 
 
 def columns_in_folder_names(locations: Iterable[Location]) -> set[str]:
@@ -69,15 +66,6 @@ def columns_in_folder_names(locations: Iterable[Location]) -> set[str]:
         for stat in list_files(location.uri, location.root or location.uri) if location.uri else ():
             found |= set(partition_values(relative_to(stat.path, location.uri)))
     return found & set(carried_types())
-
-
-def _digest(path: str) -> str:
-    place = arrow_path(path)
-    digest = hashlib.blake2b(digest_size=20)
-    with translate_read_errors(path), place.system.open_input_stream(place.path, compression=None) as stream:
-        while block := stream.read(_DIGEST_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +88,14 @@ class LandingRequest:
     @property
     def columns(self) -> tuple[Binding, ...]:
         """Declared columns, and those that sources may carry."""
-        declared = self.version.dataset.main_table.columns
+        table = self.version.dataset.main_table
         return (
-            *(Binding(column.name, column.name, column.type, column.nullable) for column in declared),
-            *(Binding(name, name, type_) for name, type_ in carried_types().items()),
+            *(Binding(column.name, column.name, column.type, column.nullable) for column in table.columns),
+            *(Binding(name, name, type_) for name, type_ in {**carried_types(), **validity_types(table)}.items()),
         )
 
 
-_LAYOUT_VERSION = 1
+_LAYOUT_VERSION = 2
 
 
 def landing_key(request: LandingRequest, files: Sequence[TextFile], databases: Sequence[Location]) -> str:

@@ -6,6 +6,7 @@ Batches into Parquet: in memory while they are few, streamed to disk and finishe
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, assert_never
 
 import pyarrow as pa
@@ -17,9 +18,11 @@ from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, literal_path_pa
 from daybook.expression import quote_identifier
 from daybook.io.bindings import Binding
 from daybook.io.column_types import arrow_type, spark_data_type
-from daybook.io.filesystem import arrow_path, join_uri, list_files, spark_uri
+from daybook.io.filesystem import arrow_path, content_digest, join_uri, list_files, spark_uri
 from daybook.io.landing.area import LandedFile, LandingArea
 from daybook.io.landing.rows import Batch
+from daybook.io.repeated_keys import RepeatedKeys, find_repeated, find_repeated_by_spark
+from daybook.model.dataset import Dataset
 from daybook.model.types import (
     BooleanType,
     DateType,
@@ -114,6 +117,15 @@ def has_unique_rows(df: DataFrame, identity: Sequence[Binding], rows: int) -> bo
 IN_MEMORY_BYTES = 64 << 20
 
 
+@dataclass(frozen=True, slots=True)
+class LandedRows:
+    """What an attempt wrote; `is_unique` when no two rows are equal and every ordinal is 0."""
+
+    files: tuple[LandedFile, ...]
+    is_unique: bool
+    repeated: RepeatedKeys | None = None
+
+
 class LandingSink:
     """Collects the rows of one landing attempt."""
 
@@ -159,21 +171,19 @@ class LandingSink:
         if self._stream is not None:
             self._stream.close()
 
-    def finish(
-        self, spark: SparkSession, carried: Iterable[str], declared: Sequence[str], natural_key: Sequence[str]
-    ) -> tuple[tuple[LandedFile, ...], bool]:
-        """The files of the landing, and whether no two of its rows are equal."""
+    def finish(self, spark: SparkSession, carried: Iterable[str], dataset: Dataset) -> LandedRows:
+        """The files of the landing, and which of its rows repeat others."""
         self.close()
-        names = {*declared, *carried}
+        names = {*carried, *(column.name for column in dataset.main_table.columns)}
         columns = [column for column in self._columns if column.name in names]
-        identity = identity_columns(columns, natural_key)
+        identity = identity_columns(columns, dataset.natural_key_columns)
         if self._writer is None:
-            return self._finish_in_memory(columns, identity)
-        return self._finish_with_spark(spark, columns, identity)
+            return self._finish_in_memory(columns, identity, dataset)
+        return self._finish_with_spark(spark, columns, identity, dataset)
 
     def _finish_in_memory(
-        self, columns: Sequence[Binding], identity: Sequence[Binding]
-    ) -> tuple[tuple[LandedFile, ...], bool]:
+        self, columns: Sequence[Binding], identity: Sequence[Binding], dataset: Dataset
+    ) -> LandedRows:
         table = pa.Table.from_batches(self._held, self._schema).select([column.name for column in columns])
         numbers = occurrence_numbers(table, identity, columns)
         if numbers is not None:
@@ -181,16 +191,21 @@ class LandingSink:
         path = f"{self._attempt}/rows.parquet"
         place = arrow_path(self._area.absolute(path))
         pq.write_table(table, place.path, filesystem=place.system)
-        return (LandedFile(path, table.num_rows),), numbers is None
+        repeated = find_repeated(table, dataset) if numbers is not None else None
+        return LandedRows((self._landed_file(path, table.num_rows),), numbers is None, repeated)
+
+    def _landed_file(self, path: str, rows: int) -> LandedFile:
+        return LandedFile(path, rows, content_digest(self._area.absolute(path)))
 
     def _finish_with_spark(
-        self, spark: SparkSession, columns: Sequence[Binding], identity: Sequence[Binding]
-    ) -> tuple[tuple[LandedFile, ...], bool]:
+        self, spark: SparkSession, columns: Sequence[Binding], identity: Sequence[Binding], dataset: Dataset
+    ) -> LandedRows:
         raw = f"{self._attempt}/rows.parquet"
         schema = ", ".join(f"{quote_identifier(c.name)} {spark_data_type(c.type).simpleString()}" for c in columns)
         df = spark.read.schema(schema).parquet(literal_path_pattern(spark_uri(self._area.absolute(raw))))
         if has_unique_rows(df, identity, self.rows):
-            return (LandedFile(raw, self.rows),), True
+            return LandedRows((self._landed_file(raw, self.rows),), is_unique=True)
+        repeated = find_repeated_by_spark(df, dataset, [column.name for column in columns])
         numbered = f"{self._attempt}/numbered"
         target = self._area.absolute(numbered)
         number_occurrences(df, identity, columns).drop(ORIGIN_COLUMN).write.mode("error").parquet(spark_uri(target))
@@ -200,5 +215,5 @@ class LandingSink:
         for file in list_files(target):
             found = arrow_path(file.path)
             rows = pq.ParquetFile(found.path, filesystem=found.system).metadata.num_rows
-            files.append(LandedFile(join_uri(numbered, file.path.rpartition("/")[2]), rows))
-        return tuple(files), False
+            files.append(self._landed_file(join_uri(numbered, file.path.rpartition("/")[2]), rows))
+        return LandedRows(tuple(files), is_unique=False, repeated=repeated)
