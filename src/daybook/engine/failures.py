@@ -19,6 +19,9 @@ CONDITION = "condition"
 
 _MARK = re.compile(r"/\* (\d+):(\w+)(?:\.(\d+))? \*/")
 
+# As marks stand inside of an expression.
+_MARK_WITHIN = re.compile(r" /\* \d+:\w+(?:\.\d+)? \*/ ")
+
 # Quoted texts and names, and the places where something that may fail begins: it has one of these in it or before it.
 _TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|`[^`]*`|[(,]|\b(?:WHEN|THEN|ELSE)\b", re.DOTALL)
 
@@ -66,14 +69,14 @@ def translate_failure(plan: Plan, error: Exception) -> Exception:
     }
     reason = f"{_reason(condition, parameters, error)} [{condition}]"
     seqs = {step.seq for step in plan.steps}
-    for sql in _failing_sql(error):
+    for sql, fragment in _failing_sql(error):
         # A text of the user's may look like a mark.
         if (marked := last_mark(sql)) and marked[0] in seqs:
             step = plan.step(marked[0])
             column, expression = _marked_expression(step, *marked[1:])
-            return DaybookError(
+            failure = DaybookError(
                 "PROJECT_033",
-                span=Span(expression.text, 0, len(expression.text)) if expression else None,
+                span=(expression.span or Span(expression.text, 0, len(expression.text))) if expression else None,
                 hint=_hint(step, parameters),
                 operation_seq=step.seq,
                 seq=step.seq,
@@ -84,16 +87,37 @@ def translate_failure(plan: Plan, error: Exception) -> Exception:
                 expression=expression.text if expression else None,
                 value=_refused_value(parameters),
             )
+            return _misfit_error(plan, step, marked[2], fragment, failure) or failure
     return DaybookError("PROJECT_034", reason=reason, condition=condition)
 
 
-def _failing_sql(error: PySparkException) -> list[str]:
-    """The texts that failed, each with a little of what stands before it."""
+def _failing_sql(error: PySparkException) -> list[tuple[str, str]]:
+    """The texts that failed: each with a little of what stands before it, and alone."""
     return [
-        quoted[1][: len(quoted[2])] + context.fragment()
+        (quoted[1][: len(quoted[2])] + context.fragment(), context.fragment())
         for context in error.getQueryContext()
         if (quoted := _QUOTED_SQL.match(context.summary()))
     ]
+
+
+def _misfit_error(plan: Plan, step: Step, number: int, fragment: str, failure: DaybookError) -> DaybookError | None:
+    """VR-007, when it was not the value that failed but the conversion to the type of its column."""
+    if not isinstance(step, UpdateStep) or plan.constants is None:
+        return None
+    value = step.assignments[number]
+    computed = value.expression.sql(plan.constants)
+    failed = _MARK_WITHIN.sub("", fragment)
+    if computed == failed or computed not in failed:
+        return None
+    return DaybookError(
+        "UPDATE_007",
+        span=failure.span,
+        operation_seq=step.seq,
+        causes=(failure,),
+        column=value.column,
+        expected=value.type,
+        actual=failure.parameters["value"],
+    )
 
 
 def _reason(condition: str, parameters: Mapping[str, str], error: PySparkException) -> str:

@@ -3,7 +3,7 @@
 from daybook.expression.compiler import CompiledExpression, compile_expression
 from daybook.expression.quoting import quote_identifier, quote_literal
 from daybook.expression.scope import ColumnUse, Constants, Grouping, Scope, Selectors
-from daybook.expression.type_rules import cast_label, cast_sql, common_type, fits, spark_type
+from daybook.expression.type_rules import cast_sql, common_type, fits, spark_type
 
 __all__ = [
     "ColumnUse",
@@ -12,7 +12,6 @@ __all__ = [
     "Grouping",
     "Scope",
     "Selectors",
-    "cast_label",
     "cast_sql",
     "common_type",
     "compile_expression",

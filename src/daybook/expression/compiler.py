@@ -262,6 +262,8 @@ class CompiledExpression:
     uses: frozenset[ColumnUse]
     is_aggregate: bool
     tree: TypedNode
+    # Where it was written, if that is known.
+    span: Span | None = None
 
     def sql(self, constants: Constants) -> str:
         return to_sql(self.tree, constants)
@@ -307,7 +309,7 @@ def compile_expression(
         _check_aggregation(tree, grouping, checking)
     raise_all(checking.errors)
     check_weight(typed, checking)
-    return CompiledExpression(text, typed.type, frozenset(checking.uses), checking.has_aggregate, typed)
+    return CompiledExpression(text, typed.type, frozenset(checking.uses), checking.has_aggregate, typed, span)
 
 
 def _check_aggregation(tree: SyntaxNode, grouping: Grouping, checking: CheckContext) -> None:

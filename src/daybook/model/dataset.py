@@ -126,14 +126,33 @@ def path_from_text(value: Any) -> Any:
     return {"path": value} if isinstance(value, str) else value
 
 
+def find_location_problem(value: Any, *, inline: str) -> str | None:
+    """Why a value is not exactly one of a table of a data source and an inline form, whose key is `inline`."""
+    match value:
+        case dict():
+            pass
+        case None | "":
+            return "it is empty"
+        case list() | tuple():
+            return "it is a list"
+        case _:
+            return f"it is {value}"
+    has_inline, has_source, has_table = (value.get(key) is not None for key in (inline, "datasource_id", "table"))
+    if has_inline:
+        return f"a table and a {inline} are given at once" if has_source or has_table else None
+    if not has_source and not has_table:
+        return f"neither a table nor a {inline} is given"
+    if not has_source:
+        return "a table needs the datasource_id it belongs to"
+    return "a datasource_id needs a table" if not has_table or value["table"] == "" else None
+
+
 def _require_one_form(value: Any) -> Any:
     value = path_from_text(value)
-    if isinstance(value, dict):
-        has_path, has_table = "path" in value, "datasource_id" in value or "table" in value
-        if has_path and has_table:
-            raise_violations([violation("MODEL_050", reason="a path and a table are given at once")])
-        if not has_path and not has_table:
-            raise_violations([violation("MODEL_050", reason="neither a path nor a table is given")])
+    if value is None or isinstance(value, Declaration):
+        return value
+    if reason := find_location_problem(value, inline="path"):
+        raise_violations([violation("MODEL_050", reason=reason)])
     return value
 
 

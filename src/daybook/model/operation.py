@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, ConfigDict, Field, Tag, model_validator
 
-from daybook.model.dataset import DatasetRef, PathLocation, TypeField, path_from_text
+from daybook.model.dataset import DatasetRef, PathLocation, TypeField, find_location_problem, path_from_text
 from daybook.model.declaration import (
     ID_PATTERN,
     IDENTIFIER_PATTERN,
@@ -153,27 +153,19 @@ def check_dataset_name(name: str) -> Iterator[Violation]:
 
 def require_one_destination(value: Any) -> Any:
     """Refuses a destination that has not exactly one form, before its members are looked at."""
-    if isinstance(value, dict):
-        reason = _find_destination_problem(value)
-        if reason:
-            raise_violations([violation("OUTPUT_003", reason=reason)])
+    if isinstance(value, str) and value:
+        return {"location": {"path": value}}
+    if isinstance(value, Declaration):
+        return value
+    reason = find_location_problem(value, inline="location")
+    if reason is None and value.get("location") is not None and not isinstance(value["location"], Declaration):
+        location = path_from_text(value["location"])
+        reason = find_location_problem(location, inline="path")
+        if reason is None and location.get("path") is None:
+            reason = "its location has no path"
+    if reason:
+        raise_violations([violation("OUTPUT_003", reason=reason)])
     return value
-
-
-def _find_destination_problem(value: dict[str, Any]) -> str | None:
-    has_location = value.get("location") is not None
-    has_source, has_table = value.get("datasource_id") is not None, value.get("table") is not None
-    if has_location and (has_source or has_table):
-        return "a table and a location are given at once"
-    if has_location:
-        return None
-    if not has_source and not has_table:
-        return "neither a table nor a location is given"
-    if not has_source:
-        return "a table needs the datasource_id it belongs to"
-    if not has_table or value["table"] == "":
-        return "a datasource_id needs a table"
-    return None
 
 
 def require_no_arguments(value: Any) -> Any:
@@ -310,7 +302,7 @@ class TableDestination(Declaration):
 
 
 class LocationDestination(Declaration):
-    """An inline location; a bare path string is read as `{path: ...}`."""
+    """An inline location; a path as bare text is one, too."""
 
     location: Annotated[PathLocation, BeforeValidator(path_from_text, json_schema_input_type=str | PathLocation)] = (
         Field(description="A path, or a path with its format and options.")
@@ -320,7 +312,7 @@ class LocationDestination(Declaration):
 OutputDestination: TypeAlias = Annotated[
     Annotated[TableDestination, Tag("<table>")] | Annotated[LocationDestination, Tag("<location>")],
     tag_by_shape({"location": "<location>", "datasource_id": "<table>", "table": "<table>"}),
-    BeforeValidator(require_one_destination, json_schema_input_type=TableDestination | LocationDestination),
+    BeforeValidator(require_one_destination, json_schema_input_type=str | TableDestination | LocationDestination),
 ]
 OutputMode = Literal["replace", "replace_period", "append", "error"]
 
@@ -328,7 +320,9 @@ OutputMode = Literal["replace", "replace_period", "append", "error"]
 class OutputArguments(SelectableArguments):
     """What an output writes where."""
 
-    destination: OutputDestination = Field(description="A table of a data source, or an inline location.")
+    destination: OutputDestination = Field(
+        description="A table of a data source, or an inline location; a path as bare text is one."
+    )
     columns: Annotated[tuple[NonEmptyText, ...], validated_by(check_output_columns)] | None = Field(
         default=None,
         json_schema_extra=_MIN_ONE_ITEM,

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from daybook.errors import DaybookError, render
+from daybook.model.types import parse_type
 from tests.spark.engine.executed import OUTPUT, World, customer, order
 
 
@@ -27,13 +28,6 @@ FINE = update("status", '"fine"', "selector: 'quantity = 99', ")
 @pytest.mark.parametrize(
     ("operations", "column", "expression", "condition", "value"),
     [
-        (
-            update("amount", "amount * 1000000"),
-            "amount",
-            "amount * 1000000",
-            "NUMERIC_VALUE_OUT_OF_RANGE",
-            "12345678901234560000.00",
-        ),
         (update("n", "TO_NUMBER(status)"), "n", "TO_NUMBER(status)", "CAST_INVALID_INPUT", "'text'"),
         (
             update("quantity", "quantity + 9223372036854775807"),
@@ -62,6 +56,24 @@ def test_operation_column_expression_value_and_condition_are_named(
     if value:
         assert error.parameters["value"] == value
     assert "java" not in render(error).lower()
+
+
+@pytest.mark.parametrize(
+    ("column", "expression", "expected", "value"),
+    [
+        ("amount", "amount * 1000000", "decimal(18,2)", "12345678901234560000.00"),
+        ("quantity", "amount * 1000000", "integer", "'12345678901234560000'"),
+        ("quantity", "POWER(10, 30)", "integer", "'1000000000000000000000000000000'"),
+    ],
+)
+def test_a_value_that_the_column_cannot_take_has_the_rule_of_the_seed(
+    world: World, column: str, expression: str, expected: str, value: str
+) -> None:
+    error = fails(world, FINE + update(column, expression), order("O-1", amount="12345678901234.56", quantity=5))
+    assert (error.code, error.operation_seq) == ("UPDATE_007", 2)
+    assert error.parameters == {"column": column, "expected": parse_type(expected), "actual": value}
+    (cause,) = error.causes
+    assert (cause.code, cause.parameters["expression"]) == ("PROJECT_033", expression)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.expression import cast_label, cast_sql, common_type, fits
+from daybook.expression import cast_sql, common_type, fits
 from daybook.model.types import BOOLEAN, DATE, FLOAT, INTEGER, NULL, STRING, TIMESTAMP, ColumnType, DecimalType
 
 _KINDS: list[ColumnType] = [STRING, INTEGER, DecimalType(18, 2), FLOAT, BOOLEAN, DATE, TIMESTAMP]
@@ -50,15 +50,4 @@ def test_null_fits_everything(target: ColumnType) -> None:
 
 
 def test_what_fits_as_it_is_stays_as_it_is() -> None:
-    assert cast_sql("`amount`", DecimalType(18, 2), DecimalType(18, 2), label="x") == "`amount`"
-
-
-@pytest.mark.parametrize("label", ["3:amount", "a b", "*/ DROP TABLE x; /*", "ä😀", "100%", ""])
-def test_a_label_is_read_back_from_the_sql(label: str) -> None:
-    sql = cast_sql("x", INTEGER, DecimalType(5, 2), label=label)
-    assert sql.count("/*") == sql.count("*/") == 1
-    assert cast_label(f"IF(b, {sql}, y)") == label
-
-
-def test_no_label_no_comment() -> None:
-    assert cast_label(cast_sql("x", INTEGER, FLOAT)) is None
+    assert cast_sql("`amount`", DecimalType(18, 2), DecimalType(18, 2)) == "`amount`"

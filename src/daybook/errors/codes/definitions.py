@@ -141,7 +141,7 @@ MODEL_CODES: dict[str, Code] = code_family(
         "MODEL_050",
         "Invalid location: {reason}",
         "A location is {datasource_id, table} or {path, format, options}.",
-        hint="write either datasource_id and table, or path",
+        hint="write location: {{datasource_id: ..., table: ...}} or location: {{path: ...}}",
     ),
     Code(
         "MODEL_051",

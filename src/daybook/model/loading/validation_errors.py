@@ -180,6 +180,8 @@ def _missing_key_error(path: KeyPath, source: SourceMap) -> DaybookError:
     span = source.key(*parent) if parent else source.span()
     if key == "arguments":
         return DaybookError("PROJECT_012", span=source.span(*parent))
+    if key == "destination":
+        return DaybookError("OUTPUT_003", span=span, reason="none is given")
     if path == ("id",):
         hint = "the name has no letter or digit to make an id of; write an id" if source.node("name") else None
         return DaybookError("MODEL_027", span=span, hint=hint, kind="definition")
