@@ -102,7 +102,7 @@ def test_ids_of_runs_are_never_cut(tmp_path: Path, columns: int) -> None:
     runs = [new_run(f"2026020{day}-093000-abcdef", project_id=f"monthly-sales-{day}", is_draft=True) for day in (1, 2)]
     with open_store("sqlite:///.daybook/store.db", root=tmp_path) as store, store.write() as transaction:
         for run in runs:
-            transaction.runs.start(run, process=PROCESS, now=later(0), is_dead=nobody_is_dead)
+            transaction.runs.start(**run, process=PROCESS, now=later(0), is_dead=nobody_is_dead)
     shown = seen("runs", folder=tmp_path, columns=columns)
     assert shown.exit_code == 0, shown.raw
     header, *lines = (line.rstrip() for line in shown.text.splitlines())

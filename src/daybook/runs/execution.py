@@ -167,7 +167,6 @@ def execute_attempt(
 ) -> RunResult:
     """Execute and record; raises RunFailedError when the run failed or was cancelled."""
     snapshot = prepared.snapshot
-    began = time.monotonic()
     environment.listener.prepared(snapshot.run_id, snapshot.project.id, snapshot.period.identifier)
     for each in prepared.notices:
         environment.listener.notice(each)
@@ -213,7 +212,7 @@ def execute_attempt(
         finally:
             with contextlib.suppress(OSError):
                 remove_folder(staging)
-    return _build_result(snapshot, environment.store, execution, datetime.timedelta(seconds=time.monotonic() - began))
+    return _build_result(snapshot, environment.store, execution)
 
 
 def _final_status(
@@ -245,12 +244,9 @@ def _finish(store: MetadataStore, keeper: LeaseKeeper, status: FinalStatus, erro
             raise
 
 
-def _build_result(
-    snapshot: RunSnapshot, store: MetadataStore, execution: Execution, waited: datetime.timedelta
-) -> RunResult:
-    """`waited` is the time of this attempt, which is all there is to say of one that took a run up again."""
+def _build_result(snapshot: RunSnapshot, store: MetadataStore, execution: Execution) -> RunResult:
     with store.read() as transaction:
-        duration = transaction.runs.get(snapshot.run_id).duration or waited
+        duration = transaction.runs.get(snapshot.run_id).duration or datetime.timedelta()
         operations = transaction.outcomes.operations(snapshot.run_id)
     return RunResult(
         run_id=snapshot.run_id,

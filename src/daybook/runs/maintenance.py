@@ -62,7 +62,8 @@ def unsuccessful_runs(store: MetadataStore) -> tuple[RunRecord, ...]:
     """Runs that may have left something behind: they failed, were cancelled, or lost their process."""
     with store.read() as transaction:
         dead = transaction.runs.abandoned(now=transaction.now())
-        return (*dead, *_runs_with_status(transaction, "failed"), *_runs_with_status(transaction, "cancelled"))
+        ended = (*_runs_with_status(transaction, "failed"), *_runs_with_status(transaction, "cancelled"))
+        return tuple({run.id: run for run in (*dead, *ended)}.values())
 
 
 def _runs_with_status(transaction: Transaction, status: RunStatus) -> tuple[RunRecord, ...]:

@@ -24,7 +24,7 @@ from daybook.store.catalog import ActivatedCatalog
 from daybook.store.database.projects import ProjectVersion
 from daybook.store.lifecycle import require_runnable
 from daybook.store.process import current_process
-from daybook.store.records import Lease, NewRun
+from daybook.store.records import Lease
 from daybook.store.references import load_project, reachable_definitions
 from daybook.store.store import MetadataStore, Transaction
 
@@ -136,17 +136,18 @@ def _draft_notices(transaction: Transaction, found: ProjectVersion, sandbox: str
 def start_run(store: MetadataStore, prepared: PreparedRun) -> Lease:
     """Create the run; refused while another one of its project and period lives."""
     snapshot = prepared.snapshot
-    new = NewRun(
-        id=snapshot.run_id,
-        project_id=snapshot.project.id,
-        project_version=snapshot.project_version,
-        period=snapshot.period.identifier,
-        snapshot=snapshot.to_json(),
-        calendar_id=snapshot.period.calendar_id,
-        as_of=snapshot.as_of,
-        is_draft=snapshot.settings.is_draft,
-        is_sandboxed=snapshot.settings.sandbox is not None,
-        user=snapshot.provenance.user,
-    )
     with store.write() as transaction:
-        return transaction.runs.start(new, process=current_process(), now=transaction.now())
+        return transaction.runs.start(
+            snapshot.run_id,
+            snapshot.project.id,
+            snapshot.project_version,
+            snapshot.period.identifier,
+            snapshot.to_json(),
+            process=current_process(),
+            now=transaction.now(),
+            calendar_id=snapshot.period.calendar_id,
+            as_of=snapshot.as_of,
+            is_draft=snapshot.settings.is_draft,
+            is_sandboxed=snapshot.settings.sandbox is not None,
+            user=snapshot.provenance.user,
+        )

@@ -25,22 +25,6 @@ def milliseconds(duration: datetime.timedelta) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class NewRun:
-    """What a run is at creation; `snapshot` is JSON text and is kept byte for byte."""
-
-    id: str
-    project_id: str
-    project_version: int
-    period: str
-    snapshot: str
-    calendar_id: str = "gregorian"
-    as_of: datetime.date | None = None
-    is_draft: bool = False
-    is_sandboxed: bool = False
-    user: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Lease:
     """The right to work on a run; whoever holds a lower token than the run's has lost it."""
 
@@ -59,7 +43,7 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """`error` is the JSON object the run ended with."""
+    """`started_at` is when the last attempt began, `error` the JSON object the run ended with."""
 
     id: str
     project_id: str
@@ -88,10 +72,9 @@ class RunRecord:
 
     @property
     def duration(self) -> datetime.timedelta | None:
-        """How long somebody waited for the run, Spark's start included; not known once it was taken up again."""
-        if self.finished_at is None or self.attempt > 1:
-            return None
-        return self.finished_at - self.created_at
+        """How long somebody waited for the last attempt, Spark's start included."""
+        began = self.created_at if self.attempt == 1 else self.started_at
+        return self.finished_at - began if self.finished_at is not None and began is not None else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,8 @@ from daybook.store.database.projects import Projects
 from daybook.store.database.retention import RetentionQueries
 from daybook.store.database.runs import Runs
 
-LATEST_SCHEMA = "0003"
-KNOWN_SCHEMAS = ("0001", "0002", "0003")
+LATEST_SCHEMA = "0004"
+KNOWN_SCHEMAS = ("0001", "0002", "0003", "0004")
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 

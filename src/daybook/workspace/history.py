@@ -146,7 +146,7 @@ def list_runs(
 def show_run(workspace: OpenedWorkspace, run_id: str) -> RunDetails:
     with workspace.open_store_or_empty() as store, store.read() as transaction:
         return RunDetails(
-            transaction.runs.get(run_id),
+            transaction.runs.shown(run_id),
             transaction.outcomes.operations(run_id),
             transaction.outcomes.commits(run_id),
             transaction.runs.snapshot(run_id),

@@ -9,7 +9,6 @@ import pytest
 from daybook.errors import DaybookError
 from daybook.runs.result import RunFailedError, RunResult
 from daybook.store.process import current_process
-from daybook.store.records import NewRun
 from tests.faults.runs.conftest import NewWorkspace
 from tests.faults.runs.dying import dying_at
 from tests.faults.runs.every_format import FORMATS, NEW, OLD, held, staged_in_databases, write_orders
@@ -20,7 +19,7 @@ def lose_lease(folder: Folder) -> None:
     """Another process starts a run, since the lease seems to have run out."""
     with folder.around() as around, around.store.write() as transaction:
         later = transaction.now() + datetime.timedelta(minutes=1)
-        transaction.runs.start(NewRun("later", "p", 1, "2026-01", "{}"), process=current_process(), now=later)
+        transaction.runs.start("later", "p", 1, "2026-01", "{}", process=current_process(), now=later)
 
 
 def test_a_lost_lease_refuses_the_commit(workspace: NewWorkspace) -> None:

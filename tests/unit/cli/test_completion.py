@@ -64,7 +64,7 @@ def with_runs(root: Path) -> Path:
         for period, status in (("2026-01", "completed"), ("2026-02", "failed"), ("2026-03", None)):
             with store.write() as transaction:
                 run = new_run(f"r-{period}", period=period)
-                lease = transaction.runs.start(run, process=PROCESS, now=NOW, is_dead=nobody_is_dead)
+                lease = transaction.runs.start(**run, process=PROCESS, now=NOW, is_dead=nobody_is_dead)
                 if status:
                     transaction.runs.finish(lease, status, now=NOW)  # type: ignore[arg-type]
     return root

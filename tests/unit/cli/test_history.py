@@ -10,7 +10,7 @@ import pytest
 from daybook.cli.app import main
 from daybook.errors import DaybookError, error_to_record
 from daybook.store import open_store
-from daybook.store.records import FinalStatus, NewRun, OperationResult, OutputCommit
+from daybook.store.records import FinalStatus, OperationResult, OutputCommit
 from tests.unit.runs.prepared import new_folder, prepared
 from tests.unit.store.samples import PROCESS, later, nobody_is_dead
 from tests.workspaces import Folder, to_table
@@ -34,10 +34,21 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
 def record(folder: Folder, status: FinalStatus, error: DaybookError | None = None) -> None:
     """A run that waited two seconds for Spark and worked three."""
     snapshot = prepared(folder).snapshot.to_json()
-    new = NewRun(RUN, "p", 3, "2026-01", snapshot, as_of=datetime.date(2026, 1, 1), user="ann")
+    as_of = datetime.date(2026, 1, 1)
     details = {"dataset_id": "booked", "dataset_version": 2}
     with open_store("sqlite:///.daybook/store.db", root=folder.root) as store, store.write() as transaction:
-        lease = transaction.runs.start(new, process=PROCESS, now=later(0), is_dead=nobody_is_dead)
+        lease = transaction.runs.start(
+            RUN,
+            "p",
+            3,
+            "2026-01",
+            snapshot,
+            as_of=as_of,
+            user="ann",
+            process=PROCESS,
+            now=later(0),
+            is_dead=nobody_is_dead,
+        )
         transaction.runs.mark_running(lease, now=later(2))
         for result in (
             OperationResult(0, "load", "load", rows_added=3),
@@ -98,13 +109,13 @@ def test_a_run_took_what_somebody_waited_for_it(folder: Folder, capsys: pytest.C
     assert data(capsys, "show", "run", RUN)["duration_ms"] == 5000
 
 
-def test_of_a_run_that_was_taken_up_again_it_is_not_known(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_retried_run_took_as_long_as_its_last_attempt(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     record(folder, "failed", FAILURE)
     with open_store("sqlite:///.daybook/store.db", root=folder.root) as store, store.write() as transaction:
         lease = transaction.runs.resume(RUN, process=PROCESS, now=later(90_000), is_dead=nobody_is_dead)
         transaction.runs.finish(lease, "completed", now=later(90_001))
-    assert data(capsys, "runs")["runs"][0]["duration_ms"] is None
-    assert out(capsys, "show", "run", RUN)[0] == f"run {RUN}: completed"
+    assert data(capsys, "runs")["runs"][0]["duration_ms"] == 1000
+    assert out(capsys, "show", "run", RUN)[0] == f"run {RUN}: completed in 1.0 s"
 
 
 @pytest.mark.parametrize(

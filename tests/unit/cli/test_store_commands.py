@@ -269,7 +269,7 @@ def test_a_longer_list_of_runs_goes_on_after_a_run(root: Path, capsys: pytest.Ca
         for month in range(1, 5):
             with store.write() as transaction:
                 run = new_run(f"r{month}", period=f"2026-{month:02}")
-                transaction.runs.start(run, process=PROCESS, now=later(month), is_dead=nobody_is_dead)
+                transaction.runs.start(**run, process=PROCESS, now=later(month), is_dead=nobody_is_dead)
     assert main(["runs", "--limit", "2"]) == 0
     assert "more with --after r3" in capsys.readouterr().err
     rest = told(capsys, "runs", "--after", "r3")

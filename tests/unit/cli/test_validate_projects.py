@@ -146,7 +146,7 @@ def test_options_and_formats_of_files(root: Path, capsys: pytest.CaptureFixture[
     orders = FILES["orders.yaml"].replace("{datasource_id: lake, table: orders}", location)
     (root / "orders.yaml").write_text(orders)
     (root / "maker.yaml").write_text(
-        MAKER.replace("{datasource_id: lake, table: doubled}", "{location: out/doubled.xlsx}").replace(
+        MAKER.replace("{datasource_id: lake, table: doubled}", "{location: out/doubled.ods}").replace(
             "        register_as_dataset: doubled\n", ""
         )
     )

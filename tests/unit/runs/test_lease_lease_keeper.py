@@ -11,7 +11,7 @@ from daybook.errors import DaybookError
 from daybook.runs.lease import LeaseKeeper
 from daybook.store import open_store
 from daybook.store.process import current_process
-from daybook.store.records import Lease, NewRun
+from daybook.store.records import Lease
 from daybook.store.store import MetadataStore
 
 
@@ -24,15 +24,15 @@ def store(tmp_path: Path) -> Iterator[MetadataStore]:
 @pytest.fixture
 def lease(store: MetadataStore) -> Lease:
     with store.write() as transaction:
-        new = NewRun("r1", "p", 1, "2026-01", "{}")
-        return transaction.runs.start(new, process=current_process(), now=transaction.now())
+        new = ("r1", "p", 1, "2026-01", "{}")
+        return transaction.runs.start(*new, process=current_process(), now=transaction.now())
 
 
 def take_over(store: MetadataStore, lease: Lease) -> None:
     """As another process does when the lease ran out."""
     with store.write() as transaction:
         later = transaction.now() + datetime.timedelta(seconds=60)
-        transaction.runs.start(NewRun("r2", "p", 1, "2026-01", "{}"), process=current_process(), now=later)
+        transaction.runs.start("r2", "p", 1, "2026-01", "{}", process=current_process(), now=later)
 
 
 def request_cancel(store: MetadataStore) -> None:

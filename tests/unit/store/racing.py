@@ -9,7 +9,6 @@ from daybook.errors import DaybookError
 from daybook.store import open_store
 from daybook.store.apply import apply
 from daybook.store.process import current_process
-from daybook.store.records import NewRun
 from daybook.store.store import MetadataStore
 from tests.unit.store.samples import dataset_text, definitions
 
@@ -33,8 +32,8 @@ def start_runs(store: MetadataStore, name: str, rounds: int) -> list[str]:
 def _start(store: MetadataStore, run_id: str, period: str, process: object) -> str:
     try:
         with store.write() as transaction:
-            run = NewRun(run_id, "close", 1, period, "{}")
-            transaction.runs.start(run, process=process, now=datetime.now(UTC))  # type: ignore[arg-type]
+            run = (run_id, "close", 1, period, "{}")
+            transaction.runs.start(*run, process=process, now=datetime.now(UTC))  # type: ignore[arg-type]
     except DaybookError as error:
         return error.code
     except Exception as error:
@@ -55,8 +54,8 @@ def hammer(store: MetadataStore, name: str, rounds: int) -> list[str]:
     process = current_process()
     for number in range(rounds):
         with store.write() as transaction:
-            run = NewRun(f"{name}-{number}", "close", 1, f"{name}-{number}", "{}")
-            lease = transaction.runs.start(run, process=process, now=datetime.now(UTC))
+            run = (f"{name}-{number}", "close", 1, f"{name}-{number}", "{}")
+            lease = transaction.runs.start(*run, process=process, now=datetime.now(UTC))
         with store.write() as transaction:
             transaction.runs.heartbeat(lease, now=datetime.now(UTC))
             transaction.runs.finish(lease, "completed", now=datetime.now(UTC))

@@ -8,7 +8,6 @@ from daybook.model.dataset import Dataset
 from daybook.model.definition import Definition
 from daybook.model.loading import load_text
 from daybook.store.process import ProcessIdentity
-from daybook.store.records import NewRun
 
 NOW = datetime.datetime(2026, 2, 1, 8, 0, tzinfo=datetime.UTC)
 PROCESS = ProcessIdentity("alpha", "alpha/boot/ns", 4711, "100")
@@ -27,8 +26,10 @@ def everybody_is_dead(_: ProcessIdentity) -> bool:
     return True
 
 
-def new_run(run_id: str, *, project_id: str = "close", period: str = "2026-01", **more: Any) -> NewRun:
-    return NewRun(run_id, project_id, 1, period, '{"snapshot": true}', **more)
+def new_run(run_id: str, *, project_id: str = "close", period: str = "2026-01", **more: Any) -> dict[str, Any]:
+    """What a run is created with."""
+    known = {"run_id": run_id, "project_id": project_id, "project_version": 1, "period": period}
+    return {**known, "snapshot": '{"snapshot": true}', **more}
 
 
 def dataset_text(columns: Mapping[str, str], *, dataset_id: str = "orders", name: str = "Orders") -> str:

@@ -22,7 +22,7 @@ from tests.unit.store.samples import (
 def finished(store: MetadataStore, run_id: str, at: float, *, period: str = "2026-01", has_slice: bool = False) -> None:
     with store.write() as transaction:
         lease = transaction.runs.start(
-            new_run(run_id, period=period), process=PROCESS, now=later(at), is_dead=nobody_is_dead
+            **new_run(run_id, period=period), process=PROCESS, now=later(at), is_dead=nobody_is_dead
         )
         if has_slice:
             commit = OutputCommit(20, "op-20", "lake/net", "replace_period")
@@ -36,7 +36,7 @@ def test_old_runs_expire_unless_their_slice_is_in_place(store: MetadataStore) ->
     finished(store, "current", 2, has_slice=True)
     finished(store, "new", 100, period="2026-02")
     with store.write() as transaction:
-        transaction.runs.start(new_run("running", period="2026-03"), process=PROCESS, now=NOW, is_dead=nobody_is_dead)
+        transaction.runs.start(**new_run("running", period="2026-03"), process=PROCESS, now=NOW, is_dead=nobody_is_dead)
         expired = [run.id for run in transaction.retention.expired_runs(later(50))]
     assert expired == ["old", "replaced"]
 
@@ -54,7 +54,7 @@ def test_a_forgotten_run_is_gone_with_all_it_had(store: MetadataStore) -> None:
 
 def test_a_live_run_is_never_forgotten(store: MetadataStore) -> None:
     with store.write() as transaction:
-        transaction.runs.start(new_run("live"), process=PROCESS, now=NOW, is_dead=nobody_is_dead)
+        transaction.runs.start(**new_run("live"), process=PROCESS, now=NOW, is_dead=nobody_is_dead)
         transaction.retention.forget_runs(["live"])
         assert transaction.runs.find("live") is not None
 

@@ -10,7 +10,7 @@ from sqlalchemy.exc import DBAPIError
 
 from daybook.errors import DaybookError
 from daybook.model.definition import TableVersion
-from daybook.store.records import Lease, OperationResult, OutputCommit, RunFilter
+from daybook.store.records import Lease, OperationResult, OutputCommit, RunFilter, RunStatus
 from daybook.store.store import MetadataStore, Transaction
 from tests.unit.store.samples import NOW, OTHER, PROCESS, everybody_is_dead, later, new_run, nobody_is_dead
 
@@ -22,7 +22,7 @@ COMMIT = OutputCommit(
 def start(store: MetadataStore, run_id: str, at: datetime.datetime = NOW, **more: object) -> Lease:
     with store.write() as transaction:
         return transaction.runs.start(
-            new_run(run_id, **more),  # type: ignore[arg-type]
+            **new_run(run_id, **more),  # type: ignore[arg-type]
             process=PROCESS,
             now=at,
             is_dead=nobody_is_dead,
@@ -90,7 +90,7 @@ def test_a_heartbeat_renews_the_lease(store: MetadataStore) -> None:
 def test_a_dead_process_is_taken_over_at_once(store: MetadataStore) -> None:
     start(store, "r1")
     with store.write() as transaction:
-        transaction.runs.start(new_run("r2"), process=OTHER, now=later(1), is_dead=everybody_is_dead)
+        transaction.runs.start(**new_run("r2"), process=OTHER, now=later(1), is_dead=everybody_is_dead)
         assert transaction.runs.get("r1").status == "failed"
         assert transaction.runs.get("r2").status == "queued"
 
@@ -208,9 +208,7 @@ def test_the_snapshot_comes_back_byte_for_byte_and_never_changes(store: Metadata
     body = '{"b": 1,  "a": "ä\\u00e4 €"}'
     with store.write() as transaction:
         run = new_run("r1")
-        transaction.runs.start(
-            type(run)(run.id, run.project_id, 1, run.period, body), process=PROCESS, now=NOW, is_dead=nobody_is_dead
-        )
+        transaction.runs.start(**{**run, "snapshot": body}, process=PROCESS, now=NOW, is_dead=nobody_is_dead)
     with store.read() as transaction:
         assert transaction.runs.snapshot("r1") == body
     with pytest.raises(DBAPIError, match="immutable"), store.write() as transaction:
@@ -331,3 +329,54 @@ def test_slices_have_one_owner(store: MetadataStore) -> None:
     assert caught.value.code == "STORE_016"
     with store.read() as transaction:
         assert transaction.outcomes.commits("r3") == ()
+
+
+class TestShownRuns:
+    """Runs as a list shows them."""
+
+    @pytest.fixture
+    def killed(self, store: MetadataStore) -> MetadataStore:
+        """A failed run, one that works, and one whose process was killed before Spark had started."""
+        finish(store, start(store, "failed", later(1), period="2026-01"))
+        start(store, "alive", later(2), period="2026-02")
+        with store.write() as transaction:
+            run = new_run("killed", period="2026-03")
+            transaction.runs.start(**run, process=OTHER, now=later(3), is_dead=nobody_is_dead)
+        return store
+
+    def listed(self, store: MetadataStore, status: RunStatus | None = None, limit: int = 50) -> list[str]:
+        found: list[str] = []
+        after: str | None = None
+        while True:
+            with store.read() as transaction:
+                wanted = RunFilter(status=status)
+                page = transaction.runs.page(wanted, limit=limit, after=after, is_dead=lambda process: process == OTHER)
+            found += [f"{run.id} {run.status}" for run in page.runs]
+            if (after := page.next_page) is None:
+                return found
+
+    @pytest.mark.parametrize("limit", [1, 2, 50])
+    def test_a_killed_run_has_failed(self, killed: MetadataStore, limit: int) -> None:
+        assert self.listed(killed, limit=limit) == ["killed failed", "alive queued", "failed failed"]
+        assert self.listed(killed, "failed", limit) == ["killed failed", "failed failed"]
+        assert self.listed(killed, "queued", limit) == ["alive queued"]
+        assert self.listed(killed, "running", limit) == []
+
+    def test_it_says_why(self, killed: MetadataStore) -> None:
+        with killed.read() as transaction:
+            run = transaction.runs.shown("killed", is_dead=everybody_is_dead)
+            assert (run.status, run.error and run.error["code"]) == ("failed", "STORE_013")
+            assert transaction.runs.get("killed").status == "queued"
+
+    def test_a_retried_run_has_the_seconds_of_its_last_attempt(self, store: MetadataStore) -> None:
+        lease = start(store, "r1", NOW)
+        with store.write() as transaction:
+            transaction.runs.mark_running(lease, now=later(2))
+        finish(store, lease, at=later(5))
+        with store.write() as transaction:
+            again = transaction.runs.resume("r1", process=PROCESS, now=later(100), is_dead=nobody_is_dead)
+            assert transaction.runs.get("r1").duration is None
+            transaction.runs.mark_running(again, now=later(103))
+        finish(store, again, "completed", later(110))
+        with store.read() as transaction:
+            assert transaction.runs.get("r1").duration == datetime.timedelta(seconds=10)

@@ -25,7 +25,7 @@ from tests.unit.store.samples import new_run
 
 store = open_store(sys.argv[1], root=Path(sys.argv[2]))
 with store.write() as transaction:
-    transaction.runs.start(new_run("held"), process=current_process(), now=transaction.now())
+    transaction.runs.start(**new_run("held"), process=current_process(), now=transaction.now())
 sys.stdout.write("held\\n")
 sys.stdout.flush()
 time.sleep(600)
@@ -34,7 +34,7 @@ time.sleep(600)
 
 def start(store: MetadataStore) -> None:
     with store.write() as transaction:
-        transaction.runs.start(new_run("next"), process=current_process(), now=transaction.now())
+        transaction.runs.start(**new_run("next"), process=current_process(), now=transaction.now())
 
 
 def test_a_killed_holder_makes_way_at_once(store_url: str, tmp_path: Path) -> None:

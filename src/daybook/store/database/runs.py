@@ -9,15 +9,16 @@ Runs: creation, lease, status, listing.
 
 import datetime
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, literal, select, tuple_, update
+from sqlalchemy import Connection, Row, func, insert, literal, select, tuple_, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from daybook.errors import DaybookError
-from daybook.store.database.tables import FENCE, OUTPUT_COMMIT, RUN, RUN_SNAPSHOT, UtcTimestamp, to_record, to_row
+from daybook.store.database.tables import FENCE, OUTPUT_COMMIT, RUN, RUN_SNAPSHOT, UtcTimestamp, to_record
 from daybook.store.process import ProcessIdentity, is_surely_dead
-from daybook.store.records import FinalStatus, Heartbeat, Lease, NewRun, RunFilter, RunPage, RunRecord
+from daybook.store.records import FinalStatus, Heartbeat, Lease, RunFilter, RunPage, RunRecord
 
 ACTIVE_STATUSES = ("queued", "running")
 
@@ -120,32 +121,49 @@ class Runs:
 
     def start(
         self,
-        run: NewRun,
+        run_id: str,
+        project_id: str,
+        project_version: int,
+        period: str,
+        snapshot: str,
         *,
         process: ProcessIdentity,
         now: datetime.datetime,
+        calendar_id: str = "gregorian",
+        as_of: datetime.date | None = None,
+        is_draft: bool = False,
+        is_sandboxed: bool = False,
+        user: str | None = None,
         is_dead: IsDead = is_surely_dead,
     ) -> Lease:
         """Create a queued run that `process` holds; refused while another run of its project and period lives.
 
-        A run whose process is dead, or whose lease ran out, becomes failed and makes way.
+        A run whose process is dead, or whose lease ran out, becomes failed and makes way. `snapshot` is JSON text and
+        is kept byte for byte.
         """
-        token = next_token(self._connection, run.project_id, run.period)
-        self._make_way(run.project_id, run.period, now, is_dead)
+        token = next_token(self._connection, project_id, period)
+        self._make_way(project_id, period, now, is_dead)
         expires_at = now + LEASE_DURATION
-        row = to_row(
-            RUN,
-            run,
-            status="queued",
-            created_at=now,
-            attempt=1,
-            token=token,
-            lease_expires_at=expires_at,
+        row = {
+            "id": run_id,
+            "project_id": project_id,
+            "project_version": project_version,
+            "calendar_id": calendar_id,
+            "period": period,
+            "as_of": as_of,
+            "status": "queued",
+            "is_draft": is_draft,
+            "is_sandboxed": is_sandboxed,
+            "user": user,
+            "created_at": now,
+            "attempt": 1,
+            "token": token,
+            "lease_expires_at": expires_at,
             **_holder_columns(process),
-        )
+        }
         self._connection.execute(insert(RUN).values(row))
-        self._connection.execute(insert(RUN_SNAPSHOT).values(run_id=run.id, body=run.snapshot))
-        return Lease(run.id, run.project_id, run.period, token, expires_at)
+        self._connection.execute(insert(RUN_SNAPSHOT).values(run_id=run_id, body=snapshot))
+        return Lease(run_id, project_id, period, token, expires_at)
 
     def resume(
         self,
@@ -176,6 +194,7 @@ class Runs:
                 token=token,
                 lease_expires_at=expires_at,
                 error=None,
+                started_at=now,
                 finished_at=None,
                 cancel_requested_at=None,
                 **_holder_columns(process),
@@ -253,20 +272,36 @@ class Runs:
             raise DaybookError("STORE_014", run_id=run_id)
         return body
 
-    def page(self, wanted: RunFilter | None = None, *, limit: int = 50, after: str | None = None) -> RunPage:
-        """Newest first; `after` is the `next_page` of the page before."""
+    def shown(self, run_id: str, *, is_dead: IsDead = is_surely_dead) -> RunRecord:
+        """A run as people see it: one whose process is gone has failed, whatever its row still says."""
+        return _as_shown(require_run(self._connection, run_id), is_dead)
+
+    def page(
+        self,
+        wanted: RunFilter | None = None,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+        is_dead: IsDead = is_surely_dead,
+    ) -> RunPage:
+        """Newest first, as people see them; `after` is the `next_page` of the page before."""
         wanted = wanted or RunFilter()
-        query = select(RUN).order_by(RUN.c.created_at.desc(), RUN.c.id.desc()).limit(limit + 1)
+        query = select(RUN).order_by(RUN.c.created_at.desc(), RUN.c.id.desc())
+        active = select(func.count()).select_from(RUN).where(RUN.c.status.in_(ACTIVE_STATUSES))
+        # Rows of active runs may turn out to have another status than the one that is asked for.
+        spare = self._connection.execute(active).scalar_one() if wanted.status is not None else 0
+        query = query.limit(limit + 1 + spare)
         if wanted.project_id is not None:
             query = query.where(RUN.c.project_id == wanted.project_id)
         if wanted.period is not None:
             query = query.where(RUN.c.period == wanted.period)
         if wanted.status is not None:
-            query = query.where(RUN.c.status == wanted.status)
+            query = query.where(RUN.c.status.in_({wanted.status, *ACTIVE_STATUSES}))
         if after is not None:
             time, run_id = parse_page_mark(after)
             query = query.where(tuple_(RUN.c.created_at, RUN.c.id) < tuple_(literal(time, UtcTimestamp()), run_id))
-        found = [to_run_record(row) for row in self._connection.execute(query)]
+        rows = [_as_shown(to_run_record(row), is_dead) for row in self._connection.execute(query)]
+        found = [run for run in rows if wanted.status in (None, run.status)]
         shown = tuple(found[:limit])
         return RunPage(shown, format_page_mark(shown[-1]) if len(found) > limit and shown else None)
 
@@ -306,6 +341,12 @@ class Runs:
 
 def _is_abandoned(run: RunRecord, now: datetime.datetime, is_dead: IsDead) -> bool:
     return run.lease_expires_at is None or run.lease_expires_at <= now or is_dead(run.process)
+
+
+def _as_shown(run: RunRecord, is_dead: IsDead) -> RunRecord:
+    if not (run.is_active and is_dead(run.process)):
+        return run
+    return replace(run, status="failed", error=_abandoned_error(run))
 
 
 def _abandoned_error(run: RunRecord) -> dict[str, Any]:
