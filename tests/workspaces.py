@@ -20,6 +20,7 @@ from daybook.runs.result import RunResult
 from daybook.runs.run import retry, run
 from daybook.runs.snapshot import RunSnapshot, snapshot_from_json
 from daybook.runs.start import RunRequest
+from daybook.store.apply import apply
 from daybook.store.database.periods import Slices
 from daybook.store.lifecycle import activate
 from daybook.store.records import RunRecord
@@ -135,6 +136,12 @@ class Folder:
     ) -> OperationExplanation:
         with self.around() as around:
             return explain(around, run_id, str(operation), keys or {}, limit=limit)
+
+    def apply(self) -> None:
+        workspace = self.load()
+        with self.around(workspace) as around:
+            now = datetime.datetime.now(datetime.UTC)
+            apply(around.store, workspace.all(), workspace="tests", now=now)
 
     def activate(self, project: str = "p") -> None:
         with self.around() as around:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 
 from daybook.errors import DaybookError
@@ -195,11 +196,13 @@ def _pattern(path: str) -> str:
     return _TOKEN.sub("*", re.sub(r"/+", "/", plain))
 
 
+@cache
 def _may_be_same(one: str, other: str) -> bool:
-    return one == other or _fits(one, other) or _fits(other, one)
-
-
-def _fits(pattern: str, path: str) -> bool:
-    if "*" not in pattern or "*" in path:
-        return False
-    return re.fullmatch("[^/]*".join(map(re.escape, pattern.split("*"))), path) is not None
+    """Whether some path fits both patterns; * stands for any text without a slash."""
+    if not one or not other:
+        return set(one + other) <= {"*"}
+    if other[0] == "*" and one[0] != "*":
+        one, other = other, one
+    if one[0] == "*":
+        return _may_be_same(one[1:], other) or (other[0] != "/" and _may_be_same(one, other[1:]))
+    return one[0] == other[0] and _may_be_same(one[1:], other[1:])

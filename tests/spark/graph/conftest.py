@@ -1,0 +1,5 @@
+"""A workspace per test, built with the shared session."""
+
+from tests.spark.runs.conftest import folder
+
+__all__ = ["folder"]

@@ -1,0 +1,213 @@
+"""Build runs what is not fresh and nothing else; balances against an independent calculation in plain Python."""
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daybook.errors import Notice
+from daybook.graph.build import BuildRequest, BuildResult, NodeResult, build
+from daybook.graph.close import read_close
+from daybook.graph.nodes import Node
+from tests.workspaces import Folder, to_path, to_table
+
+COLUMNS = [{"name": "account", "type": "string"}, {"name": "amount", "type": "decimal(38,2)"}]
+MONTHS = [f"2026-{month:02}" for month in range(1, 4)]
+
+
+class Events:
+    """What a build said, in order."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def planned(self, nodes: tuple[Node, ...]) -> None:
+        self.lines.append(f"planned {len(nodes)}")
+
+    def started(self, node: Node, run_id: str) -> None:
+        self.lines.append(f"started {node.name}")
+
+    def stage(self, node: Node, text: str) -> None:
+        pass
+
+    def finished(self, result: NodeResult) -> None:
+        self.lines.append(f"finished {result.node.name} {result.result}")
+
+    def notice(self, node: Node, notice: Notice) -> None:
+        pass
+
+
+def movements(folder: Folder, month: str, **amounts: str) -> None:
+    rows = [{"account": account, "amount": amount} for account, amount in amounts.items()]
+    folder.write_csv(f"data/gl/{month}.csv", rows)
+
+
+@pytest.fixture
+def close(folder: Folder) -> Folder:
+    """Movements roll forward into closing balances; a report reads those, and a list reads the report."""
+    for number, month in enumerate(MONTHS, start=1):
+        movements(folder, month, cash=f"{number}0.00", bank="1.00")
+    folder.dataset("movements", COLUMNS, {"path": "data/gl/{{identifier}}.csv"}, temporal_mode="period")
+    location = {"datasource_id": "lake", "table": "closing"}
+    folder.dataset("closing", COLUMNS, location, temporal_mode="period")
+    folder.define("dataset", {"id": "opening", "view": {"of": "closing", "window": "previous", "missing": "empty"}})
+    total = {"group_by": ["account"], "aggregations": [{"column": "amount", "expression": "SUM(amount)"}]}
+    folder.project(
+        {"type": "append", "arguments": {"source": {"dataset_id": "opening"}}},
+        {"type": "aggregate", "arguments": total},
+        {**to_table("closing", columns=["account", "amount"]), "selector": "_operation_seq = 2"},
+        id_="roll",
+        input_="movements",
+    )
+    folder.project(to_table("report", columns=["account", "amount"]), id_="report", input_="closing")
+    folder.dataset("reported", COLUMNS, {"datasource_id": "lake", "table": "report"}, temporal_mode="period")
+    folder.project(to_path("out/{{identifier}}.csv", columns=["account", "amount"]), id_="list", input_="reported")
+    folder.apply()
+    for project in ("roll", "report", "list"):
+        folder.activate(project)
+    return folder
+
+
+def built(folder: Folder, period: str, *projects: str, events: Events | None = None, **more: Any) -> BuildResult:
+    workspace = folder.load()
+    with folder.around(workspace) as environment:
+        return build(workspace, environment, BuildRequest(period, projects, **more), events or Events())
+
+
+def ran(result: BuildResult) -> set[str]:
+    return {each.node.name for each in result.nodes if each.result == "ran"}
+
+
+def by_hand(changes: dict[str, dict[str, str]] | None = None) -> dict[tuple[str, str], Decimal]:
+    """Closing balances, each the one before plus the movements of the month."""
+    balances = {"cash": Decimal(0), "bank": Decimal(0)}
+    found = {}
+    for number, month in enumerate(MONTHS, start=1):
+        amounts = {"cash": f"{number}0.00", "bank": "1.00", **(changes or {}).get(month, {})}
+        for account in balances:
+            balances[account] += Decimal(amounts[account])
+            found[month, account] = balances[account]
+    return found
+
+
+def closing(folder: Folder) -> dict[tuple[str, str], Decimal]:
+    return {(row["_run_period"], row["account"]): row["amount"] for row in folder.table("closing")}
+
+
+def test_everything_is_built_once_in_the_order_it_is_needed(close: Folder) -> None:
+    events = Events()
+    first = built(close, "2026-01..2026-03", events=events)
+    assert first.is_ok
+    assert ran(first) == {f"{project}@{month}" for project in ("roll", "report", "list") for month in MONTHS}
+    assert closing(close) == by_hand()
+    order = [line for line in events.lines if line.startswith("finished")]
+    for month in MONTHS:
+        positions = [order.index(f"finished {project}@{month} ran") for project in ("roll", "report", "list")]
+        assert positions == sorted(positions)
+    second = built(close, "2026-01..2026-03")
+    assert (ran(second), second.count("fresh")) == (set(), 9)
+
+
+def test_a_late_journal_runs_what_depends_on_it_and_nothing_else(close: Folder) -> None:
+    built(close, "2026-01..2026-03")
+    movements(close, "2026-02", cash="20.00", bank="500.00")
+    after = built(close, "2026-01..2026-03")
+    assert ran(after) == {f"{project}@{month}" for project in ("roll", "report", "list") for month in MONTHS[1:]}
+    assert closing(close) == by_hand({"2026-02": {"bank": "500.00"}})
+
+
+def test_only_what_the_named_project_needs_is_built(close: Folder) -> None:
+    assert ran(built(close, "2026-01", "report")) == {"roll@2026-01", "report@2026-01"}
+    assert ran(built(close, "2026-02", "roll", only=True)) == {"roll@2026-02"}
+    assert ran(built(close, "2026-02", "roll+")) == {"report@2026-02", "list@2026-02"}
+
+
+def test_everything_is_run_again_with_full(close: Folder) -> None:
+    built(close, "2026-01", "report")
+    assert ran(built(close, "2026-01", "report", is_full=True)) == {"roll@2026-01", "report@2026-01"}
+
+
+def test_a_failure_blocks_what_needs_it_and_building_again_continues(close: Folder) -> None:
+    (close.root / "data/gl/2026-02.csv").write_text("account,amount\ncash,not a number\n")
+    result = built(close, "2026-01..2026-02", keep_going=True)
+    states = {each.node.name: each.result for each in result.nodes}
+    assert states["roll@2026-02"] == "failed"
+    assert (states["report@2026-02"], states["list@2026-02"]) == ("blocked", "blocked")
+    assert (states["roll@2026-01"], states["list@2026-01"]) == ("ran", "ran")
+    assert not result.is_ok
+    movements(close, "2026-02", cash="20.00", bank="1.00")
+    again = built(close, "2026-01..2026-02")
+    assert ran(again) == {"roll@2026-02", "report@2026-02", "list@2026-02"}
+
+
+def test_a_locked_period_is_used_as_it_is(close: Folder) -> None:
+    built(close, "2026-01..2026-02")
+    with close.around() as environment, environment.store.write() as transaction:
+        from daybook.resolve.calendars.calendar import GREGORIAN
+        from daybook.resolve.calendars.periods import period_of
+
+        period = period_of("2026-01", GREGORIAN)
+        transaction.periods.advance(period, "locked", now=transaction.now())
+    movements(close, "2026-01", cash="99.00", bank="1.00")
+    result = built(close, "2026-01..2026-02")
+    states = {each.node.name: each.result for each in result.nodes}
+    assert states["roll@2026-01"] == "locked"
+    assert states["roll@2026-02"] == "fresh"
+    assert result.is_ok
+
+
+def test_an_edited_project_fails_with_the_ways_out(close: Folder) -> None:
+    close.project(to_table("report", columns=["account"]), id_="report", input_="closing")
+    result = built(close, "2026-01", "report")
+    (failed,) = [each for each in result.nodes if each.node.project == "report"]
+    assert failed.result == "failed"
+    assert "daybook activate report" in (failed.reason or "")
+
+
+def statuses(folder: Folder, period: str) -> dict[str, tuple[str, tuple[str, ...]]]:
+    workspace = folder.load()
+    with folder.around(workspace) as environment, read_close(workspace, environment.store, period=period) as found:
+        assert found.span is not None
+        nodes = found.nodes.nodes_in(found.span, sorted(found.active_projects))
+        edges = found.closure(nodes, found.span, frozenset(found.active_projects))
+        return {node.name: (status.state, status.reasons) for node, status in found.statuses(edges).items()}
+
+
+def test_why_a_node_is_stale_is_said_in_words(close: Folder) -> None:
+    assert statuses(close, "2026-01")["roll@2026-01"] == ("never", ())
+    built(close, "2026-01..2026-02")
+    assert {state for state, _ in statuses(close, "2026-01..2026-02").values()} == {"fresh"}
+    movements(close, "2026-02", cash="21.00", bank="1.00")
+    found = statuses(close, "2026-01..2026-02")
+    assert found["roll@2026-02"] == ("stale", ("movements 2026-02: 1 file changed since the run (2026-02.csv)",))
+    assert found["report@2026-02"] == ("stale", ("reads closing: roll 2026-02 is out of date",))
+    close.runs("2026-01", "roll")
+    state, (reason, *_) = statuses(close, "2026-01..2026-02")["report@2026-01"]
+    assert state == "stale"
+    assert reason.startswith("closing 2026-01 was run again on ")
+
+
+def test_a_touched_file_with_the_same_content_is_fresh(close: Folder) -> None:
+    built(close, "2026-01", "roll")
+    path = Path(close.root / "data/gl/2026-01.csv")
+    path.write_bytes(path.read_bytes())
+    assert statuses(close, "2026-01")["roll@2026-01"][0] == "fresh"
+
+
+def test_a_changed_operation_is_named_with_the_versions(close: Folder) -> None:
+    built(close, "2026-01", "report")
+    close.project(
+        to_table("report", columns=["account", "amount"], system_columns=False), id_="report", input_="closing"
+    )
+    assert "edited, not activated" in statuses(close, "2026-01")["report@2026-01"][1][0]
+    close.apply()
+    close.activate("report")
+    state, (reason,) = statuses(close, "2026-01")["report@2026-01"]
+    assert state == "stale"
+    assert reason.startswith("operation 1 was changed (version ")
+
+
+def test_a_run_of_its_own_counts_like_one_of_a_build(close: Folder) -> None:
+    close.runs("2026-01", "roll")
+    assert ran(built(close, "2026-01", "roll")) == set()
