@@ -64,6 +64,9 @@ def test_a_retry_that_fails_again_says_how_to_go_on(folder: Folder) -> None:
     assert again.returncode == 1
     assert again.stdout == ""
     assert again.stderr.startswith("[PROJECT_033]")
+    for shown in (again.stderr, daybook(folder, "show", "run", failed.id).stdout):
+        assert "definitions/project-p.yaml:11:" in shown
+        assert "TO_NUMBER(IF(amount = 70" in shown
     assert f"daybook retry {failed.id}" in again.stderr
 
 

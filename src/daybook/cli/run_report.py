@@ -135,11 +135,11 @@ def show_run_failure(failed: "RunFailedError", *, as_json: bool) -> None:
     for output in failed.outputs:
         echo_note(f"  operation {output.operation_seq} had been committed to {output.destination}")
     if failed.status == "cancelled":
-        echo_note(f"  `daybook retry {failed.run_id}` takes it up again")
+        echo_note(f"  `daybook retry {failed.run_id}` continues it")
         return
     echo_note(f"run {failed.run_id} {failed.status}")
-    echo_note("  with other data, definitions or options: `daybook run` again")
-    echo_note(f"  with the same, once what kept it from running is mended: `daybook retry {failed.run_id}`")
+    echo_note("  to run it with other data, definitions or options: `daybook run`")
+    echo_note(f"  to continue it after the cause is fixed: `daybook retry {failed.run_id}`")
 
 
 def format_seconds(milliseconds: int) -> str:

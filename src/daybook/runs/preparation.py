@@ -11,7 +11,6 @@ from daybook.model.datasource import DataSource
 from daybook.model.definition import Catalog
 from daybook.model.operation import OutputOperation, TableDestination
 from daybook.model.project import Project
-from daybook.model.source_map import SourceMap
 from daybook.plan.plan_project import plan_project
 from daybook.plan.steps import Plan
 from daybook.resolve.locations.location import Resolution
@@ -66,7 +65,7 @@ def restore_run(snapshot: RunSnapshot, root: Path) -> PreparedRun:
     """The same run from its snapshot alone."""
     catalog = SnapshotCatalog(snapshot)
     constants = Constants(snapshot.timestamp, snapshot.period)
-    plan = plan_project(snapshot.project, SourceMap.empty(), catalog, constants)
+    plan = plan_project(snapshot.project, snapshot.project_source(root), catalog, constants)
     return PreparedRun(snapshot, plan, plan_targets(plan.outputs, snapshot, catalog, root))
 
 

@@ -8,6 +8,7 @@ import json
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -16,9 +17,11 @@ from daybook.errors import DaybookError
 from daybook.model.calendar import Calendar
 from daybook.model.datasource import DataSource
 from daybook.model.definition import Catalog, CatalogKind, DatasetCatalog, DatasetVersion, ResolverVersion
+from daybook.model.loading.definitions import read_definitions
 from daybook.model.period import Period
 from daybook.model.project import Project
 from daybook.model.serialization import frozen
+from daybook.model.source_map import SourceMap
 from daybook.resolve.locations.location import Resolution
 from daybook.runs.provenance import Provenance
 
@@ -57,7 +60,10 @@ class RunSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSnapshot:
-    """`project_text` is the definition as written, `project` as it is executed."""
+    """`project_text` is the definition as written, `project` as it is executed.
+
+    `project_file` is where it was written, relative to the workspace; None in runs that did not keep it.
+    """
 
     run_id: str
     project: Project
@@ -74,6 +80,7 @@ class RunSnapshot:
     settings: RunSettings
     provenance: Provenance
     format: int = SNAPSHOT_FORMAT
+    project_file: str | None = None
 
     @property
     def input_table(self) -> str:
@@ -84,6 +91,14 @@ class RunSnapshot:
 
     def source(self, key: str) -> SourceSnapshot:
         return next(source for source in self.sources if source.key == key)
+
+    def project_source(self, root: Path) -> SourceMap:
+        """Where the parts of the project stand in its text; unknown where no file was kept."""
+        if self.project_file is None:
+            return SourceMap.empty()
+        definitions, _ = read_definitions(self.project_text, (root / self.project_file).as_posix())
+        wanted = (one.source for one in definitions if one.kind == "project" and one.id == self.project.id)
+        return next(wanted, SourceMap.empty())
 
     def to_json(self) -> str:
         return _ADAPTER.dump_json(self, by_alias=True, indent=1).decode()

@@ -2,6 +2,7 @@
 
 import datetime
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from daybook.errors import DaybookError, Notice, notice
 from daybook.expression import Constants
@@ -104,6 +105,7 @@ def prepare_run(
         project=found.project,
         project_version=found.version,
         project_text=definition.source.text or to_yaml("project", found.project),
+        project_file=_file_below(workspace.root, definition.file),
         period=period,
         as_of=request.as_of or period.start_date,
         timestamp=now,
@@ -120,6 +122,12 @@ def prepare_run(
     prepared = resolve_run(snapshot, plan, catalog, workspace.root, hosts, StoredPeriods(transaction))
     refuse_workspace_files(workspace, prepared.outputs, is_sandboxed=sandbox is not None)
     return replace(prepared, notices=(*notices, *prepared.notices))
+
+
+def _file_below(root: Path, file: str | None) -> str | None:
+    """A file by its path from the workspace, which may be moved as a whole."""
+    path = Path(file).resolve() if file else root
+    return path.relative_to(root.resolve()).as_posix() if file and path.is_relative_to(root.resolve()) else None
 
 
 def _draft_notices(transaction: Transaction, found: ProjectVersion, sandbox: str | None) -> list[Notice]:

@@ -31,6 +31,7 @@ def prepared(
         project=definition.model,
         project_version=3,
         project_text=definition.source.text,
+        project_file="definitions/project-p.yaml",
         period=chosen,
         as_of=as_of or chosen.start_date,
         timestamp=TIMESTAMP,

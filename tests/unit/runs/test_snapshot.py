@@ -8,6 +8,7 @@ import pytest
 
 from daybook.errors import DaybookError
 from daybook.model.definition import TableVersion
+from daybook.plan.steps import UpdateStep
 from daybook.runs.preparation import restore_run
 from daybook.runs.snapshot import RunSettings, SnapshotCatalog, snapshot_from_json
 from tests.unit.runs.prepared import TIMESTAMP, new_folder, prepared
@@ -55,6 +56,28 @@ def test_a_run_is_restored_from_its_snapshot_alone(folder: Folder) -> None:
     assert [output.target for output in after.outputs] == [output.target for output in before.outputs]
     assert [load.key for load in after.plan.loads] == [load.key for load in before.plan.loads]
     assert [step.seq for step in after.plan.steps] == [1, 2, 3, 4]
+
+
+def test_a_restored_run_knows_where_its_expressions_stood(folder: Folder) -> None:
+    before = prepared(folder)
+    (folder.root / "definitions/project-p.yaml").write_text("project: {id: p, changed: since}\n")
+    after = restore_run(snapshot_from_json(before.snapshot.to_json()), folder.root)
+    places = []
+    for run in (before, after):
+        step = run.plan.steps[0]
+        assert isinstance(step, UpdateStep)
+        places.append(step.assignments[0].expression.span)
+    assert places[0] is not None
+    assert places[0].file == (folder.root / "definitions/project-p.yaml").as_posix()
+    assert places[0].text == "c.id"
+    assert places[0] == places[1]
+
+
+def test_a_run_that_kept_no_file_is_restored(folder: Folder) -> None:
+    data = json.loads(prepared(folder).snapshot.to_json())
+    del data["project_file"]
+    restored = restore_run(snapshot_from_json(json.dumps(data)), folder.root)
+    assert [step.seq for step in restored.plan.steps] == [1, 2, 3, 4]
 
 
 def test_as_of_is_the_start_of_the_period_by_default(folder: Folder) -> None:
