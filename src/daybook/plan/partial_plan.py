@@ -125,6 +125,30 @@ def summary_rows(plan: Plan, step: Step, keys: Sequence[RowKey]) -> PartialPlan 
     return _partial_plan(plan, step, made, replace(output, schema=schema), order=(*grouped, "_row_id"))
 
 
+def detail_rows(
+    plan: Plan, step: AggregateStep, columns: Sequence[str], computed: Sequence[ComputedColumn]
+) -> PartialPlan:
+    """The rows that an aggregate picked, group by group: some of their columns, and others computed for each."""
+    before = _schema_before(plan, step)
+    schema = {**before, **{value.column: value.type for value in computed}, _PICKED_COLUMN: BOOLEAN}
+    picked = ComputedColumn(_PICKED_COLUMN, _compiled_tree(LiteralValue(True, BOOLEAN)), BOOLEAN)
+    marked = UpdateStep(step.seq, step.operation_id, step.name, step.selector, (), (*computed, picked), schema)
+    types = {**selectable_columns(plan, step), **schema}
+    keys = [name for name in plan.input.version.dataset.natural_key_columns if name in before]
+    own = [value.column for value in computed]
+    names = dict.fromkeys((*step.group_by, *keys, *columns, *own, "_row_id"))
+    is_picked = _compiled_tree(_column_value(_PICKED_COLUMN, BOOLEAN), _PICKED_COLUMN)
+    output = _output_step(step, step.seq + 1, is_picked, {name: types[name] for name in names})
+    order = tuple(dict.fromkeys((*step.group_by, *keys, "_row_id")))
+    return _partial_plan(plan, step, marked, replace(output, schema=schema), order=order)
+
+
+def argument_column(column: str, tree: TypedNode) -> ComputedColumn:
+    """What an aggregate function is given, as a column of the detail rows."""
+    names = sorted({node.use.name for node in tree.walk() if isinstance(node, ColumnValue)})
+    return ComputedColumn(column, _compiled_tree(tree, *names), tree.type)
+
+
 def _working_rows_plan(
     plan: Plan, step: Step, selector: CompiledExpression | None, keys: Sequence[RowKey], names: Iterable[str]
 ) -> PartialPlan:

@@ -21,9 +21,10 @@ from daybook.engine.system_columns import has_new_ids
 from daybook.errors import DaybookError, Notice, error_to_record, notice
 from daybook.io.read_source import ReadSource
 from daybook.io.registry import writer_for
-from daybook.io.writer import StagedOutput
+from daybook.io.writer import StagedOutput, Writer
 from daybook.runs.environment import RunEnvironment, remove_folder
 from daybook.runs.lease import CODE_CANCELLED, LeaseKeeper, stop_on_signals
+from daybook.runs.live import is_live, live_writer, plan_live_output, with_row_ids
 from daybook.runs.outputs import PlannedOutput, output_errors
 from daybook.runs.preparation import PreparedRun
 from daybook.runs.recorder import RunRecorder
@@ -65,7 +66,7 @@ class Execution:
             even_splits(self.spark, largest),
             Pipeline(
                 self.spark,
-                self.prepared.plan,
+                with_row_ids(self.prepared.plan, self.prepared.outputs),
                 {key: source.frame for key, source in sources.items()},
                 staging=self.staging,
                 as_of=self.prepared.snapshot.as_of,
@@ -106,7 +107,7 @@ class Execution:
 
     def _write(self, group: OutputGroup, pipeline: Pipeline, sources: Mapping[str, ReadSource]) -> None:
         """Stage the whole group, check what was counted on the way, then commit back to back."""
-        staged = [self._stage(output, pipeline) for output in group.outputs]
+        staged = [self._stage(output, pipeline, sources) for output in group.outputs]
         group.verify()
         for source in {id(source): source for source in sources.values()}.values():
             source.verify_pins()
@@ -117,10 +118,10 @@ class Execution:
         for item in sorted(staged, key=lambda item: item.planned.step.seq):
             self._commit(item, pipeline, counts)
 
-    def _stage(self, output: OutputFrame, pipeline: Pipeline) -> _StagedOutput:
+    def _stage(self, output: OutputFrame, pipeline: Pipeline, sources: Mapping[str, ReadSource]) -> _StagedOutput:
         self.keeper.check()
         planned = self.prepared.output(output.step.seq)
-        writer = writer_for(planned.target.format)
+        writer = self._writer(planned, pipeline, sources)
         self.environment.listener.stage(f"writing {planned.label}")
         with output_errors(planned, pipeline.failure):
             writer.check(planned.target)
@@ -128,6 +129,13 @@ class Execution:
             began = time.monotonic()
             staged = writer.stage(output.df, planned.target)
         return _StagedOutput(planned, staged, round((time.monotonic() - began) * 1000))
+
+    def _writer(self, planned: PlannedOutput, pipeline: Pipeline, sources: Mapping[str, ReadSource]) -> Writer[Any]:
+        if not is_live(planned):
+            return writer_for(planned.target.format)
+        live = plan_live_output(self.prepared.plan, planned)
+        self._tell(live.notices)
+        return live_writer(self.spark, live, sources, pipeline, f"{self.staging}/live-{planned.step.seq}")
 
     def _commit(self, item: _StagedOutput, pipeline: Pipeline, counts: GroupCounts) -> None:
         planned = item.planned

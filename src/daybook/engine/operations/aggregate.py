@@ -155,9 +155,14 @@ def summary_rows(
 
 
 def _columns(step: AggregateStep, found: Mapping[str, str], context: RunContext) -> Mapping[str, str]:
-    known = (context.project_id, str(step.seq))
     return {
         **new_row_columns(context, context.dataset_id, context.table, step.seq),
-        "_row_id": row_id_sql(context.period, "summary", known, [found[name] for name in step.group_by]),
+        "_row_id": summary_id_sql(step, found, context),
         **found,
     }
+
+
+def summary_id_sql(step: AggregateStep, found: Mapping[str, str], context: RunContext) -> str:
+    """The id of the summary row of a group; `found` has the SQL of its columns."""
+    known = (context.project_id, str(step.seq))
+    return row_id_sql(context.period, "summary", known, [found[name] for name in step.group_by])

@@ -253,6 +253,12 @@ IO_CODES: dict[str, Code] = code_family(
         "{location} cannot be written as a workbook: {reason}",
         "A sheet has 1,048,576 rows and 16,384 columns, and a workbook is one file whose name ends in .xlsx.",
     ),
+    Code(
+        "IO_057",
+        "{location} keeps the values of {column} of operation {seq}: {reason}",
+        "With `live: true` the values of an aggregate are formulas where they are sums, counts, averages, minima and "
+        "maxima of the detail rows and arithmetic on them. Others are written as values. This is a note, not an error.",
+    ),
 )
 
 

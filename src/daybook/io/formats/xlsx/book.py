@@ -2,7 +2,7 @@
 
 import datetime
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +46,8 @@ _NO_TIME = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
 _A4 = 9
 
 CellWriter = Callable[[int, int, Any], object]
+# For every row of a batch the formulas that compute it, by column.
+FormulasOfRows = Callable[[pa.RecordBatch], Iterable[Mapping[str, str]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +75,31 @@ class Book:
         )
 
     def write_rows(
-        self, name: str, columns: Sequence[SheetColumn], rows: int, batches: Iterable[pa.RecordBatch]
+        self,
+        name: str,
+        columns: Sequence[SheetColumn],
+        rows: int,
+        batches: Iterable[pa.RecordBatch],
+        formulas: FormulasOfRows | None = None,
     ) -> None:
-        """A sheet of rows below a header."""
+        """A sheet of rows below a header; a formula stands with its value, and NULL is a blank cell in any case."""
         sheet = self._new_sheet(name, columns, rows)
         writers = [self._cell_writer(sheet, column) for column in columns]
         row = 0
         for batch in batches:
             values = [batch.column(column.name).to_pylist() for column in columns]
+            computed = list(formulas(batch)) if formulas is not None else None
             for index in range(batch.num_rows):
                 row += 1
+                own = computed[index] if computed is not None else {}
                 for number, writer in enumerate(writers):
                     value = values[number][index]
-                    if value is not None:
+                    if value is None:
+                        continue
+                    if own and (formula := own.get(columns[number].name)) is not None:
+                        look = self._look(columns[number].number_format)
+                        sheet.write_formula(row, number, formula, look, _stored_value(value))
+                    else:
                         writer(row, number, value)
 
     def name_rows(self, sheet: str, columns: int, rows: int) -> None:
@@ -104,7 +118,8 @@ class Book:
             sheet.write_string(row, 0, section, self._looks.heading)
             for label, value in lines:
                 row += 1
-                sheet.write_string(row, 0, label)
+                if label:
+                    sheet.write_string(row, 0, label)
                 sheet.write_string(row, 1, value)
             row += 2
 
@@ -166,3 +181,8 @@ def new_book(file: Path, facts: RunFacts | None, *, is_safe: bool) -> Iterator[B
         book.close()
     except XlsxWriterException as failure:
         raise OSError(str(failure)) from failure
+
+
+def _stored_value(value: Any) -> float:
+    """What stands beside a formula until it is computed again."""
+    return date_serial(value) if isinstance(value, datetime.date) else float(value)

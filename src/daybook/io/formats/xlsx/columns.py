@@ -158,7 +158,7 @@ def significant_digits(value: Decimal) -> int:
 
 def _long_number(values: pa.Array, column: SheetColumn, place: str) -> DaybookError:
     value = next(_long_numbers(values, column.type))
-    hint = "`options: {long_numbers: text}` writes the column as text"
+    hint = "ROUND it or give it a `type`, or write the column as text: `options: {long_numbers: text}`"
     reason = f"{value:f} has more than {SIGNIFICANT_DIGITS} significant digits"
     return DaybookError("IO_029", location=place, column=column.name, reason=reason, hint=hint)
 
