@@ -420,6 +420,7 @@ class OutputOperation(OperationBase):
     arguments: OutputArguments
 
 
+OperationType = Literal["update", "aggregate", "append", "delete", "check", "output"]
 Operation: TypeAlias = Annotated[
     UpdateOperation | AggregateOperation | AppendOperation | DeleteOperation | CheckOperation | OutputOperation,
     Field(discriminator="type"),

@@ -248,6 +248,12 @@ MODEL_CODES: dict[str, Code] = code_family(
         "What a project refers to must be right before it runs; errors elsewhere do not keep it from running.",
         hint="`daybook validate` shows them",
     ),
+    Code(
+        "MODEL_088",
+        "This looks like {what}, but nothing here is defined",
+        "A document defines something when its single top-level key is dataset, datasource, resolver, calendar or "
+        "project; operations stand in the list of a project.",
+    ),
 )
 
 

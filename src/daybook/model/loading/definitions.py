@@ -1,7 +1,5 @@
 """Files to text, text to nodes.
 
-Which documents are definitions.
-
 A project's operations as the model wants them: in order, under their proper keys, with ids and names.
 
 Works on nodes, so that everything keeps its position in the file.
@@ -9,7 +7,6 @@ Works on nodes, so that everything keeps its position in the file.
 Nodes to checked definitions.
 """
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,9 +14,9 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from daybook.errors import DaybookError, Span, raise_all
-from daybook.errors.suggestion import closest_match
-from daybook.model.definition import DEFINITION_KINDS, MODEL_ADAPTERS, MODEL_TYPES, Definition, DefinitionKind
+from daybook.model.definition import MODEL_ADAPTERS, MODEL_TYPES, Definition, DefinitionKind
 from daybook.model.loading.json_reader import compose_json
+from daybook.model.loading.kinds import identify_document
 from daybook.model.loading.validation_errors import restore_written_texts, translate_validation_error
 from daybook.model.loading.yaml_reader import compose_yaml, find_bad_character
 from daybook.model.secrets import find_secrets, mask_range, mask_secrets
@@ -83,70 +80,6 @@ def compose_documents(text: str, file: str | None) -> ComposedText:
 def _encoding_hint(raw: bytes) -> str | None:
     is_utf16 = raw[:2] in (b"\xff\xfe", b"\xfe\xff")
     return "the file is UTF-16; save it as UTF-8" if is_utf16 else None
-
-
-# A key that a definition of the kind has and hardly anything else.
-_CHARACTERISTIC_KEYS: dict[DefinitionKind, frozenset[str]] = {
-    "dataset": frozenset({"main_table", "view"}),
-    "datasource": frozenset({"options", "credential_ref"}),
-    "resolver": frozenset({"rules"}),
-    "calendar": frozenset({"levels"}),
-    "project": frozenset({"operations"}),
-}
-_SCENARIO_KEYS = frozenset({"expect", "datasets"})
-
-_YAML_HEAD = re.compile(rf"^\s*[\"']?({'|'.join(DEFINITION_KINDS)})[\"']?\s*:", re.MULTILINE)
-_JSON_HEAD = re.compile(rf"\s*\{{\s*\"({'|'.join(DEFINITION_KINDS)})\"\s*:")
-
-
-def identify_document(
-    document: DocumentNode, source: SourceMap, errors: list[DaybookError]
-) -> tuple[DefinitionKind, DocumentNode] | None:
-    """The kind and body of a definition; None for what is none, with an error where one was evidently meant."""
-    if not isinstance(document, MappingNode) or not document.entries:
-        return None
-    if len(document.entries) == 1:
-        ((key, entry),) = document.entries.items()
-        if kind := _kind_of_key(key):
-            return kind, entry.value
-        if isinstance(entry.value, MappingNode) and (meant := _misspelled_kind(key, entry.value)):
-            errors.append(
-                DaybookError("MODEL_011", span=source.node_span(entry.key), hint=f"did you mean {meant}?", key=key)
-            )
-        return None
-    if document.entries.keys() & _SCENARIO_KEYS:
-        return None
-    present = [kind for key in document.entries if (kind := _kind_of_key(key))]
-    if any(_has_characteristic_key(kind, document) for kind in present):
-        keys = list(document.entries)
-        second = document.entries[keys[1]].key
-        errors.append(DaybookError("MODEL_012", span=source.node_span(second), keys=", ".join(keys)))
-    return None
-
-
-def looks_like_definition(head: str, file: str) -> bool:
-    """Whether an unreadable file was meant to define something, told from its beginning."""
-    return bool(_JSON_HEAD.match(head) if file.endswith(".json") else _YAML_HEAD.search(head))
-
-
-def _kind_of_key(key: str) -> DefinitionKind | None:
-    return next((kind for kind in DEFINITION_KINDS if kind == key), None)
-
-
-def _misspelled_kind(key: str, body: MappingNode) -> DefinitionKind | None:
-    folded = re.sub(r"[^a-z]", "", key.casefold())
-    meant = closest_match(folded, DEFINITION_KINDS)
-    kind = _kind_of_key(meant) if meant else None
-    if kind is None:
-        return None
-    is_close = folded.removesuffix("s") == kind or abs(len(folded) - len(kind)) <= 2
-    has_shape = bool(body.entries.keys() & (_CHARACTERISTIC_KEYS[kind] | {"id", "name"}))
-    return kind if is_close and has_shape else None
-
-
-def _has_characteristic_key(kind: DefinitionKind, document: MappingNode) -> bool:
-    body = document.get(kind)
-    return isinstance(body, MappingNode) and bool(body.entries.keys() & _CHARACTERISTIC_KEYS[kind])
 
 
 _KEY_SYNONYMS = {"parameters": "arguments", "order": "seq"}

@@ -27,7 +27,8 @@ from daybook.model.definition import (
     DefinitionKind,
     ResolverVersion,
 )
-from daybook.model.loading.definitions import looks_like_definition, read_definitions, read_model, read_text
+from daybook.model.loading.definitions import read_definitions, read_model, read_text
+from daybook.model.loading.kinds import looks_like_definition
 from daybook.model.operation import LocationDestination, OutputOperation
 from daybook.model.project import Project
 from daybook.model.resolver import Resolver
