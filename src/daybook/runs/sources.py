@@ -106,11 +106,18 @@ def check_sources(loads: Iterable[LoadStep], snapshot: RunSnapshot) -> None:
 
 
 def _load_error(error: DaybookError, load: LoadStep) -> DaybookError:
-    """Inside an append its own code wins, and the finding is the cause."""
-    if load.role != "append":
-        return error
-    code = "APPEND_007" if error.code == "RESOLVE_040" else "APPEND_008"
-    return DaybookError(code, operation_seq=load.operation_seq, causes=flatten(error), dataset_id=load.dataset_id)
+    """Inside an operation its own code wins, and the finding is the cause."""
+    seq, dataset_id, causes = load.operation_seq, load.dataset_id, flatten(error)
+    match load.role:
+        case "input":
+            return error
+        case "join":
+            return DaybookError(
+                "UPDATE_025", operation_seq=seq, causes=causes, seq=seq, dataset_id=dataset_id, alias=load.alias
+            )
+        case "append":
+            code = "APPEND_007" if error.code == "RESOLVE_040" else "APPEND_008"
+            return DaybookError(code, operation_seq=seq, causes=causes, dataset_id=dataset_id)
 
 
 def input_bytes(snapshot: RunSnapshot) -> int | None:

@@ -30,7 +30,7 @@ from daybook.io.read_source import read_source
 from daybook.io.repeated_keys import find_repeated, report_repeated
 from daybook.io.text_values import BadValueError, parse_texts
 from daybook.model.calendar import Calendar
-from daybook.model.dataset import Dataset
+from daybook.model.dataset import Dataset, TemporalMode
 from daybook.model.definition import CatalogKind, DatasetCatalog, DatasetVersion, DeclaredVersion, Definition
 from daybook.model.loading import find_workspace
 from daybook.model.loading.workspace import read_workspace
@@ -53,13 +53,21 @@ from daybook.scenarios.scenario import (
     unknown_output_errors,
 )
 
+_TIME_COLUMNS: Mapping[TemporalMode | None, frozenset[str]] = {
+    "period": frozenset({"_period"}),
+    "bitemporal": frozenset(PHYSICAL_TIME_COLUMNS),
+    "snapshot": frozenset(),
+    None: frozenset(),
+}
+
 
 def given_frame(spark: SparkSession, given: GivenDataset, dataset: Dataset) -> SourceFrame:
     """The rows of a dataset; a column a row leaves out is NULL."""
     declared = {column.name: column.type for column in dataset.main_table.columns}
     is_bitemporal = dataset.main_table.temporal_mode == "bitemporal"
     rows = [_with_validity(row, declared) if is_bitemporal else row for row in given.rows]
-    named = {name for row in rows for name in row}
+    # Without rows nobody says that there is a column of time, and no row is of another time.
+    named = {name for row in rows for name in row} if rows else _TIME_COLUMNS[dataset.main_table.temporal_mode]
     types = {**carried_types(), **validity_types(dataset.main_table)}
     carried = {name: type_ for name, type_ in types.items() if name in named}
     if unknown := sorted(named - declared.keys() - carried.keys()):

@@ -2,6 +2,8 @@
 
 import pytest
 
+from daybook.errors import DaybookError
+from daybook.plan.steps import AggregateStep, OutputStep
 from tests.unit.plan.planned import (
     BUDGET,
     CUSTOMERS,
@@ -234,3 +236,31 @@ def test_a_dataset_cannot_be_read_whose_columns_the_engine_would_overwrite(name:
 def test_a_named_selector_stands_in_selectors_only(operations: str) -> None:
     (found,) = findings(operations + OUTPUT, head="selectors: {big: 'amount > 1'}\n")
     assert [cause.code for cause in found.causes] == ["EXPR_052"]
+
+
+@pytest.mark.parametrize("name", ["`region`", "orders.`region`", "`orders`.`region`", "`orders`.region"])
+def test_columns_may_stand_in_backticks_wherever_they_are_listed(name: str) -> None:
+    plan = plan_of(aggregate(f'["{name}"]') + output(f', columns: ["{name}", x], order_by: ["{name}"]'))
+    step, written = plan.steps
+    assert isinstance(step, AggregateStep)
+    assert isinstance(written, OutputStep)
+    assert step.group_by == ("region",)
+    assert (tuple(written.columns), written.order_by) == (("region", "x"), ("region",))
+
+
+@pytest.mark.parametrize("name", ["`region", "region`", "``", "customers.`region`"])
+def test_a_name_in_half_a_pair_of_backticks_is_unknown(name: str) -> None:
+    assert codes(aggregate(f'["{name}"]') + OUTPUT) == ["AGGREGATE_004"]
+    assert codes(
+        append(
+            more=f', aggregation: {{group_by: ["{name}"], aggregations: [{{column: amount, expression: SUM(amount)}}]}}'
+        )
+        + OUTPUT
+    ) == ["APPEND_006"]
+
+
+@pytest.mark.parametrize("repeated", ["region, `region`", "region, orders.region"])
+def test_the_same_column_in_other_spelling_is_twice_in_a_grouping(repeated: str) -> None:
+    with pytest.raises(DaybookError) as refused:
+        plan_of(aggregate(f"[{', '.join(chr(34) + name + chr(34) for name in repeated.split(', '))}]") + OUTPUT)
+    assert refused.value.code == "AGGREGATE_003"

@@ -38,3 +38,17 @@ def test_everything_that_is_missing_is_named(tmp_path: Path, location: dict[str,
         (error.code, error.operation_seq, [cause.code for cause in error.causes]) for error in flatten(refused.value)
     ]
     assert found == [("IO_001", None, []), ("APPEND_008", 1, ["IO_001"])]
+
+
+def test_missing_data_of_a_join_names_operation_alias_and_dataset(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path)
+    folder.dataset("rates", COLUMNS, {"path": "data/rates_{{MM}}.csv"})
+    joins = [{"alias": "r", "dataset_id": "rates", "on": "orders.region = r.region"}]
+    value = {"column": "rate", "expression": "r.amount"}
+    folder.project({"type": "update", "arguments": {"joins": joins, "assignments": [value]}}, to_table())
+    with pytest.raises(DaybookError) as refused:
+        rehearsed(folder)
+    assert (refused.value.code, refused.value.operation_seq) == ("UPDATE_025", 1)
+    assert refused.value.message == "Operation 1 cannot load dataset rates of join r"
+    (cause,) = refused.value.causes
+    assert str(cause.parameters["location"]).endswith("data/rates_01.csv")

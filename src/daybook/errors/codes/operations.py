@@ -107,6 +107,11 @@ UPDATE_CODES: dict[str, Code] = code_family(
         "An update never changes the number of rows, so every picked row may match at most one row of each join.",
         hint="make the join condition more specific, or remove the duplicates from the joined data",
     ),
+    Code(
+        "UPDATE_025",
+        "Operation {seq} cannot load dataset {dataset_id} of join {alias}",
+        "The data of a joined dataset is found and read like that of the input, before anything is written.",
+    ),
 )
 
 
