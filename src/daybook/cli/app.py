@@ -118,7 +118,9 @@ def _show_version(is_asked: bool) -> None:
     if is_asked:
         from importlib.metadata import version
 
-        typer.echo(f"daybook {version('daybook')}")
+        from daybook.cli.terminal import echo
+
+        echo(f"daybook {version('daybook')}")
         raise typer.Exit
 
 
@@ -264,7 +266,7 @@ def _first_line_of(error: Exception) -> str:
 
 
 def _report_failure(error: Exception, *, is_debug: bool, as_json: bool) -> int:
-    from daybook.cli.terminal import color_setting, echo_json, show_error
+    from daybook.cli.terminal import echo_json, echo_note, show_error, show_failure
     from daybook.errors import DaybookError
     from daybook.workspace.open_workspace import system_error
     from daybook.workspace.result_json import errors_as_json
@@ -272,7 +274,7 @@ def _report_failure(error: Exception, *, is_debug: bool, as_json: bool) -> int:
     if is_debug:
         import traceback
 
-        typer.echo("".join(traceback.format_exception(error)), err=True)
+        echo_note("".join(traceback.format_exception(error)))
     error = system_error(error) or error
     if isinstance(error, DaybookError):
         if as_json:
@@ -281,8 +283,6 @@ def _report_failure(error: Exception, *, is_debug: bool, as_json: bool) -> int:
             show_error(error)
         return WRONG_INPUT
     first_line = _first_line_of(error)
-    typer.secho("Daybook itself failed", err=True, fg=typer.colors.RED, bold=True, color=color_setting())
-    typer.echo(f"  {type(error).__name__}: {first_line}", err=True)
-    if not is_debug:
-        typer.echo("  hint: run it again with --debug, and report what it shows", err=True)
+    hint = "" if is_debug else "\n  hint: run it again with --debug, and report what it shows"
+    show_failure("Daybook itself failed", f"  {type(error).__name__}: {first_line}{hint}")
     return INTERNAL_ERROR

@@ -1,13 +1,12 @@
 """`daybook graph`, `status` and `build`: the close as a whole."""
 
-import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from daybook.cli import completion
 from daybook.cli.arguments import AsJson, open_workspace, open_workspace_with_spark, period_option, root_options
-from daybook.cli.terminal import echo, echo_json, echo_note, show_notice, show_table
+from daybook.cli.terminal import Cell, echo, echo_json, echo_json_line, echo_note, show_notice, show_table
 
 if TYPE_CHECKING:
     from daybook.errors import Notice
@@ -93,22 +92,19 @@ def status(
 
 
 def _show_status(found: "CloseStatus") -> None:
-    from rich.table import Table
-    from rich.text import Text
-
     if not found.nodes:
         echo_note("no active project has run yet: `daybook build --period PERIOD` runs them")
     else:
         states = {(each.node.project, each.node.period.identifier): each for each in found.nodes}
-        table = Table("project", *found.periods, box=None, pad_edge=False)
+        rows = []
         for project in found.projects:
-            cells = []
+            cells: list[Cell] = [project]
             for period in found.periods:
                 each = states.get((project, period))
                 text = "" if each is None else f"{each.state} locked" if each.is_locked else each.state
-                cells.append(Text(text, style=_STYLES.get(each.state, "") if each else ""))
-            table.add_row(project, *cells)
-        show_table(table)
+                cells.append((text, _STYLES.get(each.state, "") if each else ""))
+            rows.append(cells)
+        show_table(("project", *found.periods), rows)
     for each in found.nodes:
         for reason in each.reasons:
             echo(f"{each.node.project} {each.node.period.identifier}: {reason}")
@@ -154,7 +150,7 @@ def build(
         listener = _JsonEvents() if as_json else _Lines(is_quiet)
         result = build_close(workspace, request, listener=listener)
     if as_json:
-        _event(done_event(result))
+        echo_json_line(done_event(result))
     else:
         _show_result(result)
     if result.is_cancelled:
@@ -163,22 +159,18 @@ def build(
         raise typer.Exit(FAILED)
 
 
-def _event(data: object) -> None:
-    echo(json.dumps(data, ensure_ascii=False))
-
-
 class _JsonEvents:
     """One line per event, when it happens."""
 
     def planned(self, nodes: "tuple[Node, ...]") -> None:
         from daybook.workspace.close_json import planned_event
 
-        _event(planned_event(nodes))
+        echo_json_line(planned_event(nodes))
 
     def started(self, node: "Node", run_id: str) -> None:
         from daybook.workspace.close_json import started_event
 
-        _event(started_event(node, run_id))
+        echo_json_line(started_event(node, run_id))
 
     def stage(self, node: "Node", text: str) -> None:
         pass
@@ -186,7 +178,7 @@ class _JsonEvents:
     def finished(self, result: "NodeResult") -> None:
         from daybook.workspace.close_json import finished_event
 
-        _event(finished_event(result))
+        echo_json_line(finished_event(result))
 
     def notice(self, node: "Node", notice: "Notice") -> None:
         pass
@@ -220,27 +212,22 @@ class _Lines:
 
 
 def _show_plan(plan: "BuildPlan") -> None:
-    from rich.table import Table
-
-    table = Table("project", "period", "would run", box=None, pad_edge=False)
+    rows = []
     for each in plan.nodes:
         why = plan.will_run.get(each.node)
         shown = "locked" if each.is_locked else "no, it is fresh" if why is None else "; ".join(why)
-        table.add_row(each.node.project, each.node.period.identifier, shown)
-    show_table(table)
+        rows.append((each.node.project, each.node.period.identifier, shown))
+    show_table(("project", "period", "would run"), rows, fixed=(0, 1))
     _show_left_out(plan.left_out)
 
 
 def _show_result(result: "BuildResult") -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table("project", "period", "result", "run", "seconds", box=None, pad_edge=False)
+    rows: list[tuple[Cell, ...]] = []
     for each in result.nodes:
         seconds = f"{each.seconds:.1f}" if each.result in ("ran", "failed") else ""
-        outcome = Text(each.result, style=_STYLES.get(each.result, ""))
-        table.add_row(each.node.project, each.node.period.identifier, outcome, each.run or "", seconds)
-    show_table(table)
+        outcome = (each.result, _STYLES.get(each.result, ""))
+        rows.append((each.node.project, each.node.period.identifier, outcome, each.run or "", seconds))
+    show_table(("project", "period", "result", "run", "seconds"), rows)
     for each in result.nodes:
         if each.reason:
             echo(f"{each.node.project} {each.node.period.identifier}: {each.reason}")

@@ -90,20 +90,15 @@ def show_runs(results: "Iterable[RunResult]") -> None:
 
 def show_headline(lines: "Sequence[HeadlineLine]", period: str) -> None:
     """The table, then the variances as bars."""
-    from rich.table import Table
+    from daybook.errors.printable import one_line
 
-    screen = console()
     echo(f"\nActual versus budget {period}, in euro: income positive, costs negative\n")
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("  account type", no_wrap=True)
-    for heading in ("actual", "budget", "variance", "%"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    for line in lines:
-        table.add_row(*_headline_cells(line), style="bold" if line.is_result else None)
-    show_table(table)
-    bars = [ChartBar(line.account_type, line.variance) for line in lines if not line.is_result]
+    titles = ("  account type", "actual", "budget", "variance", "%", "")
+    rows = [[(cell, "bold" if line.is_result else "") for cell in _headline_cells(line)] for line in lines]
+    show_table(titles, rows, right=(1, 2, 3, 4))
+    bars = [ChartBar(one_line(line.account_type), line.variance) for line in lines if not line.is_result]
     if bars:
+        screen = console()
         echo("\nVariance: bars to the right are good for the result\n")
         glyphs = ASCII_GLYPHS if screen.options.ascii_only else BLOCK_GLYPHS
         for text in variance_chart(bars, width=min(screen.width, _CHART_WIDTH), glyphs=glyphs):

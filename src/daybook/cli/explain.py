@@ -5,17 +5,17 @@
 
 import shlex
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from daybook.cli import completion
 from daybook.cli.arguments import AsJson, open_workspace_with_spark, root_options
-from daybook.cli.terminal import console, echo, echo_json, echo_note
+from daybook.cli.terminal import console, echo, echo_json, echo_note, show_table, table_width
 from daybook.model.values import value_text
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from collections.abc import Iterable, Sequence
 
     from daybook.runs.explain import OperationExplanation, ShownRows
 
@@ -38,7 +38,7 @@ def show_explanation(found: "OperationExplanation") -> None:
 
     echo(f"operation {found.seq} of run {found.run_id}: {found.name} ({found.type})")
     named = " and ".join(
-        f"{column} is NULL" if value is None else f"{column} = {_format_value(value)}"
+        f"{column} is NULL" if value is None else f"{column} = {value_text(value)}"
         for column, value in found.keys.items()
     )
     echo(f"{found.project_id} for {found.period}" + (f", where {named}" if named else ""))
@@ -58,51 +58,29 @@ def _show_rows(title: str, shown: "ShownRows") -> None:
     echo(f"\n{title}: {count}\n")
     if not shown.rows:
         return
-    screen = console()
-    if _table_width(shown) <= screen.width:
-        screen.print(_rows_table(shown))
+    rows = [tuple(value_text(row[name]) for name in shown.columns) for row in shown.rows]
+    if table_width(shown.columns, rows) <= console().width:
+        numbers = [number for number, name in enumerate(shown.columns) if _has_numbers(shown, name)]
+        show_table(shown.columns, rows, right=numbers)
     else:
-        _show_records(shown)
+        _show_records(shown.columns, rows)
 
 
-def _table_width(shown: "ShownRows") -> int:
-    from rich.cells import cell_len
-
-    cells = [[_one_line(name), *(_format_value(row[name]) for row in shown.rows)] for name in shown.columns]
-    return sum(max(map(cell_len, column)) + _COLUMN_GAP for column in cells)
+def _has_numbers(shown: "ShownRows", name: str) -> bool:
+    values = (row[name] for row in shown.rows)
+    return any(isinstance(value, int | float | Decimal) and not isinstance(value, bool) for value in values)
 
 
-def _rows_table(shown: "ShownRows") -> "Table":
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, padding=(0, _COLUMN_GAP, 0, 0), header_style="dim")
-    for name in shown.columns:
-        values = [row[name] for row in shown.rows]
-        is_number = any(isinstance(value, int | float | Decimal) and not isinstance(value, bool) for value in values)
-        table.add_column(Text(_one_line(name)), justify="right" if is_number else "left", no_wrap=True)
-    for row in shown.rows:
-        table.add_row(*(Text(_format_value(row[name])) for name in shown.columns))
-    return table
-
-
-def _show_records(shown: "ShownRows") -> None:
+def _show_records(columns: "Sequence[str]", rows: "Iterable[Sequence[str]]") -> None:
     """One line a value where a row does not fit on a line."""
-    width = max(len(_one_line(name)) for name in shown.columns)
-    for number, row in enumerate(shown.rows):
+    from daybook.errors.printable import one_line
+
+    width = max(len(one_line(name)) for name in columns)
+    for number, row in enumerate(rows):
         if number:
             echo("")
-        for name in shown.columns:
-            echo(f"{_one_line(name):<{width}}  {_format_value(row[name])}")
-
-
-def _format_value(value: Any) -> str:
-    return _one_line(value_text(value))
-
-
-def _one_line(text: str) -> str:
-    """On one line, without signs that steer a terminal."""
-    return "".join(character if character.isprintable() else " " for character in text)
+        for name, text in zip(columns, row, strict=True):
+            echo(f"{one_line(name):<{width}}  {one_line(text)}")
 
 
 def explain(

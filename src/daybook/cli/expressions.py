@@ -45,16 +45,9 @@ def functions(
 def _show_families(functions: "Sequence[FunctionEntry]") -> None:
     from itertools import groupby
 
-    from rich.table import Table
-    from rich.text import Text
-
     for title, family in groupby(functions, key=lambda function: function.family):
-        table = Table(title=title, title_justify="left", box=None, pad_edge=False, show_header=False)
-        table.add_column(no_wrap=True)
-        table.add_column()
-        for function in family:
-            table.add_row(Text(function.signature), Text(function.description))
-        show_table(table)
+        rows = [(function.signature, function.description) for function in family]
+        show_table(("", ""), rows, fixed=(0,), heading=title)
         echo("")
 
 

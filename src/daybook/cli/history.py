@@ -10,16 +10,13 @@ import typer
 from daybook.cli import completion
 from daybook.cli.arguments import json_option, open_workspace, period_option
 from daybook.cli.run_report import show_run_details
-from daybook.cli.terminal import console, echo, echo_json, echo_note, show_table
+from daybook.cli.terminal import console, echo, echo_json, echo_note, show_table, table_width
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from daybook.store.records import ProjectState, RunRecord
     from daybook.workspace.history import DefinitionDetails
-
-
-_COLUMN_GAP = 2
 
 
 def runs(
@@ -69,8 +66,6 @@ def runs(
 
 def _show_runs(listed: "Sequence[RunRecord]") -> None:
     """Ids are never cut; where the terminal is narrow, what is needed least gives way."""
-    from rich.table import Table
-
     from daybook.store.records import milliseconds
 
     columns = {
@@ -89,21 +84,13 @@ def _show_runs(listed: "Sequence[RunRecord]") -> None:
         ("started", None),
     )
     for name, shorter in narrower:
-        if (
-            sum(max(map(len, (title, *cells))) + _COLUMN_GAP for title, cells in columns.items()) - _COLUMN_GAP
-            <= console().width
-        ):
+        if table_width(tuple(columns), tuple(zip(*columns.values(), strict=True))) <= console().width:
             break
         if shorter is None:
             del columns[name]
         else:
             columns[name] = shorter
-    table = Table(box=None, pad_edge=False, padding=(0, _COLUMN_GAP, 0, 0))
-    for title, cells in columns.items():
-        table.add_column(title, no_wrap=True, min_width=max(map(len, cells)))
-    for row in zip(*columns.values(), strict=True):
-        table.add_row(*row)
-    show_table(table)
+    show_table(tuple(columns), zip(*columns.values(), strict=True), is_uncut=True)
 
 
 def _no_runs_message(*, is_filtered: bool, meant: str | None) -> str:
@@ -157,7 +144,7 @@ def _show_definition(found: "DefinitionDetails") -> None:
         echo(f"# the data is {found.pin.uri} at version {found.pin.version.token}")
     for warning in state.warnings if state else ():
         echo(f"# {warning}")
-    typer.echo(found.yaml, nl=False)
+    echo(found.yaml, end="")
 
 
 def _project_status(state: "ProjectState", shown: int) -> str:

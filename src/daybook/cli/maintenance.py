@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from daybook.cli.arguments import json_option, open_workspace, root_options
-from daybook.cli.terminal import echo, echo_json
+from daybook.cli.terminal import echo, echo_json, echo_marked
 
 if TYPE_CHECKING:
     from daybook.runs.maintenance import DoctorFinding
@@ -72,7 +72,7 @@ def _ignore_finding(_: "DoctorFinding") -> None:
 
 def _show_finding(finding: "DoctorFinding") -> None:
     mark, colour = _STATE_MARKS[finding.state]
-    echo(f"{typer.style(mark, fg=colour)}  {finding.subject}: {finding.detail}")
+    echo_marked(mark, colour, f"{finding.subject}: {finding.detail}")
     if finding.remedy:
         echo(f"    hint: {finding.remedy}")
 

@@ -66,14 +66,12 @@ def periods(
     if as_json:
         echo_json([period_as_json(each) for each in listed])
         return
-    from rich.table import Table
-
-    table = Table("period", "level", "from", "to", "status", box=None, pad_edge=False)
+    rows = []
     for each in listed:
         period, status = each.period, each.status
         shown = status.status if each.is_own_status else f"{status.status} by {status.because_of}"
-        table.add_row(period.identifier, period.level, str(period.start_date), str(period.end_date), shown)
-    show_table(table)
+        rows.append((period.identifier, period.level, str(period.start_date), str(period.end_date), shown))
+    show_table(("period", "level", "from", "to", "status"), rows)
 
 
 def close(
@@ -138,14 +136,11 @@ def history(
     if not found.history:
         echo_note(f"{found.period.identifier} was never closed or locked")
         return
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table("changed", "status", "by", "reason", box=None, pad_edge=False)
-    for change in found.history:
-        by, reason = change.changed_by or "", change.reason or ""
-        table.add_row(f"{change.changed_at:%Y-%m-%d %H:%M}", change.status, by, Text(reason))
-    show_table(table)
+    rows = [
+        (f"{change.changed_at:%Y-%m-%d %H:%M}", change.status, change.changed_by or "", change.reason or "")
+        for change in found.history
+    ]
+    show_table(("changed", "status", "by", "reason"), rows, fixed=(0, 1, 2))
 
 
 add_command(app, "close", close, "daybook periods close 2026-01")

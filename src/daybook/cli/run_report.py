@@ -52,28 +52,21 @@ def show_range(result: "RangeResult", *, is_quiet: bool) -> None:
 
 
 def show_effects(operations: "Iterable[OperationResult]", names: Mapping[int, str]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
     from daybook.runs.result import summarize_operations
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("seq", justify="right")
-    table.add_column("operation")
-    for heading in ("rows in", "did"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    table.add_column("time", justify="right", no_wrap=True)
-    for effect in summarize_operations(operations, names):
-        table.add_row(
-            Text(str(effect.seq) if effect.seq else ""),
-            Text(effect.name),
-            Text(_format_count(effect.rows_in)),
-            Text(_format_count(effect.rows), style="bold"),
-            Text(effect.did),
-            Text("" if effect.duration_ms is None else format_seconds(effect.duration_ms)),
+    rows = [
+        (
+            str(effect.seq) if effect.seq else "",
+            effect.name,
+            _format_count(effect.rows_in),
+            (_format_count(effect.rows), "bold"),
+            effect.did,
+            "" if effect.duration_ms is None else format_seconds(effect.duration_ms),
         )
-    show_table(table)
+        for effect in summarize_operations(operations, names)
+    ]
+    titles = ("seq", "operation", "rows in", "did", "", "time")
+    show_table(titles, rows, right=(0, 2, 3, 5), fixed=(2, 3, 4, 5))
 
 
 def show_outputs(outputs: "Iterable[OutputResult]") -> None:

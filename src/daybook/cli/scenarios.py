@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from daybook.cli.arguments import json_option, open_workspace, root_options
-from daybook.cli.terminal import echo, echo_json, echo_note
+from daybook.cli.terminal import confirm, echo, echo_json, echo_marked, echo_note
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,9 +81,9 @@ def _show_scenario(result: "ScenarioResult", *, is_quiet: bool) -> None:
 
     if result.is_passed:
         if not is_quiet:
-            echo(f"{typer.style('passed', fg=typer.colors.GREEN)}  {result.name}  ({result.duration:.1f} s)")
+            echo_marked("passed", typer.colors.GREEN, f"{result.name}  ({result.duration:.1f} s)")
         return
-    echo(f"{typer.style('FAILED', fg=typer.colors.RED, bold=True)}  {result.name}  ({result.file})")
+    echo_marked("FAILED", typer.colors.RED, f"{result.name}  ({result.file})")
     for line in failure_lines(result):
         echo(f"    {line}")
 
@@ -95,6 +95,6 @@ def _update_expected_rows(failed: "Sequence[ScenarioResult]", *, is_asking: bool
         proposed = propose_update(result)
         if proposed is None:
             continue
-        if not is_asking or typer.confirm(f"Write the actual rows into {proposed.file}?"):
+        if not is_asking or confirm(f"Write the actual rows into {proposed.file}?"):
             proposed.write()
             echo(f"updated {proposed.file}")

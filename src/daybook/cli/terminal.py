@@ -1,14 +1,9 @@
-"""Places as people read them: short where they are near.
-
-Writing to the terminal: colours for people, plain unwrapped lines for pipes.
-
-Progress of a run on a terminal; nothing at all when nobody watches.
-"""
+"""Writing to the terminal: colours and progress for people, plain unwrapped lines for pipes, escapes for neither."""
 
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -18,7 +13,6 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
-    from rich.table import Table
 
     from daybook.errors import DaybookError, Notice
     from daybook.runs.result import OutputResult, RunListener
@@ -51,10 +45,13 @@ def shorten_paths_in(text: str) -> str:
 
 # Wide enough that nothing is ever wrapped when the output is read by a program.
 _UNWRAPPED = 100_000
+COLUMN_GAP = 2
+
+Cell = str | tuple[str, str]
 
 
 def console(stream: TextIO | None = None) -> "Console":
-    """A Rich console that neither colours nor wraps what goes into a pipe."""
+    """A Rich console that neither colours nor wraps what goes into a pipe, and takes no text for markup."""
     from rich.console import Console
 
     target = stream or sys.stdout
@@ -64,6 +61,8 @@ def console(stream: TextIO | None = None) -> "Console":
         width=None if is_terminal else _UNWRAPPED,
         no_color=not is_terminal or color_setting() is False,
         highlight=False,
+        markup=False,
+        emoji=False,
         soft_wrap=True,
     )
 
@@ -73,18 +72,75 @@ def color_setting() -> bool | None:
     return False if os.environ.get("NO_COLOR") else None
 
 
-def echo(text: str) -> None:
+def echo(text: str, *, end: str = "\n") -> None:
     """A line of the command's result."""
-    typer.echo(text, color=color_setting())
+    _write(text + end)
+
+
+def echo_marked(mark: str, colour: str, text: str) -> None:
+    """A line of the command's result that begins with a word in colour."""
+    _write(f"  {text}\n", mark=typer.style(mark, fg=colour))
 
 
 def echo_note(text: str) -> None:
     """A line beside the result: progress, summaries, warnings."""
-    typer.echo(text, err=True, color=color_setting())
+    _write(f"{text}\n", is_error=True)
 
 
-def show_table(table: "Table") -> None:
-    """A table of the command's result; for a pipe without the blanks that fill up its last column."""
+def _write(text: str, *, mark: str = "", is_error: bool = False) -> None:
+    """The one way of text to a terminal; only `mark` may hold what steers it."""
+    from daybook.errors.printable import printable
+
+    typer.echo(mark + printable(text), nl=False, err=is_error, color=color_setting())
+
+
+def confirm(question: str) -> bool:
+    from daybook.errors.printable import one_line
+
+    return typer.confirm(one_line(question))
+
+
+def show_table(
+    titles: Sequence[str],
+    rows: Iterable[Sequence[Cell]],
+    *,
+    right: Collection[int] = (),
+    fixed: Collection[int] | None = None,
+    is_uncut: bool = False,
+    heading: str | None = None,
+) -> None:
+    """A table of the command's result; a cell is a text, or a text with a style.
+
+    `right` are columns whose cells end below each other; `fixed` those that are never wrapped, by default all. Where
+    the terminal is too narrow, cells are cut unless the table `is_uncut`.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    from daybook.errors.printable import one_line
+
+    table = Table(
+        title=heading,
+        title_justify="left",
+        box=None,
+        pad_edge=False,
+        padding=(0, COLUMN_GAP, 0, 0),
+        header_style="dim",
+        show_header=any(titles),
+    )
+    cells = [
+        [Text(one_line(cell)) if isinstance(cell, str) else Text(one_line(cell[0]), cell[1]) for cell in row]
+        for row in rows
+    ]
+    for number, title in enumerate(titles):
+        table.add_column(
+            Text(one_line(title)),
+            justify="right" if number in right else "left",
+            no_wrap=fixed is None or number in fixed,
+            min_width=max((row[number].cell_len for row in cells), default=0) if is_uncut else None,
+        )
+    for texts in cells:
+        table.add_row(*texts)
     screen = console()
     if sys.stdout.isatty():
         screen.print(table)
@@ -92,13 +148,30 @@ def show_table(table: "Table") -> None:
     with screen.capture() as captured:
         screen.print(table)
     for line in captured.get().splitlines():
+        # A pipe does not get the blanks that fill up the last column.
         echo(line.rstrip())
+
+
+def table_width(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """How wide a table of these cells is where nothing is wrapped."""
+    from rich.cells import cell_len
+
+    from daybook.errors.printable import one_line
+
+    columns = zip(titles, *rows, strict=True)
+    return sum(max(cell_len(one_line(cell)) for cell in column) + COLUMN_GAP for column in columns) - COLUMN_GAP
 
 
 def echo_json(value: Any) -> None:
     from daybook.workspace.result_json import json_text
 
-    typer.echo(json_text(value))
+    echo(json_text(value))
+
+
+def echo_json_line(value: Any) -> None:
+    from daybook.workspace.result_json import json_line
+
+    echo(json_line(value))
 
 
 def show_error(error: "DaybookError") -> None:
@@ -107,17 +180,24 @@ def show_error(error: "DaybookError") -> None:
 
     for single in flatten(error):
         first, _, rest = shorten_paths_in(render(single)).partition("\n")
-        typer.secho(first, err=True, fg=typer.colors.RED, bold=True, color=color_setting())
-        typer.echo(f"{rest}\n" if rest else "", err=True)
+        show_failure(first, rest)
+
+
+def show_failure(first: str, rest: str = "") -> None:
+    """A line in red and what explains it, on the error stream."""
+    from daybook.errors.printable import one_line
+
+    _write("\n", mark=typer.style(one_line(first), fg=typer.colors.RED, bold=True), is_error=True)
+    _write(f"{rest}\n\n" if rest else "\n", is_error=True)
 
 
 def show_notice(notice: "Notice") -> None:
     from daybook.errors import render_notice
+    from daybook.errors.printable import one_line
 
     first, _, rest = shorten_paths_in(render_notice(notice)).partition("\n")
-    typer.secho(f"warning: {first}", err=True, fg=typer.colors.YELLOW, color=color_setting())
-    if rest:
-        typer.echo(rest, err=True)
+    mark = typer.style(one_line(f"warning: {first}"), fg=typer.colors.YELLOW)
+    _write(f"\n{rest}\n" if rest else "\n", mark=mark, is_error=True)
 
 
 class ProgressListener:
@@ -130,14 +210,18 @@ class ProgressListener:
         self.notices: list[Notice] = []
 
     def prepared(self, run_id: str, project_id: str, period: str) -> None:
-        self._run = f"{project_id} {period}"
+        from daybook.errors.printable import one_line
+
+        self._run = one_line(f"{project_id} {period}")
         if self._task is not None:
             self._progress.remove_task(self._task)
         self._task = self._progress.add_task(self._run, total=None, tasks="")
 
     def stage(self, text: str) -> None:
+        from daybook.errors.printable import one_line
+
         if self._task is not None:
-            self._progress.update(self._task, description=f"{self._run}: {text}")
+            self._progress.update(self._task, description=f"{self._run}: {one_line(text)}")
 
     def progress(self, done: int, total: int) -> None:
         if self._task is not None:
@@ -180,9 +264,9 @@ def run_listener(*, is_quiet: bool) -> "Iterator[RunListener]":
 
     columns = (
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=20),
-        TextColumn("{task.fields[tasks]}"),
+        TextColumn("{task.fields[tasks]}", markup=False),
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console(sys.stderr), transient=True) as progress:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from daybook.errors.error import DaybookError, Notice, Span, flatten
+from daybook.errors.printable import printable
 
 _EXCERPT_WIDTH = 110
 
@@ -65,13 +66,13 @@ def findings_of_record(kept: FindingJson) -> list[dict[str, Any]]:
 
 
 def render_finding(finding: FindingJson) -> str:
-    """A finding as one short block of text."""
-    return "\n".join(_finding_lines(finding, shown_hint=None, with_position=True))
+    """A finding as one short block of text that steers no terminal."""
+    return printable("\n".join(_finding_lines(finding, shown_hint=None, with_position=True)))
 
 
 def _finding_lines(finding: FindingJson, *, shown_hint: str | None, with_position: bool) -> Iterator[str]:
     """A cause that says the same in the same words is not said again, nor is a hint that both have."""
-    yield f"[{finding['code']}] {finding['message']}"
+    yield f"[{finding['code']}] {_indented(finding['message'])}"
     hint = finding.get("hint")
     causes = list(_distinct_causes(finding))
     repeating = (cause for cause in finding.get("causes", ()) if cause not in causes)
@@ -85,7 +86,12 @@ def _finding_lines(finding: FindingJson, *, shown_hint: str | None, with_positio
         yield f"  because {first}"
         yield from (f"  {line}" for line in rest)
     if hint and hint != shown_hint:
-        yield f"  hint: {hint}"
+        yield f"  hint: {_indented(hint)}"
+
+
+def _indented(text: str) -> str:
+    """Further lines of a text stand below its first, so that data cannot imitate another error."""
+    return text.replace("\n", "\n    ")
 
 
 def _distinct_causes(finding: FindingJson) -> Iterator[FindingJson]:
@@ -114,5 +120,6 @@ def _excerpt_lines(span: Span) -> list[str]:
         cut = max(0, min(offset - _EXCERPT_WIDTH // 3, len(line) - _EXCERPT_WIDTH))
         line, offset = line[cut : cut + _EXCERPT_WIDTH], offset - cut
         width = max(1, min(width, _EXCERPT_WIDTH - offset))
-    printable = "".join(character if character.isprintable() else " " for character in line)
-    return [printable, f"{' ' * offset}{'^' * width}"]
+    # A blank for every other character, so that the caret stands below its place.
+    shown = "".join(character if character.isprintable() else " " for character in line)
+    return [shown, f"{' ' * offset}{'^' * width}"]

@@ -33,8 +33,17 @@ JsonObject = dict[str, Any]
 
 
 def json_text(value: Any) -> str:
-    """A result as indented JSON text."""
-    return json.dumps(plain(value), indent=2, ensure_ascii=False)
+    """A result as indented JSON text that steers no terminal."""
+    from daybook.errors.printable import escape_json
+
+    return escape_json(json.dumps(plain(value), indent=2, ensure_ascii=False))
+
+
+def json_line(value: Any) -> str:
+    """A result as JSON on one line."""
+    from daybook.errors.printable import escape_json
+
+    return escape_json(json.dumps(plain(value), ensure_ascii=False))
 
 
 def plain(value: Any) -> Any:

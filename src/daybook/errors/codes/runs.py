@@ -262,9 +262,9 @@ ENGINE_CODES: dict[str, Code] = code_family(
     ),
     Code(
         "RUN_912",
-        "The Java process of this Spark follows the language or character set of its machine: {found}",
+        "The Java process of this Spark follows the language or character set of its machine ({found}); set {flags}",
         "Upper and lower case, keys and row ids would depend on where a project runs. Daybook sets language, character "
         "set and time zone for the Java it starts; another Spark must have them.",
-        hint="start driver and executors with {flags}, and remove `_JAVA_OPTIONS` from the environment",
+        hint="start driver and executors with these flags, and remove `_JAVA_OPTIONS` from the environment",
     ),
 )
