@@ -8,41 +8,18 @@ Secrets, named by reference: read where they are used, never kept, never shown.
 import os
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from pathlib import Path
 
 from daybook.errors import DaybookError
+from daybook.model.addresses import SECRET_WORDS, has_secret, host_has_secret, is_secret_name
 from daybook.model.source_map import DocumentNode, ListNode, MappingNode, ScalarNode
 
-# Parts of names that only secrets have, as patterns; mistyped passwords are passwords too.
-SECRET_WORDS = (
-    "pass?w[a-z]*",
-    "passphrase",
-    "(?<![a-z])pass(?![a-z])",
-    "pwd",
-    "secret",
-    "token",
-    "authorization",
-    "credential",
-    r"(?:api|access|private|account|shared)[-_.]?key",
-)
 # Texts below these keys are expressions, or names users chose.
 _IGNORED_KEYS = frozenset(
     {"selectors", "resolver_overrides", "selector", "source_selector", "expression", "on", "when"}
 )
 
-_SECRET_NAME = re.compile(rf"(?i)(?:{'|'.join(SECRET_WORDS)})s?(?![a-z])")
 _SECRET_REFERENCE = re.compile(r"(?:\w+ )?(?:env|file)://\S+")
-# Oracle's own form is jdbc:oracle:thin:user/password@host.
-_SECRET_IN_URL = re.compile(
-    r"(?i)://[^/\s:@]*:[^@\s/]+@|jdbc:oracle:\w+:[^/\s@]*/[^@\s]+@|"
-    rf"[?&;](?:[\w.-]{{0,40}})(?:{'|'.join(SECRET_WORDS)}|sig)=[^&;\s]+"
-)
-
-
-@lru_cache(maxsize=4096)
-def is_secret_name(key: str) -> bool:
-    return _SECRET_NAME.search(key) is not None
 
 
 def is_secret_reference(value: str) -> bool:
@@ -67,7 +44,8 @@ def find_secrets(
             for index, item in enumerate(node.items):
                 yield from find_secrets(item, (*path, index))
         case ScalarNode():
-            if ("@" in node.text or "=" in node.text) and _SECRET_IN_URL.search(node.text):
+            is_host = bool(path) and path[-1] == "host"
+            if has_secret(node.text) or (is_host and host_has_secret(node.text)):
                 yield path, node
 
 
@@ -101,15 +79,16 @@ _SECRET_PAIR = re.compile(
     r"(?:[\"']?[ \t]*:[ \t]*|=))"
     r"(?P<value>\"(?:[^\"\\\n]|\\.)*\"?|'[^'\n]*'?|[^\s,}#][^,}\n]*)"
 )
-_URL_PASSWORD = re.compile(r"(?P<lead>://[^/\s:@'\"]*:|(?i:jdbc:oracle:)\w+:[^/\s@'\"]*/)(?P<value>[^@\s/'\"]+)(?=@)")
+# An address up to the end of its line: where it ends within the line depends on its driver.
+_ADDRESS = re.compile(r"(?i)(?P<lead>\bjdbc:[a-z0-9+.-]+:|\b(?!env:|file:)[a-z][a-z0-9+.-]*://)(?P<value>[^\r\n]*)")
 _QUOTED_REFERENCE = re.compile(r"[\"']?(?:\w+ )?(env|file)://")
 
 
 def mask_secrets(text: str) -> str:
     """The same text, character for character in the same places, with secrets replaced by stars."""
     folded = text.lower()
-    if "@" in folded and ("://" in folded or "jdbc:" in folded):
-        text = _URL_PASSWORD.sub(_replace_by_stars, text)
+    if ("@" in folded or "=" in folded) and ("://" in folded or "jdbc:" in folded):
+        text = _ADDRESS.sub(_mask_address_line, text)
     if any(part in folded for part in _SECRET_MARKERS) or (
         "key" in folded and any(part in folded for part in _KEY_PREFIXES)
     ):
@@ -121,6 +100,10 @@ def mask_range(text: str, start: int, end: int) -> str:
     """The text with one range made unreadable; line ends stay, so that lines keep their numbers."""
     stars = "".join(character if character in "\r\n" else "*" for character in text[start:end])
     return text[:start] + stars + text[end:]
+
+
+def _mask_address_line(match: re.Match[str]) -> str:
+    return match["lead"] + "*" * len(match["value"]) if has_secret(match[0]) else match[0]
 
 
 def _replace_by_stars(match: re.Match[str]) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from daybook.errors import DaybookError
+from daybook.model.addresses import has_secret, host_has_secret, is_secret_name, mask_address
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class SharedStore:
     def __str__(self) -> str:
         user = f"{self.user}@" if self.user else ""
         port = f":{self.port}" if self.port else ""
-        return f"postgresql://{user}{self.host or ''}{port}/{self.database or ''}"
+        return mask_address(f"postgresql://{user}{self.host or ''}{port}/{self.database or ''}")
 
 
 StoreAddress = EmbeddedStore | SharedStore
@@ -40,14 +41,14 @@ StoreAddress = EmbeddedStore | SharedStore
 def parse_address(url: str, root: Path) -> StoreAddress:
     scheme, separator, _ = url.partition("://")
     if not separator:
-        raise DaybookError("STORE_001", url=url, reason="it has no scheme")
+        raise DaybookError("STORE_001", url=mask_address(url), reason="it has no scheme")
     match scheme:
         case "sqlite":
             return _parse_embedded(url, root)
         case "postgresql" | "postgres":
             return _parse_shared(url)
         case _:
-            raise DaybookError("STORE_001", url=_without_password(url), reason=f"{scheme} is not a store")
+            raise DaybookError("STORE_001", url=mask_address(url), reason="it names no kind of store")
 
 
 def store_exists(url: str, root: Path) -> bool:
@@ -62,22 +63,29 @@ def store_exists(url: str, root: Path) -> bool:
 def _parse_embedded(url: str, root: Path) -> EmbeddedStore:
     rest = url.removeprefix("sqlite://")
     if not rest.startswith("/") or rest == "/" or "?" in rest:
-        raise DaybookError("STORE_001", url=url, reason="it names no file")
+        raise DaybookError("STORE_001", url=mask_address(url), reason="it names no file")
     return EmbeddedStore(root / unquote(rest[1:]))
 
 
 def _parse_shared(url: str) -> SharedStore:
+    if has_secret(url):
+        raise DaybookError("STORE_002")
     try:
         parts = urlsplit(url)
         port = parts.port
-    except ValueError as error:
-        raise DaybookError("STORE_001", url=_without_password(url), reason=str(error)) from error
+    except ValueError:
+        raise DaybookError("STORE_001", url=mask_address(url), reason="its host or port is malformed") from None
+    if parts.fragment or "@" in parts.path:
+        reason = "it has # or @ after the host; in a name they are written %23 and %40"
+        raise DaybookError("STORE_001", url=mask_address(url), reason=reason)
     query = parse_qsl(parts.query, keep_blank_values=True)
     names = [name for name, _ in query]
-    if parts.password or "password" in names:
+    if parts.password or any(is_secret_name(name) for name in names if name != "credential_ref"):
         raise DaybookError("STORE_002")
-    if duplicates := {name for name in names if names.count(name) > 1}:
-        raise DaybookError("STORE_001", url=url, reason=f"{min(duplicates)} is given twice")
+    if any(host_has_secret(value) for name, value in query if name in ("host", "hostaddr")):
+        raise DaybookError("STORE_002")
+    if len(set(names)) < len(names):
+        raise DaybookError("STORE_001", url=mask_address(url), reason="a parameter is given twice")
     options = dict(query)
     credential_ref = options.pop("credential_ref", None)
     return SharedStore(
@@ -95,9 +103,3 @@ def _host(parts: SplitResult) -> str | None:
     """A socket folder may also be percent-encoded as the host; urllib would lower its case."""
     authority = parts.netloc.rpartition("@")[2]
     return unquote(authority.partition(":")[0]) if "%" in authority else parts.hostname
-
-
-def _without_password(url: str) -> str:
-    scheme, separator, rest = url.partition("://")
-    authority, slash, path = rest.partition("/")
-    return f"{scheme}{separator}{authority.rpartition('@')[2]}{slash}{path.partition('?')[0]}"

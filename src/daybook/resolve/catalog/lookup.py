@@ -14,10 +14,11 @@ from urllib.parse import urlencode
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from daybook.errors import DaybookError, Span
+from daybook.model.addresses import is_secret_name
 from daybook.model.declaration import Id, NonEmptyText
 from daybook.model.period import Period
 from daybook.model.resolver import CatalogStrategy
-from daybook.model.secrets import is_secret_name, is_secret_reference, read_credential
+from daybook.model.secrets import is_secret_reference, read_credential
 from daybook.resolve.catalog.http_request import (
     Endpoint,
     HttpLimits,
