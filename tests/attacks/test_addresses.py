@@ -48,7 +48,7 @@ def test_a_host_that_is_more_is_not_shown(host: str) -> None:
     assert SECRET not in everything(caught.value)
 
 
-@pytest.mark.parametrize("host", ["db.example", "127.0.0.1", "[::1]", "/run/postgresql"])
+@pytest.mark.parametrize("host", ["db.example", "127.0.0.1", "::1", "fe80::1", "[::1]", "/run/postgresql"])
 def test_a_host_is_shown(host: str) -> None:
     assert mask_host(host) == host
 

@@ -45,7 +45,7 @@ _ORACLE = re.compile(
     re.DOTALL,
 )
 _BEGINNING = re.compile(rf"{_SCHEME}//|jdbc:[A-Za-z][A-Za-z0-9+.-]*:")
-_HOST_NAME = re.compile(rf"{_HOST}|/[A-Za-z0-9._/~-]*")
+_HOST_NAME = re.compile(rf"{_HOST}|[0-9A-Fa-f]*(?::[0-9A-Fa-f.]*){{2,}}|/[A-Za-z0-9._/~-]*")
 
 
 def mask_address(address: str) -> str:

@@ -23,6 +23,7 @@ from daybook.io.formats.database import read_secret
 from daybook.io.landing.rows import Batch, row_position_from
 from daybook.model.datasource import DataSource, JdbcSource
 from daybook.model.definition import DatasetVersion
+from daybook.model.secrets import mask_secrets
 from daybook.resolve.locations.location import Location
 
 
@@ -121,12 +122,12 @@ def jdbc_transaction(spark: SparkSession, source: JdbcSource, workspace: Path) -
         connection = driver.connect(options["url"], properties)
         connection.setAutoCommit(False)
     except Py4JJavaError as failure:
-        reason = str(failure.java_exception.getMessage())
+        reason = mask_secrets(str(failure.java_exception.getMessage()))
         raise DaybookError("IO_012", location=source.id, reason=reason) from failure
     try:
         yield JdbcConnection(connection)
     except Py4JJavaError as failure:
-        reason = str(failure.java_exception.getMessage())
+        reason = mask_secrets(str(failure.java_exception.getMessage()))
         raise DaybookError("IO_026", location=source.id, reason=reason) from failure
     finally:
         connection.rollback()
@@ -172,7 +173,7 @@ class JdbcRows:
         try:
             df = reader.option("fetchsize", _FETCH_SIZE).option("dbtable", self._table()).load()
         except PySparkException as failure:
-            raise DaybookError("IO_012", location=self.name, reason=str(failure)) from failure
+            raise DaybookError("IO_012", location=self.name, reason=mask_secrets(str(failure))) from failure
         # Databases that fold names to upper case still bind to declared names.
         stored = {field.name: field.dataType for field in df.schema.fields}
         bindings = bind_columns(stored, self._version, self._location)
@@ -183,7 +184,7 @@ class JdbcRows:
             names = [quote_identifier(binding.stored) for binding in bindings.all]
             df.select(*names).write.mode("error").parquet(spark_uri(self._scratch))
         except PySparkException as failure:
-            raise DaybookError("IO_012", location=self.name, reason=str(failure)) from failure
+            raise DaybookError("IO_012", location=self.name, reason=mask_secrets(str(failure))) from failure
         yield from self._read_back(bindings.all)
 
     def _table(self) -> str:

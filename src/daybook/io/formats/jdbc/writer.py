@@ -24,6 +24,7 @@ from daybook.io.formats.database import (
 from daybook.io.formats.jdbc.table import JdbcConnection, jdbc_options, jdbc_source, jdbc_transaction
 from daybook.io.target import TableTarget
 from daybook.io.writer import Commit, Fence, StagedOutput, no_fence
+from daybook.model.secrets import mask_secrets
 from daybook.model.types import RUN_PERIOD_COLUMN, DateType, DecimalType, TimestampType
 
 JDBC_LEDGER_TABLE = "daybook_ledger"
@@ -61,7 +62,7 @@ class JdbcWriter:
             exact = _refuse_lost_digits(_refuse_lost_days(df, target), target, name)
             _write_table(_with_period(watch.on(exact), target), target, name, mode="append")
         except PySparkException as failure:
-            raise DaybookError("IO_026", location=target.label, reason=str(failure)) from failure
+            raise DaybookError("IO_026", location=target.label, reason=mask_secrets(str(failure))) from failure
         return StagedOutput(name, watch.rows, watch.fingerprint, seen=seen)
 
     def commit(self, staged: StagedOutput, target: TableTarget, fence: Fence = no_fence) -> Commit:

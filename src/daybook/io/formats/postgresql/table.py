@@ -23,8 +23,10 @@ from daybook.io.formats.database import LEDGER_TABLE, read_secret
 from daybook.io.landing.rows import Batch, bad_value_error, row_position_from
 from daybook.io.target import OutputColumn, TableTarget
 from daybook.io.text_values import BadValueError, parse_texts, refuse_dates_out_of_range
+from daybook.model.addresses import mask_host
 from daybook.model.datasource import DataSource, PostgresqlSource
 from daybook.model.definition import DatasetVersion
+from daybook.model.secrets import mask_secrets
 from daybook.model.types import (
     BooleanType,
     ColumnType,
@@ -61,8 +63,10 @@ def connect_postgresql(source: PostgresqlSource, workspace: Path) -> psycopg.Con
     try:
         return psycopg.connect(connection_uri(source, workspace))
     except psycopg.Error as failure:
-        place = f"{source.options.host}:{source.options.port}/{source.options.database}"
-        raise DaybookError("IO_012", location=f"{source.id} ({place})", reason=str(failure).strip()) from failure
+        place = f"{mask_host(source.options.host)}:{source.options.port}/{source.options.database}"
+        raise DaybookError(
+            "IO_012", location=f"{source.id} ({place})", reason=mask_secrets(str(failure).strip())
+        ) from failure
 
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -204,7 +208,7 @@ class PostgresqlRows:
                 cursor.execute(query)
                 yield from cursor.fetch_record_batch()
         except (adbc_driver_manager.Error, pa.ArrowException, psycopg.Error) as failure:
-            raise DaybookError("IO_012", location=self.name, reason=str(failure)) from failure
+            raise DaybookError("IO_012", location=self.name, reason=mask_secrets(str(failure))) from failure
 
     def _type_findings(self, bindings: tuple[Binding, ...], stored: dict[str, str]) -> list[DaybookError]:
         return [

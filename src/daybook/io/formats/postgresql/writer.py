@@ -44,6 +44,7 @@ from daybook.io.formats.postgresql.table import (
 )
 from daybook.io.target import OutputColumn, TableTarget
 from daybook.io.writer import Commit, Fence, StagedOutput, no_fence, translate_spark_failures
+from daybook.model.secrets import mask_secrets
 from daybook.model.types import INTEGER, RUN_PERIOD_COLUMN
 
 _SERVER_ERROR = re.compile(r"ERROR:\s+(?P<reason>.+)")
@@ -147,7 +148,7 @@ class PostgresqlWriter:
                 return done
             raise DaybookError("IO_024", location=target.label, slice=target.slice_note) from None
         except psycopg.Error as failure:
-            raise DaybookError("IO_026", location=target.label, reason=str(failure).strip()) from failure
+            raise DaybookError("IO_026", location=target.label, reason=mask_secrets(str(failure).strip())) from failure
         return Commit(staged.rows)
 
     def committed(self, target: TableTarget) -> Commit | None:
