@@ -166,7 +166,7 @@ def show_run_details(run: "RunDetails") -> None:
         show_effects(run.operations, run.operation_names)
     if run.commits:
         echo("")
-    for commit in (item.commit for item in run.commits):
+    for commit in run.commits:
         known = commit.details
         line = output_line(commit.destination, commit.rows, known.get("dataset_id"), known.get("dataset_version"))
         echo(f"{line} ({commit.mode})")

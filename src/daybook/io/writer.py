@@ -54,6 +54,8 @@ class StagedOutput:
     files: tuple[StagedFile, ...] = ()
     # What the slice or table was when it was checked, to notice another writer.
     seen: str | None = None
+    # How long writing took; a run measures it.
+    duration_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

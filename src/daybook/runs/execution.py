@@ -7,7 +7,7 @@ import contextlib
 import datetime
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -33,15 +33,6 @@ from daybook.runs.snapshot import RunSnapshot
 from daybook.runs.sources import read_sources
 from daybook.store.records import FinalStatus, Lease, milliseconds
 from daybook.store.store import MetadataStore
-
-
-@dataclass(frozen=True, slots=True)
-class _StagedOutput:
-    """An output that is written but not yet committed."""
-
-    planned: PlannedOutput
-    staged: StagedOutput
-    duration_ms: int
 
 
 @dataclass
@@ -107,7 +98,7 @@ class Execution:
 
     def _write(self, group: OutputGroup, pipeline: Pipeline, sources: Mapping[str, ReadSource]) -> None:
         """Stage the whole group, check what was counted on the way, then commit back to back."""
-        staged = [self._stage(output, pipeline, sources) for output in group.outputs]
+        staged = {output.step.seq: self._stage(output, pipeline, sources) for output in group.outputs}
         group.verify()
         for source in {id(source): source for source in sources.values()}.values():
             source.verify_pins()
@@ -115,10 +106,10 @@ class Execution:
         if counts.input_rows == 0:
             period = self.prepared.snapshot.period.identifier
             self._tell((notice("RUN_005", dataset=self.prepared.plan.input.dataset_id, period=period),))
-        for item in sorted(staged, key=lambda item: item.planned.step.seq):
-            self._commit(item, pipeline, counts)
+        for seq in sorted(staged):
+            self._commit(self.prepared.output(seq), staged[seq], pipeline, counts)
 
-    def _stage(self, output: OutputFrame, pipeline: Pipeline, sources: Mapping[str, ReadSource]) -> _StagedOutput:
+    def _stage(self, output: OutputFrame, pipeline: Pipeline, sources: Mapping[str, ReadSource]) -> StagedOutput:
         self.keeper.check()
         planned = self.prepared.output(output.step.seq)
         writer = self._writer(planned, pipeline, sources)
@@ -128,7 +119,7 @@ class Execution:
             self.recorder.require_slice(planned)
             began = time.monotonic()
             staged = writer.stage(output.df, planned.target)
-        return _StagedOutput(planned, staged, round((time.monotonic() - began) * 1000))
+        return replace(staged, duration_ms=round((time.monotonic() - began) * 1000))
 
     def _writer(self, planned: PlannedOutput, pipeline: Pipeline, sources: Mapping[str, ReadSource]) -> Writer[Any]:
         if not is_live(planned):
@@ -137,16 +128,15 @@ class Execution:
         self._tell(live.notices)
         return live_writer(self.spark, live, sources, pipeline, f"{self.staging}/live-{planned.step.seq}")
 
-    def _commit(self, item: _StagedOutput, pipeline: Pipeline, counts: GroupCounts) -> None:
-        planned = item.planned
+    def _commit(self, planned: PlannedOutput, staged: StagedOutput, pipeline: Pipeline, counts: GroupCounts) -> None:
         writer = writer_for(planned.target.format)
         with output_errors(planned, pipeline.failure):
-            commit = writer.commit(item.staged, planned.target, lambda: self.recorder.permit(planned))
+            commit = writer.commit(staged, planned.target, lambda: self.recorder.permit(planned))
         self._tell(commit.notices)
-        result = self.recorder.record(planned, commit, item.staged, counts, item.duration_ms)
-        self._tell(result.notices)
-        self.outputs.append(result.output)
-        self.environment.listener.written(result.output)
+        output, notices = self.recorder.record(planned, commit, staged, counts)
+        self._tell(notices)
+        self.outputs.append(output)
+        self.environment.listener.written(output)
         if commit.is_repeat:
             # The first attempt's rows count; those of this one are not needed.
             self._discard(planned)

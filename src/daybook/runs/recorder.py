@@ -22,10 +22,10 @@ from daybook.runs.lease import LeaseKeeper
 from daybook.runs.outputs import PlannedOutput
 from daybook.runs.permissions import claim_slice, conflict_notices, replaced_slices, require_slice, require_unlocked
 from daybook.runs.preparation import PreparedRun
-from daybook.runs.result import OutputResult, RecordedOutput
+from daybook.runs.result import OutputResult
 from daybook.runs.snapshot import RunSnapshot
 from daybook.store.lifecycle import RegisteredDataset, register_output
-from daybook.store.records import OperationResult, OutputCommit, RecordedCommit, Registration
+from daybook.store.records import OperationResult, OutputCommit, Registration
 from daybook.store.store import Transaction
 
 
@@ -96,9 +96,7 @@ class RunRecorder:
         """What an earlier attempt committed and wrote down."""
         with self._store.read() as transaction:
             commits = transaction.outcomes.commits(self._keeper.lease.run_id)
-        return tuple(
-            _recorded_output_result(self._prepared.output(each.commit.operation_seq), each) for each in commits
-        )
+        return tuple(_recorded_output_result(self._prepared.output(each.operation_seq), each) for each in commits)
 
     def pins(self) -> dict[str, tuple[Pin, ...]]:
         """What the first attempt read, by load; empty before anything was read."""
@@ -139,16 +137,16 @@ class RunRecorder:
                 require_unlocked(transaction, period)
 
     def record(
-        self, planned: PlannedOutput, commit: Commit, staged: StagedOutput, counts: GroupCounts, duration_ms: int
-    ) -> RecordedOutput:
-        """A commit with its registration and the counts up to it: all of it is known, or nothing."""
+        self, planned: PlannedOutput, commit: Commit, staged: StagedOutput, counts: GroupCounts
+    ) -> tuple[OutputResult, tuple[Notice, ...]]:
+        """Record a commit with its registration and the counts up to it, all or nothing; with what there is to say."""
         with self._store.write() as transaction:
             registered, notices = self._registered(transaction, planned, commit)
-            output = _output_result(planned, commit, registered, duration_ms)
+            output = _output_result(planned, commit, registered, staged.duration_ms)
             self._record_commit(transaction, planned, output, staged.fingerprint)
             self._record_counts(transaction, counts)
             self._record_output(transaction, output)
-        return RecordedOutput(output, notices)
+        return output, notices
 
     def _record_commit(
         self, transaction: Transaction, planned: PlannedOutput, output: OutputResult, fingerprint: str | None
@@ -265,9 +263,9 @@ def _output_result(
     )
 
 
-def _recorded_output_result(planned: PlannedOutput, recorded: RecordedCommit) -> OutputResult:
+def _recorded_output_result(planned: PlannedOutput, known: OutputCommit) -> OutputResult:
     """The output of an earlier attempt, as it was recorded."""
-    known, details = recorded.commit, recorded.commit.details
+    details = known.details
     commit = Commit(known.rows or 0, known.table_version, is_repeat=True)
     output = _output_result(planned, commit, None, details.get("duration_ms", 0))
     return replace(output, dataset_id=details.get("dataset_id"), dataset_version=details.get("dataset_version"))

@@ -55,7 +55,7 @@ def replay(around: RunEnvironment, run_id: str, *, keep: bool) -> ReplayResult:
         run = transaction.runs.get(run_id)
         snapshot = snapshot_from_json(transaction.runs.snapshot(run_id))
         pins = recorded_pins(transaction, run_id)
-        commits = {item.commit.operation_seq: item.commit for item in transaction.outcomes.commits(run_id)}
+        commits = {commit.operation_seq: commit for commit in transaction.outcomes.commits(run_id)}
     if not commits:
         raise DaybookError("RUN_017", run_id=run_id, status=run.status)
     prepared = restore_run(snapshot, around.root)

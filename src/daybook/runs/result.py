@@ -58,14 +58,6 @@ class RunResult:
     duration_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedOutput:
-    """An output that is written down, and what its registration had to say."""
-
-    output: OutputResult
-    notices: tuple[Notice, ...]
-
-
 class RunFailedError(Exception):
     """A run that began and did not complete; `error` says why, `outputs` what had been committed by then."""
 

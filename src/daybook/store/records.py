@@ -104,14 +104,8 @@ class OutputCommit:
     rows: int | None = None
     fingerprint: str | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedCommit:
-    run_id: str
-    commit: OutputCommit
-    token: int
-    committed_at: datetime.datetime
+    # Set by the store.
+    committed_at: datetime.datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

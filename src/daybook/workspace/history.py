@@ -14,9 +14,9 @@ from daybook.store.database.runs import format_page_mark, is_page_mark
 from daybook.store.definition_text import decode_definition
 from daybook.store.records import (
     OperationResult,
+    OutputCommit,
     ProjectInput,
     ProjectState,
-    RecordedCommit,
     RunFilter,
     RunRecord,
     RunStatus,
@@ -53,7 +53,7 @@ class RunDetails:
 
     record: RunRecord
     operations: tuple[OperationResult, ...]
-    commits: tuple[RecordedCommit, ...]
+    commits: tuple[OutputCommit, ...]
     snapshot_text: str
 
     @property

@@ -214,7 +214,7 @@ def run_details_as_json(run: "RunDetails") -> JsonObject:
         **run_record_as_json(run.record),
         "errors": list(run.errors),
         "operations": [{**_fields(result), "name": names.get(result.seq, result.type)} for result in run.operations],
-        "commits": [{**_fields(item.commit), "committed_at": item.committed_at.isoformat()} for item in run.commits],
+        "commits": [_fields(commit) for commit in run.commits],
         "snapshot": run.snapshot,
     }
 

@@ -43,7 +43,7 @@ def check_completed(folder: Folder, run: RunResult, formats: tuple[str, ...]) ->
         with around.store.read() as transaction:
             commits = transaction.outcomes.commits(run.run_id)
             operations = transaction.outcomes.operations(run.run_id)
-    assert [commit.commit.rows for commit in commits] == [NEW] * len(formats)
+    assert [commit.rows for commit in commits] == [NEW] * len(formats)
     assert [each.rows_written for each in operations[1:]] == [NEW] * len(formats)
     assert operations[0].rows_added == NEW
     if "delta" in formats:

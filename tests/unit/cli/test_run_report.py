@@ -97,14 +97,14 @@ def test_a_failure_says_what_stays_and_how_to_go_on(capsys: pytest.CaptureFixtur
     shown = capsys.readouterr().err
     assert "[RUN_013]" in shown
     assert "operation 50 had been committed to warehouse.sales" in shown
-    assert "`daybook run` again" in shown
+    assert "`daybook run`" in shown
     assert "`daybook retry run-1`" in shown
 
 
-def test_what_was_cancelled_is_simply_taken_up_again(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_was_cancelled_is_simply_continued(capsys: pytest.CaptureFixture[str]) -> None:
     cancelled = RunFailedError("run-1", "cancelled", DaybookError("RUN_004", run_id="run-1"), ())
     run_report.show_run_failure(cancelled, as_json=False)
-    assert capsys.readouterr().err.splitlines()[-1] == "  `daybook retry run-1` takes it up again"
+    assert capsys.readouterr().err.splitlines()[-1] == "  `daybook retry run-1` continues it"
 
 
 def test_a_replay_says_what_differs(capsys: pytest.CaptureFixture[str]) -> None:

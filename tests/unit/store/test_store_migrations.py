@@ -106,7 +106,7 @@ def test_the_versions_of_a_first_store_are_read_as_versions_of_delta(store_url: 
         assert transaction.retention.kept_pins() == (pin,)
         assert transaction.retention.versioned_tables() == (("delta", "/lake/net"),)
         commits = transaction.outcomes.commits("run-1")
-        assert [each.commit.table_version for each in commits] == [TableVersion("delta", "7"), None]
+        assert [each.table_version for each in commits] == [TableVersion("delta", "7"), None]
 
 
 @pytest.mark.parametrize("table", ["definition_version", "output_commit"])

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from daybook.store.database.periods import Slices
 from daybook.store.database.runs import later_commit, require_lease, require_run
 from daybook.store.database.tables import OUTPUT_COMMIT, RUN, RUN_OPERATION, to_record, to_row
-from daybook.store.records import Lease, OperationResult, OutputCommit, RecordedCommit
+from daybook.store.records import Lease, OperationResult, OutputCommit
 
 
 class Outcomes:
@@ -31,11 +31,11 @@ class Outcomes:
 
     def record_commit(
         self, lease: Lease, commit: OutputCommit, *, now: datetime.datetime, period: str | None = None
-    ) -> RecordedCommit:
+    ) -> None:
         """Record that an output became visible, once; with `period` its slice goes to the run's project."""
         run = require_lease(self._connection, lease)
-        if (known := self.commit(lease.run_id, commit.operation_seq)) is not None:
-            return known
+        if self.commit(lease.run_id, commit.operation_seq) is not None:
+            return
         row = to_row(OUTPUT_COMMIT, commit, run_id=lease.run_id, token=lease.token, committed_at=now)
         self._connection.execute(insert(OUTPUT_COMMIT).values(row))
         if period is not None:
@@ -48,21 +48,17 @@ class Outcomes:
                 rows=commit.rows,
                 now=now,
             )
-        return RecordedCommit(lease.run_id, commit, lease.token, now)
 
     def operations(self, run_id: str) -> tuple[OperationResult, ...]:
         query = select(RUN_OPERATION).where(RUN_OPERATION.c.run_id == run_id).order_by(RUN_OPERATION.c.seq)
         return tuple(to_record(OperationResult, RUN_OPERATION, row) for row in self._connection.execute(query))
 
-    def commits(self, run_id: str) -> tuple[RecordedCommit, ...]:
+    def commits(self, run_id: str) -> tuple[OutputCommit, ...]:
         query = select(OUTPUT_COMMIT).where(OUTPUT_COMMIT.c.run_id == run_id).order_by(OUTPUT_COMMIT.c.operation_seq)
-        return tuple(
-            to_record(RecordedCommit, OUTPUT_COMMIT, row, commit=to_record(OutputCommit, OUTPUT_COMMIT, row))
-            for row in self._connection.execute(query)
-        )
+        return tuple(to_record(OutputCommit, OUTPUT_COMMIT, row) for row in self._connection.execute(query))
 
-    def commit(self, run_id: str, operation_seq: int) -> RecordedCommit | None:
-        return next((item for item in self.commits(run_id) if item.commit.operation_seq == operation_seq), None)
+    def commit(self, run_id: str, operation_seq: int) -> OutputCommit | None:
+        return next((item for item in self.commits(run_id) if item.operation_seq == operation_seq), None)
 
     def later_commit(self, run_id: str) -> str | None:
         """The id of a later run of the same project and period that has committed; retrying is refused then."""
