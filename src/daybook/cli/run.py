@@ -56,7 +56,7 @@ def run(
             echo_json([dry_run_as_json(each) for each in planned]) if as_json else run_report.show_dry_runs(planned)
             return
         with run_listener(is_quiet=is_quiet or as_json) as listener:
-            result = run_project(workspace, request, listener=listener)
+            result = run_project(workspace, request, listener=listener, hears_known_notices=not is_quiet)
     echo_json(range_as_json(result)) if as_json else run_report.show_range(result, is_quiet=is_quiet)
     if result.failure is not None:
         raise typer.Exit(FAILED if isinstance(result.failure, RunFailedError) else WRONG_INPUT)

@@ -88,7 +88,7 @@ def picked_rows(plan: Plan, step: Step, keys: Sequence[RowKey]) -> PartialPlan:
         case DeleteStep():
             return _working_rows_plan(plan, step, step.selector, keys, _schema_before(plan, step))
         case CheckStep():
-            return _working_rows_plan(plan, step, _failing_condition(step), keys, _schema_before(plan, step))
+            return _working_rows_plan(plan, step, _failing_condition(step), keys, _checked_columns(plan, step, keys))
         case OutputStep():
             seen = {**selectable_columns(plan, step), **step.columns}
             written = step.columns if step.arguments.columns else _schema_before(plan, step)
@@ -241,6 +241,17 @@ def _summarized_columns(step: AggregateStep | AppendStep, load: LoadStep) -> lis
     """What tells the rows of a group apart for people, what they are grouped by, and what is computed of them."""
     read = working_columns(*(value.expression for value in step.aggregations))
     return [*load.version.dataset.natural_key_columns, *step.group_by, *sorted(read)]
+
+
+def _checked_columns(plan: Plan, step: CheckStep, keys: Sequence[RowKey]) -> list[str]:
+    """What tells rows apart for people, and what the check looks at; every column where rows have no key."""
+    before = _schema_before(plan, step)
+    groups = [name for each in _steps_before(plan, step) for name in _group_by(each)]
+    known = [name for name in (*plan.input.version.dataset.natural_key_columns, *groups) if name in before]
+    if not known:
+        return list(before)
+    read = working_columns(step.condition, step.selector) & before.keys()
+    return [*known, *(key.column for key in keys if key.column in before), *sorted(read)]
 
 
 def _system_columns(selector: CompiledExpression | None, keys: Sequence[RowKey]) -> list[str]:

@@ -18,7 +18,7 @@ from daybook.engine.jobs import stop_jobs, tag_jobs, wait_until_idle, watch_prog
 from daybook.engine.pipeline import OutputFrame, OutputGroup, Pipeline
 from daybook.engine.source import even_splits
 from daybook.engine.system_columns import has_new_ids
-from daybook.errors import DaybookError, Notice, error_to_record, notice
+from daybook.errors import DaybookError, Notice, error_to_record, flatten, notice
 from daybook.io.read_source import ReadSource
 from daybook.io.registry import writer_for
 from daybook.io.writer import StagedOutput, Writer
@@ -33,6 +33,9 @@ from daybook.runs.snapshot import RunSnapshot
 from daybook.runs.sources import read_sources
 from daybook.store.records import FinalStatus, Lease, milliseconds
 from daybook.store.store import MetadataStore
+
+# Rows that fail a check can be shown, once the run is known.
+_FAILED_CHECK_CODE = "CHECK_020"
 
 
 @dataclass
@@ -198,6 +201,7 @@ def execute_attempt(
                 stop_jobs(spark, tag)
                 wait_until_idle(spark)
             status, error = _final_status(failure, keeper, spark)
+            _name_run_in_hints(error, snapshot.run_id)
             if execution is not None and not keeper.is_lost:
                 execution.discard()
             _finish(
@@ -211,6 +215,13 @@ def execute_attempt(
             with contextlib.suppress(OSError):
                 remove_folder(staging)
     return _build_result(snapshot, environment.store, execution)
+
+
+def _name_run_in_hints(error: DaybookError | None, run_id: str) -> None:
+    """Whoever reads the error can type what it advises."""
+    for single in flatten(error) if error is not None else ():
+        if single.code == _FAILED_CHECK_CODE:
+            single.hint = f"`daybook explain {run_id} {single.operation_seq}` shows all rows that fail"
 
 
 def _final_status(

@@ -22,7 +22,7 @@ from daybook.runs.lease import LeaseKeeper
 from daybook.runs.outputs import PlannedOutput
 from daybook.runs.permissions import claim_slice, conflict_notices, replaced_slices, require_slice, require_unlocked
 from daybook.runs.preparation import PreparedRun
-from daybook.runs.result import OutputResult
+from daybook.runs.result import INCLUDES_DELETED, OutputResult
 from daybook.runs.snapshot import RunSnapshot
 from daybook.store.lifecycle import RegisteredDataset, register_output
 from daybook.store.records import OperationResult, OutputCommit, Registration
@@ -145,7 +145,7 @@ class RunRecorder:
             output = _output_result(planned, commit, registered, staged.duration_ms)
             self._record_commit(transaction, planned, output, staged.fingerprint)
             self._record_counts(transaction, counts)
-            self._record_output(transaction, output)
+            self._record_output(transaction, planned, output)
         return output, notices
 
     def _record_commit(
@@ -194,8 +194,9 @@ class RunRecorder:
             load = next(item for item in known if item.seq == LOAD_SEQ)
             transaction.outcomes.record_operation(lease, replace(load, rows_added=counts.input_rows))
 
-    def _record_output(self, transaction: Transaction, output: OutputResult) -> None:
+    def _record_output(self, transaction: Transaction, planned: PlannedOutput, output: OutputResult) -> None:
         lease = self._keeper.lease
+        includes_deleted = planned.step.arguments.include_deleted
         written = OperationResult(
             output.operation_seq,
             output.operation_id,
@@ -203,7 +204,11 @@ class RunRecorder:
             rows_picked=output.rows_written,
             rows_written=output.rows_written,
             duration_ms=output.write_duration_ms,
-            details={"columns": list(output.columns_written), "place": output.place},
+            details={
+                "columns": list(output.columns_written),
+                "place": output.place,
+                **({INCLUDES_DELETED: True} if includes_deleted else {}),
+            },
         )
         transaction.outcomes.record_operation(lease, written)
         transaction.outcomes.complete_operation(lease, output.operation_seq)

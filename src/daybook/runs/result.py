@@ -6,7 +6,7 @@ What each operation of a run did, as a number of rows and a word, for whoever sh
 """
 
 import datetime
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol, assert_never
 
@@ -110,9 +110,29 @@ class SilentListener:
         pass
 
 
+class ListenerWithout:
+    """Hands everything on to another listener but some notices."""
+
+    def __init__(self, notices: Collection[Notice], listener: RunListener) -> None:
+        self._notices = notices
+        self._listener = listener
+        self.prepared = listener.prepared
+        self.stage = listener.stage
+        self.progress = listener.progress
+        self.written = listener.written
+
+    def notice(self, notice: Notice) -> None:
+        if notice not in self._notices:
+            self._listener.notice(notice)
+
+
+# The detail of an output's record that says it wrote deleted rows, too.
+INCLUDES_DELETED = "include_deleted"
+
+
 @dataclass(frozen=True, slots=True)
 class OperationSummary:
-    """What one operation did: how many rows it found alive, how many it touched, and the word for that."""
+    """What one operation did: how many rows it found, how many it changed, and the word for that."""
 
     seq: int
     name: str
@@ -123,8 +143,9 @@ class OperationSummary:
 
 
 def summarize_operations(operations: Iterable[OperationResult], names: Mapping[int, str]) -> Iterator[OperationSummary]:
-    """One per operation; the live rows each found follow from what those before it added and deleted."""
+    """One per operation; the rows each found follow from what those before it added and deleted."""
     live: int | None = None
+    deleted = 0
     for operation in sorted(operations, key=lambda operation: operation.seq):
         rows, did = _rows_and_verb(operation)
         if operation.type == "load":
@@ -132,7 +153,9 @@ def summarize_operations(operations: Iterable[OperationResult], names: Mapping[i
             yield OperationSummary(operation.seq, "Read the input", None, rows, did, None)
             continue
         name = names.get(operation.seq, operation.operation_id)
-        yield OperationSummary(operation.seq, name, live, rows, did, operation.duration_ms)
+        found = live if live is None or not operation.details.get(INCLUDES_DELETED) else live + deleted
+        yield OperationSummary(operation.seq, name, found, rows, did, operation.duration_ms)
+        deleted += operation.rows_deleted or 0
         if live is not None:
             live += (operation.rows_added or 0) - (operation.rows_deleted or 0)
 

@@ -2,14 +2,14 @@
 
 import datetime
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from daybook.errors import DaybookError, Notice
 from daybook.runs.environment import open_run_environment, workspace_with_store_copy
 from daybook.runs.explain import OperationExplanation, explain
 from daybook.runs.preparation import PreparedRun
 from daybook.runs.replay import ReplayResult, replay
-from daybook.runs.result import RunFailedError, RunListener, RunResult
+from daybook.runs.result import ListenerWithout, RunFailedError, RunListener, RunResult
 from daybook.runs.run import check_runs, execute_run, prepare_runs, retry
 from daybook.runs.start import RunRequest, check_request
 from daybook.workspace.open_workspace import OpenedWorkspace
@@ -67,10 +67,18 @@ class DryRun:
     notices: tuple[Notice, ...]
 
 
-def run_project(workspace: OpenedWorkspace, request: RunRequest, *, listener: RunListener | None = None) -> RangeResult:
+def run_project(
+    workspace: OpenedWorkspace,
+    request: RunRequest,
+    *,
+    listener: RunListener | None = None,
+    hears_known_notices: bool = True,
+) -> RangeResult:
     """Run a project for a period or a range of them; the first failure ends the range.
 
     What is wrong before the first period is raised; later failures are in the result, beside the runs before them.
+    Warnings about the text of an active project were shown when it was activated; the listener need not hear them
+    again. The result has all of them.
     """
     definitions = workspace.read_definitions()
     check_request(definitions, request)
@@ -81,7 +89,9 @@ def run_project(workspace: OpenedWorkspace, request: RunRequest, *, listener: Ru
             for prepared in prepare_runs(definitions, environment, request):
                 if isinstance(session, BackgroundSession):
                     session.begin_for(prepared)
-                completed.append(execute_run(environment, prepared))
+                known = () if hears_known_notices or prepared.snapshot.settings.is_draft else prepared.plan.notices
+                listening = replace(environment, listener=ListenerWithout(known, environment.listener))
+                completed.append(execute_run(listening, prepared))
         except (RunFailedError, DaybookError) as failure:
             if isinstance(failure, DaybookError) and not completed:
                 raise

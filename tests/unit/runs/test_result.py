@@ -28,3 +28,14 @@ def test_rows_in_follow_from_what_was_added_and_deleted() -> None:
 def test_a_run_that_ended_while_reading_has_no_numbers() -> None:
     (read,) = summarize_operations([OperationResult(0, "load", "load", details={"pins": {}})], {})
     assert (read.rows_in, read.rows, read.did) == (None, None, "read")
+
+
+def test_an_output_with_deleted_rows_finds_them_too() -> None:
+    operations = (
+        OperationResult(0, "load", "load", rows_added=3),
+        OperationResult(1, "op-1", "delete", rows_picked=1, rows_added=0, rows_deleted=1),
+        OperationResult(2, "op-2", "output", rows_picked=2, rows_written=2),
+        OperationResult(3, "op-3", "output", rows_picked=3, rows_written=3, details={"include_deleted": True}),
+    )
+    found = [(effect.seq, effect.rows_in, effect.rows) for effect in summarize_operations(operations, {})]
+    assert found == [(0, None, 3), (1, 3, 1), (2, 2, 2), (3, 3, 3)]

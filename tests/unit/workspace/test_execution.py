@@ -2,12 +2,16 @@
 
 import datetime
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from daybook.errors import DaybookError
-from daybook.runs.result import RunFailedError
+from daybook.demo.workspace_folder import write_workspace
+from daybook.errors import DaybookError, Notice
+from daybook.runs.environment import RunEnvironment
+from daybook.runs.preparation import PreparedRun
+from daybook.runs.result import RunFailedError, RunResult, SilentListener
 from daybook.runs.start import RunRequest
 from daybook.workspace.execution import (
     RangeResult,
@@ -16,7 +20,9 @@ from daybook.workspace.execution import (
     parse_as_of,
     replay_run,
     retry_run,
+    run_project,
 )
+from daybook.workspace.lifecycle import activate_project
 from daybook.workspace.open_workspace import open_workspace
 from daybook.workspace.result_json import json_text, range_as_json
 from tests.unit.cli.test_run_report import OUTPUT, RESULT
@@ -67,3 +73,42 @@ def test_a_wrong_project_is_reported_before_a_store_is_created(tmp_path: Path) -
         dry_run_project(open_workspace(tmp_path), RunRequest("nobody", "2026-01"))
     assert caught.value.code == "RUN_001"
     assert not (tmp_path / ".daybook").exists()
+
+
+class Hearing(SilentListener):
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def notice(self, notice: Notice) -> None:
+        self.heard.append(notice.code)
+
+
+@pytest.fixture
+def warned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project whose last operation has no effect, and runs that end when they begin."""
+    write_workspace("starter", tmp_path)
+    project = tmp_path / "projects" / "monthly-sales.yaml"
+    check = "    - {type: check, arguments: {condition: sales > 0}}\n"
+    project.write_text(project.read_text(encoding="utf-8").rstrip() + f"\n\n{check}", encoding="utf-8")
+
+    def begin(environment: RunEnvironment, prepared: PreparedRun) -> RunResult:
+        for notice in prepared.notices:
+            environment.listener.notice(notice)
+        return replace(RESULT, notices=prepared.notices)
+
+    monkeypatch.setattr("daybook.workspace.execution.execute_run", begin)
+    return tmp_path
+
+
+@pytest.mark.parametrize("is_active", [True, False])
+def test_warnings_shown_at_activation_need_not_be_heard_again(warned: Path, is_active: bool) -> None:
+    workspace = open_workspace(warned)
+    if is_active:
+        (known,) = {notice.code for notice in activate_project(workspace, "monthly-sales").notices}
+    request = RunRequest("monthly-sales", "2026-01")
+    everything, news = Hearing(), Hearing()
+    loud = run_project(workspace, request, listener=everything)
+    quiet = run_project(workspace, request, listener=news, hears_known_notices=False)
+    assert loud.completed[0].notices == quiet.completed[0].notices
+    assert everything.heard
+    assert news.heard == ([code for code in everything.heard if code != known] if is_active else everything.heard)

@@ -296,7 +296,7 @@ CHECK_CODES: dict[str, Code] = code_family(
         "Operation {seq} ({name}) failed: {row}",
         "A row that the check picked does not satisfy its condition, or the condition is NULL for it. Nothing that "
         "follows the last committed output was written.",
-        hint="`daybook explain RUN {seq}` shows all rows that fail",
+        hint="look at the rows that fail, and change the data or the condition",
     ),
 )
 
