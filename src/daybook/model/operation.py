@@ -339,6 +339,9 @@ class OutputArguments(SelectableArguments):
     on_schema_change: Literal["refuse", "add"] = Field(
         default="refuse", description="What happens when the table has other columns."
     )
+    on_empty: Literal["refuse", "replace"] = Field(
+        default="refuse", description="What happens when rows that are there would be replaced by none."
+    )
     register_as_dataset: Annotated[str, validated_by(check_dataset_name)] | None = Field(
         default=None, description="Registers what was written as the dataset with this id."
     )

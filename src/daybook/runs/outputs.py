@@ -86,7 +86,7 @@ def _plan_target(step: OutputStep, snapshot: RunSnapshot, catalog: Catalog, root
         owner=SliceOwner(snapshot.project.id, step.operation_id),
         run_period=snapshot.period.identifier if is_table or mode == "replace_period" else None,
         on_schema_change=step.arguments.on_schema_change,
-        allow_empty=snapshot.settings.allow_empty,
+        allow_empty=snapshot.settings.allow_empty or step.arguments.on_empty == "replace",
         workspace=root,
         facts=run_facts(snapshot, root),
     )

@@ -126,6 +126,16 @@ def test_rows_are_not_replaced_by_nothing_unless_allowed(folder: Folder) -> None
     assert "RUN_005" in [notice.code for notice in result.notices]
 
 
+def test_an_output_may_allow_that_nothing_is_left_of_its_rows(folder: Folder) -> None:
+    exceptions = to_table("exceptions", on_empty="replace", selector="amount = 0")
+    folder.project(exceptions, to_table())
+    folder.run("2026-01")
+    assert folder.ids("exceptions") == [("2026-01", "O-3")]
+    folder.write_csv("data/orders.csv", [row for row in ORDERS if row["amount"] != "0.00"])
+    folder.run("2026-01")
+    assert folder.ids("exceptions") == []
+
+
 def test_other_columns_are_refused_with_the_difference(folder: Folder) -> None:
     folder.project(to_table(system_columns=False))
     folder.run("2026-01")

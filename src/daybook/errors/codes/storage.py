@@ -114,7 +114,7 @@ IO_CODES: dict[str, Code] = code_family(
         "IO_023",
         "{location} holds {rows} rows{slice} that would be replaced by none",
         "Replacing rows by nothing is more often a mistake upstream than an intention.",
-        hint="run with --allow-empty if it is intended",
+        hint="if it is intended, write on_empty: replace on the output, or run with --allow-empty",
     ),
     Code(
         "IO_024",
