@@ -33,16 +33,16 @@ def validate(
         for error in found.errors:
             show_error(error)
         if not root_options(context).is_quiet:
-            echo_note(_validation_summary(found.definition_count, len(found.errors)))
+            echo_note(_validation_summary(found.definition_count, len(found.errors), found.accepted))
     if not found.is_ok:
         raise typer.Exit(2)
 
 
-def _validation_summary(checked: int, findings: int) -> str:
+def _validation_summary(checked: int, findings: int, accepted: int) -> str:
     definitions = f"{checked} definition{'' if checked == 1 else 's'}"
-    if not findings:
-        return f"{definitions}, nothing wrong"
-    return f"{definitions}, {findings} error{'' if findings == 1 else 's'}"
+    found = f"{findings} error{'' if findings == 1 else 's'}" if findings else "nothing wrong"
+    known = f", {accepted} warning{'' if accepted == 1 else 's'} accepted" if accepted else ""
+    return f"{definitions}, {found}{known}"
 
 
 def compile_project(

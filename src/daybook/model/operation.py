@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, ConfigDict, Field, Tag, model_validator
 
+from daybook.errors import CODES
+from daybook.errors.suggestion import did_you_mean
 from daybook.model.dataset import DatasetRef, PathLocation, TypeField, find_location_problem, path_from_text
 from daybook.model.declaration import (
     ID_PATTERN,
@@ -166,6 +168,13 @@ def require_one_destination(value: Any) -> Any:
     if reason:
         raise_violations([violation("OUTPUT_003", reason=reason)])
     return value
+
+
+def check_accepted(codes: Sequence[str]) -> Iterator[Violation]:
+    known = [code for code, entry in CODES.items() if entry.is_acceptable]
+    for index, code in enumerate(codes):
+        if code not in known:
+            yield violation("PROJECT_045", index, hint=did_you_mean(code, known), warning=code)
 
 
 def require_no_arguments(value: Any) -> Any:
@@ -372,6 +381,10 @@ class OperationBase(Declaration):
     )
     name: NonEmptyText = Field(description="A label for people; left out, the type and the seq.")
     description: str | None = Field(default=None, description="A note for people.")
+    accept: Annotated[tuple[NonEmptyText, ...], validated_by(check_accepted)] = Field(
+        default=(),
+        description="Codes of warnings about this operation that are known and right: counted, not shown again.",
+    )
 
 
 class UpdateOperation(OperationBase):

@@ -38,6 +38,7 @@ def describe_plan(plan: Plan, constants: Constants) -> dict[str, Any]:
         "notices": [
             {"code": each.code, "message": each.message, "operation": each.operation_seq} for each in plan.notices
         ],
+        "accepted": plan.accepted,
     }
 
 

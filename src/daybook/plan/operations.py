@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from daybook.errors.suggestion import did_you_mean
+from daybook.errors.suggestion import closest_match
 from daybook.expression import CompiledExpression, Grouping, Scope
 from daybook.model.declaration import find_repeated
 from daybook.model.operation import (
@@ -224,7 +224,8 @@ def _fit_column(
 ) -> ColumnType | None:
     """The working type that arriving values take."""
     if column not in walk.columns:
-        hint = did_you_mean(column, walk.columns)
+        meant = closest_match(column, walk.columns)
+        hint = "add the column by an update first" + (f", or did you mean {meant}?" if meant else "")
         reason = "there is no such column"
         walk.report("APPEND_003", *path, seq=operation.seq, hint=hint, column=column, reason=reason)
         return None

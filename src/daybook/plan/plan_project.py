@@ -25,6 +25,7 @@ from daybook.plan.locations import (
     check_overrides,
     check_self_reading,
     check_sources,
+    check_windows,
 )
 from daybook.plan.operations import (
     plan_aggregate,
@@ -103,6 +104,7 @@ LOCATION_CHECKS: tuple[Callable[[Walk], Iterable[DaybookError]], ...] = (
     check_calendar,
     check_overrides,
     check_sources,
+    check_windows,
     check_destinations,
 )
 WARNINGS: tuple[Callable[[Walk], Iterable[Notice]], ...] = (
@@ -154,9 +156,19 @@ def examine_project(project: Project, source: SourceMap, catalog: Catalog) -> Ex
     locations = _flattened(finding for check in LOCATION_CHECKS for finding in check(walk))
     if errors:
         return ExaminedProject(None, errors, locations)
-    notices = tuple(found for find in WARNINGS for found in find(walk))
+    found = [notice for find in WARNINGS for notice in find(walk)]
+    accepted = {(operation.seq, code) for operation in project.operations for code in operation.accept}
+    notices = tuple(notice for notice in found if (notice.operation_seq, notice.code) not in accepted)
     types = {name: walk.assumed.get(name, column_type) for name, column_type in walk.columns.items()}
-    plan = Plan(project, tuple(walk.loads), tuple(walk.steps), types, notices, walk.usage.frozen())
+    plan = Plan(
+        project,
+        tuple(walk.loads),
+        tuple(walk.steps),
+        types,
+        notices,
+        walk.usage.frozen(),
+        accepted=len(found) - len(notices),
+    )
     return ExaminedProject(plan, (), locations)
 
 

@@ -227,6 +227,8 @@ class Plan:
     notices: tuple[Notice, ...]
     usage: tuple[PlanColumnUsage, ...]
     constants: Constants | None = None
+    # How many warnings operations accept.
+    accepted: int = 0
 
     def load(self, key: str) -> LoadStep:
         return next(load for load in self.loads if load.key == key)

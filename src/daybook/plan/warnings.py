@@ -114,14 +114,15 @@ def find_unused_columns(walk: Walk) -> Iterator[Notice]:
 
 
 def _columns_read_by(step: Step) -> set[str]:
-    """The working columns that a step reads or writes to its destination."""
+    """The working columns that a step reads, needs to be there or writes to its destination."""
     match step:
         case UpdateStep():
             return working_columns(*step.expressions, *(join.on for join in step.joins))
         case AggregateStep():
             return working_columns(step.selector, *(value.expression for value in step.aggregations)) | {*step.group_by}
         case AppendStep():
-            return set()
+            # An append needs the columns that its rows have, so a column may be made for it.
+            return {*step.columns, *(value.column for value in step.aggregations)}
         case DeleteStep() | CheckStep():
             return working_columns(*step.expressions)
         case OutputStep():

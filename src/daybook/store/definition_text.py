@@ -18,7 +18,7 @@ DefinitionModel: TypeAlias = Dataset | DataSource | Resolver | Calendar | Projec
 
 @dataclass(frozen=True, slots=True)
 class DefinitionText:
-    """`structure_digest` leaves out what is only said about a definition: names and descriptions."""
+    """`structure_digest` leaves out what is only said about a definition: names, descriptions, accepted warnings."""
 
     body: str
     text_digest: str
@@ -40,7 +40,8 @@ def structural_content(kind: DefinitionKind, content: dict[str, Any]) -> dict[st
     bare: dict[str, Any] = _without_descriptions({key: value for key, value in content.items() if key != "name"})
     if kind == "project":
         bare["operations"] = [
-            {key: value for key, value in operation.items() if key != "name"} for operation in bare["operations"]
+            {key: value for key, value in operation.items() if key not in ("name", "accept")}
+            for operation in bare["operations"]
         ]
     return bare
 

@@ -13,4 +13,5 @@ def check_project(definition: Definition[Project], catalog: Catalog, plans: Plan
     if errors or examined.plan is None:
         return ProjectValidation(errors)
     uses = ((use.operation_seq, use.dataset_id, use.column) for use in examined.plan.usage)
-    return ProjectValidation((), examined.plan.notices, mark_pinned_usage(definition.model, uses))
+    usage = mark_pinned_usage(definition.model, uses)
+    return ProjectValidation((), examined.plan.notices, usage, examined.plan.accepted)

@@ -206,3 +206,4 @@ class ProjectValidation:
     errors: tuple[DaybookError, ...] = ()
     notices: tuple[Notice, ...] = ()
     usage: tuple[StoredColumnUsage, ...] = ()
+    accepted: int = 0

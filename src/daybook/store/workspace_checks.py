@@ -27,6 +27,8 @@ _MISSING_ID_PARAMETERS = {
 class WorkspaceFindings:
     errors: list[DaybookError] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
+    # How many warnings operations accept.
+    accepted: int = 0
 
 
 def check_workspace(workspace: LoadedWorkspace) -> WorkspaceFindings:
@@ -35,7 +37,8 @@ def check_workspace(workspace: LoadedWorkspace) -> WorkspaceFindings:
     errors = sorted([*workspace_errors(workspace), *findings.errors], key=_span_key)
     first = [error for error in errors if not _is_consequence(error, workspace)]
     # Projects that read each other's outputs have nothing but such findings.
-    return WorkspaceFindings(first if first or workspace.doubtful else errors, findings.notices)
+    shown = first if first or workspace.doubtful else errors
+    return WorkspaceFindings(shown, findings.notices, findings.accepted)
 
 
 def check_projects(workspace: LoadedWorkspace) -> WorkspaceFindings:
@@ -56,6 +59,7 @@ def check_projects(workspace: LoadedWorkspace) -> WorkspaceFindings:
             for effect in planned.effects:
                 findings.errors += effect.findings
                 findings.notices += (*effect.notices, *effect.validation.notices)
+                findings.accepted += effect.validation.accepted
             return findings
     projects = workspace.definitions["project"].values()
     catalog = RegisteredCatalog(WorkspaceCatalog(workspace), projects, plans)
@@ -63,6 +67,7 @@ def check_projects(workspace: LoadedWorkspace) -> WorkspaceFindings:
         validation = check_project(definition, catalog, plans)
         findings.errors += validation.errors
         findings.notices += validation.notices
+        findings.accepted += validation.accepted
     return findings
 
 

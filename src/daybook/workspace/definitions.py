@@ -25,6 +25,8 @@ class ValidationResult:
     definition_count: int
     errors: tuple[DaybookError, ...] = ()
     notices: tuple[Notice, ...] = ()
+    # How many warnings operations accept.
+    accepted: int = 0
 
     @property
     def is_ok(self) -> bool:
@@ -68,7 +70,9 @@ def validate_definitions(path: Path | None = None, *, workspace: Path | None = N
     findings = check_workspace(definitions)
     errors += findings.errors
     if path is None:
-        return ValidationResult(len(tuple(definitions.all())), tuple(errors), tuple(findings.notices))
+        return ValidationResult(
+            len(tuple(definitions.all())), tuple(errors), tuple(findings.notices), findings.accepted
+        )
     below = [one for one in definitions.all() if _is_within(one.file, path)]
     concerned = [error for error in errors if error.span is None or _is_within(error.span.file, path)]
     if path.is_file() and not below and not concerned:

@@ -121,6 +121,7 @@ def validation_as_json(found: "ValidationResult") -> JsonObject:
         "definitions": found.definition_count,
         "errors": errors_as_json(found.errors),
         "notices": [notice_as_json(notice) for notice in found.notices],
+        "accepted": found.accepted,
     }
 
 

@@ -35,6 +35,8 @@ def findings(old: str, new: str) -> list[tuple[str, str]]:
         ('"{{gone}}"', '"{{gone}}', "MODEL_004", "not closed"),
         ("group_by: [region]", "group_by: [region", "MODEL_004", "closing bracket"),
         ("group_by: [region]", "group_by: region", "MODEL_022", "write [region]"),
+        ("expression: COUNT(*)", "expression: NULL", "MODEL_024", 'write "NULL" in quotes'),
+        ("expression: COUNT(*)", "expression: ~", "MODEL_024", 'write "~" in quotes'),
         ("input:", "inptu:", "MODEL_020", "did you mean input?"),
         ("group_by:", "groupby:", "MODEL_020", "did you mean group_by?"),
     ],

@@ -77,6 +77,13 @@ def test_an_override_is_for_a_dataset_that_exists() -> None:
     assert second.parameters == {"kind": "resolver", "id": "rr"}
 
 
+def test_a_view_has_a_window_that_the_calendar_knows() -> None:
+    view = "dataset: {id: past, view: {of: orders, window: {to_date: decade}}}\n"
+    operations = "- {type: append, arguments: {source: {dataset_id: past}}}\n" + OUTPUT
+    (found,) = findings(operations, catalog=Datasets(LOCATED, view), with_locations=True)
+    assert (found.code, found_at(found)) == ("PROJECT_043", "{dataset_id: past}")
+
+
 def test_the_built_in_calendar_needs_no_definition() -> None:
     assert codes(OUTPUT, head="calendar_id: gregorian\n", catalog=Datasets(LOCATED), with_locations=True) == []
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from daybook.errors import DaybookError
 from tests.unit.plan.planned import plan_of
 
 OUTPUT = "- {type: output, arguments: {destination: {location: out.csv}}}\n"
@@ -97,3 +98,35 @@ def test_a_column_that_something_reads_is_not_warned_of(reader: str) -> None:
     made = "- {type: update, arguments: {assignments: [{column: x, expression: 'region'}]}}\n"
     total = aggregate("total", "SUM(amount)", selector="_operation_seq = 0")
     assert "PROJECT_036" not in [code for code, _ in noticed(made + reader + total + NARROW)]
+
+
+def test_a_column_that_an_append_needs_is_not_unused() -> None:
+    made = "- {type: update, arguments: {assignments: [{column: planned, expression: '0.00'}]}}\n"
+    append = (
+        "- {type: append, arguments: {source: {dataset_id: budget}, aggregation: {group_by: [region], "
+        "aggregations: [{column: planned, expression: SUM(amount)}]}}}\n"
+    )
+    output = "- {type: output, arguments: {destination: {location: out.csv}, columns: [region, amount]}}\n"
+    assert noticed(made + append + output) == []
+    assert noticed(made + output) == [("PROJECT_036", 1)]
+
+
+def test_a_warning_that_its_operation_accepts_is_counted_and_not_repeated() -> None:
+    first, second = aggregate("amount", "SUM(amount)"), aggregate("amount", "SUM(amount)", "status")
+    before = plan_of(first + second + OUTPUT)
+    after = plan_of(first + second.replace("aggregate,", "aggregate, accept: [PROJECT_024],") + OUTPUT)
+    assert [(each.code, each.operation_seq) for each in before.notices] == [
+        ("PROJECT_024", 2),
+        ("PROJECT_024", 3),
+        ("PROJECT_024", 3),
+    ]
+    # Those of the output are others, and stand.
+    assert [(each.code, each.operation_seq) for each in after.notices] == [("PROJECT_024", 3)] * 2
+    assert (before.accepted, after.accepted) == (0, 1)
+
+
+@pytest.mark.parametrize("code", ["UPDATE_001", "PROJECT_02", "everything"])
+def test_only_warnings_about_operations_can_be_accepted(code: str) -> None:
+    with pytest.raises(DaybookError) as refused:
+        plan_of(f"- {{type: delete, accept: [PROJECT_024, {code}]}}\n" + OUTPUT)
+    assert (refused.value.code, refused.value.parameters) == ("PROJECT_045", {"warning": code})

@@ -264,3 +264,16 @@ def test_the_same_column_in_other_spelling_is_twice_in_a_grouping(repeated: str)
     with pytest.raises(DaybookError) as refused:
         plan_of(aggregate(f"[{', '.join(chr(34) + name + chr(34) for name in repeated.split(', '))}]") + OUTPUT)
     assert refused.value.code == "AGGREGATE_003"
+
+
+@pytest.mark.parametrize(
+    ("column", "hint"),
+    [
+        ("planned", "add the column by an update first"),
+        ("amout", "add the column by an update first, or did you mean amount?"),
+    ],
+)
+def test_a_column_that_is_not_there_to_append_to_can_be_added(column: str, hint: str) -> None:
+    grouping = f"{{group_by: [region], aggregations: [{{column: {column}, expression: SUM(amount)}}]}}"
+    (found,) = findings(append(more=f", aggregation: {grouping}") + OUTPUT)
+    assert (found.code, found.hint) == ("APPEND_003", hint)

@@ -38,7 +38,7 @@ def test_an_inline_location_is_replaced_by_default(tmp_path: Path) -> None:
     [({}, {}, False), ({"on_empty": "replace"}, {}, True), ({"on_empty": "refuse"}, {"allow_empty": True}, True)],
 )
 def test_rows_may_be_replaced_by_none_where_the_output_or_the_run_allows_it(
-    tmp_path: Path, on_empty: dict[str, str], settings: dict[str, bool], is_allowed: bool
+    tmp_path: Path, on_empty: dict[str, str], settings: dict[str, Any], is_allowed: bool
 ) -> None:
     assert target(tmp_path, to_table(**on_empty), **settings).allow_empty is is_allowed
 

@@ -58,6 +58,7 @@ def test_datasets(old: str, new: str, expected: str) -> None:
     [
         ("name: Close", "name: Month-end close", "retitled"),
         ("    - type: output", "    - name: Write\n      type: output", "retitled"),
+        ("    - type: output", "    - accept: [PROJECT_024]\n      type: output", "retitled"),
         ("    - type: output", "    - id: write\n      type: output", "new_version"),
         ("amount * 0.9", "amount * 0.8", "new_version"),
         ("{dataset_id: orders}", "{dataset_id: orders, dataset_version: 1}", "new_version"),

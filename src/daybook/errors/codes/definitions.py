@@ -350,12 +350,14 @@ PROJECT_CODES: dict[str, Code] = code_family(
         "The rows that the aggregate with seq {first} adds are counted again here: they hold {measure} too",
         "Summary rows are rows: a later aggregate or output picks them up beside the rows they summarise.",
         hint="add _operation_seq = 0 to the selector to leave summary rows out",
+        is_acceptable=True,
     ),
     Code(
         "PROJECT_025",
         "No output follows, so this operation has no effect",
         "Only outputs leave a run; what operations do after the last output is never seen.",
         hint="move an output behind it, or remove the operation",
+        is_acceptable=True,
     ),
     Code(
         "PROJECT_026",
@@ -415,11 +417,13 @@ PROJECT_CODES: dict[str, Code] = code_family(
         "_operation_seq is 0 for loaded rows, else the seq of the append or aggregate that made the row. Where seq is "
         "left out it is the place in the list, so it changes when an operation is put in before.",
         hint="give the operations a seq, and name one that adds rows before this one",
+        is_acceptable=True,
     ),
     Code(
         "PROJECT_036",
         "Column {column} is made here, but no operation reads it and no output writes it",
         "A mistyped name makes a new column instead of changing the one that was meant.",
+        is_acceptable=True,
     ),
     Code(
         "PROJECT_043",
@@ -431,5 +435,10 @@ PROJECT_CODES: dict[str, Code] = code_family(
         "These projects wait for each other: {path}",
         "A cycle among projects is allowed only where a view on it looks at earlier periods and none at later ones.",
         hint="let one of them read the other through a view with a window that ends before the run's period",
+    ),
+    Code(
+        "PROJECT_045",
+        "{warning} is no warning that an operation can accept",
+        "`accept` on an operation takes the codes of warnings about that operation. Errors cannot be accepted.",
     ),
 )

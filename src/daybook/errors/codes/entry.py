@@ -7,12 +7,16 @@ from string import Formatter
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A stable code: the templates of its message and of its usual way out, and its paragraph in the reference."""
+    """A stable code: the templates of its message and of its usual way out, and its paragraph in the reference.
+
+    `is_acceptable`: a warning about one operation, which the operation can accept.
+    """
 
     code: str
     message: str
     explanation: str
     hint: str | None = None
+    is_acceptable: bool = False
 
     @property
     def wording(self) -> str:

@@ -222,7 +222,8 @@ def _wrong_kind_error(kind: str, node: DocumentNode, path: KeyPath, source: Sour
     if isinstance(node, ScalarNode) and node.value is None and path:
         if path[-1] == "arguments":
             return DaybookError("PROJECT_012", span=source.key(*path))
-        return DaybookError("MODEL_024", span=source.key(*path), where=dotted_path(path))
+        hint = f'write "{node.text}" in quotes: without them it is no value in YAML' if node.text else None
+        return DaybookError("MODEL_024", span=source.key(*path), hint=hint, where=dotted_path(path))
     where = dotted_path(path) or "the definition"
     hint = f"write [{node.text}]" if _EXPECTED_KINDS[kind] == "a list" and isinstance(node, ScalarNode) else None
     return DaybookError(
