@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from daybook.engine.context import FAULT_COLUMN, RunContext, null_sql, quote_identifiers
 from daybook.engine.failed_checks import MalformedRowId, NullValue, failed_check_sql
-from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame
+from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, POSITION_COLUMN, SourceFrame
 from daybook.engine.system_columns import ROW_ID_PATTERN, loaded_row_columns
 from daybook.errors import DaybookError
 from daybook.expression import quote_identifier, quote_literal
@@ -77,6 +77,14 @@ def load_source(frame: SourceFrame, load: LoadStep, context: RunContext, columns
         *(f"{sql} AS {quote_identifier(name)}" for name, sql in values.items() if name in columns),
         f"{_loaded_row_fault(frame, load)} AS {FAULT_COLUMN}",
     )
+
+
+def row_positions(frame: SourceFrame, load: LoadStep, context: RunContext, ids: Collection[str]) -> DataFrame:
+    """Where rows with these ids stand in their files; no rows for sources that do not know it."""
+    row_id = loaded_row_columns(frame, load, context)["_row_id"]
+    position = POSITION_COLUMN if frame.has_positions else null_sql(STRING)
+    rows = filter_by_time(frame, load, context).selectExpr(f"{row_id} AS `_row_id`", f"{position} AS {POSITION_COLUMN}")
+    return rows.where(F.col("_row_id").isin(list(ids)) & F.col(POSITION_COLUMN).isNotNull())
 
 
 def may_fail(frame: SourceFrame, load: LoadStep) -> bool:

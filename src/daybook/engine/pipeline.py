@@ -115,6 +115,10 @@ class Pipeline:
     def as_of(self) -> datetime.date:
         return self._context.as_of
 
+    @property
+    def context(self) -> RunContext:
+        return self._context
+
     def __enter__(self) -> "Pipeline":
         return self
 

@@ -21,6 +21,8 @@ def literal_path_pattern(path: str) -> str:
 
 ORIGIN_COLUMN = "__place"
 ORDINAL_COLUMN = "__ordinal"
+# Where a row stands in the file it was read from, for sources that know it.
+POSITION_COLUMN = "__position"
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class SourceFrame:
     as_of: datetime.date | None = None
     # The period that all rows get, instead of the one they carry.
     row_period: str | None = None
+    # Whether the rows carry their position in a file, as `__position`.
+    has_positions: bool = False
 
 
 _MAX_SPLIT_KEY = "spark.sql.files.maxPartitionBytes"

@@ -98,6 +98,8 @@ class ReadPart:
     sizes: tuple[int, ...] = ()
     # Whether more than one commit may have filled a slice.
     may_repeat_ids: bool = False
+    # Whether the rows carry their position in a file.
+    has_positions: bool = False
 
     def with_period(self, location: Location) -> "ReadPart":
         """Rows of a location that belongs to one period may lack `_period`."""

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import assert_never
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame
+from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, POSITION_COLUMN, SourceFrame
 from daybook.errors import DaybookError, Notice
 from daybook.io.bindings import carried_types, needed_slices
 from daybook.io.column_types import arrow_type, spark_data_type
@@ -132,9 +132,14 @@ def _empty_part(spark: SparkSession, dataset_version: DatasetVersion) -> ReadPar
 def _union_parts(parts: Sequence[ReadPart], resolution: Resolution) -> ReadSource:
     carried = frozenset[str]().union(*(part.carried for part in parts))
     types = carried_types()
+    has_positions = any(part.has_positions for part in parts)
     frames = []
     for part in parts:
-        lacking = {name: F.lit(None).cast(spark_data_type(types[name])) for name in sorted(carried - part.carried)}
+        lacking: dict[str, Column] = {
+            name: F.lit(None).cast(spark_data_type(types[name])) for name in sorted(carried - part.carried)
+        }
+        if has_positions and not part.has_positions:
+            lacking[POSITION_COLUMN] = F.lit(None).cast("string")
         df = part.df.withColumns(lacking) if lacking else part.df
         frames.append(df)
     df = reduce(DataFrame.unionByName, frames)
@@ -144,6 +149,13 @@ def _union_parts(parts: Sequence[ReadPart], resolution: Resolution) -> ReadSourc
     is_small = all(part.sizes for part in parts) and sum(sizes) <= _SMALL_BYTES
     may_repeat_ids = len(resolution.locations) > 1 or any(part.may_repeat_ids for part in parts)
     frame = SourceFrame(
-        df, carried, resolution.periods, is_small, may_repeat_ids, resolution.as_of, resolution.row_period
+        df,
+        carried,
+        resolution.periods,
+        is_small,
+        may_repeat_ids,
+        resolution.as_of,
+        resolution.row_period,
+        has_positions,
     )
     return ReadSource(frame, pins, notices, sizes)

@@ -15,7 +15,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from daybook.engine.load_rows import row_positions
 from daybook.engine.pipeline import Pipeline
+from daybook.engine.source import POSITION_COLUMN, SourceFrame
 from daybook.errors import DaybookError, flatten, raise_all
 from daybook.errors.suggestion import did_you_mean
 from daybook.expression import quote_identifier
@@ -26,12 +28,15 @@ from daybook.model.operation import Operation
 from daybook.model.types import COLUMN_SYNONYMS, ColumnType
 from daybook.model.values import Value
 from daybook.plan.partial_plan import PartialPlan, RowKey, key_columns, picked_rows, selectable_columns, summary_rows
-from daybook.plan.steps import AppendStep, Plan, Step
+from daybook.plan.steps import INPUT_KEY, AppendStep, LoadStep, Plan, Step
 from daybook.runs.environment import RunEnvironment, remove_folder
 from daybook.runs.preparation import PreparedRun, restore_run
 from daybook.runs.recorder import recorded_pins
 from daybook.runs.snapshot import RunSnapshot, snapshot_from_json
 from daybook.runs.sources import read_sources
+
+# Beside the columns of a row: the file, and the cells or line, that it was read from.
+ROW_POSITION = "_row_position"
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +228,22 @@ def _collect_rows(
             rows = first.toArrow().to_pylist()
             count = len(rows) if len(rows) <= limit else output.df.count()
             group.verify()
+            positions = _find_positions(pipeline, cut.plan.input, frames[INPUT_KEY], rows[:limit])
         except Exception as failure:
             raise pipeline.failure(failure) from failure
-    return ShownRows(tuple(output.step.columns), tuple(rows[:limit]), count)
+    shown = rows[:limit]
+    if not positions:
+        return ShownRows(tuple(output.step.columns), tuple(shown), count)
+    placed = tuple({**row, ROW_POSITION: positions.get(row["_row_id"])} for row in shown)
+    return ShownRows((*output.step.columns, ROW_POSITION), placed, count)
+
+
+def _find_positions(
+    pipeline: Pipeline, load: LoadStep, frame: SourceFrame, rows: list[dict[str, Any]]
+) -> dict[str, str]:
+    """Where loaded rows stand in their files, by their ids."""
+    ids = [row["_row_id"] for row in rows if row.get("_operation_seq") == 0]
+    if not frame.has_positions or not ids:
+        return {}
+    found = row_positions(frame, load, pipeline.context, ids).toArrow().to_pylist()
+    return {row["_row_id"]: row[POSITION_COLUMN] for row in found}

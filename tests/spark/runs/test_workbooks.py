@@ -227,6 +227,33 @@ def test_a_blank_cell_in_a_column_that_may_not_be_null_has_an_address(sales: Fol
     assert (error.code, error.parameters["place"]) == ("IO_006", "Sales!A6")
 
 
+def test_an_explanation_names_the_cells_of_every_row(sales: Folder) -> None:
+    sales.project(total(amount="SUM(price)"), to_path("out/x.csv"), input_="sales")
+    run = sales.run()
+    found = sales.explain(run.run_id, 1, {"region": "North"}).rows
+    assert found.columns[-1] == "_row_position"
+    assert {row["sale_id"]: row["_row_position"] for row in found.rows} == {
+        "S-1": "data/sales.xlsx Sales!A4:G4",
+        "S-3": "data/sales.xlsx Sales!A6:G6",
+        "S-6": "data/sales.xlsx Sales!A9:G9",
+    }
+
+
+def test_rows_that_are_equal_have_each_their_own_cells(sales: Folder) -> None:
+    path = sales.root / "data" / "sales.xlsx"
+    book = openpyxl.load_workbook(path)
+    for number in (4, 5, 6):
+        for column, value in enumerate(["S-9", "East", None, 1, 2.5, None, None], start=1):
+            book["Sales"].cell(number, column, value)
+    book.save(path)
+    columns = [{**column, "nullable": True} for column in SALES]
+    location = {"path": "data/sales.xlsx", "options": {"range": "Sales!A3:G9"}}
+    sales.dataset("sales", columns, location)
+    sales.project(total(amount="SUM(price)"), to_path("out/x.csv"), input_="sales")
+    rows = sales.explain(sales.run().run_id, 1, {"region": "East"}).rows.rows
+    assert sorted(row["_row_position"] for row in rows) == [f"data/sales.xlsx Sales!A{n}:G{n}" for n in (4, 5, 6)]
+
+
 def test_the_workbook_tells_where_its_numbers_come_from(sales: Folder) -> None:
     sales.project(to_path("out/all.xlsx"), input_="sales")
     result = sales.run()

@@ -33,6 +33,7 @@ class PublishedLanding:
     extra: tuple[str, ...]
     is_unique: bool
     repeated: RepeatedKeys | None = None
+    has_positions: bool = False
 
     @property
     def rows(self) -> int:
@@ -110,7 +111,8 @@ def _landing_from_json(folder: str, data: dict[str, Any]) -> PublishedLanding:
     files = tuple(LandedFile(str(file["path"]), int(file["rows"]), file.get("digest", "")) for file in data["files"])
     repeated = RepeatedKeys(**data["repeated"]) if data.get("repeated") else None
     carried, extra = tuple(map(str, data["carried"])), tuple(map(str, data["extra"]))
-    return PublishedLanding(folder, files, carried, extra, bool(data["is_unique"]), repeated)
+    has_positions = bool(data.get("has_positions", False))
+    return PublishedLanding(folder, files, carried, extra, bool(data["is_unique"]), repeated, has_positions)
 
 
 def _write_object(place: ArrowPath, text: bytes) -> None:

@@ -2,13 +2,13 @@
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, literal_path_pattern
+from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, POSITION_COLUMN, literal_path_pattern
 from daybook.errors import DaybookError
 from daybook.io.bindings import Binding, extra_column_notices
 from daybook.io.filesystem import spark_uri
@@ -84,7 +84,13 @@ def _land(spark: SparkSession, request: LandingRequest, inputs: _Inputs) -> Publ
             file.verify()
         rows = sink.finish(spark, carried, request.version.dataset)
         landed = PublishedLanding(
-            folder, rows.files, tuple(sorted(carried)), tuple(sorted(extra)), rows.is_unique, rows.repeated
+            folder,
+            rows.files,
+            tuple(sorted(carried)),
+            tuple(sorted(extra)),
+            rows.is_unique,
+            rows.repeated,
+            sink.has_positions,
         )
         area.publish(landed)
     except BaseException as failure:
@@ -104,7 +110,7 @@ def _checked_batches(source: RowSource, location: Location, columns: tuple[Bindi
         check_nulls(batch, columns, source.name)
         if period is not None and "_period" not in batch.columns:
             column = pa.repeat(pa.scalar(period, pa.string()), batch.rows)
-            batch = Batch({**batch.columns, "_period": column}, batch.rows, batch.where)
+            batch = replace(batch, columns={**batch.columns, "_period": column})
         yield batch
 
 
@@ -113,6 +119,8 @@ def _read_landing(spark: SparkSession, landed: PublishedLanding, request: Landin
     declared = {column.name for column in dataset.main_table.columns}
     columns = [column for column in request.columns if column.name in declared or column.name in landed.carried]
     schema = spark_schema(columns, with_ordinal=not landed.is_unique)
+    if landed.has_positions:
+        schema = schema.add(POSITION_COLUMN, "string")
     df = spark.read.schema(schema).parquet(
         *(literal_path_pattern(spark_uri(request.area.absolute(file.path))) for file in landed.files)
     )
@@ -123,4 +131,11 @@ def _read_landing(spark: SparkSession, landed: PublishedLanding, request: Landin
     notices = (*extra_column_notices(landed.extra, names), *report_repeated(dataset, landed.repeated, names))
     manifests = [read_manifest(location.uri) for location in request.locations if location.uri]
     may_repeat_ids = any(manifest and manifest.has_appended_slice(request.slices) for manifest in manifests)
-    return ReadPart(df, frozenset(landed.carried), (pin,), notices, may_repeat_ids=may_repeat_ids)
+    return ReadPart(
+        df,
+        frozenset(landed.carried),
+        (pin,),
+        notices,
+        may_repeat_ids=may_repeat_ids,
+        has_positions=landed.has_positions,
+    )

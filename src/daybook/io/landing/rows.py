@@ -23,6 +23,8 @@ class Batch:
     rows: int
     where: Callable[[int], str]
     cell: Callable[[int, str], str] | None = None
+    # Where every row stands, to be kept with it, in sources that people look rows up in.
+    positions: pa.Array | None = None
 
     def position(self, index: int, column: str) -> str:
         return self.cell(index, column) if self.cell is not None else self.where(index)

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, literal_path_pattern
+from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, POSITION_COLUMN, literal_path_pattern
 from daybook.expression import quote_identifier
 from daybook.io.bindings import Binding
 from daybook.io.column_types import arrow_type, spark_data_type
@@ -135,7 +135,9 @@ class LandingSink:
         self._area = area
         self._attempt = attempt
         self._columns = tuple(columns)
-        self._schema = pa.schema([pa.field(c.name, arrow_type(c.type)) for c in columns])
+        stored = [pa.field(c.name, arrow_type(c.type)) for c in columns]
+        self._schema = pa.schema([*stored, pa.field(POSITION_COLUMN, pa.string())])
+        self.has_positions = False
         self._held: list[pa.RecordBatch] = []
         self._held_bytes = 0
         self._limit = limit
@@ -144,9 +146,9 @@ class LandingSink:
         self.rows = 0
 
     def add(self, batch: Batch) -> None:
-        arrays = [
-            batch.columns.get(field.name, pa.nulls(batch.rows, field.type)).cast(field.type) for field in self._schema
-        ]
+        self.has_positions = self.has_positions or batch.positions is not None
+        stored = {**batch.columns, **({POSITION_COLUMN: batch.positions} if batch.positions is not None else {})}
+        arrays = [stored.get(field.name, pa.nulls(batch.rows, field.type)).cast(field.type) for field in self._schema]
         record = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
         self.rows += record.num_rows
         if self._writer is None:
@@ -184,7 +186,8 @@ class LandingSink:
     def _finish_in_memory(
         self, columns: Sequence[Binding], identity: Sequence[Binding], dataset: Dataset
     ) -> LandedRows:
-        table = pa.Table.from_batches(self._held, self._schema).select([column.name for column in columns])
+        kept = [*(column.name for column in columns), *([POSITION_COLUMN] if self.has_positions else [])]
+        table = pa.Table.from_batches(self._held, self._schema).select(kept)
         numbers = occurrence_numbers(table, identity, columns)
         if numbers is not None:
             table = table.append_column(ORDINAL_COLUMN, pa.array(numbers, pa.int64()))
@@ -202,6 +205,7 @@ class LandingSink:
     ) -> LandedRows:
         raw = f"{self._attempt}/rows.parquet"
         schema = ", ".join(f"{quote_identifier(c.name)} {spark_data_type(c.type).simpleString()}" for c in columns)
+        schema += f", {POSITION_COLUMN} string" if self.has_positions else ""
         df = spark.read.schema(schema).parquet(literal_path_pattern(spark_uri(self._area.absolute(raw))))
         if has_unique_rows(df, identity, self.rows):
             return LandedRows((self._landed_file(raw, self.rows),), is_unique=True)

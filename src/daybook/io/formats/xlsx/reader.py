@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from daybook.errors import DaybookError, raise_all
 from daybook.io.bindings import Binding, Bindings, bind_columns, checked_options, missing_column_errors
-from daybook.io.filesystem import arrow_path, translate_read_errors
+from daybook.io.filesystem import arrow_path, relative_to, translate_read_errors
 from daybook.io.formats.xlsx.cells import WHOLE_SHEET, Area, cell_place
 from daybook.io.formats.xlsx.package import Package
 from daybook.io.formats.xlsx.sheet import SheetReader, SheetRow
@@ -136,7 +136,9 @@ class XlsxRows:
             return layout.cell(rows[index].number, stored[column]) if is_own else where(index)
 
         columns = {binding.name: self._column(rows, layout, binding) for binding in layout.bindings.all}
-        return Batch(columns, len(rows), where, cell)
+        file = relative_to(self.name, self._location.root)
+        positions = pa.array([f"{file} {where(index)}" for index in range(len(rows))], pa.string())
+        return Batch(columns, len(rows), where, cell, positions)
 
     def _column(self, rows: list[SheetRow], layout: _Layout, binding: Binding) -> pa.Array:
         number = layout.columns.get(binding.stored)
