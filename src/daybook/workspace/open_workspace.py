@@ -100,7 +100,14 @@ def workspace_root(path: Path | None = None) -> Path:
     return find_workspace(path if path is not None else Path())
 
 
-_SYSTEM_REFUSALS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
+_REFUSAL_HINT = "check the permissions and the free space there"
+_NAME_HINT = "use a shorter name, or one that leads to a file"
+_SYSTEM_REFUSALS = {
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO), _REFUSAL_HINT),
+    **dict.fromkeys((errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR), _NAME_HINT),
+    **dict.fromkeys((errno.EMFILE, errno.ENFILE), "allow more open files (ulimit -n)"),
+}
+_MAX_SHOWN_PATH = 200
 
 
 def system_error(failure: BaseException) -> DaybookError | None:
@@ -109,7 +116,9 @@ def system_error(failure: BaseException) -> DaybookError | None:
         return DaybookError("MODEL_064", path="The current folder", hint="change to a folder that exists")
     if isinstance(failure, OSError) and failure.errno in _SYSTEM_REFUSALS:
         location = str(failure.filename or "a file or folder")
-        hint = "check the permissions and the free space there"
+        if len(location) > _MAX_SHOWN_PATH:
+            location = f"{location[:_MAX_SHOWN_PATH]}…"
+        hint = _SYSTEM_REFUSALS[failure.errno]
         return DaybookError("IO_012", location=location, reason=os.strerror(failure.errno), hint=hint)
     return None
 

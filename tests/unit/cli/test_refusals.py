@@ -54,6 +54,29 @@ def test_whatever_is_met_on_the_way(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     assert capsys.readouterr().err.startswith("[IO_012] somewhere cannot be used: Permission denied\n  hint: ")
 
 
+LONG = "x" * 5000
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["validate", LONG],
+        ["run", LONG, "--period", "2026-01"],
+        ["compile", LONG],
+        ["test", LONG],
+        ["init", LONG],
+        ["--workspace", "a/" * 3000, "validate"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_name_that_no_file_can_have(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    shown = capsys.readouterr().err
+    assert shown.startswith("[IO_012] ")
+    assert "File name too long" in shown
+    assert len(shown) < 500
+
+
 def test_a_current_folder_that_is_gone(
     in_workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

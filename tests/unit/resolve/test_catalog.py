@@ -158,6 +158,8 @@ def test_credentials_travel_in_headers_and_show_nowhere(tmp_path: Path, monkeypa
         (b"", 200, "RESOLVE_067"),
         (b"\xff\xfe", 200, "RESOLVE_067"),
         (b"[" * 1500, 200, "RESOLVE_067"),
+        (b'{"locations": ' + b"[" * 900 + b"]" * 900 + b"}", 200, "RESOLVE_067"),
+        (b'{"locations": [{"datasource_id": "lake", "path": "x", "delta_version": 1e99}]}', 200, "RESOLVE_068"),
         (b'{"locations": [', 200, "RESOLVE_067"),
         (b"[]", 200, "RESOLVE_068"),
         (b"{}", 200, "RESOLVE_068"),

@@ -211,6 +211,12 @@ IO_CODES: dict[str, Code] = code_family(
         hint="remove the repeated rows, correct natural_key_columns, or set `on_duplicate_key: allow` on the dataset",
     ),
     Code(
+        "IO_040",
+        "{file} is damaged",
+        "Daybook keeps beside what it writes which run wrote it. This file does not hold what Daybook wrote.",
+        hint="restore it from a backup, or remove it: then the data is taken as it is",
+    ),
+    Code(
         "IO_050",
         "{file} cannot be read as a workbook: {problem}",
         "A file with the format xlsx is no workbook, is damaged or protected, or is made to fill memory and disk.",

@@ -48,13 +48,17 @@ def read_text(path: Path, shown_as: str | None = None) -> str:
 
 
 def decode_utf8(raw: bytes, file: str) -> str:
+    if hint := _encoding_hint(raw):
+        # Without its NUL bytes most of the text can be shown.
+        readable = raw.replace(b"\0", b"").decode("utf-8", errors="replace")
+        raise DaybookError("MODEL_003", span=Span(mask_secrets(readable), 0, 1, file), hint=hint)
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         readable = raw.decode("utf-8", errors="replace")
         start = len(raw[: error.start].decode("utf-8", errors="replace"))
         span = Span(mask_secrets(readable), start, start + 1, file)
-        raise DaybookError("MODEL_003", span=span, hint=_encoding_hint(raw)) from None
+        raise DaybookError("MODEL_003", span=span) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +82,12 @@ def compose_documents(text: str, file: str | None) -> ComposedText:
 
 
 def _encoding_hint(raw: bytes) -> str | None:
-    is_utf16 = raw[:2] in (b"\xff\xfe", b"\xfe\xff")
-    return "the file is UTF-16; save it as UTF-8" if is_utf16 else None
+    """A file of wide characters is known by its byte order mark, or by the NUL bytes around its first character."""
+    if raw[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff") or raw[:4].count(0) == 3:
+        return "the file is UTF-32; save it as UTF-8"
+    if raw[:2] in (b"\xff\xfe", b"\xfe\xff") or raw[:4].count(0) == 2:
+        return "the file is UTF-16; save it as UTF-8"
+    return None
 
 
 _KEY_SYNONYMS = {"parameters": "arguments", "order": "seq"}

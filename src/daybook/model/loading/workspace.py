@@ -248,7 +248,7 @@ def _load_file(path: Path) -> LoadedFile:
         return LoadedFile(path, [], [])
     definitions, errors = read_definitions(text, file)
     is_foreign = not definitions and all(error.code in _FOREIGN_FILE_CODES for error in errors)
-    if errors and is_foreign and not looks_like_definition(text, file):
+    if errors and is_foreign and not looks_like_definition(text.lstrip("\0"), file):
         return LoadedFile(path, [], [])
     return LoadedFile(path, definitions, errors, text if errors else "")
 
@@ -260,9 +260,11 @@ _FOREIGN_FILE_CODES = frozenset(
 
 
 def _read_head(path: Path) -> str:
+    """The beginning of a file in whatever encoding: byte order marks and the NUL bytes of wide characters left out."""
     try:
         with path.open("rb") as stream:
-            return stream.read(_HEAD_BYTES).decode("utf-8", errors="replace")
+            raw = stream.read(_HEAD_BYTES).lstrip(b"\0\xff\xfe").replace(b"\0", b"")
+            return raw.decode("utf-8-sig", errors="replace")
     except OSError:
         return ""
 

@@ -9,6 +9,8 @@ from daybook.errors import DaybookError, Span
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _GLOB = re.compile(r"[*?\[\]{}]")
+# What file systems take as one name.
+_MAX_NAME_BYTES = 255
 _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
 
 
@@ -93,6 +95,8 @@ def _relative_path_problem(path: str) -> str | None:
         return "it has an empty part"
     if ".." in segments or "." in segments:
         return "it has a part . or .."
+    if any(len(segment.encode()) > _MAX_NAME_BYTES for segment in segments):
+        return f"a part of it is longer than {_MAX_NAME_BYTES} bytes"
     return None
 
 

@@ -1,10 +1,13 @@
 """`_daybook.json` inside a folder that Daybook writes: its columns and the commits it has seen."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
+from daybook.errors import DaybookError
 from daybook.io.filesystem import local_path
 
 MANIFEST_NAME = "_daybook.json"
@@ -47,8 +50,18 @@ def manifest_from_json(text: str) -> Manifest:
 
 
 def read_manifest(uri: str) -> Manifest | None:
-    """The manifest of a local folder; None when it has none."""
+    """The manifest of a local folder; None when it has none, IO_040 when it is damaged."""
     path = local_path(uri)
     if path is None or not (path / MANIFEST_NAME).is_file():
         return None
-    return manifest_from_json((path / MANIFEST_NAME).read_text(encoding="utf-8"))
+    with translate_damage(path / MANIFEST_NAME):
+        return manifest_from_json((path / MANIFEST_NAME).read_text(encoding="utf-8"))
+
+
+@contextmanager
+def translate_damage(path: Path) -> Iterator[None]:
+    """IO_040 for a file of Daybook's own that does not hold what Daybook wrote."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as damage:
+        raise DaybookError("IO_040", file=path) from damage

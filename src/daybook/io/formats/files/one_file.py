@@ -6,6 +6,7 @@ from pathlib import Path
 
 from daybook.errors import DaybookError
 from daybook.io.formats.files.atomic_rename import lock_folder, rename_if_free
+from daybook.io.formats.files.manifest import translate_damage
 from daybook.io.target import FileTarget
 from daybook.io.writer import Commit, Fence, StagedOutput, sync_to_disk
 from daybook.resolve.checks import one_file_mode_error
@@ -31,7 +32,8 @@ def _note_path(path: Path) -> Path:
 
 def _read_notes(path: Path) -> list[CommitNote]:
     try:
-        return [CommitNote(**note) for note in json.loads(_note_path(path).read_text(encoding="utf-8"))]
+        with translate_damage(_note_path(path)):
+            return [CommitNote(**note) for note in json.loads(_note_path(path).read_text(encoding="utf-8"))]
     except FileNotFoundError:
         return []
 
