@@ -26,7 +26,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.meter import Reading, measure
 from benchmarks.write_delta import COLUMNS, frame
-from daybook.io.formats.postgresql.writer import PostgresqlWriter
+from daybook.io.registry import writer_for
 from daybook.io.target import SliceOwner, TableTarget
 from daybook.model.datasource import PostgresqlOptions, PostgresqlSource
 from daybook.resolve.locations.location import Location
@@ -104,7 +104,7 @@ def main() -> None:
                 owner=SliceOwner("benchmark", "output"),
                 run_period="2026-01",
             )
-            writer = PostgresqlWriter()
+            writer = writer_for("postgresql")
             writer.check(target)
             writer.commit(writer.stage(df, target), target)
 

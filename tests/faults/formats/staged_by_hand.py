@@ -5,12 +5,9 @@ import uuid
 import psycopg
 from psycopg import sql
 
-from daybook.io.formats.database import LEDGER_TABLE
-from daybook.io.formats.postgresql import ingest
-from daybook.io.formats.postgresql.table import column_definitions
-from daybook.io.target import OutputColumn, TableTarget
+from daybook.io.formats.postgresql.writer import PostgresqlDatabase, create_staging
+from daybook.io.target import TableTarget
 from daybook.io.writer import StagedOutput
-from daybook.model.types import INTEGER
 from tests.faults.formats.checks import COLUMNS, PERIOD
 from tests.spark.io.cases import Place
 
@@ -25,20 +22,16 @@ def stage_by_hand(
 
 def stage_for(connection: psycopg.Connection, target: TableTarget, key: str, count: int) -> StagedOutput:
     name = target.new_attempt_name()
-    tag = OutputColumn(ingest.ATTEMPT, INTEGER)
-    connection.execute(
-        sql.SQL("create unlogged table {} ({})").format(sql.Identifier(name), column_definitions((*COLUMNS, tag)))
-    )
+    create_staging(PostgresqlDatabase(connection, "public"), name, COLUMNS)
     connection.execute(
         sql.SQL("insert into {} select {}, g, 0 from generate_series(1, {}) g").format(
             sql.Identifier(name), sql.Literal(key), sql.Literal(count)
         )
     )
     acknowledged = sql.Identifier(f"{name}.ack")
-    connection.execute(sql.SQL("create unlogged table {} (attempt bigint, rows bigint)").format(acknowledged))
     connection.execute(sql.SQL("insert into {} values (0, {})").format(acknowledged, sql.Literal(count)))
     query = sql.SQL("select coalesce(max(id), 0) from {} where target = {}").format(
-        sql.Identifier(LEDGER_TABLE), sql.Literal(target.location.table)
+        sql.Identifier(PostgresqlDatabase.ledger.table), sql.Literal(target.location.table)
     )
     row = connection.execute(query).fetchone()
     return StagedOutput(name, count, seen=str(row[0]) if row else "0")

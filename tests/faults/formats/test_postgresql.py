@@ -12,8 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from daybook.errors import DaybookError
-from daybook.io.formats.postgresql.table import connection_uri, create_ledger
-from daybook.io.formats.postgresql.writer import PostgresqlWriter
+from daybook.io.formats.postgresql.table import connection_uri
+from daybook.io.formats.postgresql.writer import PostgresqlDatabase
+from daybook.io.registry import writer_for
 from daybook.io.target import TableTarget
 from daybook.model.datasource import PostgresqlSource
 from tests.faults.formats.checks import COLUMNS, PERIOD, found, rows, sweep
@@ -45,13 +46,13 @@ def kill_others(connection: psycopg.Connection) -> int:
 def stage_until_it_fails(df: DataFrame, target: TableTarget) -> None:
     """Where the killer comes too late, there is another COPY to kill."""
     for _ in range(20):
-        PostgresqlWriter().stage(df, target)
+        writer_for("postgresql").stage(df, target)
 
 
 def test_killed_during_copy(spark: SparkSession, place: Place, connection: psycopg.Connection) -> None:
     write(rows(spark, "old"), place.target(COLUMNS, mode="replace_period", run_period=PERIOD))
     target = place.target(COLUMNS, mode="replace_period", run_period=PERIOD)
-    writer = PostgresqlWriter()
+    writer = writer_for("postgresql")
     stop = threading.Event()
     killed = 0
 
@@ -85,7 +86,7 @@ def test_killed_during_copy(spark: SparkSession, place: Place, connection: psyco
 def test_killed_during_the_swap(spark: SparkSession, place: Place, connection: psycopg.Connection, mode: str) -> None:
     write(rows(spark, "old"), place.target(COLUMNS, mode="replace_period", run_period=PERIOD))
     target = place.target(COLUMNS, mode=mode, run_period=PERIOD)
-    writer = PostgresqlWriter()
+    writer = writer_for("postgresql")
     staged = writer.stage(rows(spark, "new"), target)
 
     def restart() -> None:
@@ -102,7 +103,7 @@ def test_killed_during_the_swap(spark: SparkSession, place: Place, connection: p
 
 def test_only_acknowledged_attempts_move(spark: SparkSession, place: Place, connection: psycopg.Connection) -> None:
     target = place.target(COLUMNS)
-    writer = PostgresqlWriter()
+    writer = writer_for("postgresql")
     staged = writer.stage(rows(spark, "new"), target)
     stray = sql.SQL("insert into {} values ('stray', 1, -1)").format(sql.Identifier(staged.staging))
     connection.execute(stray)
@@ -114,9 +115,9 @@ def test_readers_see_old_or_new_during_swaps(
     place: Place, connection: psycopg.Connection, postgresql: PostgresqlSource, is_long: bool
 ) -> None:
     """Four readers at two isolation levels; every generation has its own number of rows."""
-    writer = PostgresqlWriter()
+    writer = writer_for("postgresql")
     first = place.target(COLUMNS, mode="replace_period", run_period=PERIOD)
-    create_ledger(connection, first)
+    PostgresqlDatabase(connection, "public").create_ledger()
     connection.commit()
     staged, target = stage_by_hand(connection, place, 0, 100)
     writer.commit(staged, target)

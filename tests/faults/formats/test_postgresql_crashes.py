@@ -18,8 +18,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from daybook.errors import DaybookError
-from daybook.io.formats.postgresql.table import connection_uri, create_ledger
-from daybook.io.formats.postgresql.writer import PostgresqlWriter
+from daybook.io.formats.postgresql.table import connection_uri
+from daybook.io.formats.postgresql.writer import PostgresqlDatabase
+from daybook.io.registry import writer_for
 from daybook.io.target import TableTarget
 from daybook.model.datasource import PostgresqlOptions, PostgresqlSource
 from tests.faults.formats.checks import COLUMNS, PERIOD, rows, sweep
@@ -114,14 +115,14 @@ def crash_when(server: CrashingServer, place: Place, kind: Crash, query: str) ->
 def write_old(place: Place) -> None:
     target = place.target(COLUMNS, mode="replace_period", run_period=PERIOD)
     with closing(connect(place)) as connection:
-        create_ledger(connection, target)
+        PostgresqlDatabase(connection, "public").create_ledger()
         staged = stage_for(connection, target, "old", OLD)
-    PostgresqlWriter().commit(staged, target)
+    writer_for("postgresql").commit(staged, target)
 
 
 def retry(place: Place, target: TableTarget, expected: dict[str, int]) -> None:
     """What a retry does: ask whether it is done, otherwise begin anew; then once more, which changes nothing."""
-    writer = PostgresqlWriter()
+    writer = writer_for("postgresql")
     if writer.committed(target) is None:
         writer.discard(target)
         with closing(connect(place)) as connection:
@@ -137,7 +138,7 @@ def retry(place: Place, target: TableTarget, expected: dict[str, int]) -> None:
 def test_in_the_middle_of_copy(spark: SparkSession, server: CrashingServer, place: Place, kind: Crash) -> None:
     write_old(place)
     target = place.target(COLUMNS, mode="replace_period", run_period=PERIOD)
-    writer = PostgresqlWriter()
+    writer = writer_for("postgresql")
     # Far more than can be copied before the crash.
     endless = rows(spark, "new", 50_000_000).withColumn("key", sf.concat("key", sf.repeat(sf.lit("x"), 200)))
     copying = "select pid from pg_stat_progress_copy where tuples_processed > 20000"
@@ -163,7 +164,7 @@ def test_in_the_middle_of_the_swap(server: CrashingServer, place: Place, kind: C
     """All rows have been moved, the transaction is open."""
     write_old(place)
     target = place.target(COLUMNS, mode=mode, run_period=PERIOD)
-    writer = PostgresqlWriter()
+    writer = writer_for("postgresql")
     with closing(connect(place)) as connection:
         staged = stage_for(connection, target, "new", NEW)
 
@@ -189,7 +190,7 @@ def test_while_rows_are_moved(server: CrashingServer, place: Place, kind: Crash)
     """The server dies inside of INSERT … SELECT."""
     write_old(place)
     target = place.target(COLUMNS, mode="replace_period", run_period=PERIOD)
-    writer = PostgresqlWriter()
+    writer = writer_for("postgresql")
     with closing(connect(place)) as connection:
         staged = stage_for(connection, target, "new", 1_000_000)
     moving = "select pid from pg_stat_activity where state = 'active' and query like 'insert into%select%daybook-%'"
@@ -223,7 +224,7 @@ def watching(place: Place, target: TableTarget, stop: threading.Event, anomalies
 def test_at_random_moments_of_the_swap(server: CrashingServer, place: Place, is_long: bool) -> None:
     """Also in COMMIT itself, where only the ledger can tell what happened."""
     chance = random.Random(7)
-    writer = PostgresqlWriter()
+    writer = writer_for("postgresql")
     stop, anomalies = threading.Event(), list[object]()
     began = time.monotonic()
     write_old(place)

@@ -6,8 +6,9 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from daybook.io.format import Format
+from daybook.io.formats.databases.writer import DatabaseWriter
 from daybook.io.formats.jdbc.table import JdbcRows, jdbc_source
-from daybook.io.formats.jdbc.writer import JdbcWriter
+from daybook.io.formats.jdbc.writer import JdbcDialect
 from daybook.io.landing.request import LandingRequest
 from daybook.io.landing.rows import RowSource
 from daybook.model.datasource import DataSource
@@ -21,8 +22,8 @@ class JdbcFormat(Format):
     needs_session = True
 
     @cached_property
-    def writer(self) -> JdbcWriter:
-        return JdbcWriter()
+    def writer(self) -> DatabaseWriter:
+        return DatabaseWriter(JdbcDialect())
 
     def table_rows(self, spark: SparkSession, location: Location, request: LandingRequest, scratch: str) -> RowSource:
         return JdbcRows(spark, location, request.version, request.workspace, scratch)

@@ -3,8 +3,10 @@
 Landing any other database: Spark reads it by JDBC into scratch Parquet, which is landed like the rest.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +21,15 @@ from daybook.expression import quote_identifier
 from daybook.io.bindings import Binding, bind_columns, missing_column_errors
 from daybook.io.column_types import arrow_type, stored_type_fits
 from daybook.io.filesystem import arrow_path, list_files, spark_uri
-from daybook.io.formats.database import read_secret
+from daybook.io.formats.databases.dialect import read_secret
 from daybook.io.landing.rows import Batch, row_position_from
 from daybook.model.datasource import DataSource, JdbcSource
 from daybook.model.definition import DatasetVersion
 from daybook.model.secrets import mask_secrets
 from daybook.resolve.locations.location import Location
+
+# Names that mean themselves without quotes in every database.
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def jdbc_source(datasource: DataSource | None) -> JdbcSource:
@@ -42,50 +47,89 @@ def jdbc_options(source: JdbcSource, workspace: Path) -> dict[str, str]:
     return options
 
 
+@dataclass(frozen=True, slots=True)
+class TableName:
+    """A table as the database itself spells it."""
+
+    schema: str | None
+    name: str
+
+
 class JdbcConnection:
     """Statements on the driver's own connection, in one transaction."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
-        self._quote = str(connection.getMetaData().getIdentifierQuoteString()).strip()
+        self._metadata = connection.getMetaData()
+        self._quote = str(self._metadata.getIdentifierQuoteString()).strip()
 
     def quoted(self, *names: str | None) -> str:
         mark = self._quote
+        if not mark and any(name and not _PLAIN_NAME.fullmatch(name) for name in names):
+            shown = ".".join(filter(None, names))
+            raise DaybookError("IO_012", location=shown, reason="this database has no quotes for such a name")
         return ".".join(f"{mark}{name.replace(mark, mark * 2) if mark else name}{mark}" for name in names if name)
 
     def execute(self, statement: str, parameters: Sequence[object] = ()) -> int:
-        prepared = self._connection.prepareStatement(statement)
+        prepared = self._prepare(statement, parameters)
         try:
-            for index, value in enumerate(parameters, start=1):
-                prepared.setObject(index, value)
             return int(prepared.executeUpdate())
         finally:
             prepared.close()
 
-    def number(self, query: str, parameters: Sequence[object] = ()) -> int | None:
-        """The single number a query gives; None when it gives no row or NULL."""
-        prepared = self._connection.prepareStatement(query)
+    def query(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Numbers come as numbers or decimals, texts as text."""
+        prepared = self._prepare(statement, parameters)
         try:
-            for index, value in enumerate(parameters, start=1):
-                prepared.setObject(index, value)
             result = prepared.executeQuery()
-            if not result.next():
-                return None
-            value = result.getLong(1)
-            return None if result.wasNull() else int(value)
+            width = range(1, result.getMetaData().getColumnCount() + 1)
+            rows = []
+            while result.next():
+                rows.append(tuple(result.getObject(index) for index in width))
+            return rows
         finally:
             prepared.close()
 
-    def has_table(self, schema: str | None, table: str) -> bool:
-        found = self._connection.getMetaData().getTables(None, schema, table, None)
-        return bool(found.next())
+    def _prepare(self, statement: str, parameters: Sequence[object]) -> Any:
+        prepared = self._connection.prepareStatement(statement)
+        for index, value in enumerate(parameters, start=1):
+            prepared.setObject(index, value)
+        return prepared
 
-    def tables(self, prefix: str) -> list[str]:
-        found = self._connection.getMetaData().getTables(None, None, prefix + "%", None)
+    def find_table(self, schema: str | None, table: str) -> TableName | None:
+        """As it is written, else in the case that the database folds names to."""
+        for change in (str, str.upper, str.lower):
+            name, below = change(table), change(schema) if schema else None
+            for found in self._tables(below, name):
+                # Some databases have no schemas and ignore the one that is asked for.
+                if found.name == name and (below is None or found.schema in (None, below)):
+                    return TableName(below, name)
+        return None
+
+    def columns(self, at: TableName) -> list[str]:
+        found = self._metadata.getColumns(None, self._pattern(at.schema), self._pattern(at.name), None)
         names = []
         while found.next():
-            names.append(str(found.getString("TABLE_NAME")))
-        return [name for name in names if name.startswith(prefix)]
+            if str(found.getString("TABLE_NAME")) == at.name:
+                names.append(str(found.getString("COLUMN_NAME")))
+        return names
+
+    def tables_beginning(self, prefix: str) -> list[str]:
+        found = self._tables(None, prefix, "%")
+        return [each.name for each in found if each.name.startswith(prefix)]
+
+    def _tables(self, schema: str | None, name: str, rest: str = "") -> list[TableName]:
+        found = self._metadata.getTables(None, self._pattern(schema), f"{self._pattern(name)}{rest}", None)
+        tables = []
+        while found.next():
+            below = found.getString("TABLE_SCHEM")
+            tables.append(TableName(None if below is None else str(below), str(found.getString("TABLE_NAME"))))
+        return tables
+
+    def _pattern(self, name: str | None) -> str | None:
+        """A name in which no character stands for others."""
+        escape = str(self._metadata.getSearchStringEscape())
+        return None if name is None else re.sub(r"[_%]", lambda match: escape + match[0], name)
 
     def commit(self) -> None:
         self._connection.commit()
@@ -143,12 +187,23 @@ def _empty_object_array(jvm: Any) -> Any:
 
 
 def table_expression(spark: SparkSession, source: JdbcSource, workspace: Path, schema: str | None, table: str) -> str:
-    """The table as Spark's reader takes it: quoted where it exists just so, else as the user wrote it."""
-    if getattr(spark, "_jvm", None) is not None:
-        with jdbc_transaction(spark, source, workspace) as connection:
-            if connection.has_table(schema, table):
-                return connection.quoted(schema, table)
-    return f"{schema}.{table}" if schema else table
+    """The table as Spark's reader takes it: a quoted name, or one that needs no quotes; never a query."""
+    if schema is None and table.count(".") == 1:
+        schema, table = table.split(".")
+    label = ".".join(filter(None, (source.id, schema, table)))
+    if getattr(spark, "_jvm", None) is None:
+        # Only the virtual machine could say how the database quotes.
+        names = [name for name in (schema, table) if name]
+        if not all(map(_PLAIN_NAME.fullmatch, names)):
+            reason = "over Spark Connect names of tables have letters, digits and _ only"
+            raise DaybookError("IO_012", location=label, reason=reason)
+        return ".".join(names)
+    with jdbc_transaction(spark, source, workspace) as connection:
+        found = connection.find_table(schema, table)
+        if found is None:
+            hint = "write table, or schema and table, as the database has them; a query is no table"
+            raise DaybookError("IO_001", location=label, hint=hint)
+        return connection.quoted(found.schema, found.name)
 
 
 _FETCH_SIZE = 10_000
@@ -216,22 +271,23 @@ class JdbcRows:
         return errors
 
 
+_ARROW_TYPES = {
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "timestamp_ntz": pa.timestamp("us", tz="UTC"),
+}
+
+
 def _arrow_equivalent(type_: spark_types.DataType) -> pa.DataType:
-    match type_:
-        case spark_types.DecimalType():
-            return pa.decimal128(type_.precision, type_.scale)
-        case spark_types.TimestampType() | spark_types.TimestampNTZType():
-            return pa.timestamp("us", tz="UTC")
-        case _:
-            names = {
-                "tinyint": pa.int8(),
-                "smallint": pa.int16(),
-                "int": pa.int32(),
-                "bigint": pa.int64(),
-                "float": pa.float32(),
-                "double": pa.float64(),
-                "boolean": pa.bool_(),
-                "date": pa.date32(),
-            }
-            text = isinstance(type_, spark_types.StringType)
-            return pa.string() if text else names.get(type_.simpleString(), pa.binary())
+    if isinstance(type_, spark_types.DecimalType):
+        return pa.decimal128(type_.precision, type_.scale)
+    if isinstance(type_, spark_types.StringType):
+        return pa.string()
+    return _ARROW_TYPES.get(type_.simpleString(), pa.binary())

@@ -11,8 +11,9 @@ from psycopg import sql
 from pyspark.sql import SparkSession
 
 from daybook.io.format import Format, Leftover
+from daybook.io.formats.databases.writer import DatabaseWriter
 from daybook.io.formats.postgresql.table import PostgresqlRows, connect_postgresql, postgresql_source
-from daybook.io.formats.postgresql.writer import ACKNOWLEDGED_SUFFIX, PostgresqlWriter
+from daybook.io.formats.postgresql.writer import ACKNOWLEDGED_SUFFIX, PostgresqlDialect
 from daybook.io.landing.request import LandingRequest
 from daybook.io.landing.rows import RowSource
 from daybook.io.target import STAGED_PREFIX, parse_staged_name
@@ -24,8 +25,8 @@ class PostgresqlFormat(Format):
     name = "postgresql"
 
     @cached_property
-    def writer(self) -> PostgresqlWriter:
-        return PostgresqlWriter()
+    def writer(self) -> DatabaseWriter:
+        return DatabaseWriter(PostgresqlDialect())
 
     @property
     def storage_errors(self) -> tuple[type[Exception], ...]:

@@ -1,43 +1,30 @@
 """Connections to PostgreSQL: psycopg for statements, the same address as a URI for ADBC.
 
-Tables of PostgreSQL: their columns, the ledger of commits, the types of declared columns.
-
 Landing a PostgreSQL table: one streamed query, numerics as their text.
 """
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, assert_never
-from urllib.parse import quote
+from typing import Any
+from urllib.parse import quote, urlencode
 
 import adbc_driver_manager
 import adbc_driver_postgresql.dbapi as adbc
 import psycopg
+import psycopg.conninfo
 import pyarrow as pa
 from psycopg import sql
 
 from daybook.errors import DaybookError, raise_all
 from daybook.io.bindings import Binding, bind_columns, missing_column_errors
-from daybook.io.formats.database import LEDGER_TABLE, read_secret
+from daybook.io.formats.databases.dialect import read_secret
+from daybook.io.formats.postgresql.types import POSTGRESQL_TYPES
 from daybook.io.landing.rows import Batch, bad_value_error, row_position_from
-from daybook.io.target import OutputColumn, TableTarget
-from daybook.io.text_values import BadValueError, parse_texts, refuse_dates_out_of_range
+from daybook.io.text_values import BadValueError
 from daybook.model.addresses import mask_host
 from daybook.model.datasource import DataSource, PostgresqlSource
 from daybook.model.definition import DatasetVersion
 from daybook.model.secrets import mask_secrets
-from daybook.model.types import (
-    BooleanType,
-    ColumnType,
-    DateType,
-    DecimalType,
-    FloatType,
-    IntegerType,
-    NullType,
-    StringType,
-    TimestampType,
-)
 from daybook.resolve.locations.location import Location
 
 
@@ -47,68 +34,37 @@ def postgresql_source(datasource: DataSource | None) -> PostgresqlSource:
     return datasource
 
 
-def connection_uri(source: PostgresqlSource, workspace: Path) -> str:
-    """A libpq URI; a host that begins with a slash is the folder of a socket."""
+def connection_parameters(source: PostgresqlSource, workspace: Path) -> dict[str, str]:
+    """What libpq is told, one by one, so that no value can stand for more than itself."""
     options = source.options
-    password = read_secret(source.credential_ref, workspace)
-    user = quote(options.user or "", safe="")
-    login = f"{user}:{quote(password, safe='')}@" if password is not None else (f"{user}@" if user else "")
-    database = quote(options.database, safe="")
-    if options.host.startswith("/"):
-        return f"postgresql://{login}/{database}?host={quote(options.host, safe='')}&port={options.port}"
-    return f"postgresql://{login}{options.host}:{options.port}/{database}"
+    given = {
+        "host": options.host,
+        "port": str(options.port),
+        "user": options.user,
+        "password": read_secret(source.credential_ref, workspace),
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def connection_uri(source: PostgresqlSource, workspace: Path) -> str:
+    """The same as a URI, which ADBC takes; a host among its parameters may be an address of IPv6 or a folder."""
+    database = quote(source.options.database, safe="")
+    return f"postgresql:///{database}?{urlencode(connection_parameters(source, workspace), quote_via=quote)}"
 
 
 def connect_postgresql(source: PostgresqlSource, workspace: Path) -> psycopg.Connection:
+    options = source.options
     try:
-        return psycopg.connect(connection_uri(source, workspace))
+        # The name of a database goes into a text of parameters, where it cannot be taken for one itself.
+        text = psycopg.conninfo.make_conninfo(dbname=options.database, **connection_parameters(source, workspace))
+        return psycopg.connect(text)
     except psycopg.Error as failure:
-        place = f"{mask_host(source.options.host)}:{source.options.port}/{source.options.database}"
-        raise DaybookError(
-            "IO_012", location=f"{source.id} ({place})", reason=mask_secrets(str(failure).strip())
-        ) from failure
+        address = f"{mask_host(options.host)}:{options.port}/{options.database}"
+        reason = mask_secrets(str(failure).strip())
+        raise DaybookError("IO_012", location=f"{source.id} ({address})", reason=reason) from failure
 
 
 Connection = psycopg.Connection[tuple[Any, ...]]
-
-
-def column_type(type_: ColumnType) -> sql.SQL:
-    match type_:
-        case StringType():
-            return sql.SQL("text")
-        case IntegerType():
-            return sql.SQL("bigint")
-        case DecimalType(precision, scale):
-            return sql.SQL(f"numeric({precision},{scale})")
-        case FloatType():
-            return sql.SQL("double precision")
-        case BooleanType():
-            return sql.SQL("boolean")
-        case DateType():
-            return sql.SQL("date")
-        case TimestampType():
-            return sql.SQL("timestamp with time zone")
-        case NullType():
-            raise TypeError("no column has the type null")
-        case _:
-            assert_never(type_)
-
-
-_DECLARED_TYPES = {
-    "text": "string",
-    "bigint": "integer",
-    "double precision": "float",
-    "boolean": "boolean",
-    "date": "date",
-    "timestamp with time zone": "timestamp",
-}
-
-
-def declared_type(stored: str) -> str:
-    """The declared type that is stored as this one; the stored one itself when there is none."""
-    return (
-        stored.replace("numeric(", "decimal(") if stored.startswith("numeric(") else _DECLARED_TYPES.get(stored, stored)
-    )
 
 
 def columns_of(connection: Connection, schema: str, table: str) -> dict[str, str] | None:
@@ -121,44 +77,6 @@ def columns_of(connection: Connection, schema: str, table: str) -> dict[str, str
         (schema, table),
     ).fetchall()
     return dict(found) if found else None
-
-
-def target_schema(target: TableTarget) -> str:
-
-    return target.schema or postgresql_source(target.datasource).options.schema_name
-
-
-def qualified_name(target: TableTarget, name: str | None = None) -> sql.Identifier:
-    return sql.Identifier(target_schema(target), name or target.table)
-
-
-def column_definitions(columns: tuple[OutputColumn, ...]) -> sql.Composed:
-    return sql.SQL(", ").join(
-        sql.SQL("{} {}").format(sql.Identifier(column.name), column_type(column.type)) for column in columns
-    )
-
-
-def create_ledger(connection: Connection, target: TableTarget) -> None:
-    """The ledger of the target's schema; two who make it at once are both content."""
-    if columns_of(connection, target_schema(target), LEDGER_TABLE) is not None:
-        return
-    try:
-        with connection.transaction():
-            connection.execute(
-                sql.SQL(
-                    "create table if not exists {} (id bigserial primary key, run_id text not null, "
-                    "operation_seq integer not null, target text not null, mode text not null, run_period text, "
-                    "rows bigint not null, project_id text not null, operation_id text not null, "
-                    "committed_at timestamptz not null default now(), unique (run_id, operation_seq))"
-                ).format(qualified_name(target, LEDGER_TABLE))
-            )
-    except (psycopg.errors.UniqueViolation, psycopg.errors.DuplicateTable):
-        pass
-
-
-_NUMERIC_TYPE = re.compile(r"numeric\((\d+),(\d+)\)")
-_TEXT_TYPE = re.compile(r"text|character varying(\(\d+\))?|character(\(\d+\))?|uuid")
-_TIMESTAMP_TYPE = re.compile(r"timestamp(\(\d\))? (with|without) time zone")
 
 
 class PostgresqlRows:
@@ -193,7 +111,7 @@ class PostgresqlRows:
             columns = {}
             for position, binding in enumerate(bindings.all):
                 try:
-                    columns[binding.name] = _typed_column(batch.column(position), binding.type)
+                    columns[binding.name] = POSTGRESQL_TYPES[binding.type].decode(batch.column(position), binding.type)
                 except BadValueError as bad:
                     place = where(bad.index)
                     raise bad_value_error(self.name, place, binding.stored, bad.value, binding.type) from None
@@ -214,12 +132,13 @@ class PostgresqlRows:
         return [
             DaybookError("IO_003", file=self.name, column=b.stored, found=stored[b.stored], declared=str(b.type))
             for b in bindings
-            if b.stored in stored and not _fits_declared(stored[b.stored], b.type)
+            if b.stored in stored and not POSTGRESQL_TYPES[b.type].fits(stored[b.stored], b.type)
         ]
 
     def _query(self, bindings: tuple[Binding, ...], stored: dict[str, str]) -> sql.Composed:
         selected = [
-            sql.SQL(_CASTS[_cast_kind(b.type, stored[b.stored])]).format(sql.Identifier(b.stored)) for b in bindings
+            sql.SQL(POSTGRESQL_TYPES[b.type].selected(stored[b.stored])).format(sql.Identifier(b.stored))
+            for b in bindings
         ]
         query = sql.SQL("select {} from {}").format(
             sql.SQL(", ").join(selected), sql.Identifier(self._schema, self._table)
@@ -229,60 +148,3 @@ class PostgresqlRows:
             return query
         periods = sql.SQL(", ").join(sql.Literal(period) for period in sorted(self._slices))
         return query + sql.SQL(" where {} in ({})").format(sql.Identifier(sliced), periods)
-
-
-_CASTS = {
-    "text": "{}::text",
-    "integer": "{}::int8",
-    "float": "{}::float8",
-    "plain": "{}",
-    "utc": "({} at time zone 'UTC')",
-}
-
-
-def _cast_kind(type_: ColumnType, stored: str) -> str:
-    match type_:
-        case StringType() | DecimalType():
-            return "text"
-        case IntegerType():
-            return "integer"
-        case FloatType():
-            return "float"
-        case TimestampType():
-            return "utc" if "without" in stored else "plain"
-        case BooleanType() | DateType() | NullType():
-            return "plain"
-        case _:
-            assert_never(type_)
-
-
-def _fits_declared(stored: str, type_: ColumnType) -> bool:
-    match type_:
-        case StringType():
-            return _TEXT_TYPE.fullmatch(stored) is not None
-        case IntegerType():
-            return stored in ("smallint", "integer", "bigint")
-        case DecimalType(precision, scale):
-            if stored == "numeric":
-                return True
-            match = _NUMERIC_TYPE.fullmatch(stored)
-            return match is not None and int(match[2]) <= scale and int(match[1]) - int(match[2]) <= precision - scale
-        case FloatType():
-            return stored in ("real", "double precision")
-        case BooleanType():
-            return stored == "boolean"
-        case DateType():
-            return stored == "date"
-        case TimestampType():
-            return _TIMESTAMP_TYPE.fullmatch(stored) is not None
-        case NullType():
-            return False
-        case _:
-            assert_never(type_)
-
-
-def _typed_column(column: pa.Array, type_: ColumnType) -> pa.Array:
-    if isinstance(type_, DecimalType):
-        return parse_texts(column.cast(pa.string()), type_)
-    refuse_dates_out_of_range(column, type_)
-    return column

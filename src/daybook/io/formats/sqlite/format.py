@@ -10,8 +10,9 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from daybook.io.format import Format, Leftover
+from daybook.io.formats.databases.writer import DatabaseWriter
 from daybook.io.formats.sqlite.table import SqliteRows, database_path
-from daybook.io.formats.sqlite.writer import SqliteWriter
+from daybook.io.formats.sqlite.writer import SqliteDialect
 from daybook.io.landing.request import LandingRequest
 from daybook.io.landing.rows import RowSource
 from daybook.io.leftovers import search_folder
@@ -23,8 +24,8 @@ class SqliteFormat(Format):
     name = "sqlite"
 
     @cached_property
-    def writer(self) -> SqliteWriter:
-        return SqliteWriter()
+    def writer(self) -> DatabaseWriter:
+        return DatabaseWriter(SqliteDialect())
 
     @property
     def storage_errors(self) -> tuple[type[Exception], ...]:

@@ -1,0 +1,183 @@
+"""Writing databases: rows are staged, then one transaction moves them and adds a row to the ledger of commits."""
+
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from daybook.errors import DaybookError
+from daybook.io.formats.databases.dialect import Database, Dialect
+from daybook.io.target import OutputColumn, TableTarget
+from daybook.io.writer import Commit, Fence, StagedOutput, check_schema_change, no_fence
+from daybook.model.secrets import mask_secrets
+from daybook.model.types import RUN_PERIOD_COLUMN
+
+
+class DatabaseWriter:
+    def __init__(self, dialect: Dialect[Any]) -> None:
+        self._dialect = dialect
+
+    def check(self, target: TableTarget) -> None:
+        self._dialect.check(target)
+        with self._reading(target) as database:
+            if database is not None and _find_commit(database, target) is None:
+                self._check_table(database, target)
+
+    def stage(self, df: DataFrame, target: TableTarget) -> StagedOutput:
+        with self._reading(target) as database:
+            seen = "0" if database is None else _slice_version(database, target)
+        return replace(self._dialect.stage(df, target), seen=seen)
+
+    def commit(self, staged: StagedOutput, target: TableTarget, fence: Fence = no_fence) -> Commit:
+        dialect = self._dialect
+        try:
+            self._create_ledger(target)
+            with dialect.connect(target) as database:
+                database.begin()
+                if (done := _find_commit(database, target)) is not None:
+                    return done
+                self._move_rows(database, staged, target)
+                fence()
+                database.commit()
+        except dialect.conflict_errors:
+            if (done := self.committed(target)) is not None:
+                return done
+            raise DaybookError("IO_024", location=target.label, slice=target.slice_note) from None
+        except dialect.storage_errors as failure:
+            raise DaybookError("IO_026", location=target.label, reason=mask_secrets(str(failure).strip())) from failure
+        # What cannot be removed now is found by `daybook doctor`; the rows are committed.
+        with suppress(DaybookError, *dialect.storage_errors):
+            dialect.drop_staging(target, staged.staging)
+        return Commit(staged.rows)
+
+    def committed(self, target: TableTarget) -> Commit | None:
+        with self._reading(target) as database:
+            return None if database is None else _find_commit(database, target)
+
+    def discard(self, target: TableTarget) -> None:
+        self._dialect.discard(target)
+
+    def _reading(self, target: TableTarget) -> AbstractContextManager[Database | None]:
+        """A connection, or None where there is no database yet."""
+        return self._dialect.connect(target) if self._dialect.exists(target) else nullcontext()
+
+    def _create_ledger(self, target: TableTarget) -> None:
+        """In a transaction of its own; safe when two processes create it at the same time."""
+        with self._dialect.connect(target) as database:
+            if database.has_table(database.ledger.table):
+                return
+            expected: tuple[type[Exception], ...] = (DaybookError, *self._dialect.storage_errors)
+            try:
+                database.create_ledger()
+                database.commit()
+                return
+            except expected as failure:
+                refused = failure
+        with self._dialect.connect(target) as database:
+            if not database.has_table(database.ledger.table):
+                raise refused
+
+    def _check_table(self, database: Database, target: TableTarget) -> tuple[OutputColumn, ...]:
+        """The columns to add to an existing table; what may not be written is refused."""
+        existing = database.columns(target.table)
+        if existing is None:
+            return ()
+        if target.mode == "error":
+            raise DaybookError("IO_020", location=target.label)
+        is_changeable = self._dialect.has_changeable_columns
+        if target.mode == "replace" and is_changeable:
+            return ()
+        if target.run_period is not None and RUN_PERIOD_COLUMN not in existing:
+            raise DaybookError("IO_021", location=target.label, difference=f"without {RUN_PERIOD_COLUMN}")
+        own = {name: type_ for name, type_ in existing.items() if not (target.run_period and name == RUN_PERIOD_COLUMN)}
+        added = check_schema_change(target, own, is_changeable=is_changeable).added
+        if added and not is_changeable:
+            reason = f"columns cannot be added by {target.format}"
+            raise DaybookError("IO_032", location=target.label, mode=target.mode, reason=reason)
+        return added
+
+    def _move_rows(self, database: Database, staged: StagedOutput, target: TableTarget) -> None:
+        """Everything of a commit but its COMMIT."""
+        dialect = self._dialect
+        is_new = not database.has_table(target.table)
+        if not is_new:
+            database.lock(target.table)
+        added = self._check_table(database, target)
+        if target.mode != "append" and _slice_version(database, target) != staged.seen:
+            raise DaybookError("IO_024", location=target.label, slice=target.slice_note)
+        if is_new:
+            dialect.create_table(database, staged, target)
+        if dialect.records_first:
+            _record_commit(database, staged, target)
+        removed = self._remove_replaced(database, target)
+        if removed and not staged.rows and not target.allow_empty:
+            raise DaybookError("IO_023", location=target.label, rows=removed, slice=target.slice_note)
+        for column in added:
+            database.add_column(target.table, column)
+        moved = dialect.insert_staged(database, staged, target)
+        if moved != staged.rows:
+            raise DaybookError("IO_026", location=target.label, reason=f"{moved} rows were staged, not {staged.rows}")
+        if not dialect.records_first:
+            _record_commit(database, staged, target)
+
+    def _remove_replaced(self, database: Database, target: TableTarget) -> int:
+        match target.mode:
+            case "replace":
+                return self._dialect.replace_rows(database, target)
+            case "replace_period":
+                table, column = database.table(target.table), database.quote(RUN_PERIOD_COLUMN)
+                statement = f"delete from {table} where {column} = {database.parameter}"
+                return database.execute(statement, (target.run_period,))
+            case "append" | "error":
+                return 0
+
+
+def _find_commit(database: Database, target: TableTarget) -> Commit | None:
+    ledger, quote, mark = database.ledger, database.quote, database.parameter
+    if not database.has_table(ledger.table):
+        return None
+    found = database.query(
+        f"select {quote(ledger.rows)} from {database.table(ledger.table)} "
+        f"where {quote('run_id')} = {mark} and {quote('operation_seq')} = {mark}",
+        (target.run_id, target.operation_seq),
+    )
+    return Commit(int(found[0][0]), is_repeat=True) if found else None
+
+
+def _slice_version(database: Database, target: TableTarget) -> str:
+    """The last commit to what a commit replaces, the slice or the whole table; appends do not count."""
+    ledger, quote, mark = database.ledger, database.quote, database.parameter
+    if not database.has_table(ledger.table):
+        return "0"
+    query = (
+        f"select max({quote(ledger.entry)}) from {database.table(ledger.table)} "
+        f"where {quote(ledger.target)} = {mark} and {quote(ledger.mode)} <> 'append'"
+    )
+    parameters = [target.table]
+    if target.mode == "replace_period" and target.run_period is not None:
+        query += f" and ({quote('run_period')} = {mark} or {quote(ledger.mode)} = 'replace')"
+        parameters.append(target.run_period)
+    ((last,),) = database.query(query, parameters)
+    return str(int(last or 0))
+
+
+def _record_commit(database: Database, staged: StagedOutput, target: TableTarget) -> None:
+    """A run and an operation have one row at most."""
+    ledger = database.ledger
+    values: dict[str, object] = {
+        "run_id": target.run_id,
+        "operation_seq": target.operation_seq,
+        ledger.target: target.table,
+        ledger.mode: target.mode,
+        "run_period": target.run_period,
+        ledger.rows: staged.rows,
+        "project_id": target.owner.project_id,
+        "operation_id": target.owner.operation_id,
+        **database.entry_number(),
+    }
+    names = ", ".join(map(database.quote, values))
+    # A typed NULL cannot be bound by every driver, so a missing period is written as one.
+    marks = ", ".join("NULL" if value is None else database.parameter for value in values.values())
+    given = [value for value in values.values() if value is not None]
+    database.execute(f"insert into {database.table(ledger.table)} ({names}) values ({marks})", given)
