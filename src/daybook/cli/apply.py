@@ -38,6 +38,8 @@ def show_changes(plan: "ApplyPlan", *, is_quiet: bool) -> None:
             echo(f"{'status':<12} {'project':<11} {effect.project_id}  {before}{effect.after}")
     for notice in (*plan.notices, *(item for effect in plan.effects for item in effect.notices)):
         show_notice(notice)
+    for notice in (item for effect in plan.effects for item in effect.expected_notices):
+        show_notice(notice)
     for effect in plan.effects:
         _show_project_findings(effect)
     if not is_quiet:

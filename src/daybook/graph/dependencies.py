@@ -82,7 +82,7 @@ def derive_graph(projects: Mapping[str, Project], catalog: Catalog) -> ProjectGr
     for project_id, project in projects.items():
         for operation in project.operations:
             if isinstance(operation, OutputOperation):
-                if name := operation.arguments.register_as_dataset:
+                if name := operation.arguments.registered_id:
                     registered.setdefault(name, []).append(project_id)
                 written.setdefault(_target_pattern(operation, catalog), []).append(project_id)
     found: dict[Dependency, None] = {}

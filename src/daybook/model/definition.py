@@ -98,6 +98,8 @@ class DeclaredVersion:
     version: int
     status: DefinitionStatus = "active"
     pin: RegisteredDataPin | None = None
+    # What the file says, without what a registration filled in; None where no file declares the dataset.
+    contract: Dataset | View | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +178,10 @@ class Catalog(Protocol):
 
     def calendar(self, calendar_id: str) -> Calendar | None: ...
 
+    def registering_project(self, dataset_id: str) -> str | None:
+        """The project whose run registers a dataset, as far as that is known."""
+        ...
+
     def ids(self, kind: CatalogKind) -> tuple[str, ...]:
         """All ids of a kind, for suggestions."""
         ...
@@ -206,6 +212,9 @@ class DatasetCatalog:
         return None
 
     def calendar(self, calendar_id: str) -> Calendar | None:
+        return None
+
+    def registering_project(self, dataset_id: str) -> str | None:
         return None
 
     def ids(self, kind: CatalogKind) -> tuple[str, ...]:
@@ -251,6 +260,9 @@ class CatalogLayer(DatasetCatalog):
 
     def calendar(self, calendar_id: str) -> Calendar | None:
         return self._base.calendar(calendar_id)
+
+    def registering_project(self, dataset_id: str) -> str | None:
+        return self._base.registering_project(dataset_id)
 
     def ids(self, kind: CatalogKind) -> tuple[str, ...]:
         return self._base.ids(kind)

@@ -3,6 +3,7 @@
 The operations of a project, discriminated by `type`.
 """
 
+import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from daybook.model.declaration import (
     find_name_problem,
     find_repeated,
     raise_violations,
+    slug,
     split_reference,
     tag_by_shape,
     validated_by,
@@ -149,8 +151,16 @@ def check_order_by(order_by: Sequence[str]) -> Iterator[Violation]:
 
 
 def check_dataset_name(name: str) -> Iterator[Violation]:
-    if not re.fullmatch(ID_PATTERN, name):
+    if not name.strip():
         yield violation("OUTPUT_004", name=name)
+
+
+def registered_dataset_id(name: str) -> str:
+    """The id of the dataset that is registered under a name: the name itself, or its slug where it can be no id."""
+    if re.fullmatch(ID_PATTERN, name):
+        return name
+    # A name without a single letter that an id may have is known by its digest.
+    return slug(name) or f"dataset-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def require_one_destination(value: Any) -> Any:
@@ -352,8 +362,14 @@ class OutputArguments(SelectableArguments):
         default="refuse", description="What happens when rows that are there would be replaced by none."
     )
     register_as_dataset: Annotated[str, validated_by(check_dataset_name)] | None = Field(
-        default=None, description="Registers what was written as the dataset with this id."
+        default=None, description="Registers what was written as the dataset with this name; its slug is the id."
     )
+
+    @property
+    def registered_id(self) -> str | None:
+        """The id of the dataset that the output registers."""
+        name = self.register_as_dataset
+        return registered_dataset_id(name) if name is not None else None
 
 
 def _allow_synonyms(schema: dict[str, Any]) -> None:

@@ -160,6 +160,6 @@ class Project(NamedDeclaration):
     def _findings(self) -> Iterator[Violation]:
         read = {reference.dataset_id for _, reference in self.reads()}
         for index, operation in enumerate(self.operations):
-            if isinstance(operation, OutputOperation) and (name := operation.arguments.register_as_dataset) in read:
+            if isinstance(operation, OutputOperation) and (name := operation.arguments.registered_id) in read:
                 path = ("operations", index, "arguments", "register_as_dataset")
                 yield violation("PROJECT_008", *path, dataset_id=name, seq=operation.seq)

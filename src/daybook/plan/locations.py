@@ -10,6 +10,7 @@ from daybook.model.definition import Catalog
 from daybook.model.operation import OutputDestination, OutputOperation, TableDestination
 from daybook.model.project import target_name
 from daybook.model.source_map import SourceMap
+from daybook.plan.references import run_first
 from daybook.plan.steps import LoadStep
 from daybook.plan.walk import Walk
 from daybook.resolve.calendars.calendar import GREGORIAN_ID
@@ -54,6 +55,7 @@ def check_sources(walk: Walk) -> Iterator[DaybookError]:
             yield DaybookError(
                 "APPEND_007" if load.role == "append" else "PROJECT_026",
                 span=walk.span_of(load),
+                hint=run_first(viewed.dataset.id, walk.catalog),
                 operation_seq=load.operation_seq or None,
                 causes=(cause,),
                 dataset_id=load.dataset_id,

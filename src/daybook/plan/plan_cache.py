@@ -63,6 +63,10 @@ class RecordingCatalog(CatalogLayer):
         found: Calendar | None = self._ask("calendar", calendar_id)
         return found
 
+    def registering_project(self, dataset_id: str) -> str | None:
+        found: str | None = self._ask("registering_project", dataset_id)
+        return found
+
     def ids(self, kind: CatalogKind) -> tuple[str, ...]:
         found: tuple[str, ...] = self._ask("ids", kind)
         return found

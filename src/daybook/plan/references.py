@@ -59,12 +59,15 @@ def find_load(reference: LoadReference, catalog: Catalog, source: SourceMap) -> 
     span = source.span(*reference.path, "dataset_id")
     versions = catalog.dataset_versions(dataset_id)
     if not versions:
-        hint = did_you_mean(dataset_id, catalog.ids("dataset"))
+        hint = run_first(dataset_id, catalog) or did_you_mean(dataset_id, catalog.ids("dataset"))
         raise DaybookError(missing, span=span, hint=hint, operation_seq=seq, **described)
     found = catalog.dataset(dataset_id, wanted)
     if found is None:
         span = source.span(*reference.path, "dataset_version")
-        hint = f"versions are {', '.join(map(str, versions))}"
+        known = f"versions are {', '.join(map(str, versions))}"
+        # What a run will register has no versions yet that could be pinned.
+        is_registered = catalog.declared(dataset_id, versions[-1]) is not None
+        hint = known if is_registered else run_first(dataset_id, catalog) or known
         raise DaybookError(no_version, span=span, hint=hint, operation_seq=seq, version=wanted, **described)
     if found.status == "disabled":
         raise DaybookError(disabled, span=span, operation_seq=seq, **described)
@@ -73,3 +76,11 @@ def find_load(reference: LoadReference, catalog: Catalog, source: SourceMap) -> 
             hint = f"rename the column of dataset {dataset_id}"
             raise DaybookError("PROJECT_027", span=span, hint=hint, operation_seq=seq, column=column.name)
     return LoadStep(reference.key, reference.role, reference.operation_seq, found, reference.alias)
+
+
+def run_first(dataset_id: str, catalog: Catalog) -> str | None:
+    """What to run so that a dataset is registered; None where no project does that."""
+    maker = catalog.registering_project(dataset_id)
+    if maker is None:
+        return None
+    return f"project {maker} registers {dataset_id}: run `daybook run {maker} --period PERIOD` first"

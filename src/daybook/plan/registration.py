@@ -1,9 +1,6 @@
-"""What an output is as a dataset: exactly its columns, and the input's way with time where it survives.
+"""What an output is as a dataset, and what is wrong with registering it."""
 
-A catalog that also knows what the workspace's projects will register once they run.
-"""
-
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import assert_never
 
 from daybook.errors import DaybookError
@@ -16,32 +13,184 @@ from daybook.model.dataset import (
     TemporalMode,
     check_main_table_name,
 )
-from daybook.model.definition import (
-    Catalog,
-    CatalogKind,
-    CatalogLayer,
-    DeclaredVersion,
-    Definition,
-)
-from daybook.model.operation import LocationDestination, OutputOperation, TableDestination
-from daybook.model.project import Project
-from daybook.model.types import SYSTEM_COLUMNS
-from daybook.plan.plan_cache import PlanCache
-from daybook.plan.steps import OutputStep, Plan
-from daybook.resolve.locations.template import template_tokens
+from daybook.model.definition import Catalog, DeclaredVersion, RegisteredDataPin
+from daybook.model.operation import LocationDestination, TableDestination
+from daybook.model.source_map import SourceMap
+from daybook.model.types import SYSTEM_COLUMNS, ColumnType, DecimalType
+from daybook.model.view import View
+from daybook.plan.steps import AggregateStep, AppendStep, OutputStep, Plan, UpdateStep
+from daybook.resolve.locations.template import fill_table_name, template_tokens
 
 
-def registered_columns(step: OutputStep) -> tuple[ColumnDef, ...]:
-    return tuple(ColumnDef(name=name, type=type_) for name, type_ in step.columns.items() if name not in SYSTEM_COLUMNS)
+def registered_dataset(
+    plan: Plan,
+    step: OutputStep,
+    *,
+    location: PathLocation | TableLocation | None = None,
+    has_own_period: bool | None = None,
+) -> Dataset:
+    """The dataset that a run registers; OUTPUT_007 when it has nothing but system columns.
+
+    A run knows better than the definition: `location` is where it wrote, `has_own_period` whether that location tells
+    which period the rows belong to.
+    """
+    arguments = step.arguments
+    name, dataset_id = arguments.register_as_dataset or "", arguments.registered_id or ""
+    columns = _registered_columns(plan, step)
+    if not columns:
+        raise DaybookError("OUTPUT_007", operation_seq=step.seq, name=name)
+    destination = arguments.destination
+    declared: PathLocation | TableLocation
+    match destination:
+        case LocationDestination(location=path):
+            # Whoever reads the dataset calls its table by another name.
+            declared = path.model_copy(update={"path": fill_table_name(path.path, plan.input.table)})
+            table_name, tells_period = dataset_id.replace(".", "_"), bool(template_tokens(declared.path))
+        case TableDestination():
+            # Expressions name a table without its schema.
+            table_name, tells_period = destination.table.rpartition(".")[2], True
+            declared = TableLocation(datasource_id=destination.datasource_id, table=destination.table)
+        case _:
+            assert_never(destination)
+    _check_table_name(table_name, name, step.seq)
+    mode = _registered_temporal_mode(
+        step, plan.input.temporal_mode, tells_period=tells_period if has_own_period is None else has_own_period
+    )
+    table = MainTable(name=table_name, temporal_mode=mode, columns=columns, location=location or declared)
+    return Dataset(id=dataset_id, name=name, main_table=table)
 
 
-def registered_temporal_mode(
-    step: OutputStep, input_mode: TemporalMode | None, *, is_told_by_place: bool
+def registration_errors(plan: Plan, source: SourceMap, catalog: Catalog) -> Iterator[DaybookError]:
+    """What is wrong with the datasets that a project registers, known before anything is written."""
+    positions = {operation.seq: index for index, operation in enumerate(plan.project.operations)}
+    for step in plan.outputs:
+        if (dataset_id := step.arguments.registered_id) is None:
+            continue
+        span = source.span("operations", positions[step.seq], "arguments", "register_as_dataset")
+        try:
+            written = registered_dataset(plan, step)
+        except DaybookError as error:
+            error.span = span
+            yield error
+            continue
+        known = catalog.declared(dataset_id)
+        if known is None or known.contract is None or known.status == "disabled":
+            continue
+        differences = find_differences(known.contract, written)
+        if differences:
+            yield DaybookError(
+                "OUTPUT_023",
+                span=span,
+                operation_seq=step.seq,
+                dataset_id=dataset_id,
+                difference="; ".join(differences),
+                declared=_describe_columns(known.contract),
+                written=_describe_columns(written),
+            )
+
+
+def find_differences(declared: Dataset | View, written: Dataset) -> list[str]:
+    """Why what was written cannot be read as the declared dataset; empty when it can."""
+    if isinstance(declared, View):
+        return ["it is a view, which reads another dataset"]
+    types = {column.name: column.type for column in written.main_table.columns}
+    found = [
+        f"{column.name} is not written"
+        if column.name not in types
+        else f"{column.name} is {column.type} there and {types[column.name]} here"
+        for column in declared.main_table.columns
+        if column.name not in types or not _fits(types[column.name], column.type)
+    ]
+    mode = declared.main_table.temporal_mode
+    if mode not in (None, "snapshot", written.main_table.temporal_mode):
+        found.append(f"its temporal_mode is {mode}, which the output does not keep")
+    location = declared.main_table.location
+    if location is not None and not _is_same_location(location, written.main_table.location):
+        found.append("it has another location")
+    return found
+
+
+def fulfil_declaration(declared: Dataset, written: Dataset) -> Dataset:
+    """The declared dataset with the data of an output: the file's text, and the location where that is left open."""
+    if declared.resolver_id is not None or declared.main_table.location is not None:
+        return declared
+    table = declared.main_table.model_copy(update={"location": written.main_table.location})
+    return declared.model_copy(update={"main_table": table})
+
+
+def carry_data(
+    declared: Dataset | View, stored: DeclaredVersion | None
+) -> tuple[Dataset | View, RegisteredDataPin | None]:
+    """A declaration with the location and the data that the version before has, where they fit it."""
+    if isinstance(declared, View) or stored is None or not isinstance(stored.dataset, Dataset):
+        return declared, None
+    filled = fulfil_declaration(declared, stored.dataset)
+    is_fitting = declared.resolver_id is None and not find_differences(declared, stored.dataset)
+    return filled, stored.pin if is_fitting else None
+
+
+def has_same_schema(one: Dataset | View, other: Dataset) -> bool:
+    """Whether readers see no difference: columns with their types, the table's name, its way with time."""
+    return isinstance(one, Dataset) and _schema(one) == _schema(other)
+
+
+def keep_nullable(written: Dataset, before: Dataset | View) -> Dataset:
+    """A column that could be NULL in the version before stays so: taking it back would break projects that read it."""
+    if not isinstance(before, Dataset):
+        return written
+    nullable = {column.name for column in before.main_table.columns if column.nullable}
+    columns = tuple(
+        column.model_copy(update={"nullable": True}) if column.name in nullable else column
+        for column in written.main_table.columns
+    )
+    return written.model_copy(update={"main_table": written.main_table.model_copy(update={"columns": columns})})
+
+
+def _schema(dataset: Dataset) -> tuple[object, ...]:
+    table = dataset.main_table
+    return table.name, table.temporal_mode, tuple((column.name, column.type) for column in table.columns)
+
+
+def _registered_columns(plan: Plan, step: OutputStep) -> tuple[ColumnDef, ...]:
+    required = _required_columns(plan, step)
+    return tuple(
+        ColumnDef(name=name, type=type_, nullable=name not in required)
+        for name, type_ in step.columns.items()
+        if name not in SYSTEM_COLUMNS
+    )
+
+
+def _required_columns(plan: Plan, output: OutputStep) -> set[str]:
+    """Columns of the input that are declared without NULL and that no operation before the output can make NULL."""
+    loads = {load.key: load for load in plan.loads}
+    required = _not_null(plan.input.version.dataset)
+    for step in plan.steps:
+        if step is output:
+            break
+        match step:
+            case UpdateStep():
+                required -= {value.column for value in step.assignments}
+            case AggregateStep():
+                return set()
+            case AppendStep():
+                source = _not_null(loads[step.load_key].version.dataset)
+                required &= set() if step.aggregations else source & set(step.columns)
+            case _:
+                pass
+    return required
+
+
+def _not_null(dataset: Dataset) -> set[str]:
+    return {column.name for column in dataset.main_table.columns if not column.nullable}
+
+
+def _registered_temporal_mode(
+    step: OutputStep, input_mode: TemporalMode | None, *, tells_period: bool
 ) -> TemporalMode | None:
-    """`is_told_by_place`: a slice of a table, or a path of its own, says which period rows belong to."""
+    """`tells_period`: a slice of a table, or a path of its own, says which period rows belong to."""
     if input_mode == "bitemporal" and {"_valid_from", "_valid_to"} <= step.columns.keys():
         return "bitemporal"
-    is_of_period = input_mode == "period" and (is_told_by_place or "_period" in step.columns)
+    is_of_period = input_mode == "period" and (tells_period or "_period" in step.columns)
     return "period" if is_of_period or _collects_slices(step) else None
 
 
@@ -51,70 +200,33 @@ def _collects_slices(step: OutputStep) -> bool:
     return step.arguments.mode == "replace_period" or (is_table and step.arguments.mode in (None, "append"))
 
 
-def registered_table_name(name: str) -> str:
-    """A table's name, if a dataset may have it: expressions must be able to name it."""
-    for found in check_main_table_name(name):
-        raise DaybookError(found.code, hint=found.hint, **found.parameters)
-    return name
+def _check_table_name(table_name: str, name: str, seq: int) -> None:
+    """Expressions must be able to name the table of a dataset."""
+    causes = [DaybookError(each.code, hint=each.hint, **each.parameters) for each in check_main_table_name(table_name)]
+    if causes:
+        raise DaybookError("OUTPUT_022", operation_seq=seq, causes=causes, name=name)
 
 
-class RegisteredCatalog(CatalogLayer):
-    """Asks another catalog first; an unknown dataset is looked for among the outputs of projects."""
-
-    def __init__(self, base: Catalog, projects: Iterable[Definition[Project]], plans: PlanCache) -> None:
-        super().__init__(base)
-        self._plans = plans
-        self._makers = {
-            operation.arguments.register_as_dataset: definition
-            for definition in projects
-            for operation in definition.model.operations
-            if isinstance(operation, OutputOperation) and operation.arguments.register_as_dataset
-        }
-        self._made: dict[str, Dataset | None] = {}
-
-    def declared(self, dataset_id: str, version: int | None = None) -> DeclaredVersion | None:
-        known = super().declared(dataset_id, version)
-        if known is not None or version is not None or dataset_id not in self._makers:
-            return known
-        if dataset_id not in self._made:
-            # Two projects that read each other's outputs end here: the second finds nothing.
-            self._made[dataset_id] = None
-            self._made[dataset_id] = self._make(dataset_id, self._makers[dataset_id])
-        made = self._made[dataset_id]
-        return DeclaredVersion(made, 1) if made is not None else None
-
-    def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
-        known = super().dataset_versions(dataset_id)
-        return known or ((1,) if self.declared(dataset_id) is not None else ())
-
-    def ids(self, kind: CatalogKind) -> tuple[str, ...]:
-        return (*self._base.ids(kind), *(self._makers if kind == "dataset" else ()))
-
-    def _make(self, dataset_id: str, maker: Definition[Project]) -> Dataset | None:
-        try:
-            plan = self._plans.examine(maker, self).checked_plan(with_locations=False)
-            step = next(step for step in plan.outputs if step.arguments.register_as_dataset == dataset_id)
-            return _registered_dataset(dataset_id, step, plan)
-        except DaybookError:
-            # Reported where the maker itself is checked, or a warning of its run.
-            return None
-
-
-def _registered_dataset(dataset_id: str, step: OutputStep, plan: Plan) -> Dataset | None:
-    """The dataset a run would register, as far as reading it goes."""
-    columns = registered_columns(step)
-    if not columns:
-        return None
-    destination = step.arguments.destination
-    location: PathLocation | TableLocation
-    match destination:
-        case LocationDestination():
-            name, location = dataset_id, destination.location
-            is_told_by_place = bool(template_tokens(location.path) - {"table_name"})
-        case TableDestination(datasource_id=datasource_id, table=name):
-            location, is_told_by_place = TableLocation(datasource_id=datasource_id, table=name), True
+def _fits(written: ColumnType, declared: ColumnType) -> bool:
+    match written, declared:
+        case DecimalType(), DecimalType():
+            has_room = written.precision - written.scale <= declared.precision - declared.scale
+            return has_room and written.scale <= declared.scale
         case _:
-            assert_never(destination)
-    mode = registered_temporal_mode(step, plan.input.temporal_mode, is_told_by_place=is_told_by_place)
-    table = MainTable(name=registered_table_name(name), temporal_mode=mode, columns=columns, location=location)
-    return Dataset(id=dataset_id, name=dataset_id, main_table=table)
+            return written == declared
+
+
+def _is_same_location(declared: PathLocation | TableLocation, written: PathLocation | TableLocation | None) -> bool:
+    match declared, written:
+        case PathLocation(), PathLocation():
+            return declared.path.removeprefix("./") == written.path.removeprefix("./")
+        case TableLocation(), TableLocation():
+            return (declared.datasource_id, declared.table) == (written.datasource_id, written.table)
+        case _:
+            return False
+
+
+def _describe_columns(dataset: Dataset | View) -> str:
+    if isinstance(dataset, View):
+        return f"a view of {dataset.view.of}"
+    return ", ".join(f"{column.name} {column.type}" for column in dataset.main_table.columns)

@@ -11,10 +11,10 @@ from daybook.engine.counters import GroupCounts
 from daybook.errors import DaybookError, Notice, notice
 from daybook.io.pins import Pin, pin_from_json, pin_to_json
 from daybook.io.writer import Commit, StagedOutput
-from daybook.model.dataset import Dataset, MainTable, PathLocation, TableLocation, TemporalMode
+from daybook.model.dataset import Dataset, PathLocation, TableLocation
 from daybook.model.definition import SANDBOX_PREFIX, RegisteredDataPin
 from daybook.model.operation import LocationDestination, TableDestination
-from daybook.plan.registration import registered_columns, registered_table_name, registered_temporal_mode
+from daybook.plan.registration import registered_dataset as plan_registration
 from daybook.resolve.calendars.periods import calendar_for
 from daybook.resolve.locations.template import fill_table_name, names_one_period
 from daybook.runs.environment import RunEnvironment
@@ -23,30 +23,20 @@ from daybook.runs.outputs import PlannedOutput
 from daybook.runs.permissions import claim_slice, conflict_notices, replaced_slices, require_slice, require_unlocked
 from daybook.runs.preparation import PreparedRun
 from daybook.runs.result import INCLUDES_DELETED, OutputResult
-from daybook.runs.snapshot import RunSnapshot
 from daybook.store.lifecycle import RegisteredDataset, register_output
 from daybook.store.records import OperationResult, OutputCommit, Registration
 from daybook.store.store import Transaction
 
 
-def registered_dataset(planned: PlannedOutput, snapshot: RunSnapshot, input_mode: TemporalMode | None) -> Dataset:
+def registered_dataset(planned: PlannedOutput, prepared: PreparedRun) -> Dataset:
     """The dataset an output is registered as; OUTPUT_007 when it has nothing but system columns."""
-    step = planned.step
-    name = step.arguments.register_as_dataset or ""
-    columns = registered_columns(step)
-    if not columns:
-        raise DaybookError("OUTPUT_007", operation_seq=step.seq, name=name)
+    snapshot = prepared.snapshot
     is_sandboxed = snapshot.settings.sandbox is not None
     location = _dataset_location(planned, snapshot.input_table, is_sandboxed=is_sandboxed)
-    is_own_place = isinstance(location, PathLocation) and names_one_period(location.path, snapshot.period)
-    is_told_by_place = planned.target.run_period is not None or is_own_place
-    table = MainTable(
-        name=registered_table_name(_dataset_table_name(planned)),
-        temporal_mode=registered_temporal_mode(step, input_mode, is_told_by_place=is_told_by_place),
-        columns=columns,
-        location=location,
-    )
-    return Dataset(id=f"{SANDBOX_PREFIX}{name}" if is_sandboxed else name, name=name, main_table=table)
+    is_own_path = isinstance(location, PathLocation) and names_one_period(location.path, snapshot.period)
+    has_own_period = planned.target.run_period is not None or is_own_path
+    made = plan_registration(prepared.plan, planned.step, location=location, has_own_period=has_own_period)
+    return made.model_copy(update={"id": f"{SANDBOX_PREFIX}{made.id}"}) if is_sandboxed else made
 
 
 def data_pin(planned: PlannedOutput, commit: Commit) -> RegisteredDataPin | None:
@@ -54,14 +44,6 @@ def data_pin(planned: PlannedOutput, commit: Commit) -> RegisteredDataPin | None
     if commit.version is None:
         return None
     return RegisteredDataPin(planned.target.location.file_uri, commit.version)
-
-
-def _dataset_table_name(planned: PlannedOutput) -> str:
-    match planned.step.arguments.destination:
-        case TableDestination(table=table):
-            return table
-        case LocationDestination():
-            return planned.step.arguments.register_as_dataset or ""
 
 
 def _dataset_location(planned: PlannedOutput, input_table: str, *, is_sandboxed: bool) -> PathLocation | TableLocation:
@@ -234,7 +216,7 @@ class RunRecorder:
 
     def _register(self, transaction: Transaction, planned: PlannedOutput, commit: Commit) -> RegisteredDataset:
         lease = self._keeper.lease
-        dataset = registered_dataset(planned, self._prepared.snapshot, self._prepared.plan.input.temporal_mode)
+        dataset = registered_dataset(planned, self._prepared)
         registration = Registration(lease.project_id, lease.run_id, planned.step.seq, data_pin(planned, commit))
         return register_output(transaction, dataset, registration, now=transaction.now(), plans=self._plans)
 

@@ -4,7 +4,7 @@ import datetime
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from daybook.errors import DaybookError, Notice, notice
+from daybook.errors import DaybookError, Notice, notice, raise_all
 from daybook.expression import Constants
 from daybook.model.definition import Catalog, Definition
 from daybook.model.loading import LoadedWorkspace
@@ -12,6 +12,8 @@ from daybook.model.loading.workspace import WorkspaceCatalog
 from daybook.model.period import Period
 from daybook.model.project import Project
 from daybook.model.serialization import to_yaml
+from daybook.plan.registered_catalog import RegisteringProjects
+from daybook.plan.registration import registration_errors
 from daybook.resolve.calendars.periods import calendar_for, period_range
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.outputs import refuse_workspace_files
@@ -63,6 +65,8 @@ def apply_project_files(
         reachable_definitions(workspace, definition.id),
         workspace=workspace.settings.name,
         now=environment.clock(),
+        files=workspace.all(),
+        is_looking_ahead=False,
         plans=environment.plans,
     )
     return (*applied.notices, *conflict_notices(applied.effects, but=definition.id))
@@ -93,7 +97,9 @@ def prepare_run(
 ) -> PreparedRun:
     """Everything that can be known and checked before the run exists."""
     found = find_version(transaction, definition.model, as_draft=request.is_draft)
-    catalog = ActivatedCatalog(transaction.catalog(with_sandbox=found.is_draft), found.inputs)
+    stored = transaction.catalog(with_sandbox=found.is_draft)
+    named = RegisteringProjects(stored, workspace.definitions["project"].values())
+    catalog = ActivatedCatalog(named, found.inputs)
     sandbox = workspace.settings.sandbox if found.is_draft else None
     notices = [
         *check_period(transaction, period, is_sandboxed=sandbox is not None),
@@ -119,6 +125,7 @@ def prepare_run(
     plan = environment.plans.plan(
         Definition("project", found.project, definition.source), catalog, Constants(now, period)
     )
+    raise_all(registration_errors(plan, definition.source, catalog))
     prepared = resolve_run(snapshot, plan, catalog, workspace.root, hosts, StoredPeriods(transaction))
     refuse_workspace_files(workspace, prepared.outputs, is_sandboxed=sandbox is not None)
     return replace(prepared, notices=(*notices, *prepared.notices))

@@ -3,18 +3,16 @@
 import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import cast
 
-from daybook.errors import DaybookError, Notice, raise_all
+from daybook.errors import DaybookError, Notice
 from daybook.model.definition import Definition
-from daybook.model.project import Project
 from daybook.plan.plan_cache import PlanCache
 from daybook.store.changes import (
     DefinitionChange,
     DefinitionHeads,
     ProspectiveCatalog,
+    expected_catalog,
     find_changes,
-    ownership_errors,
     ownership_notices,
 )
 from daybook.store.definition_text import DefinitionModel
@@ -46,12 +44,20 @@ def plan(
     definitions: Iterable[Definition[DefinitionModel]],
     *,
     workspace: str,
+    files: Iterable[Definition[DefinitionModel]] | None = None,
+    is_looking_ahead: bool = True,
     prune: bool = False,
     plans: PlanCache | None = None,
 ) -> ApplyPlan:
-    """What `apply` would do; the store is only read."""
+    """What `apply` would do; the store is only read.
+
+    `files` are all definitions of the workspace, by default those that are applied: projects are checked against what
+    the projects among them will register; unless `is_looking_ahead`, only where nobody has registered it yet.
+    """
+    wanted = tuple(definitions)
+    everything = wanted if files is None else tuple(files)
     with store.read() as transaction:
-        return _compute_plan(transaction, tuple(definitions), workspace, prune, plans or PlanCache())
+        return _compute_plan(transaction, wanted, everything, workspace, is_looking_ahead, prune, plans or PlanCache())
 
 
 def apply(
@@ -60,17 +66,21 @@ def apply(
     *,
     workspace: str,
     now: datetime.datetime,
+    files: Iterable[Definition[DefinitionModel]] | None = None,
+    is_looking_ahead: bool = True,
     prune: bool = False,
     plans: PlanCache | None = None,
 ) -> ApplyPlan:
     """Everything in one transaction: all of it is stored, or nothing."""
     wanted, plans = tuple(definitions), plans or PlanCache()
+    everything = wanted if files is None else tuple(files)
     # Checking projects takes a while, so the store is not kept from others meanwhile.
-    difference = plan(store, wanted, workspace=workspace, prune=prune, plans=plans)
+    with store.read() as transaction:
+        difference = _compute_plan(transaction, wanted, everything, workspace, is_looking_ahead, prune, plans)
     with store.write() as transaction:
         transaction.definitions.lock()
         if _read_basis(transaction) != difference.basis:
-            difference = _compute_plan(transaction, wanted, workspace, prune, plans)
+            difference = _compute_plan(transaction, wanted, everything, workspace, is_looking_ahead, prune, plans)
         for change in difference.changes:
             _write_change(transaction, change, difference.basis.heads, workspace, now)
         by_id = {change.id: change for change in difference.changes if change.kind == "project"}
@@ -97,19 +107,26 @@ def _read_basis(transaction: Transaction) -> ApplyBasis:
 def _compute_plan(
     transaction: Transaction,
     definitions: tuple[Definition[DefinitionModel], ...],
+    files: tuple[Definition[DefinitionModel], ...],
     workspace: str,
+    is_looking_ahead: bool,
     prune: bool,
     plans: PlanCache,
 ) -> ApplyPlan:
     basis = _read_basis(transaction)
     changes = find_changes(definitions, basis.heads, workspace=workspace, prune=prune)
     catalog = ProspectiveCatalog(transaction.catalog(), changes)
-    errors = ownership_errors(changes, basis.heads)
     if len(defaults := catalog.default_resolver_ids()) > 1:
-        errors.append(DaybookError("STORE_011", ids=", ".join(defaults)))
-    raise_all(errors)
-    projects = [cast("Definition[Project]", one) for one in definitions if one.kind == "project"]
-    effects = ProjectEffects(transaction.definitions, transaction.projects, catalog, plans, projects).of(changes)
+        raise DaybookError("STORE_011", ids=", ".join(defaults))
+    expected = expected_catalog(transaction.catalog(), catalog, files, basis.heads, plans)
+    effects = ProjectEffects(
+        transaction.definitions,
+        transaction.projects,
+        catalog,
+        plans,
+        expected,
+        is_looking_ahead=is_looking_ahead,
+    ).of(changes)
     return ApplyPlan(changes, effects, tuple(ownership_notices(changes, basis.heads, workspace)), basis)
 
 

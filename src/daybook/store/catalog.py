@@ -99,7 +99,8 @@ class StoreCatalog(DatasetCatalog):
         declared: Dataset | View = decode_definition("dataset", stored.body)
         status: DefinitionStatus = "disabled" if stored.status == "disabled" else "active"
         pin = self._definitions.pin(dataset_id, stored.version)
-        return DeclaredVersion(declared, stored.version, status, pin)
+        contract = self._definitions.contract(dataset_id) if version is None else None
+        return DeclaredVersion(declared, stored.version, status, pin, contract)
 
 
 class ActivatedCatalog(CatalogLayer):

@@ -7,7 +7,7 @@ What applying a set of definitions changes, computed without changing anything.
 The catalog as it will be once changes are applied.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
@@ -26,9 +26,13 @@ from daybook.model.definition import (
     DefinitionStatus,
     ResolverVersion,
 )
+from daybook.model.project import Project
 from daybook.model.resolver import Resolver
 from daybook.model.types import DecimalType
 from daybook.model.view import View
+from daybook.plan.plan_cache import PlanCache
+from daybook.plan.registered_catalog import RegisteredCatalog
+from daybook.plan.registration import carry_data
 from daybook.store.database.definitions import DefinitionHead
 from daybook.store.definition_text import DefinitionModel, encode_definition
 from daybook.store.records import StoredColumnUsage
@@ -199,26 +203,17 @@ def find_changes(
     return (*changes, *gone)
 
 
-def ownership_errors(changes: Iterable[DefinitionChange], heads: DefinitionHeads) -> list[DaybookError]:
-    """Files that define what outputs register."""
-    return [
-        DaybookError("STORE_009", id=change.id, owner="an output", span=change.definition.source.span("id"))
-        for change in changes
-        if change.definition is not None
-        and (head := heads.get((change.kind, change.id))) is not None
-        and head.workspace is None
-    ]
-
-
-def ownership_notices(changes: Iterable[DefinitionChange], heads: DefinitionHeads, workspace: str) -> list[Notice]:
-    """Definitions that came from another workspace before."""
-    return [
-        notice("STORE_027", kind=change.kind.capitalize(), id=change.id, previous=head.workspace, workspace=workspace)
-        for change in changes
-        if change.definition is not None
-        and (head := heads.get((change.kind, change.id))) is not None
-        and head.workspace not in (None, workspace)
-    ]
+def ownership_notices(changes: Iterable[DefinitionChange], heads: DefinitionHeads, workspace: str) -> Iterator[Notice]:
+    """Definitions that came from another workspace before, and datasets that only outputs registered before."""
+    for change in changes:
+        head = heads.get((change.kind, change.id))
+        if change.definition is None or head is None or head.workspace == workspace:
+            continue
+        if head.workspace is None:
+            yield notice("STORE_009", id=change.id, span=change.definition.source.span("id"))
+        else:
+            kind = change.kind.capitalize()
+            yield notice("STORE_027", kind=kind, id=change.id, previous=head.workspace, workspace=workspace)
 
 
 def _find_change(definition: Definition[DefinitionModel], head: DefinitionHead | None) -> DefinitionChange:
@@ -247,7 +242,9 @@ class ProspectiveCatalog(CatalogLayer):
             return super().declared(dataset_id, version)
         status: DefinitionStatus = "disabled" if change.action == "disabled" else "active"
         if change.definition is not None and version in (None, change.version):
-            return DeclaredVersion(cast("Dataset | View", change.definition.model), change.version, status)
+            contract = cast("Dataset | View", change.definition.model)
+            dataset, pin = carry_data(contract, super().declared(dataset_id))
+            return DeclaredVersion(dataset, change.version, status, pin, contract)
         known = super().declared(dataset_id, version)
         return replace(known, status=status) if known else None
 
@@ -304,3 +301,17 @@ class ProspectiveCatalog(CatalogLayer):
     def _written(self, kind: DefinitionKind, identifier: str) -> object | None:
         change = self._changes.get((kind, identifier))
         return change.definition.model if change and change.definition else None
+
+
+def expected_catalog(
+    stored: Catalog,
+    base: Catalog,
+    files: Iterable[Definition[DefinitionModel]],
+    heads: DefinitionHeads,
+    plans: PlanCache,
+) -> RegisteredCatalog:
+    """`base` with what the projects of the files will register, planned with everything that the files say."""
+    written = tuple(files)
+    seen = ProspectiveCatalog(stored, find_changes(written, heads, workspace="", prune=False))
+    makers = [cast("Definition[Project]", each) for each in written if each.kind == "project"]
+    return RegisteredCatalog(base, makers, plans, seen)

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from daybook.model.calendar import Calendar
@@ -12,8 +12,9 @@ from daybook.model.definition import DefinitionKind
 from daybook.model.project import Project
 from daybook.model.resolver import Resolver
 from daybook.model.serialization import from_canonical, to_canonical
+from daybook.model.view import View
 
-DefinitionModel: TypeAlias = Dataset | DataSource | Resolver | Calendar | Project
+DefinitionModel: TypeAlias = Dataset | View | DataSource | Resolver | Calendar | Project
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,11 @@ class DefinitionText:
     body: str
     text_digest: str
     structure_digest: str
+
+
+def encode_filled(kind: DefinitionKind, written: DefinitionModel, filled: DefinitionModel) -> DefinitionText:
+    """The text of what is stored, under the digests of what the file says."""
+    return replace(encode_definition(kind, written), body=encode_definition(kind, filled).body)
 
 
 def encode_definition(kind: DefinitionKind, model: DefinitionModel) -> DefinitionText:

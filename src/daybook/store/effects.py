@@ -1,15 +1,15 @@
 """What changes of definitions mean for projects."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from daybook.errors import DaybookError, Notice, error_to_json, notice
-from daybook.model.definition import Catalog, Definition
+from daybook.model.definition import Catalog, CatalogLayer, DeclaredVersion, Definition
 from daybook.model.project import Project
 from daybook.model.source_map import SourceMap
 from daybook.plan.plan_cache import PlanCache
-from daybook.plan.registration import RegisteredCatalog
+from daybook.plan.registered_catalog import RegisteredCatalog
 from daybook.store.catalog import ActivatedCatalog
 from daybook.store.changes import BreakingChange, DefinitionChange, added_columns, find_breaking_changes
 from daybook.store.database.definitions import Definitions
@@ -33,6 +33,9 @@ class ProjectEffect:
     validation: ProjectValidation = field(default_factory=ProjectValidation)
     # The dataset versions that the text as it is now was checked against.
     inputs: tuple[ProjectInput, ...] = ()
+    # What else will be wrong once the projects before it have run as they are written now, and which those are.
+    expected: tuple[DaybookError, ...] = ()
+    makers: tuple[str, ...] = ()
 
     @property
     def is_broken_now(self) -> bool:
@@ -49,12 +52,26 @@ class ProjectEffect:
         }
 
     @property
+    def expected_notices(self) -> tuple[Notice, ...]:
+        """That it will break, as far as that is known."""
+        if not self.expected:
+            return ()
+        makers = " and ".join(self.makers)
+        summary = "; ".join(error.message for error in self.expected)
+        return (notice("STORE_033", project_id=self.project_id, makers=makers, summary=summary),)
+
+    @property
     def findings(self) -> tuple[DaybookError, ...]:
         return (*(item.as_error() for item in self.breaks), *self.validation.errors)
 
 
 class ProjectEffects:
-    """Computes them against the catalog as it will be; nothing is written."""
+    """Computes them against the catalog as it will be; nothing is written.
+
+    Drafts are checked against what the projects before them will register; for active ones that is only `expected`,
+    since they go on running with what is registered now. Whoever is not looking ahead plans as few projects as
+    possible: only what nobody has registered yet is computed.
+    """
 
     def __init__(
         self,
@@ -62,14 +79,16 @@ class ProjectEffects:
         projects: Projects,
         catalog: Catalog,
         plans: PlanCache,
-        registering: Iterable[Definition[Project]] = (),
+        expected: RegisteredCatalog | None = None,
+        *,
+        is_looking_ahead: bool = True,
     ) -> None:
         self._definitions = definitions
         self._projects = projects
         self._catalog = catalog
         self._plans = plans
-        # What a project reads may be registered by another one that has not run yet.
-        self._promised = RegisteredCatalog(catalog, registering, plans)
+        self._expected = expected or RegisteredCatalog(catalog, (), plans)
+        self._is_looking_ahead = is_looking_ahead
 
     def of(self, changes: Iterable[DefinitionChange]) -> tuple[ProjectEffect, ...]:
         changes = tuple(changes)
@@ -108,8 +127,9 @@ class ProjectEffects:
         after: ProjectStatus,
         active_version: int | None,
     ) -> ProjectEffect:
-        validation = check_project(definition, self._promised, self._plans)
-        inputs = validated_inputs(definition.model, self._catalog)
+        catalog = self._expected if self._is_looking_ahead else _AwaitedDatasets(self._catalog, self._expected)
+        validation = check_project(definition, catalog, self._plans)
+        inputs = validated_inputs(definition.model, catalog)
         return ProjectEffect(definition.id, before, after, active_version, (), (), validation, inputs)
 
     def _of_active(
@@ -118,16 +138,31 @@ class ProjectEffects:
         project = active.project
         if written is not None:
             project = written.model.model_copy(update={"input": active.project.input})
-        source = written.source if written else SourceMap.empty()
-        seen = ActivatedCatalog(self._promised, active.inputs)
-        validation = check_project(Definition("project", project, source), seen, self._plans)
-        breaks = tuple(self._breaks(active))
+        definition = Definition("project", project, written.source if written else SourceMap.empty())
+        current = _AwaitedDatasets(self._catalog, self._expected, active.inputs)
+        validation = check_project(definition, ActivatedCatalog(current, active.inputs), self._plans)
+        breaks = tuple(_find_breaks(active, current))
         after: ProjectStatus = "conflict" if breaks or validation.errors else "active"
-        notices = tuple(self._offers(active))
-        inputs = active.inputs
-        return ProjectEffect(
-            state.project_id, state.status, after, state.active_version, breaks, notices, validation, inputs
+        effect = ProjectEffect(
+            state.project_id,
+            state.status,
+            after,
+            state.active_version,
+            breaks,
+            tuple(self._offers(active)),
+            validation,
+            active.inputs,
         )
+        inputs = sorted({item.dataset_id for item in _unpinned_inputs(active.inputs)})
+        changed = [each for each in inputs if self._is_looking_ahead and self._expected.is_changed(each)]
+        if not changed:
+            return effect
+        seen = check_project(definition, ActivatedCatalog(self._expected, active.inputs), self._plans)
+        later = (*(item.as_error() for item in _find_breaks(active, self._expected)), *seen.errors)
+        known = {str(error) for error in effect.findings}
+        expected = tuple(error for error in later if str(error) not in known)
+        makers = tuple(sorted(set(filter(None, map(self._expected.registering_project, changed)))))
+        return replace(effect, expected=expected, makers=makers)
 
     def _touched(self, mine: set[str], changes: tuple[DefinitionChange, ...]) -> Iterator[ProjectEffect]:
         """Active projects that other files define, when something they read changes."""
@@ -136,7 +171,9 @@ class ProjectEffects:
         for state, active in self._runnable():
             if state.project_id in mine:
                 continue
-            if is_anything_disabled or datasets & {item.dataset_id for item in active.inputs}:
+            inputs = {item.dataset_id for item in active.inputs}
+            is_awaited = self._is_looking_ahead and any(map(self._expected.is_changed, inputs))
+            if is_anything_disabled or datasets & inputs or is_awaited:
                 yield self._of_active(state, active, None)
 
     def _runnable(self) -> Iterator[tuple[ProjectState, ProjectVersion]]:
@@ -145,13 +182,6 @@ class ProjectEffects:
                 active = find_active_project(self._definitions, self._projects, state)
                 if active is not None:
                     yield state, active
-
-    def _breaks(self, active: ProjectVersion) -> Iterator[BreakingChange]:
-        for item in _unpinned_inputs(active.inputs):
-            validated = self._catalog.dataset(item.dataset_id, item.version)
-            latest = self._catalog.dataset(item.dataset_id)
-            if validated is not None and latest is not None:
-                yield from find_breaking_changes(validated, latest, active.usage)
 
     def _offers(self, active: ProjectVersion) -> Iterator[Notice]:
         for item in _unpinned_inputs(active.inputs):
@@ -166,6 +196,33 @@ class ProjectEffects:
                     project_id=active.project.id,
                     hint=f"`daybook activate {active.project.id}` takes them in",
                 )
+
+
+class _AwaitedDatasets(CatalogLayer):
+    """Datasets as they are, but for those that no run has registered yet, also in the version that `inputs` name."""
+
+    def __init__(self, base: Catalog, expected: Catalog, inputs: Iterable[ProjectInput] = ()) -> None:
+        super().__init__(base)
+        self._expected = expected
+        self._awaited = frozenset(
+            item.dataset_id for item in _unpinned_inputs(inputs) if base.declared(item.dataset_id, item.version) is None
+        )
+
+    def declared(self, dataset_id: str, version: int | None = None) -> DeclaredVersion | None:
+        known = super().declared(dataset_id, version)
+        is_awaited = version is None and (known is None or dataset_id in self._awaited)
+        return self._expected.declared(dataset_id) if is_awaited else known
+
+    def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
+        return super().dataset_versions(dataset_id) or self._expected.dataset_versions(dataset_id)
+
+
+def _find_breaks(active: ProjectVersion, catalog: Catalog) -> Iterator[BreakingChange]:
+    for item in _unpinned_inputs(active.inputs):
+        validated = catalog.dataset(item.dataset_id, item.version)
+        latest = catalog.dataset(item.dataset_id)
+        if validated is not None and latest is not None:
+            yield from find_breaking_changes(validated, latest, active.usage)
 
 
 def _unpinned_inputs(inputs: Iterable[ProjectInput]) -> Iterator[ProjectInput]:

@@ -1,18 +1,20 @@
 """Activating, deactivating, running: the states of a project."""
 
 import datetime
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from daybook.errors import DaybookError, Notice, raise_all
 from daybook.model.dataset import Dataset
-from daybook.model.definition import Definition
+from daybook.model.definition import Catalog, Definition
+from daybook.model.operation import OutputOperation
 from daybook.model.project import Project
 from daybook.model.source_map import SourceMap
 from daybook.plan.plan_cache import PlanCache
 from daybook.store.apply import write_state
-from daybook.store.catalog import StoreCatalog
+from daybook.store.changes import expected_catalog
 from daybook.store.database.projects import ProjectVersion, find_active_project
-from daybook.store.definition_text import decode_definition, encode_definition
+from daybook.store.definition_text import DefinitionModel, decode_definition, encode_definition
 from daybook.store.effects import ProjectEffect, ProjectEffects
 from daybook.store.project_checks import check_project
 from daybook.store.records import ProjectInput, ProjectState, Registration
@@ -47,20 +49,23 @@ def activate(
     now: datetime.datetime,
     dataset_version: int | None = None,
     source: SourceMap | None = None,
+    files: Iterable[Definition[DefinitionModel]] = (),
     plans: PlanCache | None = None,
 ) -> Activation:
-    """Validate the latest version of a project against what the store holds and make it the one that runs.
+    """Validate the latest version of a project and make it the one that runs.
 
+    It is checked against what the store holds, and against what the projects of `files` will register.
     `dataset_version` is the version of the input that it reads from now on, where its text leaves that open.
     """
     with store.write() as transaction:
         transaction.definitions.lock()
         state = transaction.projects.get(project_id)
         written: Project = decode_definition("project", transaction.definitions.get("project", project_id).body)
-        catalog = transaction.catalog()
+        stored, plans = transaction.catalog(), plans or PlanCache()
+        catalog = expected_catalog(stored, stored, files, transaction.definitions.heads(), plans)
         project = _with_input_version(written, dataset_version, catalog)
         definition = Definition("project", project, source or SourceMap.empty())
-        validation = check_project(definition, catalog, plans or PlanCache())
+        validation = check_project(definition, catalog, plans)
         raise_all(validation.errors)
         inputs = validated_inputs(project, catalog)
         active = find_active_project(transaction.definitions, transaction.projects, state)
@@ -71,7 +76,10 @@ def activate(
         transaction.projects.set_inputs(project_id, version, inputs)
         transaction.projects.set_usage(project_id, version, validation.usage)
         transaction.projects.set_state(project_id, "active", active_version=version, now=now)
-        return Activation(project_id, version, inputs, validation.notices, is_new=True)
+        effects = ProjectEffects(transaction.definitions, transaction.projects, stored, plans, catalog)
+        broken = effects.of_datasets(_registered_ids(project))
+        notices = (*validation.notices, *(each for effect in broken for each in effect.expected_notices))
+        return Activation(project_id, version, inputs, notices, is_new=True)
 
 
 def deactivate(store: MetadataStore, project_id: str, *, now: datetime.datetime) -> bool:
@@ -108,6 +116,9 @@ def require_runnable(transaction: Transaction, project_id: str, written: Project
         before = "" if digest == latest else "`daybook apply`, then "
         hint = f"{before}`daybook activate {project_id}`, or `daybook run {project_id} --period PERIOD --draft`"
         raise DaybookError("STORE_021", project_id=project_id, version=active.version, hint=hint)
+    for item in active.inputs:
+        if item.version not in transaction.definitions.versions("dataset", item.dataset_id):
+            raise DaybookError("STORE_034", project_id=project_id, dataset_id=item.dataset_id, version=item.version)
     return active
 
 
@@ -139,7 +150,12 @@ def register_output(
     return RegisteredDataset(dataset.id, version, effects)
 
 
-def _with_input_version(project: Project, version: int | None, catalog: StoreCatalog) -> Project:
+def _registered_ids(project: Project) -> list[str]:
+    outputs = (each for each in project.operations if isinstance(each, OutputOperation))
+    return [name for each in outputs if (name := each.arguments.registered_id) is not None]
+
+
+def _with_input_version(project: Project, version: int | None, catalog: Catalog) -> Project:
     dataset_id, pinned = project.input.dataset_id, project.input.dataset_version
     if version is None or version == pinned:
         return project

@@ -7,7 +7,7 @@ from daybook.model.loading import LoadedWorkspace
 from daybook.model.loading.workspace import WorkspaceCatalog
 from daybook.model.operation import OutputOperation
 from daybook.plan.plan_cache import PlanCache
-from daybook.plan.registration import RegisteredCatalog
+from daybook.plan.registered_catalog import RegisteredCatalog
 from daybook.resolve.checks import workspace_errors
 from daybook.store import open_store
 from daybook.store.address import store_exists
@@ -57,7 +57,7 @@ def check_projects(workspace: LoadedWorkspace) -> WorkspaceFindings:
             findings.notices += (_as_notice(single) for single in flatten(error))
         else:
             for effect in planned.effects:
-                findings.errors += effect.findings
+                findings.errors += (*effect.findings, *effect.expected)
                 findings.notices += (*effect.notices, *effect.validation.notices)
                 findings.accepted += effect.validation.accepted
             return findings
@@ -80,7 +80,7 @@ def _is_consequence(error: DaybookError, workspace: LoadedWorkspace) -> bool:
         return True
     projects = (definition.model for definition in workspace.definitions["project"].values())
     outputs = (each for project in projects for each in project.operations if isinstance(each, OutputOperation))
-    return any(each.arguments.register_as_dataset == missing for each in outputs)
+    return any(each.arguments.registered_id == missing for each in outputs)
 
 
 def _as_notice(error: DaybookError) -> Notice:

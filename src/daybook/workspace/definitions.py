@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from daybook.errors import DaybookError, Notice
+from daybook.errors import DaybookError, Notice, raise_all
 from daybook.model.loading.definitions import read_definitions, read_text
 from daybook.model.loading.workspace import WORKSPACE_FILE, find_workspace, load_settings, read_workspace
 from daybook.workspace.open_workspace import OpenedWorkspace, workspace_root
@@ -86,7 +86,8 @@ def compile_project(workspace: OpenedWorkspace, project: str, *, period: str | N
     """Check a project, by its id or file, as it would run for a period, by default the current month."""
     from daybook.expression import Constants
     from daybook.plan.plan_cache import PlanCache
-    from daybook.plan.registration import RegisteredCatalog
+    from daybook.plan.registered_catalog import RegisteredCatalog
+    from daybook.plan.registration import registration_errors
     from daybook.resolve.calendars.periods import calendar_for, period_of
     from daybook.store.changes import ProspectiveCatalog, find_changes
     from daybook.store.references import load_project
@@ -105,6 +106,7 @@ def compile_project(workspace: OpenedWorkspace, project: str, *, period: str | N
         chosen = period_of(period, calendar) if period else _current_period(calendar, now.date())
         constants = Constants(now, chosen)
         plan = plans.plan(definition, catalog, constants)
+        raise_all(registration_errors(plan, definition.source, catalog))
     plan = replace(plan, notices=(*notices, *plan.notices))
     return CompiledProject(definition.id, chosen, plan, constants)
 

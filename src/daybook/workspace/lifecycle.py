@@ -48,6 +48,7 @@ def activate_project(workspace: OpenedWorkspace, project: str, *, dataset_versio
     On an embedded store its file and everything it refers to are applied first.
     """
     definitions = workspace.read_definitions()
+    files = tuple(definitions.all())
     now, plans = workspace.clock(), PlanCache()
     with workspace.open_store() as store:
         notices: tuple[Notice, ...] = ()
@@ -59,13 +60,14 @@ def activate_project(workspace: OpenedWorkspace, project: str, *, dataset_versio
             project_id = definition.id
         if not store.is_shared:
             reached = reachable_definitions(definitions, project_id)
-            apply(store, reached, workspace=workspace.settings.name, now=now, plans=plans)
+            apply(store, reached, workspace=workspace.settings.name, now=now, files=files, plans=plans)
         activation = activate(
             store,
             project_id,
             now=now,
             dataset_version=dataset_version,
             source=definition.source if definition else None,
+            files=files,
             plans=plans,
         )
     return replace(activation, notices=(*notices, *activation.notices))

@@ -151,6 +151,8 @@ def changes_as_json(planned: "ApplyPlan") -> JsonObject:
                 "after": effect.after,
                 "breaks": [item.as_data() for item in effect.breaks],
                 "errors": errors_as_json(effect.validation.errors),
+                "expected": errors_as_json(effect.expected),
+                "makers": list(effect.makers),
                 "notices": [item.message for item in effect.notices],
             }
             for effect in planned.effects

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from daybook.errors import DaybookError
 from daybook.model.types import STRING, DecimalType
 from daybook.runs.result import RunResult
-from tests.workspaces import ORDERS, Folder, assign, to_path, to_table
+from tests.workspaces import COLUMNS, ORDERS, Folder, assign, to_path, to_table
 
 
 def codes(result: RunResult) -> list[str]:
@@ -141,26 +142,43 @@ def test_the_temporal_mode_survives_with_its_columns(folder: Folder, output: dic
     assert registered(folder, "d").dataset.main_table.temporal_mode == mode
 
 
-def test_a_failing_registration_is_a_warning_and_the_data_stays(folder: Folder) -> None:
+def test_a_registration_that_is_declared_otherwise_is_refused_before_anything_is_written(folder: Folder) -> None:
     folder.dataset("mine", [{"name": "x", "type": "string"}], {"path": "data/mine.csv"})
     folder.project(to_table("other"), id_="keeps-mine", input_="mine")
     folder.write_csv("data/mine.csv", [{"x": "1"}])
     folder.run("2026-01", "keeps-mine")
     folder.project(to_table(register_as_dataset="mine"))
-    result = folder.run("2026-01")
-    assert codes(result) == ["RUN_007"]
-    assert result.outputs[0].dataset_id is None
-    assert len(folder.table()) == 3
+    with pytest.raises(DaybookError) as refused:
+        folder.run("2026-01")
+    assert refused.value.code == "OUTPUT_023"
+    assert not (folder.root / "lake").joinpath("result").exists()
     assert folder.dataset_versions("mine") == (1,)
 
 
 def test_an_output_of_system_columns_alone_is_no_dataset(folder: Folder) -> None:
-    """V-007: OUTPUT_007 is a warning, as every failing registration."""
+    """V-007, before anything is written."""
     folder.project(to_table(columns=["_row_id"], register_as_dataset="bare"))
-    result = folder.run("2026-01")
-    assert codes(result) == ["OUTPUT_007"]
-    assert len(folder.table()) == 3
-    assert folder.dataset_versions("bare") == ()
+    with pytest.raises(DaybookError) as refused:
+        folder.run("2026-01")
+    assert refused.value.code == "OUTPUT_007"
+    assert not (folder.root / "lake").joinpath("result").exists()
+
+
+def test_a_name_that_is_no_id_gets_a_slug_and_stays(folder: Folder) -> None:
+    folder.project(to_table(register_as_dataset="Monthly totals"))
+    assert folder.run("2026-01").outputs[0].dataset_id == "monthly-totals"
+    assert registered(folder, "monthly-totals").dataset.name == "Monthly totals"
+
+
+def test_a_dataset_that_a_file_declares_gets_the_data_of_an_output(folder: Folder) -> None:
+    folder.dataset("booked", [COLUMNS[0], {"name": "amount", "type": "decimal(20,4)"}], None, temporal_mode="period")
+    folder.project(to_table(register_as_dataset="booked"))
+    first, second = folder.run("2026-01"), folder.run("2026-02")
+    assert [run.outputs[0].dataset_version for run in (first, second)] == [2, 3]
+    folder.project(to_table("copy", system_columns=False), id_="reads", input_="booked")
+    assert folder.run("2026-01", "reads").outputs[0].rows_written == 3
+    # Every row is read through the declaration, not as it was written.
+    assert set(folder.table("copy")[0]) == {"order_id", "amount", "_run_period"}
 
 
 def test_a_version_that_breaks_a_project_is_told(folder: Folder) -> None:

@@ -22,7 +22,7 @@ def registered(tmp_path: Path, output: dict[str, Any], mode: str | None = "perio
     output["arguments"]["register_as_dataset"] = "booked"
     folder.project(output)
     run = prepared(folder, settings=RunSettings(**settings))
-    return registered_dataset(run.outputs[0], run.snapshot, run.plan.input.temporal_mode)
+    return registered_dataset(run.outputs[0], run)
 
 
 @pytest.mark.parametrize(
@@ -101,4 +101,4 @@ def test_a_draft_in_the_sandbox_has_one_place_for_all_periods(tmp_path: Path) ->
 def test_a_table_that_expressions_cannot_name(tmp_path: Path, table: str) -> None:
     with pytest.raises(DaybookError) as caught:
         registered(tmp_path, to_table(table))
-    assert caught.value.code == "MODEL_048"
+    assert (caught.value.code, [cause.code for cause in caught.value.causes]) == ("OUTPUT_022", ["MODEL_048"])

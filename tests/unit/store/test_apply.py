@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from daybook.errors import DaybookError, DaybookErrors
+from daybook.errors import DaybookError
+from daybook.model.dataset import Dataset
+from daybook.model.definition import RegisteredDataPin, TableVersion
 from daybook.model.loading import load_text
 from daybook.model.serialization import to_yaml
 from daybook.store.apply import ApplyPlan, apply, plan
@@ -183,25 +185,22 @@ def test_registered_datasets_are_never_pruned(store: MetadataStore) -> None:
     assert actions(put(store, ORDERS_TEXT, prune=True)) == {"orders": "added"}
 
 
-def test_a_file_does_not_define_what_an_output_registers(store: MetadataStore) -> None:
+def test_a_file_may_declare_what_an_output_registered(store: MetadataStore) -> None:
+    pin = RegisteredDataPin("/lake/net", TableVersion("delta", "7"))
     with store.write() as transaction:
-        dataset = make_dataset({"net": "float"}, dataset_id="net")
-        transaction.definitions.register(dataset, Registration("close", "r1", 20), now=NOW)
-    with pytest.raises(DaybookError) as caught:
-        put(store, ORDERS_TEXT, dataset_text({"net": "float"}, dataset_id="net"))
-    assert caught.value.code == "STORE_009"
-    assert caught.value.span is not None
-    assert versions(store, "dataset", "orders") == ()
-
-
-def test_all_structural_errors_come_together(store: MetadataStore) -> None:
-    with store.write() as transaction:
-        dataset = make_dataset({"net": "float"}, dataset_id="net")
-        transaction.definitions.register(dataset, Registration("close", "r1", 20), now=NOW)
-    net = dataset_text({"net": "float"}, dataset_id="net")
-    with pytest.raises(DaybookErrors) as caught:
-        put(store, net, RESOLVER.format(id="one"), RESOLVER.format(id="two"))
-    assert [error.code for error in caught.value.errors] == ["STORE_009", "STORE_011"]
+        dataset = make_dataset({"net": "float", "tax": "float"}, dataset_id="net")
+        transaction.definitions.register(dataset, Registration("close", "r1", 20, pin), now=NOW)
+    done = put(store, dataset_text({"net": "float"}, dataset_id="net"))
+    assert [item.code for item in done.notices] == ["STORE_009"]
+    assert actions(done) == {"net": "new_version"}
+    with store.read() as transaction:
+        found = transaction.catalog().declared("net")
+        assert found is not None
+        # The data is what it was; the file says how it is read.
+        assert (found.version, found.pin) == (2, pin)
+        assert isinstance(found.dataset, Dataset)
+        assert [column.name for column in found.dataset.main_table.columns] == ["net"]
+    assert actions(put(store, dataset_text({"net": "float"}, dataset_id="net"))) == {"net": "unchanged"}
 
 
 def test_another_workspace_takes_over_with_a_notice(store: MetadataStore) -> None:

@@ -5,6 +5,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from daybook.errors import DaybookError
+from daybook.model.dataset import Dataset
 from daybook.model.definition import RegisteredDataPin, TableVersion
 from daybook.store.definition_text import decode_definition
 from daybook.store.records import Registration
@@ -93,21 +94,53 @@ def test_registering_twice_in_one_run_is_one_version(store: MetadataStore) -> No
             assert transaction.definitions.register(dataset, OUTPUT, now=NOW) == 1
 
 
-def test_unpinned_data_of_the_same_schema_keeps_its_version(store: MetadataStore) -> None:
+def test_every_registration_is_a_version_also_without_a_pin(store: MetadataStore) -> None:
     dataset = make_dataset({"net": "decimal(18,2)"}, dataset_id="net")
     with store.write() as transaction:
         assert transaction.definitions.register(dataset, Registration("close", "run-1", 20), now=NOW) == 1
-        assert transaction.definitions.register(dataset, Registration("close", "run-2", 20), now=NOW) == 1
-        wider = make_dataset({"net": "decimal(18,2)", "tax": "decimal(18,2)"}, dataset_id="net")
-        assert transaction.definitions.register(wider, Registration("close", "run-3", 20), now=NOW) == 2
+        assert transaction.definitions.register(dataset, Registration("close", "run-2", 20), now=NOW) == 2
 
 
-def test_a_file_s_dataset_is_not_registered_over(store: MetadataStore) -> None:
+def test_an_output_registers_what_a_file_declares(store: MetadataStore) -> None:
+    declared = make_dataset({"net": "decimal(20,4)"}, dataset_id="net")
+    table = declared.main_table.model_copy(update={"location": None})
+    declared = declared.model_copy(update={"main_table": table, "description": "What is left"})
+    written = make_dataset({"net": "decimal(18,2)", "tax": "float"}, dataset_id="net")
     with store.write() as transaction:
-        transaction.definitions.add("dataset", make_dataset({"a": "string"}, dataset_id="net"), workspace="w", now=NOW)
+        transaction.definitions.add("dataset", declared, workspace="w", now=NOW)
+        assert transaction.definitions.register(written, OUTPUT, now=NOW) == 2
+        found = transaction.catalog().declared("net")
+        assert found is not None
+        assert (found.version, found.pin) == (2, OUTPUT.pin)
+        assert found.contract == declared
+        # The file's text, and the location it left open.
+        assert isinstance(found.dataset, Dataset)
+        assert found.dataset.description == "What is left"
+        assert found.dataset.main_table.columns == declared.main_table.columns
+        assert found.dataset.main_table.location == written.main_table.location
+
+
+def test_an_output_that_writes_something_else_is_not_registered(store: MetadataStore) -> None:
+    with store.write() as transaction:
+        declared = make_dataset({"a": "string", "b": "date"}, dataset_id="net")
+        transaction.definitions.add("dataset", declared, workspace="w", now=NOW)
     with pytest.raises(DaybookError) as caught, store.write() as transaction:
-        transaction.definitions.register(make_dataset({"a": "string"}, dataset_id="net"), OUTPUT, now=NOW)
+        transaction.definitions.register(make_dataset({"a": "float"}, dataset_id="net"), OUTPUT, now=NOW)
     assert caught.value.code == "STORE_010"
+    assert caught.value.parameters["difference"] == "a is string there and float here; b is not written"
+
+
+def test_a_column_stays_nullable_once_a_version_had_it_so(store: MetadataStore) -> None:
+    nullable = make_dataset({"net": "float"}, dataset_id="net")
+    columns = tuple(column.model_copy(update={"nullable": False}) for column in nullable.main_table.columns)
+    table = nullable.main_table.model_copy(update={"columns": columns})
+    required = nullable.model_copy(update={"main_table": table})
+    with store.write() as transaction:
+        transaction.definitions.register(nullable, Registration("close", "run-1", 20), now=NOW)
+        transaction.definitions.register(required, Registration("close", "run-2", 20), now=NOW)
+        found = transaction.catalog().dataset("net")
+        assert found is not None
+        assert [column.nullable for column in found.dataset.main_table.columns] == [True]
 
 
 def test_sandbox_registrations_are_for_drafts_only(store: MetadataStore) -> None:

@@ -321,8 +321,9 @@ OUTPUT_CODES: dict[str, Code] = code_family(
     Code(
         "OUTPUT_004",
         "Invalid dataset name {name!r} in register_as_dataset",
-        "V-004, InvalidDatasetName. An output registers under a non-empty name that can be an id.",
-        hint="use letters, digits, '.', '_' and '-', beginning with a letter or digit, or leave the key out",
+        "V-004, InvalidDatasetName. An output registers under a non-empty name. A name that is no id, such as "
+        "`Monthly totals`, gets its slug as id: `monthly-totals`.",
+        hint="write a name, or leave the key out",
     ),
     Code(
         "OUTPUT_005",
@@ -337,8 +338,7 @@ OUTPUT_CODES: dict[str, Code] = code_family(
     Code(
         "OUTPUT_007",
         "{name} cannot be registered: the output has no columns of its own",
-        "V-007, InvalidSchema. A registered dataset has at least one column besides the system columns. The data was "
-        "written; only its registration is missing.",
+        "V-007, InvalidSchema. A registered dataset has at least one column besides the system columns.",
         hint="name a column that is not a system column, or leave register_as_dataset out",
     ),
     Code(
@@ -364,5 +364,18 @@ OUTPUT_CODES: dict[str, Code] = code_family(
         "OUTPUT_021",
         "Data source {datasource_id} is disabled",
         "A disabled data source cannot be written to.",
+    ),
+    Code(
+        "OUTPUT_022",
+        "{name} cannot be registered",
+        "What an output writes must be readable as a dataset: expressions must be able to name its table.",
+    ),
+    Code(
+        "OUTPUT_023",
+        "The output does not write what dataset {dataset_id} declares: {difference}. Declared: {declared}. "
+        "Written: {written}",
+        "An output may register a dataset that a file declares. The declaration stays its contract: every declared "
+        "column is written, with its type or a narrower one, to the declared location, and as its temporal_mode says.",
+        hint="adapt the output or the declaration, or register under another name",
     ),
 )

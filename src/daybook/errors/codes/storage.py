@@ -321,17 +321,17 @@ STORE_CODES: dict[str, Code] = code_family(
     ),
     Code(
         "STORE_009",
-        "Dataset {id} was registered by {owner}; a file cannot define it too",
-        "A dataset is either defined by a file or registered by an output. One id with two sources would change "
-        "its meaning with whoever came last.",
-        hint="give the dataset in the file, or the output's `register_as_dataset`, another id",
+        "Dataset {id} was registered by an output; its file is its contract now",
+        "A file may declare a dataset that an output registers. From then on the output must write what is declared; "
+        "`daybook validate` checks that.",
+        hint="give one of them another id unless they are meant to be one dataset",
     ),
     Code(
         "STORE_010",
-        "Dataset {id} is defined by a file; an output cannot register it",
-        "A dataset is either defined by a file or registered by an output. The data was written; only its "
-        "registration is left out.",
-        hint="choose another name for `register_as_dataset`",
+        "Dataset {id} is declared otherwise than the output writes it: {difference}",
+        "An output may register a dataset that a file declares when it writes what is declared.",
+        hint="adapt the output or the declaration, or choose another name for `register_as_dataset`; "
+        "`daybook apply --prune` releases a dataset whose file is gone",
     ),
     Code(
         "STORE_011",
@@ -467,5 +467,17 @@ STORE_CODES: dict[str, Code] = code_family(
         "{action} needs a reason",
         "What is taken back after a close is kept for good with who did it, when and why.",
         hint='write --reason "..."',
+    ),
+    Code(
+        "STORE_033",
+        "Project {project_id} will be in conflict once {makers} has run: {summary}",
+        "A project as it is written now registers a dataset without something that another active project uses.",
+        hint="adapt project {project_id}, then `daybook activate {project_id}`",
+    ),
+    Code(
+        "STORE_034",
+        "Project {project_id} was activated for version {version} of dataset {dataset_id}, which is not registered yet",
+        "A project may be activated before the projects it reads from have run. It runs when they have.",
+        hint="run the project that registers {dataset_id} first",
     ),
 )

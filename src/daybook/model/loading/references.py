@@ -32,10 +32,10 @@ class _ReferenceChecker:
     def __init__(self, workspace: LoadedWorkspace) -> None:
         self._workspace = workspace
         registered = {
-            operation.arguments.register_as_dataset
+            operation.arguments.registered_id
             for definition in workspace.definitions["project"].values()
             for operation in definition.model.operations
-            if isinstance(operation, OutputOperation) and operation.arguments.register_as_dataset
+            if isinstance(operation, OutputOperation) and operation.arguments.registered_id
         }
         self._ids: dict[DefinitionKind, frozenset[str]] = {
             kind: frozenset(workspace.definitions[kind]) for kind in DEFINITION_KINDS

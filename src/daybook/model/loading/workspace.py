@@ -295,7 +295,7 @@ class WorkspaceCatalog(DatasetCatalog):
 
     def declared(self, dataset_id: str, version: int | None = None) -> DeclaredVersion | None:
         found = self._model("dataset", dataset_id)
-        return DeclaredVersion(found, 1) if found is not None and version in (None, 1) else None
+        return DeclaredVersion(found, 1, contract=found) if found is not None and version in (None, 1) else None
 
     def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
         return (1,) if self._model("dataset", dataset_id) is not None else ()

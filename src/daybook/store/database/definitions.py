@@ -12,10 +12,18 @@ from sqlalchemy import Connection, Row, insert, select, text, update
 from daybook.errors import DaybookError
 from daybook.errors.suggestion import closest_match
 from daybook.model.dataset import Dataset
-from daybook.model.definition import DefinitionKind, DefinitionStatus, RegisteredDataPin
+from daybook.model.definition import DeclaredVersion, DefinitionKind, DefinitionStatus, RegisteredDataPin
 from daybook.model.project import Project
+from daybook.model.view import View
+from daybook.plan.registration import carry_data, find_differences, fulfil_declaration, keep_nullable
 from daybook.store.database.tables import DEFINITION, DEFINITION_VERSION
-from daybook.store.definition_text import DefinitionModel, DefinitionText, decode_definition, encode_definition
+from daybook.store.definition_text import (
+    DefinitionModel,
+    DefinitionText,
+    decode_definition,
+    encode_definition,
+    encode_filled,
+)
 from daybook.store.records import Registration, StoredDefinition
 
 
@@ -81,8 +89,8 @@ def insert_version(
     content: DefinitionText,
     now: datetime.datetime,
     registration: Registration | None = None,
+    pin: RegisteredDataPin | None = None,
 ) -> None:
-    pin = registration.pin if registration else None
     connection.execute(
         insert(DEFINITION_VERSION).values(
             kind=kind,
@@ -114,6 +122,15 @@ def _current_values(
         "is_default": getattr(model, "is_default", False),
         "updated_at": now,
     }
+
+
+def _without_filled_location(stored: Dataset | View, structure_digest: str) -> Dataset | View:
+    """What the file said: a registration fills in the location that it left open, and keeps the file's digest."""
+    if isinstance(stored, View):
+        return stored
+    table = stored.main_table.model_copy(update={"location": None})
+    bare = stored.model_copy(update={"main_table": table})
+    return bare if encode_definition("dataset", bare).structure_digest == structure_digest else stored
 
 
 _DEFINITION_LOCK = 4_021_994_218
@@ -210,6 +227,13 @@ class Definitions:
             return None
         return RegisteredDataPin(row.pin_uri, row.pin_version)
 
+    def contract(self, dataset_id: str) -> Dataset | View | None:
+        """What the file of a dataset says; None for one that is only registered."""
+        head = require_head(self._connection, "dataset", dataset_id)
+        if head.workspace is None:
+            return None
+        return _without_filled_location(decode_definition("dataset", head.body), head.structure_digest)
+
     def add(
         self, kind: DefinitionKind, model: DefinitionModel, *, workspace: str | None, now: datetime.datetime
     ) -> int:
@@ -220,19 +244,14 @@ class Definitions:
         return 1
 
     def add_version(
-        self,
-        kind: DefinitionKind,
-        model: DefinitionModel,
-        *,
-        workspace: str | None,
-        now: datetime.datetime,
-        registration: Registration | None = None,
+        self, kind: DefinitionKind, model: DefinitionModel, *, workspace: str | None, now: datetime.datetime
     ) -> int:
-        """The next version of something known, which is enabled by it."""
+        """The next version of something known, which is enabled by it; a dataset keeps data that fits it."""
         head = require_head(self._connection, kind, model.id)
         version: int = head.latest_version + 1
-        content = encode_definition(kind, model)
-        insert_version(self._connection, kind, model.id, version, content, now, registration)
+        filled, pin = self._carry_data(kind, model, head)
+        content = encode_filled(kind, model, filled)
+        insert_version(self._connection, kind, model.id, version, content, now, pin=pin)
         update_head(self._connection, kind, model, content, workspace, now, latest_version=version)
         return version
 
@@ -253,13 +272,15 @@ class Definitions:
         self, kind: DefinitionKind, model: DefinitionModel, *, workspace: str | None, now: datetime.datetime
     ) -> None:
         """New names or descriptions on the latest version, which is enabled by it."""
-        update_head(self._connection, kind, model, encode_definition(kind, model), workspace, now)
+        filled, _ = self._carry_data(kind, model, require_head(self._connection, kind, model.id))
+        update_head(self._connection, kind, model, encode_filled(kind, model, filled), workspace, now)
 
     def adopt(self, kind: DefinitionKind, definition_id: str, workspace: str) -> None:
         """Note which workspace defines something that is otherwise unchanged."""
+        is_other = DEFINITION.c.workspace.is_distinct_from(workspace)
         self._connection.execute(
             update(DEFINITION)
-            .where(DEFINITION.c.kind == kind, DEFINITION.c.id == definition_id, DEFINITION.c.workspace != workspace)
+            .where(DEFINITION.c.kind == kind, DEFINITION.c.id == definition_id, is_other)
             .values(workspace=workspace)
         )
 
@@ -275,7 +296,7 @@ class Definitions:
     def register(self, dataset: Dataset, registration: Registration, *, now: datetime.datetime) -> int:
         """The version under which an output's data is known; the same one when the run registers it again.
 
-        Without a pin there is nothing new to say about an unchanged schema, so it keeps its version.
+        Where a file declares the dataset, the version is what the file says, with the data of the output.
         """
         self.lock()
         if (again := self._registered(registration)) is not None:
@@ -284,15 +305,42 @@ class Definitions:
         if head is None:
             content = encode_definition("dataset", dataset)
             insert_head(self._connection, "dataset", dataset, content, None, now)
-            insert_version(self._connection, "dataset", dataset.id, 1, content, now, registration)
+            insert_version(self._connection, "dataset", dataset.id, 1, content, now, registration, registration.pin)
             return 1
-        if head.workspace is not None:
-            raise DaybookError("STORE_010", id=dataset.id)
-        is_same = head.structure_digest == encode_definition("dataset", dataset).structure_digest
-        latest_pin = self.pin(dataset.id, head.latest_version)
-        if is_same and registration.pin == latest_pin and head.status == "active":
-            return int(head.latest_version)
-        return self.add_version("dataset", dataset, workspace=None, now=now, registration=registration)
+        version: int = head.latest_version + 1
+        known: Dataset | View = decode_definition("dataset", head.body)
+        if head.workspace is None or head.status == "disabled":
+            made = keep_nullable(dataset, known)
+            content = encode_definition("dataset", made)
+            insert_version(
+                self._connection, "dataset", dataset.id, version, content, now, registration, registration.pin
+            )
+            update_head(self._connection, "dataset", made, content, None, now, latest_version=version)
+            return version
+        contract = _without_filled_location(known, head.structure_digest)
+        if (differences := find_differences(contract, dataset)) or isinstance(contract, View):
+            raise DaybookError("STORE_010", id=dataset.id, difference="; ".join(differences))
+        filled = encode_definition("dataset", fulfil_declaration(contract, dataset))
+        content = DefinitionText(filled.body, head.text_digest, head.structure_digest)
+        # A resolver says where data lies, also what this run wrote.
+        pin = registration.pin if contract.resolver_id is None else None
+        insert_version(self._connection, "dataset", dataset.id, version, content, now, registration, pin)
+        self._connection.execute(
+            update(DEFINITION)
+            .where(DEFINITION.c.kind == "dataset", DEFINITION.c.id == dataset.id)
+            .values(latest_version=version, body=content.body, updated_at=now)
+        )
+        return version
+
+    def _carry_data(
+        self, kind: DefinitionKind, model: DefinitionModel, head: Row[Any]
+    ) -> tuple[DefinitionModel, RegisteredDataPin | None]:
+        if not isinstance(model, Dataset):
+            return model, None
+        stored = decode_definition(kind, head.body)
+        return carry_data(
+            model, DeclaredVersion(stored, head.latest_version, pin=self.pin(model.id, head.latest_version))
+        )
 
     def default_resolver_ids(self) -> tuple[str, ...]:
         query = (
