@@ -1,0 +1,84 @@
+"""`daybook graph`, `status` and `build --dry-run`: the shapes that machines rely on, without Spark."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daybook.cli.app import main
+from tests.workspaces import Folder, assign, no_session, to_table
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+    made = Folder.new(tmp_path / "w", no_session)
+    made.project(assign("x", "1"), to_table(register_as_dataset="booked"), id_="maker")
+    made.project(to_table("copy"), id_="reader", input_="booked")
+    monkeypatch.chdir(made.root)
+    return made
+
+
+def called(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    assert main(arguments) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_graph_of_projects(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    assert called(capsys, "graph", "--json") == {
+        "nodes": [{"project": "maker"}, {"project": "reader"}],
+        "edges": [{"from": "maker", "to": "reader", "dataset": "booked"}],
+    }
+
+
+def test_the_graph_of_a_period(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    found = called(capsys, "graph", "--period", "2026-01", "--json")
+    assert {"from": "maker@2026-01", "to": "reader@2026-01", "dataset": "booked"} in found["edges"]
+    assert {"project": "maker", "period": "2026-01"} in found["nodes"]
+
+
+def test_the_graph_as_a_flow_chart(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["graph", "--mermaid"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "flowchart LR",
+        '    n0["maker"]',
+        '    n1["reader"]',
+        '    n0 -->|"booked"| n1',
+    ]
+
+
+def test_the_status_of_what_never_ran(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.apply()
+    folder.activate("maker")
+    assert called(capsys, "status", "--period", "2026-01", "--json") == {
+        "nodes": [
+            {
+                "project": "maker",
+                "period": "2026-01",
+                "state": "never",
+                "is_locked": False,
+                "run": None,
+                "reasons": [],
+            }
+        ]
+    }
+
+
+def test_a_dry_build_says_what_would_run_and_why(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.apply()
+    folder.activate("maker")
+    (node,) = called(capsys, "build", "--period", "2026-01", "--dry-run", "--json")["nodes"]
+    assert (node["project"], node["will_run"], node["why"]) == ("maker", True, ["it has never run"])
+
+
+def test_an_unknown_project_is_answered_with_the_nearest(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.apply()
+    assert main(["build", "--period", "2026-01", "--dry-run", "makr"]) == 2
+    assert "maker" in capsys.readouterr().err
+
+
+def test_projects_that_wait_for_each_other_are_refused(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.project(to_table("a", register_as_dataset="one"), id_="first", input_="two")
+    folder.project(to_table("b", register_as_dataset="two"), id_="second", input_="one")
+    assert main(["graph"]) == 2
+    assert "PROJECT_044" in capsys.readouterr().err
