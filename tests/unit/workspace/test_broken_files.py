@@ -8,8 +8,10 @@ import pytest
 from daybook.errors import DaybookError, Notice, flatten
 from daybook.runs.start import RunRequest
 from daybook.workspace.definitions import compile_project, validate_definitions
-from daybook.workspace.execution import dry_run_project
+from daybook.workspace.execution import dry_run_project, explain_operation, replay_run, retry_run
+from daybook.workspace.history import cancel_run, list_runs, show_definition, show_run
 from daybook.workspace.lifecycle import activate_project, apply_changes, deactivate_project, plan_changes
+from daybook.workspace.maintenance import apply_retention, examine
 from daybook.workspace.open_workspace import OpenedWorkspace, open_workspace
 from tests.workspaces import COLUMNS, Folder, no_session, to_path, to_table
 
@@ -139,6 +141,30 @@ def test_what_concerns_all_definitions_reports_all_errors(folder: Folder) -> Non
             use_case(workspace)
         assert {error.code for error in flatten(caught.value)} >= {"MODEL_020", "RESOLVE_030"}
     assert {error.code for error in validate_definitions(workspace=folder.root).errors} >= {"MODEL_020", "RESOLVE_030"}
+
+
+def explain_first(workspace: OpenedWorkspace, run_id: str) -> object:
+    return explain_operation(workspace, run_id, "1")
+
+
+def test_commands_about_what_is_stored_read_no_definitions(folder: Folder) -> None:
+    activate(open_workspace(folder.root), "p")
+    write(folder, NO_YAML)
+    workspace = open_workspace(folder.root)
+    assert list_runs(workspace).runs == ()
+    assert show_definition(workspace, "project", "p").status == "active"
+    assert deactivate_project(workspace, "p").is_changed
+    assert apply_retention(workspace).runs == ()
+    for use_case in (show_run, cancel_run, retry_run, replay_run, explain_first):
+        with pytest.raises(DaybookError) as caught:
+            use_case(workspace, "20260101-000000-000000")
+        assert caught.value.code == "STORE_014"
+
+
+def test_doctor_goes_on_beside_files_with_errors(folder: Folder) -> None:
+    write(folder, NO_YAML)
+    found = {finding.subject: finding.state for finding in examine(open_workspace(folder.root)).findings}
+    assert (found["Definitions"], found["Store"], found["Left behind"]) == ("problem", "ok", "ok")
 
 
 def test_a_project_is_deactivated_by_its_file_beside_files_with_errors(folder: Folder) -> None:
