@@ -175,6 +175,8 @@ def init(
     echo_note("  daybook validate                              check the definitions")
     echo_note("  daybook run monthly-sales --period 2026-01    write out/sales-2026-01.csv")
     echo_note("  daybook test                                  run tests/scenarios")
+    echo_note("\nData may come from Excel (`location: {path: data/orders.xlsx}`) and go to it: write")
+    echo_note("sales-{{identifier}}.xlsx in projects/monthly-sales.yaml for a workbook.")
 
 
 FAILED = 1

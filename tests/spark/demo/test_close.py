@@ -19,6 +19,7 @@ from daybook.runs.start import RunRequest
 from daybook.workspace.execution import run_project
 from daybook.workspace.open_workspace import open_workspace
 from tests.close_by_hand import by_account_type, close_by_hand
+from tests.office import convert, sheet_formulas, sheet_values, without_stored_values
 
 JOURNALS = 600
 
@@ -92,6 +93,17 @@ def test_the_headline_sums_up_by_account_type(workspace: Path) -> None:
     }
     assert all(line.variance == line.actual - line.budget for line in lines)
     assert [lines[0].account_type, lines[-1].account_type] == ["Revenue", "Operating result"]
+
+
+@pytest.mark.usefixtures("january")
+def test_the_board_opens_a_workbook_that_computes_the_headline(workspace: Path, tmp_path: Path) -> None:
+    written = workspace / "out" / "management-summary-2026-01.xlsx"
+    emptied = without_stored_values(written, tmp_path / "board.xlsx")
+    computed = sheet_values(convert(emptied, "xlsx", tmp_path), "Summary")
+    expected = by_account_type(close_by_hand(workspace / "data", "2026-01"))
+    found = {row["account_type"]: (row["actual"], row["budget"]) for row in computed}
+    assert found == {name: (float(cell.actual), float(cell.budget)) for name, cell in expected.items()}
+    assert len(sheet_formulas(written, "Summary")) == 2 * len(expected)
 
 
 @pytest.mark.usefixtures("january")
