@@ -77,8 +77,8 @@ def test_every_package_that_is_imported_is_declared() -> None:
         *(line for extra in project["optional-dependencies"].values() for line in extra),
     ]
     names = {re.match(r"[\w.-]+", line)[0].lower().replace("-", "_") for line in declared}  # type: ignore[index]
-    # PySpark brings py4j, pydantic its core: neither is of any use without the other.
-    names |= {"yaml" if name == "pyyaml" else name for name in names} | {"py4j", "pydantic_core", "daybook"}
+    # PySpark brings py4j, for Connect grpc, and pydantic its core: neither is of any use without the other.
+    names |= {"yaml" if name == "pyyaml" else name for name in names} | {"py4j", "grpc", "pydantic_core", "daybook"}
     used = {name for path in MODULES for name in imported(path)}
     assert used - names - set(sys.stdlib_module_names) == set()
 

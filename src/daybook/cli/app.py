@@ -18,6 +18,7 @@ from daybook.cli import (
     close,
     definitions,
     demo,
+    engine,
     explain,
     expressions,
     history,
@@ -211,6 +212,7 @@ add_command(
 )
 add_command(app, "deactivate", apply.deactivate, "daybook deactivate close")
 app.add_typer(periods.app, name="periods")
+app.add_typer(engine.app, name="engine")
 add_command(app, "functions", expressions.functions, "daybook functions", "daybook functions EOMONTH")
 add_command(
     app,

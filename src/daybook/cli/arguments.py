@@ -14,6 +14,7 @@ from daybook.cli import completion
 
 if TYPE_CHECKING:
     from daybook.workspace.open_workspace import OpenedWorkspace
+    from daybook.workspace.spark_session import BackgroundSession
 
 
 class CommandWithExamples(TyperCommand):
@@ -144,8 +145,24 @@ def open_workspace_with_spark(context: typer.Context) -> "Iterator[OpenedWorkspa
     """The workspace of this call with a Spark session that starts when it is needed, and ends with the command."""
     from dataclasses import replace
 
-    from daybook.workspace.spark_session import background_session
-
     workspace = open_workspace(context)
-    with background_session(workspace.settings.engine, show_log=root_options(context).is_verbose) as session:
+    with workspace_session(context, workspace) as session:
         yield replace(workspace, session=session)
+
+
+@contextmanager
+def workspace_session(context: typer.Context, workspace: "OpenedWorkspace") -> "Iterator[BackgroundSession]":
+    """The Spark session of this call: on the warm engine where one fits, else started when it is needed."""
+    from daybook.cli.terminal import echo_note, is_attended
+    from daybook.workspace.spark_session import background_session
+    from daybook.workspace.warm_engine import engines_of
+
+    is_verbose = root_options(context).is_verbose
+    with background_session(
+        workspace.settings.engine,
+        show_log=is_verbose,
+        engines=engines_of(workspace),
+        on_note=echo_note if is_verbose else lambda text: None,
+        may_start_engine=is_attended(),
+    ) as session:
+        yield session

@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from daybook.cli.arguments import json_option, open_workspace, root_options
+from daybook.cli.arguments import json_option, open_workspace, root_options, workspace_session
 from daybook.cli.terminal import confirm, echo, echo_json, echo_marked, echo_note
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractContextManager
 
-    from daybook.model.settings import EngineSettings
     from daybook.scenarios.run_scenarios import ScenarioResult
+    from daybook.workspace.spark_session import BackgroundSession
 
 WRONG_INPUT = 2
 
@@ -37,7 +38,6 @@ def run_scenarios(
     from daybook.scenarios.scenario import DEFAULT_SCENARIO_FOLDER
     from daybook.workspace.result_json import scenarios_as_json
     from daybook.workspace.scenario_tests import run_scenarios, select_scenarios
-    from daybook.workspace.spark_session import background_session
 
     called = root_options(context)
     # Scenarios that are named need no workspace.
@@ -52,7 +52,7 @@ def run_scenarios(
         if not as_json:
             _show_scenario(result, is_quiet=called.is_quiet)
 
-    with background_session(_engine_settings(context), show_log=called.is_verbose) as session:
+    with _scenario_session(context) as session:
         report = run_scenarios(files, session, on_result=show)
     if junit_xml is not None:
         junit_xml.write_text(report.junit_xml, encoding="utf-8")
@@ -66,14 +66,16 @@ def run_scenarios(
         raise typer.Exit(1)
 
 
-def _engine_settings(context: typer.Context) -> "EngineSettings":
+def _scenario_session(context: typer.Context) -> "AbstractContextManager[BackgroundSession]":
+    """The session of the workspace around here, or one with default settings where there is none."""
     from daybook.errors import DaybookError
     from daybook.model.settings import EngineSettings
+    from daybook.workspace.spark_session import background_session
 
     try:
-        return open_workspace(context).settings.engine
+        return workspace_session(context, open_workspace(context))
     except DaybookError:
-        return EngineSettings()
+        return background_session(EngineSettings(), show_log=root_options(context).is_verbose)
 
 
 def _show_scenario(result: "ScenarioResult", *, is_quiet: bool) -> None:

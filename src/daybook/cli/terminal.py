@@ -72,6 +72,12 @@ def color_setting() -> bool | None:
     return False if os.environ.get("NO_COLOR") else None
 
 
+def is_attended() -> bool:
+    """Whether a person sits at a terminal; a pipeline of continuous integration may have one without a person."""
+    streams = (sys.stdin, sys.stderr)
+    return not os.environ.get("CI") and all(stream is not None and stream.isatty() for stream in streams)
+
+
 def echo(text: str, *, end: str = "\n") -> None:
     """A line of the command's result."""
     _write(text + end)

@@ -18,6 +18,25 @@ def _check_duration(text: str) -> Iterator[Violation]:
 Duration = Annotated[str, validated_by(_check_duration), Field(json_schema_extra={"pattern": "^[0-9]{1,6}[hdw]$"})]
 
 
+_UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600}
+
+
+def _check_idle_time(text: str) -> Iterator[Violation]:
+    if not re.fullmatch(r"[1-9][0-9]{0,5}[smh]", text):
+        reason = "a time is a number and s, m or h, such as 30m"
+        yield violation("MODEL_028", where="the time", reason=reason)
+
+
+IdleTime = Annotated[
+    str, validated_by(_check_idle_time), Field(json_schema_extra={"pattern": "^[1-9][0-9]{0,5}[smh]$"})
+]
+
+
+def idle_seconds(text: str) -> int:
+    """The seconds of an idle time that is checked."""
+    return int(text[:-1]) * _UNIT_SECONDS[text[-1]]
+
+
 class EngineSettings(Declaration):
     """Where Spark runs: classically at a master, or over Connect at a remote."""
 
@@ -27,6 +46,10 @@ class EngineSettings(Declaration):
     remote: str | None = Field(default=None, description="A Spark Connect server: sc://host:15002.")
     sail: bool = Field(default=False, description="Whether the Connect server is Sail.")
     conf: dict[str, Any] = Field(default_factory=dict, description="Any Spark setting.")
+    warm: IdleTime | None = Field(
+        default=None,
+        description="Keep an engine running for later commands, until it was idle this long: a number and s, m or h.",
+    )
 
 
 class RetentionSettings(Declaration):

@@ -22,11 +22,16 @@ from daybook.model.loading import LoadedWorkspace
 from daybook.model.loading.workspace import WorkspaceLocation
 from daybook.plan.plan_cache import PlanCache
 from daybook.runs.result import RunListener, SilentListener
+from daybook.runs.snapshot import RunSnapshot
 from daybook.store import open_store
 from daybook.store.address import EmbeddedStore, parse_address
 from daybook.store.store import MetadataStore
 
 SessionProvider = Callable[[], SparkSession]
+
+
+def _begin_later(snapshot: RunSnapshot) -> None:
+    """A session that is there already needs no beginning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +46,18 @@ class RunEnvironment:
     clock: Callable[[], datetime.datetime]
     version: str
     plans: PlanCache = field(default_factory=PlanCache)
+    # Lets the session start for a run that is about to need it.
+    begin_session: Callable[[RunSnapshot], None] = _begin_later
 
     def landing(self, run_id: str) -> LandingArea:
         return LandingArea(f"{self.state}/landing", run_id)
 
     @contextmanager
-    def spark(self) -> Iterator[SparkSession]:
-        """The session; RUN_030 for whatever fails because its Java process ended meanwhile."""
+    def spark(self, snapshot: RunSnapshot) -> Iterator[SparkSession]:
+        """The session for a run; RUN_030 for whatever fails because its Java process ended meanwhile."""
         session = None
         try:
+            self.begin_session(snapshot)
             session = self.session()
             yield session
         except Exception as failure:
@@ -76,6 +84,7 @@ def open_run_environment(
             listener=listener or SilentListener(),
             clock=clock or _utc_now,
             version=version("daybook"),
+            begin_session=getattr(session, "begin_for", _begin_later),
         )
 
 

@@ -184,6 +184,7 @@ def execute_attempt(
     with LeaseKeeper(environment.store, lease, stop) as keeper, stop_on_signals(keeper.cancel):
         try:
             environment.listener.stage("starting Spark")
+            environment.begin_session(snapshot)
             spark = environment.session()
             keeper.fence()
             with environment.store.write() as transaction:

@@ -199,7 +199,7 @@ def _compute_rows(
     run_id, plan = prepared.snapshot.run_id, prepared.plan
     needed = {key for cut in cuts for key in cut.feeds.values()}
     loads = [load for load in plan.loads if load.key in needed]
-    with around.spark() as spark:
+    with around.spark(prepared.snapshot) as spark:
         try:
             sources = read_sources(spark, loads, prepared.snapshot, around.landing(run_id), around.root, pinned=pins)
         except DaybookError as error:

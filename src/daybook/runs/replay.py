@@ -59,7 +59,7 @@ def replay(around: RunEnvironment, run_id: str, *, keep: bool) -> ReplayResult:
     if not commits:
         raise DaybookError("RUN_017", run_id=run_id, status=run.status)
     prepared = restore_run(snapshot, around.root)
-    with around.spark() as spark:
+    with around.spark(snapshot) as spark:
         try:
             sources = read_sources(
                 spark, prepared.plan.loads, snapshot, around.landing(run_id), around.root, pinned=pins

@@ -13,7 +13,6 @@ from daybook.runs.result import ListenerWithout, RunFailedError, RunListener, Ru
 from daybook.runs.run import check_runs, execute_run, prepare_runs, retry
 from daybook.runs.start import RunRequest, check_request
 from daybook.workspace.open_workspace import OpenedWorkspace
-from daybook.workspace.spark_session import BackgroundSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +82,10 @@ def run_project(
     definitions = workspace.read_definitions()
     check_request(definitions, request)
     completed: list[RunResult] = []
-    session = workspace.session
     with workspace.open_run_environment(listener) as environment:
         try:
             for prepared in prepare_runs(definitions, environment, request):
-                if isinstance(session, BackgroundSession):
-                    session.begin_for(prepared)
+                environment.begin_session(prepared.snapshot)
                 known = () if hears_known_notices or prepared.snapshot.settings.is_draft else prepared.plan.notices
                 listening = replace(environment, listener=ListenerWithout(known, environment.listener))
                 completed.append(execute_run(listening, prepared))

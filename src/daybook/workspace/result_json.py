@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from daybook.workspace.periods import PeriodChange, PeriodListing
     from daybook.workspace.reference import CheckedExpression, FunctionEntry
     from daybook.workspace.scenario_tests import ScenarioReport
+    from daybook.workspace.warm_engine import EngineStatus
 
 JsonObject = dict[str, Any]
 
@@ -61,6 +62,10 @@ def plain(value: Any) -> Any:
             return [plain(item) for item in value]
         case _:
             return value
+
+
+def engine_as_json(engine: "EngineStatus") -> JsonObject:
+    return {**_fields(engine), "is_fit": engine.is_fit}
 
 
 def _fields(record: Any) -> JsonObject:

@@ -1,4 +1,4 @@
-"""The Spark session of a command, started in the background, and that of a Python program."""
+"""The Spark session of a command, on the warm engine or started in the background, and that of a Python program."""
 
 import atexit
 import logging
@@ -13,32 +13,58 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from daybook.engine.java.launch import Workload
+    from daybook.engine.java.warm.engines import WarmEngines
     from daybook.model.settings import EngineSettings
-    from daybook.runs.preparation import PreparedRun
+    from daybook.runs.snapshot import RunSnapshot
+
+
+def _ignore_note(text: str) -> None:
+    """Nobody wants to know."""
 
 
 class BackgroundSession:
-    """Calling it gives the session; `begin` lets it start while other things are prepared."""
+    """Calling it gives the session; `begin` lets it start while other things are prepared.
 
-    def __init__(self, settings: "EngineSettings", *, show_log: bool = False) -> None:
+    It is a session of the warm engine where `engines` has one that fits; `on_note` gets the reason where it has not.
+    """
+
+    def __init__(
+        self,
+        settings: "EngineSettings",
+        *,
+        show_log: bool = False,
+        engines: "WarmEngines | None" = None,
+        on_note: Callable[[str], None] = _ignore_note,
+    ) -> None:
         self._settings = settings
         self._show_log = show_log
+        self._engines = engines
+        self._on_note = on_note
         self._session: SparkSession | None = None
         self._failure: BaseException | None = None
         self._thread: threading.Thread | None = None
+        self._is_warm = False
 
-    def begin(self, workload: "Workload" = "short") -> None:
+    @property
+    def was_started_cold(self) -> bool:
+        """Whether Java was started for this command although a warm engine would have done."""
+        return self._session is not None and not self._is_warm and self._engines is not None
+
+    def begin(self, workload: "Workload" = "short", *, needs_classic: bool = False) -> None:
         if self._thread is None:
-            self._thread = threading.Thread(target=self._start, args=(workload,), name="daybook-spark", daemon=True)
+            self._thread = threading.Thread(
+                target=self._start, args=(workload, needs_classic), name="daybook-spark", daemon=True
+            )
             self._thread.start()
 
-    def begin_for(self, prepared: "PreparedRun") -> None:
+    def begin_for(self, snapshot: "RunSnapshot") -> None:
         """Start for a run that is about to begin: quickly for a small one, with all optimisations for a large one."""
         from daybook.engine.java.launch import choose_workload
         from daybook.runs.sources import input_bytes
 
         if self._thread is None:
-            self.begin(choose_workload(input_bytes(prepared.snapshot)))
+            needs_classic = any(source.type == "jdbc" for source in snapshot.datasources)
+            self.begin(choose_workload(input_bytes(snapshot)), needs_classic=needs_classic)
 
     def __call__(self) -> "SparkSession":
         self.begin()
@@ -60,17 +86,30 @@ class BackgroundSession:
             with _ignore_interrupts():
                 stop_session(self._session, quick=True)
 
-    def _start(self, workload: "Workload") -> None:
+    def _start(self, workload: "Workload", needs_classic: bool) -> None:
         from daybook.engine.java.session import start_session
 
         try:
             if not self._show_log:
                 _silence_query_logs()
-            self._session = start_session(
+            self._session = None if needs_classic else self._open_warm()
+            self._is_warm = self._session is not None
+            self._session = self._session or start_session(
                 self._settings, app_name="daybook", workload=workload, show_log=self._show_log
             )
         except BaseException as failure:
             self._failure = failure
+
+    def _open_warm(self) -> "SparkSession | None":
+        if self._engines is None:
+            return None
+        from daybook.engine.java.session import open_warm_session
+
+        found = open_warm_session(self._engines, app_name="daybook")
+        if isinstance(found, str):
+            self._on_note(f"Spark is started for this command: {found}")
+            return None
+        return found
 
 
 class ProgramSession:
@@ -159,10 +198,33 @@ def _is_not_from_py4j(record: logging.LogRecord) -> bool:
 
 
 @contextmanager
-def background_session(settings: "EngineSettings", *, show_log: bool = False) -> Iterator[BackgroundSession]:
-    session = BackgroundSession(settings, show_log=show_log)
+def background_session(
+    settings: "EngineSettings",
+    *,
+    show_log: bool = False,
+    engines: "WarmEngines | None" = None,
+    on_note: Callable[[str], None] = _ignore_note,
+    may_start_engine: bool = False,
+) -> Iterator[BackgroundSession]:
+    """The session of a command, ended with it.
+
+    `may_start_engine`: a command that had to start Spark leaves a warm engine to the next ones, as the settings say.
+    """
+    session = BackgroundSession(settings, show_log=show_log, engines=engines, on_note=on_note)
     with nullcontext() if show_log else _silence_py4j():
         try:
             yield session
         finally:
             session.stop()
+    if engines is not None and settings.warm and may_start_engine and session.was_started_cold:
+        _start_engine(engines, settings.warm, on_note)
+
+
+def _start_engine(engines: "WarmEngines", idle: str, on_note: Callable[[str], None]) -> None:
+    """Another process starts it; a command that is done never fails for it."""
+    from daybook.errors import DaybookError
+
+    try:
+        engines.start(idle, wait=False)
+    except (DaybookError, OSError) as failure:
+        on_note(f"no engine is started for the next command: {failure}")

@@ -1,10 +1,12 @@
 """The session of a command, without Spark behind it."""
 
 import logging
+from dataclasses import dataclass, field
 
 import pytest
 
 from daybook.engine.java import session as engine_session
+from daybook.errors import DaybookError
 from daybook.model.settings import EngineSettings
 from daybook.workspace.spark_session import background_session
 
@@ -62,3 +64,82 @@ def test_the_bridge_does_not_complain_while_there_is_a_session(caplog: pytest.Lo
     assert complain() == ["java_gateway", "mine", "own"]
     with background_session(EngineSettings(), show_log=True):
         assert complain() == ["java_gateway", "mine", "own"]
+
+
+@dataclass
+class Engines:
+    """Engines that give a session or the reason why not, and remember what was started."""
+
+    found: object
+    started: list[str] = field(default_factory=list)
+    refusal: DaybookError | None = None
+
+    def start(self, idle: str, *, wait: bool) -> None:
+        assert not wait
+        if self.refusal is not None:
+            raise self.refusal
+        self.started.append(idle)
+
+
+@pytest.fixture
+def warm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_session, "open_warm_session", lambda engines, **_: engines.found)
+
+
+def use_session(
+    engines: Engines, settings: EngineSettings, *, may_start_engine: bool = True
+) -> tuple[object, list[str]]:
+    notes: list[str] = []
+    with background_session(
+        settings,
+        engines=engines,  # type: ignore[arg-type]
+        on_note=notes.append,
+        may_start_engine=may_start_engine,
+    ) as session:
+        return session(), notes
+
+
+@pytest.mark.usefixtures("warm")
+def test_a_warm_engine_that_fits_is_used_and_none_is_started(ended: list[object]) -> None:
+    given = object()
+    engines = Engines(given)
+    assert use_session(engines, EngineSettings(warm="30m")) == (given, [])
+    assert ended == [given]
+    assert engines.started == []
+
+
+@pytest.mark.usefixtures("warm", "ended")
+def test_without_one_that_fits_spark_is_started_and_the_reason_is_given() -> None:
+    engines = Engines("the variable AWS_PROFILE differs")
+    _, notes = use_session(engines, EngineSettings())
+    assert notes == ["Spark is started for this command: the variable AWS_PROFILE differs"]
+    assert engines.started == []
+
+
+@pytest.mark.usefixtures("warm", "ended")
+def test_the_first_cold_command_leaves_an_engine_where_the_settings_want_one() -> None:
+    engines = Engines("no engine is running")
+    use_session(engines, EngineSettings(warm="30m"))
+    assert engines.started == ["30m"]
+
+
+@pytest.mark.usefixtures("warm", "ended")
+def test_no_engine_is_started_where_nobody_sits_at_a_terminal() -> None:
+    engines = Engines("no engine is running")
+    use_session(engines, EngineSettings(warm="30m"), may_start_engine=False)
+    assert engines.started == []
+
+
+@pytest.mark.usefixtures("warm", "ended")
+def test_a_command_that_is_done_does_not_fail_for_its_engine() -> None:
+    engines = Engines("no engine is running", refusal=DaybookError("RUN_916", folder="/c"))
+    _, notes = use_session(engines, EngineSettings(warm="30m"))
+    assert "no engine is started for the next command" in notes[-1]
+
+
+@pytest.mark.usefixtures("warm", "ended")
+def test_no_engine_is_left_by_a_command_that_needed_no_spark() -> None:
+    engines = Engines("no engine is running")
+    with background_session(EngineSettings(warm="30m"), engines=engines, may_start_engine=True):  # type: ignore[arg-type]
+        pass
+    assert engines.started == []

@@ -67,6 +67,8 @@ class Gateway:
 class OwnedServer(Protocol):
     """Something that runs behind a session and must end after it."""
 
+    def has_ended(self, seconds: float = 0) -> bool: ...
+
     def close(self) -> None: ...
 
 

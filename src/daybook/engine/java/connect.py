@@ -1,20 +1,28 @@
 """Sessions through Spark Connect: on a server that runs, on one of our own in a local Java process, or on Sail."""
 
 import os
+import re
 import secrets
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
-from daybook.engine.java.classic import attach_server, check_java_properties, open_py4j_gateway, start_gateway
+from daybook.engine.java.classic import (
+    Gateway,
+    attach_server,
+    check_java_properties,
+    open_py4j_gateway,
+    start_gateway,
+)
 from daybook.engine.java.launch import Launch
 from daybook.engine.java.runtime import find_listener_problem
 from daybook.engine.java.session_conf import read_setting
 from daybook.errors import DaybookError
 
 if TYPE_CHECKING:
+    import pyspark.sql
     from pyspark.sql import SparkSession
 
 
@@ -26,6 +34,9 @@ _SERVER_CONF = {
     "spark.sql.artifact.isolation.alwaysApplyClassloader": "true",
 }
 _DEFAULT_PORT = 15002
+_LOOPBACK = "127.0.0.1"
+_LOOPBACK_RETRIES = 4
+_TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 _SERVER_TIMEOUT_SECONDS = 20
 _CONNECT_MODE_VARIABLE = "SPARK_CONNECT_MODE_ENABLED"
 
@@ -46,7 +57,7 @@ def open_remote_session(remote: str, settings: Mapping[str, str], app_name: str)
             raise
     except PySparkException as failure:
         clear_connect_mode()
-        reason = str(failure).strip().split("\n", 1)[0]
+        reason = _failure_reason(failure)
         raise DaybookError("RUN_908", remote=_without_parameters(remote), reason=reason) from failure
     return session
 
@@ -63,31 +74,108 @@ def _check_server_listens(remote: str) -> None:
 
 
 def _apply_settings(session: "SparkSession", settings: Mapping[str, str]) -> None:
-    # Setting a value that holds already can still earn a warning, for a setting that is going out of use.
+    """One question for all: every setting takes a round trip."""
+    known = session.conf.getAll
     for key, value in settings.items():
-        if read_setting(session, key) != value:
+        # Setting a value that holds already can still earn a warning, for a setting that is going out of use.
+        if (known[key] if key in known else read_setting(session, key)) != value:
             session.conf.set(key, value)
 
 
-def open_local_connect_session(
-    launch: Launch, settings: Mapping[str, str], app_name: str, *, show_log: bool = False
-) -> "SparkSession":
-    """A Connect server on a free port of this machine, ending with us, and a session on it."""
-    token = secrets.token_urlsafe(24)
-    conf = {**launch.conf, **_SERVER_CONF, "spark.connect.authenticate.token": token}
-    gateway = start_gateway(replace(launch, conf=conf), os.environ, show_log=show_log)()
+@dataclass(frozen=True, slots=True)
+class ConnectServer:
+    """A Connect server in a Java process of our own; it listens on loopback and answers to whoever has the token."""
+
+    gateway: Gateway
+    bridge: object
+    port: int
+    token: str = field(repr=False)
+
+    def close(self) -> None:
+        self.gateway.close()
+
+
+def start_connect_server(launch: Launch, *, show_log: bool = False) -> ConnectServer:
+    """A Connect server on a free port of this machine, ending with us."""
+    token = secrets.token_urlsafe(32)
+    # Arguments of a process are visible to every user of the machine, its environment is not.
+    environment = {**os.environ, _TOKEN_VARIABLE: token}
+    gateway = start_gateway(replace(launch, conf={**launch.conf, **_SERVER_CONF}), environment, show_log=show_log)()
     try:
         bridge: Any = open_py4j_gateway(gateway)
         check_java_properties(bridge)
         bridge.jvm.org.apache.spark.sql.classic.SparkSession.builder().getOrCreate()
         service = getattr(bridge.jvm, "org.apache.spark.sql.connect.service.SparkConnectService$")
-        port = getattr(service, "MODULE$").localPort()
-        session = open_remote_session(f"sc://localhost:{port}/;token={token}", settings, app_name)
+        return ConnectServer(gateway, bridge, getattr(service, "MODULE$").localPort(), token)
     except BaseException:
         gateway.close()
         raise
-    attach_server(session, gateway, bridge)
+
+
+def open_local_connect_session(
+    launch: Launch, settings: Mapping[str, str], *, show_log: bool = False
+) -> "SparkSession":
+    """A Connect server of our own, and a session on it."""
+    server = start_connect_server(launch, show_log=show_log)
+    try:
+        session = open_loopback_session(server.port, server.token, settings)
+    except BaseException:
+        server.close()
+        raise
+    attach_server(session, server.gateway, server.bridge)
     return session
+
+
+def open_loopback_session(port: int, token: str, settings: Mapping[str, str]) -> "SparkSession":
+    """A session on a server of our own; RUN_908 when it does not answer within seconds or refuses the token."""
+    remote = f"sc://{_LOOPBACK}:{port}"
+    if (problem := find_listener_problem([(_LOOPBACK, port)], _SERVER_TIMEOUT_SECONDS)) is not None:
+        raise DaybookError("RUN_908", remote=remote, reason=problem)
+    import grpc  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+    from pyspark.sql.connect.session import SparkSession
+
+    class LoopbackChannel(DefaultChannelBuilder):
+        """`localhost` may also be an address on which somebody else listens."""
+
+        def toChannel(self) -> Any:  # noqa: N802
+            credentials = grpc.composite_channel_credentials(
+                grpc.local_channel_credentials(), grpc.access_token_call_credentials(token)
+            )
+            channel = self._secure_channel(f"{_LOOPBACK}:{port}", credentials)
+            grpc.channel_ready_future(channel).result(timeout=_SERVER_TIMEOUT_SECONDS)
+            return channel
+
+    os.environ[_CONNECT_MODE_VARIABLE] = "1"
+    try:
+        session: Any = SparkSession(LoopbackChannel(remote))
+        # On this machine a server that does not answer is gone, and nobody waits ten minutes for it.
+        session.client.set_retry_policies([DefaultPolicy(max_retries=_LOOPBACK_RETRIES)])
+        SparkSession._set_default_and_active_session(session)
+        try:
+            _apply_settings(session, settings)
+        except BaseException:
+            stop_connect_session(session, has_server=False)
+            raise
+    except (PySparkException, grpc.FutureTimeoutError) as failure:
+        clear_connect_mode()
+        raise DaybookError("RUN_908", remote=remote, reason=_failure_reason(failure)) from failure
+    return cast("pyspark.sql.SparkSession", session)
+
+
+def _failure_reason(failure: Exception) -> str:
+    """The one line of a failure that says why; gRPC hides it among others."""
+    text = str(failure).strip()
+    details = re.search(r'details = "(.+)"', text)
+    return details[1] if details else text.split("\n", 1)[0] or "no answer"
+
+
+def stop_connect_session(session: Any, *, has_server: bool) -> None:
+    """Close the session; a server that is gone is not asked to release it."""
+    session.release_session_on_close = has_server
+    session.stop()
 
 
 def clear_connect_mode() -> None:
@@ -107,6 +195,10 @@ def _without_parameters(remote: str) -> str:
 @dataclass(frozen=True, slots=True)
 class _SailServer:
     server: Any
+
+    def has_ended(self, seconds: float = 0) -> bool:
+        """It lives in this process."""
+        return False
 
     def close(self) -> None:
         self.server.stop()

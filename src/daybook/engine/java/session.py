@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from daybook.engine.java.classic import (
@@ -22,11 +23,13 @@ from daybook.engine.java.connect import (
     open_local_connect_session,
     open_remote_session,
     open_sail_session,
+    stop_connect_session,
 )
 from daybook.engine.java.launch import Launch, Workload, archive_path, build_in_background, existing_archive, spark_home
 from daybook.engine.java.runtime import find_java, memory_bytes, usable_cores
 from daybook.engine.java.session_conf import (
     REQUIRED_CONF,
+    SessionConf,
     build_session_conf,
     differing_conf,
     foreign_locale_error,
@@ -35,14 +38,14 @@ from daybook.engine.java.session_conf import (
     remote_conf,
     threads_of_session,
 )
+from daybook.engine.java.warm.fit import LAUNCHER_VARIABLES
 from daybook.errors import DaybookError
 from daybook.model.settings import EngineSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# A user who sets one of these wants PySpark's own launcher, with the distribution it names.
-_LAUNCHER_VARIABLES = ("SPARK_HOME", "PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS")
+    from daybook.engine.java.warm.engines import WarmEngines
 
 
 def start_session(
@@ -66,24 +69,17 @@ def start_session(
         return _checked_foreign(_with_required_conf(_with_capabilities(session) if settings.sail else session))
     if settings.sail:
         return _with_required_conf(_with_capabilities(open_sail_session(remote_conf(settings), app_name)))
-    master = settings.remote or settings.master or "local[*]"
-    cores = usable_cores()
-    is_local = local_threads(master, cores) is not None
-    conf = build_session_conf(settings, master=master, app_name=app_name, ui=ui, cores=cores, memory=memory_bytes())
+    conf = application_conf(settings, app_name=app_name, ui=ui)
     _set_worker_python(conf.application.get("spark.pyspark.python"))
-    if not settings.remote and any(os.environ.get(name) for name in _LAUNCHER_VARIABLES):
+    if not settings.remote and any(os.environ.get(name) for name in LAUNCHER_VARIABLES):
         return _checked_foreign(_with_required_conf(build_classic_session(conf.everything)))
-    java = find_java(os.environ)
-    archive = archive_path(java, spark_home(), os.environ)
-    launch = Launch(
-        java, spark_home(), conf.application, create_scratch_folder(), is_local, workload, existing_archive(archive)
-    )
+    launch, archive = prepare_launch(conf.application, workload)
     if settings.remote:
-        session = open_local_connect_session(launch, conf.session, app_name, show_log=show_log)
+        session = open_local_connect_session(launch, conf.session, show_log=show_log)
     else:
         session = open_classic_session(launch, conf.session, show_log=show_log)
     if archive is not None and launch.class_archive is None:
-        build_in_background(archive, java, os.environ)
+        build_in_background(archive, launch.java, os.environ)
     return _with_required_conf(session)
 
 
@@ -96,15 +92,35 @@ def join_running_session(settings: EngineSettings) -> "SparkSession | None":
     server = attached_server(running) if running is not None else None
     if running is None or not isinstance(server, Gateway) or server.has_ended():
         return None
-    master = settings.master or "local[*]"
-    conf = build_session_conf(
-        settings, master=master, app_name="daybook", ui=False, cores=usable_cores(), memory=memory_bytes()
-    )
+    conf = application_conf(settings, app_name="daybook")
     session = running.newSession()
     for key, value in conf.session.items():
         session.conf.set(key, value)
     attach_server(session, server)
     return _with_required_conf(session)
+
+
+def application_conf(settings: EngineSettings, *, app_name: str, ui: bool = False) -> SessionConf:
+    """The settings of an application that Daybook starts on this machine."""
+    master = settings.remote or settings.master or "local[*]"
+    cores, memory = usable_cores(), memory_bytes()
+    return build_session_conf(settings, master=master, app_name=app_name, ui=ui, cores=cores, memory=memory)
+
+
+def prepare_launch(conf: Mapping[str, str], workload: Workload) -> tuple[Launch, Path | None]:
+    """What to start for these settings, and where its class-data archive belongs."""
+    java = find_java(os.environ)
+    archive = archive_path(java, spark_home(), os.environ)
+    is_local = local_threads(conf["spark.master"], 1) is not None
+    launch = Launch(java, spark_home(), conf, create_scratch_folder(), is_local, workload, existing_archive(archive))
+    return launch, archive
+
+
+def open_warm_session(engines: "WarmEngines", *, app_name: str) -> "SparkSession | str":
+    """A session on the user's warm engine, or why there is none that fits."""
+    conf = application_conf(engines.settings, app_name=app_name)
+    found = engines.open_session(conf.session)
+    return found if isinstance(found, str) else _with_required_conf(found)
 
 
 def stop_session(spark: "SparkSession", *, quick: bool = False) -> None:
@@ -115,12 +131,12 @@ def stop_session(spark: "SparkSession", *, quick: bool = False) -> None:
     gateway = attached_server(spark)
     if gateway is None:
         spark.stop()
-    elif has_session_ended(spark):
+    elif is_connect(spark):
+        stop_connect_session(spark, has_server=not gateway.has_ended())
+        gateway.close()
+    elif gateway.has_ended():
         # Nobody is left to ask; PySpark only has to forget the session.
         clear_classic_state()
-        gateway.close()
-    elif is_connect(spark):
-        spark.stop()
         gateway.close()
     else:
         if not (quick and _can_end_abruptly(spark)):
@@ -138,17 +154,15 @@ def session_failure(spark: "SparkSession | None", failure: Exception) -> Daybook
     """RUN_030 when something failed because the Java process behind the session ended; None for other failures."""
     server = attached_server(spark) if spark is not None else None
     is_disconnected = any(_is_disconnection(each) for each in _failure_chain(failure))
-    if isinstance(server, Gateway):
-        has_ended = server.has_ended(_JAVA_END_SECONDS if is_disconnected else 0)
-    else:
-        has_ended = is_disconnected
-    return DaybookError("RUN_030") if has_ended else None
+    if server is not None:
+        is_disconnected = server.has_ended(_JAVA_END_SECONDS if is_disconnected else 0)
+    return DaybookError("RUN_030") if is_disconnected else None
 
 
 def has_session_ended(spark: "SparkSession") -> bool:
     """Whether the Java process that was started for the session is gone."""
     server = attached_server(spark)
-    return isinstance(server, Gateway) and server.has_ended()
+    return server is not None and server.has_ended()
 
 
 def _failure_chain(failure: BaseException | None) -> Iterator[BaseException]:
@@ -236,7 +250,9 @@ def _with_required_conf(session: "SparkSession") -> "SparkSession":
 
 
 def _current_conf(spark: "SparkSession") -> dict[str, str | None]:
-    return {key: read_setting(spark, key) for key in REQUIRED_CONF}
+    # A round trip for each setting is what takes time on Connect; a classic session would need one for each of all.
+    known = spark.conf.getAll if is_connect(spark) else {}
+    return {key: known[key] if key in known else read_setting(spark, key) for key in REQUIRED_CONF}
 
 
 def separate_session(spark: "SparkSession") -> "SparkSession":

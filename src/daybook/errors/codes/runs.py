@@ -267,4 +267,35 @@ ENGINE_CODES: dict[str, Code] = code_family(
         "set and time zone for the Java it starts; another Spark must have them.",
         hint="start driver and executors with these flags, and remove `_JAVA_OPTIONS` from the environment",
     ),
+    Code(
+        "RUN_913",
+        "The warm engine did not start: {reason}",
+        "`daybook engine start` starts Spark in a process of its own. Its log is in the folder `engines` of Daybook's "
+        "cache folder.",
+        hint="`daybook doctor` checks Java and memory",
+    ),
+    Code(
+        "RUN_914",
+        "A command is using the engine with process {pid}",
+        "Ending an engine fails what is computed on it.",
+        hint="wait for the command, or end the engine with `daybook engine stop --force`",
+    ),
+    Code(
+        "RUN_915",
+        "No engine can be kept warm here: {reason}",
+        "A warm engine is a Spark Connect server on this machine that Daybook starts for its user.",
+    ),
+    Code(
+        "RUN_916",
+        "The folder {folder} is not the user's alone",
+        "The token of a warm engine lies in this folder, so it must belong to the user, and nobody else may read or "
+        "write it.",
+        hint="remove it, or set its owner and `chmod 700` it",
+    ),
+    Code(
+        "RUN_917",
+        "{text} is not a time after which an engine ends",
+        "`daybook engine start --idle` and `engine: {{warm: ...}}` take a number and s, m or h.",
+        hint="write 30m, for example",
+    ),
 )

@@ -1,0 +1,181 @@
+"""The warm engine as commands meet it: one per user and settings, ended and found again whoever crashes."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from daybook.engine.java.connect import clear_connect_mode, open_loopback_session
+from daybook.engine.java.launch import archive_path, cache_folder, spark_home
+from daybook.engine.java.runtime import find_java
+from daybook.engine.java.warm.engines import WarmEngines
+from daybook.engine.java.warm.folder import EngineRecord
+from daybook.errors import DaybookError
+from daybook.model.settings import EngineSettings
+
+SETTINGS = EngineSettings(master="local[1]", conf={"spark.driver.memory": "1g"})
+
+_PROGRAM = """
+import os, sys, time
+from daybook.engine.java.session import open_warm_session, stop_session
+from daybook.engine.java.warm.engines import WarmEngines
+from daybook.model.settings import EngineSettings
+settings = EngineSettings(master="local[1]", conf={"spark.driver.memory": "1g"})
+engines = WarmEngines(settings, os.environ["TEST_STATE"], dict(os.environ))
+"""
+_START = "print(engines.start('10m').pid)"
+_USE = """
+session = open_warm_session(engines, app_name="test")
+print(session if isinstance(session, str) else session.range(5).count(), flush=True)
+if "wait" in sys.argv: time.sleep(600)
+if not isinstance(session, str): stop_session(session)
+"""
+
+
+def environment(folder: Path, **more: str) -> dict[str, str]:
+    found = {**os.environ, "DAYBOOK_CACHE": str(folder), "TEST_STATE": str(folder / "state"), **more}
+    found.pop("SPARK_CONNECT_MODE_ENABLED", None)
+    return found
+
+
+def program(body: str, folder: Path, *arguments: str, **more: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", _PROGRAM + body, *arguments]
+    return subprocess.Popen(command, env=environment(folder, **more), stdout=subprocess.PIPE, text=True)
+
+
+def said(process: subprocess.Popen[str]) -> str:
+    output, _ = process.communicate(timeout=300)
+    assert process.returncode == 0
+    return output.strip()
+
+
+def engines_in(folder: Path, **more: str) -> WarmEngines:
+    return WarmEngines(SETTINGS, str(folder / "state"), environment(folder, **more))
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.1)
+
+
+def java_of(record: EngineRecord) -> list[psutil.Process]:
+    return [child for child in psutil.Process(record.pid).children(recursive=True) if "java" in child.name()]
+
+
+def is_running(pid: int) -> bool:
+    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache folder of its own with the class-data archive of the machine, where there is one."""
+    folder = tmp_path_factory.mktemp("cache")
+    archive = archive_path(find_java(os.environ), spark_home(), os.environ)
+    if archive is not None and archive.exists():
+        (folder / "class-data").mkdir()
+        shutil.copy2(archive, folder / archive.relative_to(cache_folder(os.environ) or folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def raced(cache: Path) -> Iterator[list[str]]:
+    """What two commands said that started the engine at the same time."""
+    starters = [program(_START, cache) for _ in range(2)]
+    try:
+        yield [said(starter) for starter in starters]
+    finally:
+        engines_in(cache).stop(force=True)
+
+
+def test_two_that_start_it_at_once_get_the_same_engine(cache: Path, raced: list[str]) -> None:
+    (state,) = engines_in(cache).states()
+    assert raced == [str(state.record.pid)] * 2
+    assert len(java_of(state.record)) == 1
+    assert state.is_fit
+
+
+@pytest.mark.usefixtures("raced")
+def test_commands_use_it_and_nobody_ends_it_meanwhile(cache: Path) -> None:
+    assert said(program(_USE, cache)) == "5"
+    user = program(_USE, cache, "wait")
+    assert user.stdout is not None
+    assert user.stdout.readline() == "5\n"
+    (state,) = engines_in(cache).states()
+    assert state.is_used
+    with pytest.raises(DaybookError) as caught:
+        engines_in(cache).stop()
+    assert caught.value.code == "RUN_914"
+    user.kill()
+    user.communicate()
+    (state,) = engines_in(cache).states()
+    assert not state.is_used
+    assert said(program(_USE, cache)) == "5"
+
+
+@pytest.mark.usefixtures("raced")
+def test_settings_that_do_not_fit_start_cold_with_the_reason(cache: Path) -> None:
+    found = said(program(_USE, cache, AWS_PROFILE="other"))
+    assert found.endswith("does not fit: the variable AWS_PROFILE differs")
+    (state,) = engines_in(cache, AWS_PROFILE="other").states()
+    assert state.differences == ("the variable AWS_PROFILE differs",)
+
+
+@pytest.mark.usefixtures("raced")
+def test_a_wrong_token_is_refused(cache: Path) -> None:
+    (state,) = engines_in(cache).states()
+    with pytest.raises(DaybookError) as caught:
+        open_loopback_session(state.record.port, "guessed", {})
+    clear_connect_mode()
+    assert caught.value.code == "RUN_908"
+    assert "token" in str(caught.value.parameters["reason"])
+
+
+@pytest.mark.usefixtures("raced")
+def test_the_token_is_in_no_argument_and_no_log_and_the_folder_is_private(cache: Path) -> None:
+    (state,) = engines_in(cache).states()
+    record = state.record
+    for process in (psutil.Process(record.pid), *java_of(record)):
+        assert record.token not in " ".join(process.cmdline())
+    folder = cache / "engines"
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert [path.name for path in files if record.token in path.read_text(errors="replace")] == ["engine.json"]
+    assert all(path.stat().st_mode & 0o077 == 0 for path in (folder, *folder.rglob("*")))
+
+
+@pytest.mark.usefixtures("raced")
+def test_an_engine_whose_keeper_or_java_is_killed_is_gone_and_can_be_started_again(cache: Path) -> None:
+    (state,) = engines_in(cache).states()
+    java = java_of(state.record)
+    os.kill(state.record.pid, signal.SIGKILL)
+    wait_until(lambda: engines_in(cache).states() == [])
+    assert said(program(_USE, cache)) == "no engine is running"
+    _, alive = psutil.wait_procs(java, timeout=60)
+    assert alive == []
+    again = engines_in(cache).start("10m")
+    assert again is not None
+    assert said(program(_USE, cache)) == "5"
+    for process in java_of(again):
+        process.kill()
+    wait_until(lambda: engines_in(cache).states() == [])
+    wait_until(lambda: not is_running(again.pid))
+
+
+def test_it_ends_by_itself_when_nothing_uses_it(tmp_path: Path, cache: Path) -> None:
+    shutil.copytree(cache, tmp_path / "cache", ignore=shutil.ignore_patterns("engines"))
+    engines = engines_in(tmp_path / "cache")
+    record = engines.start("2s")
+    assert record is not None
+    java = java_of(record)
+    wait_until(lambda: engines.states() == [])
+    _, alive = psutil.wait_procs(java, timeout=60)
+    assert alive == []
+    assert not list((tmp_path / "cache").rglob("engine.json"))
