@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from daybook.cli.arguments import AsJson, ProjectArgument, json_option, open_workspace, root_options
-from daybook.cli.terminal import echo, echo_json, echo_note, show_error, show_notice
+from daybook.cli.terminal import echo, echo_coloured, echo_json, echo_note, show_error, show_notice
 
 if TYPE_CHECKING:
     from daybook.store.apply import ApplyPlan
@@ -27,15 +27,23 @@ _ACTION_WORDS = {
 }
 
 
+_LINE_COLOURS = {"+": typer.colors.GREEN, "-": typer.colors.RED, "@": typer.colors.CYAN}
+
+
 def show_changes(plan: "ApplyPlan", *, is_quiet: bool) -> None:
     for change in plan.changes:
         if change.action != "unchanged":
             version = f"version {change.version}" if change.is_structural else ""
             echo(f"{_ACTION_WORDS[change.action]:<12} {change.kind:<11} {change.id}  {version}".rstrip())
+            for line in change.difference.splitlines():
+                echo_coloured(f"    {line}", _LINE_COLOURS.get(line[:1]))
     for effect in plan.effects:
         if effect.before != effect.after:
             before = f"{effect.before} -> " if effect.before else ""
             echo(f"{'status':<12} {'project':<11} {effect.project_id}  {before}{effect.after}")
+    for project in plan.stale:
+        echo(f"{'stale':<12} {'project':<11} {project.project_id}  {', '.join(project.periods)}")
+        echo(f"    because of {', '.join(project.causes)}")
     for notice in (*plan.notices, *(item for effect in plan.effects for item in effect.notices)):
         show_notice(notice)
     for notice in (item for effect in plan.effects for item in effect.expected_notices):

@@ -15,7 +15,7 @@ from daybook.cli.terminal import console, echo, echo_json, echo_note, show_table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from daybook.store.records import ProjectState, RunRecord
+    from daybook.store.records import ProjectState, RunRecord, VersionEntry
     from daybook.workspace.history import DefinitionDetails
 
 
@@ -99,6 +99,7 @@ def _no_runs_message(*, is_filtered: bool, meant: str | None) -> str:
     return f"no such runs; did you mean {meant}?" if meant else "no such runs"
 
 
+_SHOWN_VERSIONS = 20
 _SHOWN_KINDS = ("dataset", "datasource", "resolver", "calendar", "project", "run")
 
 
@@ -144,7 +145,21 @@ def _show_definition(found: "DefinitionDetails") -> None:
         echo(f"# the data is {found.pin.uri} at version {found.pin.version.token}")
     for warning in state.warnings if state else ():
         echo(f"# {warning}")
+    for entry in found.history[-_SHOWN_VERSIONS:]:
+        echo(f"# {_describe_version(entry)}")
+    if len(found.history) > _SHOWN_VERSIONS:
+        echo(f"# ({len(found.history) - _SHOWN_VERSIONS} older versions: --json)")
     echo(found.yaml, end="")
+
+
+def _describe_version(entry: "VersionEntry") -> str:
+    """A version of a dataset: when it was made, and the run whose data it is."""
+    made = f"version {entry.version}  {entry.created_at:%Y-%m-%d %H:%M}"
+    if entry.run_id is None:
+        return made
+    period = f"  {entry.project_id} {entry.period}" if entry.period else f"  {entry.project_id}"
+    rows = "" if entry.rows is None else f"  {entry.rows:,} rows"
+    return f"{made}  run {entry.run_id}{period}{rows}"
 
 
 def _project_status(state: "ProjectState", shown: int) -> str:

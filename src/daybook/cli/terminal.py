@@ -88,6 +88,13 @@ def echo_marked(mark: str, colour: str, text: str) -> None:
     _write(f"  {text}\n", mark=typer.style(mark, fg=colour))
 
 
+def echo_coloured(text: str, colour: str | None) -> None:
+    """A line of the command's result in one colour."""
+    from daybook.errors.printable import one_line
+
+    _write("\n", mark=typer.style(one_line(text), fg=colour) if colour else one_line(text))
+
+
 def echo_note(text: str) -> None:
     """A line beside the result: progress, summaries, warnings."""
     _write(f"{text}\n", is_error=True)

@@ -2,7 +2,7 @@
 
 import datetime
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from daybook.errors import DaybookError, Notice
 from daybook.model.definition import Definition
@@ -14,7 +14,9 @@ from daybook.store.changes import (
     expected_catalog,
     find_changes,
     ownership_notices,
+    text_difference,
 )
+from daybook.store.database.definitions import Definitions
 from daybook.store.definition_text import DefinitionModel
 from daybook.store.effects import ProjectEffect, ProjectEffects
 from daybook.store.records import ProjectState
@@ -30,6 +32,15 @@ class ApplyBasis:
 
 
 @dataclass(frozen=True, slots=True)
+class StaleProject:
+    """A project whose completed periods no longer are what a run would compute; `causes` are kinds and ids."""
+
+    project_id: str
+    periods: tuple[str, ...]
+    causes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ApplyPlan:
     """What applying changes, and what that means for projects."""
 
@@ -37,6 +48,7 @@ class ApplyPlan:
     effects: tuple[ProjectEffect, ...]
     notices: tuple[Notice, ...]
     basis: ApplyBasis
+    stale: tuple[StaleProject, ...] = ()
 
 
 def plan(
@@ -57,7 +69,9 @@ def plan(
     wanted = tuple(definitions)
     everything = wanted if files is None else tuple(files)
     with store.read() as transaction:
-        return _compute_plan(transaction, wanted, everything, workspace, is_looking_ahead, prune, plans or PlanCache())
+        found = _compute_plan(transaction, wanted, everything, workspace, is_looking_ahead, prune, plans or PlanCache())
+        changes = tuple(_with_difference(transaction.definitions, change) for change in found.changes)
+        return replace(found, changes=changes)
 
 
 def apply(
@@ -87,6 +101,16 @@ def apply(
         for effect in difference.effects:
             _write_effect(transaction, effect, by_id.get(effect.project_id), now)
         return difference
+
+
+def _with_difference(definitions: Definitions, change: DefinitionChange) -> DefinitionChange:
+    if change.definition is None or change.previous_version is None or change.action == "unchanged":
+        return change
+    before: DefinitionModel = definitions.model(change.kind, change.id)
+    if change.kind == "dataset":
+        # A registration fills in what the file leaves open.
+        before = definitions.contract(change.id) or before
+    return replace(change, difference=text_difference(before, change.definition.model, change.kind))
 
 
 def write_state(transaction: Transaction, effect: ProjectEffect, now: datetime.datetime) -> None:

@@ -9,6 +9,7 @@ The catalog as it will be once changes are applied.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from difflib import unified_diff
 from typing import Any, Literal, cast
 
 from daybook.errors import DaybookError, Notice, notice
@@ -28,6 +29,7 @@ from daybook.model.definition import (
 )
 from daybook.model.project import Project
 from daybook.model.resolver import Resolver
+from daybook.model.serialization import to_yaml
 from daybook.model.types import DecimalType
 from daybook.model.view import View
 from daybook.plan.plan_cache import PlanCache
@@ -183,6 +185,8 @@ class DefinitionChange:
     version: int
     previous_version: int | None
     definition: Definition[DefinitionModel] | None
+    # Old and new text as a unified difference, where that was asked for.
+    difference: str = ""
 
     @property
     def is_structural(self) -> bool:
@@ -201,6 +205,12 @@ def find_changes(
         if prune and key not in defined and head.workspace == workspace and head.status == "active"
     ]
     return (*changes, *gone)
+
+
+def text_difference(before: DefinitionModel, after: DefinitionModel, kind: DefinitionKind) -> str:
+    """How the text of a definition changes, as `diff -u` shows it, without the names of files."""
+    old, new = (to_yaml(kind, model).splitlines() for model in (before, after))
+    return "\n".join(list(unified_diff(old, new, lineterm=""))[2:])
 
 
 def ownership_notices(changes: Iterable[DefinitionChange], heads: DefinitionHeads, workspace: str) -> Iterator[Notice]:

@@ -161,6 +161,18 @@ class StoredDefinition:
 
 
 @dataclass(frozen=True, slots=True)
+class VersionEntry:
+    """One version in the history of a definition; the rest is known of datasets whose data a run registered."""
+
+    version: int
+    created_at: datetime.datetime
+    project_id: str | None = None
+    run_id: str | None = None
+    period: str | None = None
+    rows: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class StoredColumnUsage:
     """One operation of a project version uses a column of a dataset."""
 

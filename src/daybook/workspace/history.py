@@ -22,6 +22,7 @@ from daybook.store.records import (
     RunStatus,
     StoredColumnUsage,
     StoredDefinition,
+    VersionEntry,
 )
 from daybook.store.store import Transaction
 from daybook.workspace.open_workspace import OpenedWorkspace
@@ -100,6 +101,7 @@ class DefinitionDetails:
     versions: tuple[int, ...]
     project: ProjectDetails | None = None
     pin: RegisteredDataPin | None = None
+    history: tuple[VersionEntry, ...] = ()
 
     @property
     def status(self) -> str:
@@ -170,7 +172,9 @@ def show_definition(
                 )
                 return DefinitionDetails(stored, versions, project)
             case "dataset":
-                return DefinitionDetails(stored, versions, pin=transaction.definitions.pin(identifier, stored.version))
+                pin = transaction.definitions.pin(identifier, stored.version)
+                history = transaction.definitions.history(kind, identifier)
+                return DefinitionDetails(stored, versions, pin=pin, history=history)
             case _:
                 return DefinitionDetails(stored, versions)
 

@@ -1,14 +1,18 @@
 """Plan and apply definitions, activate and deactivate projects."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from daybook.errors import DaybookError, Notice
+from daybook.graph.dependencies import derive_graph
 from daybook.model.definition import Definition
 from daybook.model.loading import LoadedWorkspace
+from daybook.model.loading.workspace import WorkspaceCatalog
 from daybook.model.project import Project
 from daybook.plan.plan_cache import PlanCache
-from daybook.store.apply import ApplyPlan, apply, plan
+from daybook.store.apply import ApplyPlan, StaleProject, apply, plan
+from daybook.store.changes import DefinitionChange
 from daybook.store.lifecycle import Activation, activate, deactivate
 from daybook.store.references import load_project, reachable_definitions
 from daybook.workspace.open_workspace import OpenedWorkspace
@@ -26,7 +30,10 @@ def plan_changes(workspace: OpenedWorkspace, *, prune: bool = False) -> ApplyPla
     """What `apply_changes` would change and break; nothing is written."""
     definitions = workspace.load_definitions()
     with workspace.open_store_or_empty() as store:
-        return plan(store, definitions.all(), workspace=workspace.settings.name, prune=prune)
+        planned = plan(store, definitions.all(), workspace=workspace.settings.name, prune=prune)
+        with store.read() as transaction:
+            completed = transaction.runs.completed_periods()
+    return replace(planned, stale=_find_stale(definitions, planned.changes, completed))
 
 
 def apply_changes(workspace: OpenedWorkspace, *, prune: bool = False) -> ApplyPlan:
@@ -85,6 +92,40 @@ def is_definition_file(named: str) -> bool:
     """Whether a user named a file instead of an id."""
     path = Path(named)
     return path.suffix in (".yaml", ".yml", ".json") and path.is_file()
+
+
+def _find_stale(
+    definitions: LoadedWorkspace, changes: Iterable[DefinitionChange], completed: Mapping[str, tuple[str, ...]]
+) -> tuple[StaleProject, ...]:
+    """The projects that a change reaches, by what they refer to or by the projects before them, and that have run."""
+    projects: dict[str, Project] = {key: found.model for key, found in definitions.definitions["project"].items()}
+    changed = {
+        (change.kind, change.id)
+        for change in changes
+        if change.action in ("added", "new_version", "disabled", "enabled")
+    }
+    causes: dict[str, list[str]] = {}
+    graph = derive_graph(projects, WorkspaceCatalog(definitions))
+    for project_id in projects:
+        reached = {(each.kind, each.id) for each in reachable_definitions(definitions, project_id)}
+        pinned = {("dataset", dataset_id) for dataset_id in _pinned_datasets(projects[project_id])}
+        if not (own := sorted((changed & reached) - pinned)):
+            continue
+        for follower in graph.downstream([project_id]):
+            named = own if follower == project_id else [("project", project_id)]
+            causes.setdefault(follower, []).extend(f"{kind} {identifier}" for kind, identifier in named)
+    return tuple(
+        StaleProject(project_id, completed[project_id], tuple(dict.fromkeys(found)))
+        for project_id, found in sorted(causes.items())
+        if project_id in completed
+    )
+
+
+def _pinned_datasets(project: Project) -> set[str]:
+    """Datasets that the project reads in a fixed version only."""
+    references = [reference for _, reference in project.reads()]
+    followed = {each.dataset_id for each in references if each.dataset_version is None}
+    return {each.dataset_id for each in references} - followed
 
 
 def _load_project(definitions: LoadedWorkspace, named: str) -> tuple[Definition[Project], tuple[Notice, ...]]:

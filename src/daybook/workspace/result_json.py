@@ -146,6 +146,7 @@ def changes_as_json(planned: "ApplyPlan") -> JsonObject:
                 "action": change.action,
                 "version": change.version,
                 "previous_version": change.previous_version,
+                "difference": change.difference or None,
             }
             for change in planned.changes
         ],
@@ -162,6 +163,7 @@ def changes_as_json(planned: "ApplyPlan") -> JsonObject:
             }
             for effect in planned.effects
         ],
+        "stale": [_fields(project) for project in planned.stale],
         "notices": [item.message for item in planned.notices],
     }
 
@@ -248,6 +250,8 @@ def definition_as_json(found: "DefinitionDetails") -> JsonObject:
             {"operation_seq": use.operation_seq, "dataset_id": use.dataset_id, "column": use.column}
             for use in project.usage
         ]
+    if stored.kind == "dataset":
+        data["history"] = [_fields(entry) for entry in found.history]
     if found.pin is not None:
         data["data"] = {"uri": found.pin.uri, **_version_fields(found.pin.version)}
     return data

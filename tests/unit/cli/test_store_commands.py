@@ -10,8 +10,9 @@ import pytest
 from daybook.cli.app import main
 from daybook.model.loading import load_text
 from daybook.store import open_store
+from daybook.store.records import OutputCommit, Registration
 from tests.postgres import PostgresServer
-from tests.unit.store.samples import PROCESS, later, new_run, nobody_is_dead
+from tests.unit.store.samples import NOW, PROCESS, later, make_dataset, new_run, nobody_is_dead
 
 ORDERS = """\
 dataset:
@@ -135,6 +136,74 @@ def test_old_versions_are_shown_as_they_were(root: Path, capsys: pytest.CaptureF
     assert shown["versions"] == [1, 2]
     assert main(["show", "dataset", "orders", "--version", "3"]) == 2
     assert "[STORE_008]" in capsys.readouterr().err
+
+
+def test_plan_shows_how_the_text_of_definitions_changes(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told(capsys, "apply")
+    (root / "close.yaml").write_text(PROJECT.replace("0.9", "0.8"))
+    changed = {change["id"]: change["difference"] for change in told(capsys, "plan")["changes"]}
+    assert changed["orders"] is None
+    lines = changed["close"].splitlines()
+    assert [line[0] + line[1:].strip() for line in lines if line.startswith(("-", "+"))] == [
+        '-expression: "amount * 0.9"',
+        '+expression: "amount * 0.8"',
+    ]
+    assert main(["plan"]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r'^    -\s+expression: "amount \* 0.9"$', shown, re.MULTILINE)
+    # `apply` says what it did; how the text changed was shown before.
+    assert main(["apply"]) == 0
+    assert "0.9" not in capsys.readouterr().out
+
+
+def complete(root: Path, run_id: str, project: str, period: str) -> None:
+    """A completed run of a project, as far as the store knows of it."""
+    with open_store("sqlite:///.daybook/store.db", root=root) as store, store.write() as transaction:
+        run = transaction.runs.start(**new_run(run_id, project_id=project, period=period), process=PROCESS, now=NOW)
+        transaction.runs.finish(run, "completed", now=later(1))
+
+
+def test_plan_names_the_projects_and_periods_that_a_change_makes_stale(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / "report.yaml").write_text(
+        PROJECT.replace("id: close", "id: report")
+        .replace("dataset_id: orders", "dataset_id: net")
+        .replace("amount * 0.9", "amount * 2")
+        .replace("out/net.csv", "out/report.csv")
+    )
+    (root / "close.yaml").write_text(
+        PROJECT.replace("columns: [order_id, net]", "columns: [order_id, amount, net], register_as_dataset: net")
+    )
+    told(capsys, "apply")
+    complete(root, "r1", "close", "2026-01")
+    complete(root, "r2", "report", "2026-01")
+    complete(root, "r3", "report", "2026-02")
+    assert told(capsys, "plan")["stale"] == []
+    (root / "orders.yaml").write_text(ORDERS.replace("decimal(18,2)", "decimal(20,2)"))
+    assert told(capsys, "plan")["stale"] == [
+        {"project_id": "close", "periods": ["2026-01"], "causes": ["dataset orders"]},
+        {"project_id": "report", "periods": ["2026-01", "2026-02"], "causes": ["project close"]},
+    ]
+
+
+def test_show_lists_the_versions_of_a_dataset_with_what_is_behind_them(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told(capsys, "apply")
+    with open_store("sqlite:///.daybook/store.db", root=root) as store, store.write() as transaction:
+        lease = transaction.runs.start(**new_run("r1"), process=PROCESS, now=NOW)
+        transaction.outcomes.record_commit(lease, OutputCommit(20, "op-20", "/out", "replace", rows=1234), now=NOW)
+        dataset = make_dataset({"net": "float"}, dataset_id="net")
+        transaction.definitions.register(dataset, Registration("close", "r1", 20), now=NOW)
+        transaction.definitions.register(dataset, Registration("close", "gone", 20), now=NOW)
+    found = told(capsys, "show", "dataset", "net")["history"]
+    assert [(each["version"], each["run_id"], each["period"], each["rows"]) for each in found] == [
+        (1, "r1", "2026-01", 1234),
+        (2, "gone", None, None),
+    ]
+    assert main(["show", "dataset", "net"]) == 0
+    assert "run r1  close 2026-01  1,234 rows" in capsys.readouterr().out
 
 
 def test_pruning(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ from daybook.model.definition import DeclaredVersion, DefinitionKind, Definition
 from daybook.model.project import Project
 from daybook.model.view import View
 from daybook.plan.registration import carry_data, find_differences, fulfil_declaration, keep_nullable
-from daybook.store.database.tables import DEFINITION, DEFINITION_VERSION
+from daybook.store.database.tables import DEFINITION, DEFINITION_VERSION, OUTPUT_COMMIT, RUN, to_record
 from daybook.store.definition_text import (
     DefinitionModel,
     DefinitionText,
@@ -24,7 +24,7 @@ from daybook.store.definition_text import (
     encode_definition,
     encode_filled,
 )
-from daybook.store.records import Registration, StoredDefinition
+from daybook.store.records import Registration, StoredDefinition, VersionEntry
 
 
 def find_head(connection: Connection, kind: DefinitionKind, definition_id: str) -> Row[Any] | None:
@@ -220,6 +220,24 @@ class Definitions:
             .order_by(DEFINITION_VERSION.c.version)
         )
         return tuple(self._connection.execute(query).scalars())
+
+    def history(self, kind: DefinitionKind, definition_id: str) -> tuple[VersionEntry, ...]:
+        """Every version, the first one first, with the run behind it as long as that is kept."""
+        version = DEFINITION_VERSION
+        commit = (OUTPUT_COMMIT.c.run_id == version.c.run_id) & (
+            OUTPUT_COMMIT.c.operation_seq == version.c.operation_seq
+        )
+        query = (
+            select(version, RUN.c.period, OUTPUT_COMMIT.c.rows)
+            .outerjoin(RUN, RUN.c.id == version.c.run_id)
+            .outerjoin(OUTPUT_COMMIT, commit)
+            .where(version.c.kind == kind, version.c.id == definition_id)
+            .order_by(version.c.version)
+        )
+        return tuple(
+            to_record(VersionEntry, version, row, period=row.period, rows=row.rows)
+            for row in self._connection.execute(query)
+        )
 
     def pin(self, dataset_id: str, version: int) -> RegisteredDataPin | None:
         row = find_version(self._connection, "dataset", dataset_id, version)

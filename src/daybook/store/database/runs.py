@@ -264,6 +264,19 @@ class Runs:
     def get(self, run_id: str) -> RunRecord:
         return require_run(self._connection, run_id)
 
+    def completed_periods(self) -> dict[str, tuple[str, ...]]:
+        """The periods that runs completed, by project; drafts do not count."""
+        query = (
+            select(RUN.c.project_id, RUN.c.period)
+            .where(RUN.c.status == "completed", ~RUN.c.is_draft)
+            .distinct()
+            .order_by(RUN.c.project_id, RUN.c.period)
+        )
+        found: dict[str, list[str]] = {}
+        for row in self._connection.execute(query):
+            found.setdefault(row.project_id, []).append(row.period)
+        return {project_id: tuple(periods) for project_id, periods in found.items()}
+
     def snapshot(self, run_id: str) -> str:
         """The JSON text the run was created with."""
         query = select(RUN_SNAPSHOT.c.body).where(RUN_SNAPSHOT.c.run_id == run_id)
