@@ -1,1 +1,0 @@
-"""Daybook for programs and notebooks; `import daybook` gives its names."""
