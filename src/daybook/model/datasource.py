@@ -1,5 +1,7 @@
 """Data sources: named connections, one model a type."""
 
+import ipaddress
+import re
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -41,10 +43,28 @@ class FolderOptions(Declaration):
     )
 
 
+_HOST_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?")
+# libpq takes a comma for the end of one host and @ for a socket without a file.
+_SOCKET_FOLDER = re.compile(r"/[^,@\x00-\x1f]*")
+
+
+def _check_host(host: str) -> Iterator[Violation]:
+    """A host is never a text of parameters: that could name another database."""
+    if _HOST_NAME.fullmatch(host) or _SOCKET_FOLDER.fullmatch(host):
+        return
+    try:
+        ipaddress.ip_address(host.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        reason = "it is the name or the address of a server, or the folder of its socket"
+        yield violation("MODEL_028", where="host", reason=reason)
+
+
 class PostgresqlOptions(Declaration):
     """A PostgreSQL database."""
 
-    host: NonEmptyText = Field(default="localhost", description="The server.")
+    host: Annotated[NonEmptyText, validated_by(_check_host)] = Field(
+        default="localhost", description="The server: its name, its address, or the folder of its socket."
+    )
     port: int = Field(default=5432, ge=1, le=65535, description="Its port.")
     database: NonEmptyText = Field(description="The database's name.")
     user: str | None = Field(default=None, description="The user; left out, libpq decides.")

@@ -171,6 +171,11 @@ class FormatFacts:
     output_extension: str | None = None
     # Tables stay readable as they were before later writes.
     keeps_versions: bool = False
+    # Longer names of tables and columns are cut by the database, so that two of them become one.
+    max_name_bytes: int | None = None
+
+    def is_cut(self, name: str) -> bool:
+        return self.max_name_bytes is not None and len(name.encode()) > self.max_name_bytes
 
 
 FORMATS: dict[str, FormatFacts] = {
@@ -179,7 +184,7 @@ FORMATS: dict[str, FormatFacts] = {
     "csv": FormatFacts(("csv",), _CSV_OPTIONS, has_table_files=True),
     "json": FormatFacts(("json", "jsonl", "ndjson"), has_table_files=True),
     "xlsx": FormatFacts(("xlsx", "xlsm"), _XLSX_OPTIONS, has_table_files=True, output_extension="xlsx"),
-    "postgresql": FormatFacts(is_database=True),
+    "postgresql": FormatFacts(is_database=True, max_name_bytes=63),
     "sqlite": FormatFacts(is_database=True),
     "jdbc": FormatFacts(is_database=True),
 }

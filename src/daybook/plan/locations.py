@@ -7,11 +7,12 @@ from daybook.errors import DaybookError, Span
 from daybook.errors.suggestion import did_you_mean
 from daybook.model.dataset import PathLocation, TableLocation
 from daybook.model.definition import Catalog
+from daybook.model.formats import FORMATS
 from daybook.model.operation import OutputDestination, OutputOperation, TableDestination
 from daybook.model.project import target_name
 from daybook.model.source_map import SourceMap
 from daybook.plan.references import run_first
-from daybook.plan.steps import LoadStep
+from daybook.plan.steps import LoadStep, OutputStep
 from daybook.plan.walk import Walk
 from daybook.resolve.calendars.calendar import GREGORIAN_ID
 from daybook.resolve.calendars.periods import calendar_for
@@ -109,6 +110,28 @@ def _destination_errors(
             check_table_name(datasource, destination.table, source.span(*path, "table"))
         except DaybookError as error:
             yield error
+
+
+def check_output_columns(walk: Walk) -> Iterator[DaybookError]:
+    """Columns whose names the database of an output would cut."""
+    for step in walk.steps:
+        if not isinstance(step, OutputStep) or not isinstance(step.arguments.destination, TableDestination):
+            continue
+        datasource = walk.catalog.datasource(step.arguments.destination.datasource_id)
+        if datasource is None:
+            continue
+        facts = FORMATS[datasource.type]
+        index = [operation.seq for operation in walk.project.operations].index(step.seq)
+        for column in filter(facts.is_cut, step.columns):
+            yield DaybookError(
+                "IO_060",
+                span=walk.source.span("operations", index, "arguments"),
+                operation_seq=step.seq,
+                column=column,
+                bytes=len(column.encode()),
+                format=datasource.type,
+                limit=facts.max_name_bytes,
+            )
 
 
 def check_self_reading(walk: Walk) -> Iterator[DaybookError]:

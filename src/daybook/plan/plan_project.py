@@ -22,6 +22,7 @@ from daybook.model.types import STRING, SYSTEM_COLUMNS, ColumnType, NullType
 from daybook.plan.locations import (
     check_calendar,
     check_destinations,
+    check_output_columns,
     check_overrides,
     check_self_reading,
     check_sources,
@@ -106,6 +107,7 @@ LOCATION_CHECKS: tuple[Callable[[Walk], Iterable[DaybookError]], ...] = (
     check_sources,
     check_windows,
     check_destinations,
+    check_output_columns,
 )
 WARNINGS: tuple[Callable[[Walk], Iterable[Notice]], ...] = (
     find_double_counting,

@@ -10,7 +10,7 @@ from typing import Any
 
 from daybook.errors import DaybookError, Span, flatten
 from daybook.errors.suggestion import did_you_mean
-from daybook.model.dataset import Dataset, PathLocation, TableLocation
+from daybook.model.dataset import Dataset, MainTable, PathLocation, TableLocation
 from daybook.model.datasource import FolderSource
 from daybook.model.definition import Definition
 from daybook.model.formats import FORMATS, formats_by_extension, option_violations
@@ -24,8 +24,8 @@ from daybook.resolve.calendars.calendar import GREGORIAN_CALENDAR
 from daybook.resolve.calendars.checks import calendar_errors, checked_calendar
 from daybook.resolve.calendars.identifiers import ANY_LEVEL
 from daybook.resolve.catalog.lookup import strategy_errors
-from daybook.resolve.locations.location import extension, format_by_extension, is_one_file
-from daybook.resolve.locations.template import path_template_errors, template_errors
+from daybook.resolve.locations.location import check_table_name, extension, format_by_extension, is_one_file
+from daybook.resolve.locations.template import path_template_errors, template_errors, template_tokens
 from daybook.resolve.rule_conditions import compile_condition
 
 
@@ -172,6 +172,32 @@ def check_templates(definitions: Collection[Definition[Any]], workspace: LoadedW
                 yield from template_errors(text, span)
 
 
+def check_tables(definitions: Collection[Definition[Any]], workspace: LoadedWorkspace) -> Iterator[DaybookError]:
+    """Names that no table of their data source can have; those with tokens are checked for each period."""
+    for definition in definitions:
+        for path, named in _declared_tables(definition.model):
+            datasource = workspace.definitions["datasource"].get(named.datasource_id)
+            for key, name in (("table", named.table), ("schema", named.schema_name)):
+                if datasource is None or name is None or template_tokens(name):
+                    continue
+                try:
+                    check_table_name(datasource.model, name, definition.source.span(*path, key))
+                except DaybookError as error:
+                    yield error
+
+
+def _declared_tables(model: object) -> Iterator[tuple[KeyPath, TableLocation | TableStrategy]]:
+    match model:
+        case Dataset(main_table=MainTable(location=TableLocation() as location)):
+            yield ("main_table", "location"), location
+        case Resolver():
+            for index, rule in enumerate(model.rules):
+                if isinstance(rule.strategy, TableStrategy):
+                    yield ("rules", index, "strategy"), rule.strategy
+        case _:
+            return
+
+
 def _declared_templates(model: object) -> Iterator[tuple[KeyPath, str]]:
     match model:
         case Resolver():
@@ -203,7 +229,13 @@ def _declared_templates(model: object) -> Iterator[tuple[KeyPath, str]]:
 
 
 # What is wrong with a definition whatever else is defined; references depend on what the store knows besides.
-_STRUCTURAL_CHECKS: tuple[StructuralCheck, ...] = (check_calendars, check_resolvers, check_templates, check_formats)
+_STRUCTURAL_CHECKS: tuple[StructuralCheck, ...] = (
+    check_calendars,
+    check_resolvers,
+    check_templates,
+    check_tables,
+    check_formats,
+)
 
 
 def structural_errors(

@@ -3,7 +3,7 @@
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.model.datasource import DataSource, FolderOptions, FolderSource
+from daybook.model.datasource import DataSource, FolderOptions, FolderSource, PostgresqlOptions, PostgresqlSource
 from tests.unit.plan.planned import CUSTOMERS, ORDERS, OUTPUT, Datasets, append, codes, findings, join
 
 LOCATED = ORDERS + "    location: {path: data/orders.csv}\n"
@@ -35,6 +35,27 @@ def test_an_output_into_a_folder_has_a_name_that_a_folder_can_have(table: str) -
     target = f'- {{type: output, arguments: {{destination: {{datasource_id: lake, table: "{table}"}}}}}}\n'
     (found,) = findings(target, catalog=WithLake(located), with_locations=True)
     assert (found.code, found.parameters["table"]) == ("RESOLVE_038", table)
+
+
+class WithPostgresql(Datasets):
+    def datasource(self, datasource_id: str) -> DataSource | None:
+        options = PostgresqlOptions(database="d")
+        return PostgresqlSource(id=datasource_id, name="PostgreSQL", type="postgresql", options=options)
+
+
+def test_names_that_postgresql_would_cut_are_refused() -> None:
+    located = ORDERS + "    location: {path: data/orders.csv}\n"
+    table, column = "t" * 64, "c" * 64
+    operations = (
+        f"- {{type: update, arguments: {{assignments: [{{column: {column}, expression: '1'}}]}}}}\n"
+        f"- {{type: output, arguments: {{destination: {{datasource_id: pg, table: {table}}}}}}}\n"
+    )
+    found = findings(operations, catalog=WithPostgresql(located), with_locations=True)
+    assert [(each.code, each.parameters.get("table") or each.parameters["column"]) for each in found] == [
+        ("RESOLVE_038", table),
+        ("IO_060", column),
+    ]
+    assert findings(operations.replace(table, "t").replace(column, "c"), catalog=WithPostgresql(located)) == []
 
 
 def test_a_project_may_not_read_what_it_writes() -> None:

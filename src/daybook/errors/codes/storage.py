@@ -265,6 +265,12 @@ IO_CODES: dict[str, Code] = code_family(
         "With `live: true` the values of an aggregate are formulas where they are sums, counts, averages, minima and "
         "maxima of the detail rows and arithmetic on them. Others are written as values. This is a note, not an error.",
     ),
+    Code(
+        "IO_060",
+        "The name of column {column} has {bytes} bytes, and {format} cuts names after {limit}",
+        "Two names that a database cuts to the same bytes would become one column or table.",
+        hint="give the column a shorter name, or write it under one with `columns` on the output",
+    ),
 )
 
 

@@ -125,9 +125,9 @@ def table_location(
         case FolderSource():
             return _table_in_folder(datasource, table, schema, root, span)
         case PostgresqlSource():
-            return Location(
-                "postgresql", table=table, schema=schema or datasource.options.schema_name, datasource=datasource
-            )
+            schema = schema or datasource.options.schema_name
+            check_table_name(datasource, schema, span)
+            return Location("postgresql", table=table, schema=schema, datasource=datasource)
         case SqliteSource():
             if schema is not None:
                 raise DaybookError("RESOLVE_038", span=span, table=table, problem="a SQLite database has no schemas")
@@ -207,3 +207,7 @@ def check_table_name(datasource: DataSource, name: str, span: Span | None) -> No
         raise DaybookError("RESOLVE_038", span=span, table=name, problem=problem)
     if not name or "\0" in name:
         raise DaybookError("RESOLVE_038", span=span, table=name, problem="it is empty or has a NUL character")
+    facts = FORMATS[datasource.type]
+    if facts.is_cut(name):
+        problem = f"it has {len(name.encode())} bytes, and {datasource.type} cuts names after {facts.max_name_bytes}"
+        raise DaybookError("RESOLVE_038", span=span, table=name, problem=problem)

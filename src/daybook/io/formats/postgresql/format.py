@@ -37,7 +37,9 @@ class PostgresqlFormat(Format):
 
     def identity(self, location: Location, workspace: Path) -> str:
         options = postgresql_source(location.datasource).options
-        host = "localhost" if options.host in ("127.0.0.1", "::1") else options.host.lower()
+        host = options.host.strip("[]").lower().rstrip(".")
+        # A folder of sockets is a server of this machine, too.
+        host = "localhost" if host in ("127.0.0.1", "::1") or host.startswith("/") else host
         schema = location.schema or options.schema_name
         return f"postgresql://{host}:{options.port}/{options.database}/{schema}/{location.table}"
 

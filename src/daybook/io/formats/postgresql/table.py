@@ -38,7 +38,7 @@ def connection_parameters(source: PostgresqlSource, workspace: Path) -> dict[str
     """What libpq is told, one by one, so that no value can stand for more than itself."""
     options = source.options
     given = {
-        "host": options.host,
+        "host": options.host.removeprefix("[").removesuffix("]"),
         "port": str(options.port),
         "user": options.user,
         "password": read_secret(source.credential_ref, workspace),
