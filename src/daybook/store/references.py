@@ -148,6 +148,8 @@ def _referenced_definitions(model: object) -> list[DefinitionKey]:
                 needs.append(("calendar", model.calendar_id))
             for operation in model.operations:
                 if isinstance(operation, OutputOperation):
+                    if (registered := operation.arguments.registered_id) is not None:
+                        needs.append(("dataset", registered))
                     destination = operation.arguments.destination
                     if isinstance(destination, TableDestination):
                         needs.append(("datasource", destination.datasource_id))

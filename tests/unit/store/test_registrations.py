@@ -160,6 +160,16 @@ def test_a_declaration_that_the_output_does_not_keep_is_an_error_with_both_schem
     assert error.span is not None
 
 
+def test_a_run_brings_the_declaration_of_what_it_registers_with_it(folder: Folder) -> None:
+    make(folder)
+    folder.dataset("made", DECLARED, None, temporal_mode="period")
+    assert registers(folder, "run-1") == 2
+    folder.dataset("made", [{"name": "vat", "type": "date"}], None)
+    with pytest.raises(DaybookError) as refused:
+        prepared_run(folder, "make")
+    assert refused.value.code == "OUTPUT_023"
+
+
 def test_a_view_is_not_registered(folder: Folder) -> None:
     make(folder)
     folder.define("dataset", {"id": "made", "view": {"of": "orders", "window": "previous"}})
