@@ -46,7 +46,7 @@ def test_a_number_and_the_rows_that_make_it(folder: Folder) -> None:
         "what it computed: 1",
         "region total rows",
         "EMEA 300.00 2",
-        "the rows it summed up, as they were then: 1 of 2",
+        "the rows it summed up, as they were before: 1 of 2",
         "region amount _source_table _operation_seq",
     ]
     assert lines[-1] in ("EMEA 200.00 orders 0", "EMEA 100.00 orders 0")

@@ -24,7 +24,7 @@ _TAIL = """## What all commands share
 - **`--quiet`** leaves results and errors, **`--verbose`** adds Spark's own log, **`--debug`** the traceback
   of an error.
 - **The workspace** is the nearest folder with a `daybook.yaml` from here upwards, or `--workspace FOLDER`.
-- **Ctrl-C** asks the run to stop: it cancels Spark's work, leaves nothing half-written and can be taken up again with
+- **Ctrl-C** asks the run to stop: it cancels Spark's work, leaves nothing half-written and can be continued with
   `daybook retry`. A second Ctrl-C does not wait for that; `daybook doctor --fix` removes what is left then.
 
 ## Exit codes

@@ -21,7 +21,7 @@ A workspace is a folder with a `daybook.yaml`. Definitions are YAML 1.2 or JSON 
 top-level key: `dataset`, `datasource`, `resolver`, `calendar` or `project`. Hidden folders, folders whose name begins
 with `_`, `tests/`, `schemas/`, the sandbox and the folders of data sources are skipped.
 
-A key that nobody knows, a key written twice, an alias or a custom tag is an error that names file, line and column.
+An unknown key, a key written twice, an alias or a custom tag is an error that names file, line and column.
 Ids match `[A-Za-z0-9][A-Za-z0-9._-]{0,127}`. `daybook schema` writes JSON Schemas, with which editors complete and
 check while you type.
 
@@ -64,7 +64,7 @@ _SECOND_NAMES = {"order": "seq", "parameters": "arguments"}
 _FORMATS = """## Formats
 
 What `options` of a data source's folder, of a dataset's inline location and of an output's may hold. Those of a data
-source hold for all its tables. The format of an inline path is told by its extension when `format` is left out.
+source hold for all its tables. The format of an inline path follows from its extension when `format` is left out.
 """
 
 _TITLES = {"workspace": "daybook.yaml", "datasource": "Data source"}

@@ -130,11 +130,16 @@ def root(
     context: typer.Context,
     workspace: Annotated[
         Path | None,
-        typer.Option("--workspace", "-w", metavar="FOLDER", help="A workspace; otherwise the nearest around here."),
+        typer.Option(
+            "--workspace",
+            "-w",
+            metavar="FOLDER",
+            help="A workspace; by default the nearest one, from this folder upwards.",
+        ),
     ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Results and errors only.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="More about what happens.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show more details, and Spark's log.")] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,

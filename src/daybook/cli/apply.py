@@ -78,7 +78,7 @@ def _changes_summary(plan: "ApplyPlan") -> str:
     ]
     broken = sum(effect.is_broken_now for effect in plan.effects)
     if broken:
-        parts.append(f"{broken} project{'s' if broken > 1 else ''} put into conflict")
+        parts.append(f"{broken} project{'s' if broken > 1 else ''} in conflict now")
     return ", ".join(parts) or "nothing is defined"
 
 

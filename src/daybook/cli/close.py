@@ -129,7 +129,7 @@ def build(
         bool, typer.Option("--keep-going", help="After a failure, go on with what does not depend on it.")
     ] = False,
     jobs: Annotated[int, typer.Option("--jobs", metavar="N", help="How many nodes run side by side.")] = 2,
-    allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Let an output replace rows by none.")] = False,
+    allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Let an output replace rows by no rows.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Bring projects and everything they need up to date, in the order they need each other.

@@ -80,4 +80,4 @@ def schema(
         echo(path.as_posix())
     if not root_options(context).is_quiet:
         place = (out / "definition.schema.json").as_posix()
-        echo_note(f"Begin a definition with the line\n  # yaml-language-server: $schema={place}")
+        echo_note(f"Begin a definition with this line\n  # yaml-language-server: $schema={place}")

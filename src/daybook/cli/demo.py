@@ -136,7 +136,7 @@ def show_next_steps(folder: Path, results: "Sequence[RunResult]") -> None:
     echo_note("\nThen break something: in projects/close.yaml, operation 20, write the expression")
     echo_note("ROUND(amout * rates.rate, 2), and run `daybook validate`. Or change what it")
     echo_note("computes: `daybook run close -p 2026-01 --draft` tries that out in the sandbox,")
-    echo_note("and `daybook activate close` makes it count.")
+    echo_note("and `daybook activate close` makes it the version that runs.")
 
 
 def _headline_cells(line: "HeadlineLine") -> tuple[str, ...]:
@@ -156,7 +156,7 @@ def _format_euro(amount: Decimal) -> str:
 def init(
     context: typer.Context,
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Where to write it; made if it is not there.")
+        Path, typer.Argument(metavar="FOLDER", help="Where to write it; created if it does not exist.")
     ] = Path(),
 ) -> None:
     """Write a small, commented workspace to start from.
@@ -184,12 +184,12 @@ FAILED = 1
 
 def demo(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to make it.")] = Path("daybook-demo"),
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of the demo.")] = Path("daybook-demo"),
     period: Annotated[str, period_option("A month, or a range of months.")] = "2026-01",
-    no_run: Annotated[bool, typer.Option("--no-run", help="Only make the workspace.")] = False,
+    no_run: Annotated[bool, typer.Option("--no-run", help="Create the workspace, run nothing.")] = False,
     as_json: Annotated[bool, json_option("Runs and headline numbers as JSON.")] = False,
 ) -> None:
-    """Make a workspace with a year of ledger data and close a month.
+    """Create a workspace with a year of ledger data and close a month.
 
     A second call runs what is in the folder, with your changes.
     """

@@ -25,7 +25,7 @@ _COLUMN_GAP = 2
 
 _ROWS_TITLES = {
     "update": "the rows it changed, as they were before",
-    "aggregate": "the rows it summed up, as they were then",
+    "aggregate": "the rows it summed up, as they were before",
     "append": "the rows it read",
     "delete": "the rows it deleted, as they were before",
     "check": "the rows that fail it",
@@ -47,7 +47,7 @@ def show_explanation(found: "OperationExplanation") -> None:
     _show_rows(_ROWS_TITLES[found.type], found.rows)
     for number, (seq, keys) in enumerate(list(found.leads.items())[:_MOST_HINTS]):
         command = shlex.join(("daybook", "explain", found.run_id, str(seq), *format_keys(keys)))
-        line = f"operation {seq} made some of them; `{command}` shows of what"
+        line = f"operation {seq} made some of them; `{command}` shows how"
         echo_note(line if number else f"\n{line}")
 
 
@@ -103,9 +103,7 @@ def explain(
         list[str] | None,
         typer.Argument(metavar="COLUMN=VALUE", help="Only rows with these values; COLUMN= is NULL."),
     ] = None,
-    limit: Annotated[
-        int, typer.Option("--limit", metavar="N", help="How many rows to show at the most.", min=1, max=10_000)
-    ] = 20,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", help="The most rows to show.", min=1, max=10_000)] = 20,
     as_json: AsJson = False,
 ) -> None:
     """Say what an error code means, or where a number comes from.

@@ -53,13 +53,16 @@ def _show_families(functions: "Sequence[FunctionEntry]") -> None:
 
 def parse(
     expression: Annotated[
-        str, typer.Argument(metavar="EXPRESSION", help="What stands in a selector or an assignment.")
+        str, typer.Argument(metavar="EXPRESSION", help="An expression of a selector or an assignment.")
     ],
     columns: Annotated[
         str, typer.Option(metavar="COLUMNS", help='With their types: "amount decimal, status string".')
     ] = "",
     group_by: Annotated[
-        str | None, typer.Option(metavar="COLUMNS", help="Read it as an aggregation by these, separated by commas.")
+        str | None,
+        typer.Option(
+            metavar="COLUMNS", help="Check it as an aggregation grouped by these columns, separated by commas."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -37,11 +37,11 @@ def runs(
             autocompletion=completion.run_statuses,
         ),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", help="How many at the most.", min=1, max=1000)] = 20,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", help="The most runs to list.", min=1, max=1000)] = 20,
     after: Annotated[
         str | None,
         typer.Option(
-            "--after", metavar="RUN", help="Continue a longer list after this one.", autocompletion=completion.run_ids()
+            "--after", metavar="RUN", help="Continue the list after this run.", autocompletion=completion.run_ids()
         ),
     ] = None,
     as_json: Annotated[bool, json_option("The list as JSON.")] = False,

@@ -24,13 +24,13 @@ _STATE_MARKS = {
 
 def doctor(
     context: typer.Context,
-    fix: Annotated[bool, typer.Option("--fix", help="Remove what dead runs left behind.")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Remove what failed and killed runs left.")] = False,
     skip_spark: Annotated[bool, typer.Option("--skip-spark", help="Do not start Spark.")] = False,
     as_json: Annotated[bool, json_option("The findings as JSON.")] = False,
 ) -> None:
     """Check that everything is there that a run needs.
 
-    Python, Java, Spark, memory, the store, the connections; what dead runs left behind; how to fix what is wrong.
+    Python, Java, Spark, memory, the store, the connections; what failed and killed runs left; how to fix what is wrong.
     """
     from daybook.model.settings import EngineSettings
     from daybook.workspace.maintenance import examine
@@ -79,8 +79,8 @@ def _show_finding(finding: "DoctorFinding") -> None:
 
 def collect_garbage(
     context: typer.Context,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")] = False,
-    as_json: Annotated[bool, json_option("What went, as JSON.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be removed.")] = False,
+    as_json: Annotated[bool, json_option("What was removed, as JSON.")] = False,
 ) -> None:
     """Remove what the retention of daybook.yaml no longer keeps.
 

@@ -37,7 +37,7 @@ PeriodArgument = Annotated[
 ]
 
 
-ReasonOption = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; kept for good.")]
+ReasonOption = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; it is recorded permanently.")]
 
 
 @app.callback()
@@ -114,7 +114,7 @@ def reopen(
 ) -> None:
     """Open a closed or locked period again.
 
-    Who reopened it, when and why is kept for good; `daybook periods history` shows it.
+    Who reopened it, when and why is recorded permanently; `daybook periods history` shows it.
     """
     from daybook.workspace.periods import reopen_period
 

@@ -34,7 +34,7 @@ def run(
     ] = None,
     draft: Annotated[bool, typer.Option("--draft", help="Run the file as it is, without activating it.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Resolve, plan and check; write nothing.")] = False,
-    allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Let an output replace rows by none.")] = False,
+    allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Let an output replace rows by no rows.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a project for a period, or for a range of periods.
@@ -65,9 +65,9 @@ def run(
 def retry(
     context: typer.Context, run_id: Annotated[str, _run_argument("failed", "cancelled")], as_json: AsJson = False
 ) -> None:
-    """Take a failed or cancelled run up again.
+    """Continue a failed or cancelled run.
 
-    It goes on from the run's own snapshot; what the run committed is not written again.
+    It continues from the run's own snapshot; what the run committed is not written again.
     """
     from daybook.cli import run_report
     from daybook.cli.terminal import run_listener
@@ -110,7 +110,7 @@ def replay(
 def cancel(context: typer.Context, run_id: Annotated[str, _run_argument("queued", "running")]) -> None:
     """Ask a run to stop.
 
-    It ends within seconds and leaves nothing half-written; `daybook retry` takes it up again.
+    It ends within seconds and leaves nothing half-written; `daybook retry` continues it.
     """
     from daybook.workspace.history import cancel_run
 

@@ -207,7 +207,7 @@ class Freshness:
     ) -> Iterator[str]:
         before = source["resolution"]
         if _places(resolution.locations) != {_stored_place(each) for each in before["locations"]}:
-            yield f"{label}: the data now lies elsewhere"
+            yield f"{label}: the data is now in another location"
             return
         if tuple(before["periods"]) != resolution.periods:
             yield f"{label}: other periods are read now"

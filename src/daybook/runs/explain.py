@@ -79,9 +79,9 @@ def parse_keys(words: Iterable[str]) -> dict[str, str | None]:
     for word in words:
         column, sign, text = word.partition("=")
         if not sign:
-            raise DaybookError("RUN_026", text=word, reason="it has no sign =")
+            raise DaybookError("RUN_026", text=word, reason="the sign = is missing")
         if column in keys:
-            raise DaybookError("RUN_026", text=word, reason=f"{column} is there twice")
+            raise DaybookError("RUN_026", text=word, reason=f"{column} is given twice")
         keys[column] = "" if text == _EMPTY_TEXT else text or None
     return keys
 
@@ -103,7 +103,7 @@ def typed_keys(plan: Plan, step: Step, given: Mapping[str, str | None]) -> tuple
         if name not in columns:
             errors.append(_unknown_column_error(plan, step, name))
         elif name in keys:
-            errors.append(DaybookError("RUN_026", text=written, reason=f"{name} is there twice"))
+            errors.append(DaybookError("RUN_026", text=written, reason=f"{name} is given twice"))
         else:
             try:
                 keys[name] = RowKey(name, _parse_value(text, columns[name]), columns[name])

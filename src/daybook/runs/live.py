@@ -78,7 +78,7 @@ def _formula(plan: Plan, step: AggregateStep, value: ComputedColumn, output: Out
     types = {**plan.types, **SYSTEM_COLUMNS}
     for name in step.group_by:
         if isinstance(types[name], FloatType):
-            raise NoFormulaError(f"its groups are told by {name}, which is a float")
+            raise NoFormulaError(f"its groups are distinguished by {name}, which is a float")
     between = (each for each in plan.steps if step.seq < each.seq < output.seq and isinstance(each, UpdateStep))
     for later in between:
         if value.column in {assigned.column for assigned in later.assignments}:

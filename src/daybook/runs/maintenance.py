@@ -104,7 +104,7 @@ def examine_machine() -> Iterator[DoctorFinding]:
     shown = f"{memory / GIGABYTE:.1f} GB, {usable_cores()} cores"
     if memory < _RECOMMENDED_MEMORY:
         yield DoctorFinding(
-            "Memory", "warning", shown, "Spark is at ease with 4 GB; set spark.driver.memory in engine.conf."
+            "Memory", "warning", shown, "Spark should have 4 GB or more; set spark.driver.memory in engine.conf."
         )
     else:
         yield DoctorFinding("Memory", "ok", shown)
@@ -116,7 +116,7 @@ def examine_spark(session: SessionProvider) -> DoctorFinding:
         answer = session().range(1000).count()
     except DaybookError as error:
         return DoctorFinding("Spark", "problem", error.message, error.hint)
-    return DoctorFinding("Spark", "ok" if answer == 1000 else "problem", "a session started and computed")
+    return DoctorFinding("Spark", "ok" if answer == 1000 else "problem", "a session started and computed a query")
 
 
 def examine_workspace(workspace: LoadedWorkspace) -> Iterator[DoctorFinding]:
@@ -151,16 +151,16 @@ def examine_runs(workspace: LoadedWorkspace, *, is_fixing: bool) -> Iterator[Doc
         remove_workspace_leftovers(workspace, litter)
     if lost:
         state: Literal["ok", "warning"] = "ok" if is_fixing else "warning"
-        remedy = "`daybook retry` takes a run up again."
-        yield DoctorFinding("Runs", state, f"{', '.join(lost)} lost the process that ran it", remedy)
+        remedy = f"`daybook retry {lost[0]}` continues it."
+        yield DoctorFinding("Runs", state, f"the process of {', '.join(lost)} has ended", remedy)
     if not litter:
         yield DoctorFinding("Left behind", "ok", "nothing")
     elif is_fixing:
-        yield DoctorFinding("Left behind", "ok", f"removed {len(litter)} staged things of dead runs")
+        yield DoctorFinding("Left behind", "ok", f"removed {len(litter)} staged files or tables of runs that ended")
     else:
         runs = ", ".join(sorted({each.run_id for each in litter}))
         yield DoctorFinding(
-            "Left behind", "warning", f"{len(litter)} staged things of {runs}", "`daybook doctor --fix`"
+            "Left behind", "warning", f"{len(litter)} staged files or tables of {runs}", "`daybook doctor --fix`"
         )
 
 

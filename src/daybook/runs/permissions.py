@@ -30,7 +30,7 @@ def require_slice(transaction: Transaction, target: Target) -> None:
     for known in replaced_slices(transaction, target):
         if known.project_id == SHARED_PROJECT:
             if target.mode == "replace_period":
-                shared = "all who append to it"
+                shared = "every project that appends to it"
                 raise DaybookError("STORE_016", destination=target.label, period=known.period, owner=shared)
         elif known.project_id != target.owner.project_id and not _is_released(transaction, known):
             raise foreign_slice_error(known)

@@ -194,7 +194,7 @@ class ProjectEffects:
                     version=latest.version,
                     columns=", ".join(columns),
                     project_id=active.project.id,
-                    hint=f"`daybook activate {active.project.id}` takes them in",
+                    hint=f"to read them, run `daybook activate {active.project.id}`",
                 )
 
 

@@ -69,7 +69,7 @@ def lock_period(
 
 
 def reopen_period(workspace: OpenedWorkspace, period: str, *, reason: str, calendar: str | None = None) -> PeriodChange:
-    """Open a closed or locked period again; the reason is kept for good."""
+    """Open a closed or locked period again; the reason is recorded permanently."""
     if not reason.strip():
         raise DaybookError("STORE_032", action="Reopening a period")
     return _set_status(workspace, period, calendar, "open", reason)

@@ -384,7 +384,7 @@ class Workspace:
 
     @_coded
     def reopen_period(self, period: str, *, reason: str, calendar: str | None = None) -> "PeriodChange":
-        """Open a closed or locked period again; the reason is kept for good."""
+        """Open a closed or locked period again; the reason is recorded permanently."""
         from daybook.workspace.periods import reopen_period
 
         return reopen_period(self._opened, period, reason=reason, calendar=calendar)

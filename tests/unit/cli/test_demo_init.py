@@ -42,13 +42,13 @@ def test_init_twice_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init", "sales"]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err.startswith("[MODEL_067] There is something in sales already: ")
+    assert captured.err.startswith("[MODEL_067] Files in sales would be overwritten: ")
 
 
 def test_init_over_this_folder_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init"]) == 0
     assert main(["init"]) == 2
-    assert "There is something in this folder already: " in capsys.readouterr().err
+    assert "Files in this folder would be overwritten: " in capsys.readouterr().err
 
 
 def test_demo_makes_its_workspace(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -123,7 +123,7 @@ def test_rows_for_people(capsys: pytest.CaptureFixture[str]) -> None:
         "what it computed: 1 row",
         "region total rows",
         "NULL 8.50 1234",
-        "the rows it summed up, as they were then: 2 of 1,234 rows",
+        "the rows it summed up, as they were before: 2 of 1,234 rows",
         "region amount day _operation_seq",
         "NULL 10.50 2026-01-05 0",
         "a b -2.00 NULL 2",

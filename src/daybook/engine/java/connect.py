@@ -263,6 +263,6 @@ def _succeeds(action: Callable[[], object]) -> bool:
 
 _REQUIRED_CAPABILITIES: Mapping[str, Callable[["SparkSession"], bool]] = {
     "counters in a query (observe)": _can_observe,
-    "the place of a row in its file (_metadata)": _has_row_positions,
+    "the position of a row in its file (_metadata)": _has_row_positions,
     "arithmetic that fails on overflow (ANSI)": _fails_on_overflow,
 }

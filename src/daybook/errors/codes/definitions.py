@@ -6,7 +6,7 @@ Codes of the project family: 001-019 structure, from 020 what planning finds.
 from daybook.errors.codes.entry import Code, code_family
 
 MODEL_CODES: dict[str, Code] = code_family(
-    Code("MODEL_001", "{file} cannot be read: {reason}", "The file system refused to give the file."),
+    Code("MODEL_001", "{file} cannot be read: {reason}", "The operating system does not let Daybook read the file."),
     Code(
         "MODEL_002",
         "{file} is larger than 10 MB",
@@ -18,12 +18,12 @@ MODEL_CODES: dict[str, Code] = code_family(
     Code(
         "MODEL_005",
         "The key {key!r} is given twice",
-        "Every key of a mapping is unique; which of two was meant cannot be known.",
+        "A key stands once in a mapping; Daybook does not guess which of two values is meant.",
     ),
     Code(
         "MODEL_006",
         "Anchors and aliases are not used in definitions",
-        "An alias makes a definition mean something that does not stand where it is read.",
+        "With an alias, a value is not written where it is used.",
         hint="write the value out",
     ),
     Code(
@@ -59,17 +59,17 @@ MODEL_CODES: dict[str, Code] = code_family(
     Code(
         "MODEL_013",
         "The character U+{codepoint} is not allowed here",
-        "Control characters are invisible and never meant in definitions.",
+        "Control characters are invisible and not allowed in definitions.",
     ),
     Code(
         "MODEL_020",
         "Unknown key {key!r} in {where}",
-        "A key nobody knows would be ignored silently, so it is an error.",
+        "Unknown keys are never ignored, so that a typing error is found.",
     ),
     Code("MODEL_021", "{where} lacks {key}", "A required key is missing."),
     Code("MODEL_022", "{where} should be {expected}, not {actual}", "The value has another type than the key takes."),
     Code("MODEL_023", "{value!r} is not allowed for {where}", "The key takes one of a few values."),
-    Code("MODEL_024", "{where} must not be empty", "An empty text or list says nothing here."),
+    Code("MODEL_024", "{where} must not be empty", "The key needs a value that is not empty."),
     Code("MODEL_025", "{where} is out of range: {reason}", "The number is too small or too large."),
     Code(
         "MODEL_026",
@@ -80,13 +80,13 @@ MODEL_CODES: dict[str, Code] = code_family(
     Code(
         "MODEL_027",
         "A {kind} needs an id or a name",
-        "A definition without an id gets the slug of its name, one without a name is called by its id.",
+        "A definition without an id gets the slug of its name; a definition without a name uses its id.",
     ),
     Code("MODEL_028", "{where} is invalid: {reason}", "The value does not follow the rule of its key."),
     Code(
         "MODEL_029",
         "{value} is {actual}, where {where} takes a text",
-        "YAML reads this as something else than text, and the text it stands for cannot be told.",
+        "YAML reads this value as another type, and the text as it was written is lost.",
         hint="put quotes around it",
     ),
     Code(
@@ -119,10 +119,10 @@ MODEL_CODES: dict[str, Code] = code_family(
         "Invalid column name {name!r}: {reason}",
         "Column names contain no dots, backticks or control characters and no spaces at their ends.",
     ),
-    Code("MODEL_046", "The natural key names {column} twice", "The columns of a natural key are free of duplicates."),
+    Code("MODEL_046", "The natural key names {column} twice", "A natural key names each column once."),
     Code(
         "MODEL_047",
-        "The natural key names {column}, which is no column of the table",
+        "The natural key names {column}, which is not a column of the table",
         "natural_key_columns are columns of the main table.",
     ),
     Code(
@@ -134,7 +134,7 @@ MODEL_CODES: dict[str, Code] = code_family(
     Code(
         "MODEL_049",
         "The dataset has both a resolver_id and a location",
-        "A dataset's data is found by its location or by a resolver, and which of the two was meant cannot be known.",
+        "The data of a dataset is found by its location or by a resolver, not by both.",
         hint="keep one of them",
     ),
     Code(
@@ -145,8 +145,8 @@ MODEL_CODES: dict[str, Code] = code_family(
     ),
     Code(
         "MODEL_051",
-        "A secret stands in {where}",
-        "Definitions live in version control, so passwords, tokens and keys stay outside of them.",
+        "There is a secret in {where}",
+        "Definitions are kept in version control, so they must not have passwords, tokens or keys.",
         hint="remove it and write credential_ref: env://NAME or file://PATH on the data source",
     ),
     Code(
@@ -155,7 +155,7 @@ MODEL_CODES: dict[str, Code] = code_family(
         "A credential_ref says where the secret is found: env://NAME or file://PATH.",
         hint="write env://NAME of an environment variable, or file://PATH of a file",
     ),
-    Code("MODEL_053", "Two rules are called {name}", "Rules of a resolver are told apart by their names."),
+    Code("MODEL_053", "Two rules are called {name}", "The names of the rules of a resolver are unique."),
     Code(
         "MODEL_060",
         "The {kind} {id} is defined twice",
@@ -172,7 +172,7 @@ MODEL_CODES: dict[str, Code] = code_family(
         "MODEL_063",
         "No workspace here or in a folder above: there is no daybook.yaml",
         "A workspace is a folder with a daybook.yaml.",
-        hint="go into a workspace, name one with --workspace, or make one with `daybook init`",
+        hint="change to the folder of a workspace, name one with --workspace, or create one with `daybook init`",
     ),
     Code("MODEL_064", "{path} does not exist", "The file or folder named on the command line is not there."),
     Code(
@@ -180,22 +180,24 @@ MODEL_CODES: dict[str, Code] = code_family(
         "{file} holds no definition",
         "A definition's single top-level key is dataset, datasource, resolver, calendar or project.",
     ),
-    Code("MODEL_066", "{path} cannot be written: {reason}", "The file system refused to take the file."),
+    Code(
+        "MODEL_066", "{path} cannot be written: {reason}", "The operating system does not let Daybook write the file."
+    ),
     Code(
         "MODEL_067",
-        "There is something in {folder} already: {files}",
-        "A new workspace is written all or not at all, and never over files that are there.",
+        "Files in {folder} would be overwritten: {files}",
+        "Existing files are never overwritten; nothing was written.",
         hint="name another folder",
     ),
     Code(
         "MODEL_068",
         "{folder} is not empty",
-        "The demonstration wants a folder of its own; one that it made earlier is used again.",
+        "The demo needs an empty folder, or the folder of an earlier demo.",
         hint="name another folder: daybook demo FOLDER",
     ),
     Code(
         "MODEL_070",
-        "This is no scenario: {problem}",
+        "This is not a scenario: {problem}",
         "A scenario is a YAML test with name, period, datasets (definitions plus rows, the input first), project and "
         "expect (rows, outputs or error).",
     ),
@@ -355,14 +357,14 @@ PROJECT_CODES: dict[str, Code] = code_family(
     Code(
         "PROJECT_025",
         "No output follows, so this operation has no effect",
-        "Only outputs leave a run; what operations do after the last output is never seen.",
-        hint="move an output behind it, or remove the operation",
+        "Only outputs write data; what operations do after the last output is written nowhere.",
+        hint="move an output after it, or remove the operation",
         is_acceptable=True,
     ),
     Code(
         "PROJECT_026",
         "The data of dataset {dataset_id} cannot be found",
-        "No location, resolver override, resolver of the dataset or default resolver says where the data lies.",
+        "There is no location, resolver override, resolver of the dataset or default resolver.",
         hint="give the dataset a location or a resolver_id",
     ),
     Code(
@@ -409,20 +411,20 @@ PROJECT_CODES: dict[str, Code] = code_family(
     Code(
         "PROJECT_034",
         "Spark failed: {reason}",
-        "Spark gave up for a reason that no single operation explains; nothing of the output was committed.",
+        "Spark failed for a reason that does not belong to one operation; nothing of the output was committed.",
     ),
     Code(
         "PROJECT_035",
         "No row can have the _operation_seq that this selector asks for; here it is one of {present}",
         "_operation_seq is 0 for loaded rows, else the seq of the append or aggregate that made the row. Where seq is "
-        "left out it is the place in the list, so it changes when an operation is put in before.",
+        "left out it is the position in the list, so it changes when an operation is inserted before it.",
         hint="give the operations a seq, and name one that adds rows before this one",
         is_acceptable=True,
     ),
     Code(
         "PROJECT_036",
-        "Column {column} is made here, but no operation reads it and no output writes it",
-        "A mistyped name makes a new column instead of changing the one that was meant.",
+        "Column {column} is created here, but no operation reads it and no output writes it",
+        "A mistyped name creates a new column instead of changing the intended one.",
         is_acceptable=True,
     ),
     Code(

@@ -122,7 +122,7 @@ EXPRESSION_CODES: dict[str, Code] = code_family(
     Code(
         "EXPR_029",
         "A value of type {source} does not fit a column of type {target}",
-        "Numbers fit columns of numbers; every other kind fits only its own. Nothing is converted unasked.",
+        "Numbers fit columns of numbers; every other kind fits only its own. Values are never converted automatically.",
     ),
     Code(
         "EXPR_040",
@@ -166,7 +166,7 @@ EXPRESSION_CODES: dict[str, Code] = code_family(
     ),
     Code(
         "EXPR_052",
-        "The selector {name} is named where no selector stands",
+        "The named selector {name} cannot be used here",
         "A project's named selectors can be used in selectors, source selectors and other named selectors; not in "
         "expressions that make values, in join conditions, or in the rules of a resolver.",
         hint="write its condition out here",
@@ -177,5 +177,5 @@ EXPRESSION_CODES: dict[str, Code] = code_family(
         "Columns are given by name and type with commas between them.",
         hint='write it as in "amount decimal(18,2), status string"',
     ),
-    Code("EXPR_061", "{reason}", "The type of a column is not one of the types there are."),
+    Code("EXPR_061", "{reason}", "The type of a column is not known."),
 )

@@ -50,7 +50,7 @@ UPDATE_CODES: dict[str, Code] = code_family(
         "UPDATE_007",
         "{column} is {expected} and cannot take a {actual}",
         "VR-007. The value of an assignment must fit the type of its column: numbers widen or round to the scale, "
-        "text never becomes a number by itself.",
+        "text is never converted to a number automatically.",
     ),
     Code(
         "UPDATE_008",
@@ -128,7 +128,7 @@ AGGREGATE_CODES: dict[str, Code] = code_family(
         "An aggregate computes at least one value per group.",
         hint="add an entry with column and expression under aggregations",
     ),
-    Code("AGGREGATE_003", "group_by names {column} twice", "The columns of group_by are free of duplicates."),
+    Code("AGGREGATE_003", "group_by names {column} twice", "Each column stands once in group_by."),
     Code(
         "AGGREGATE_004",
         "Unknown column {name}",
@@ -177,8 +177,8 @@ AGGREGATE_CODES: dict[str, Code] = code_family(
     Code(
         "AGGREGATE_021",
         "{column} is {expected} and cannot take a {actual}",
-        "The value of an aggregation must fit the type of its column: numbers widen or round to the scale, text never "
-        "becomes a number by itself.",
+        "The value of an aggregation must fit the type of its column: numbers widen or round to the scale, text is "
+        "never converted to a number automatically.",
     ),
 )
 
@@ -238,7 +238,7 @@ APPEND_CODES: dict[str, Code] = code_family(
         "aggregations must not be empty",
         "The aggregation of an append computes at least one value per group.",
     ),
-    Code("APPEND_013", "group_by names {column} twice", "The columns of group_by are free of duplicates."),
+    Code("APPEND_013", "group_by names {column} twice", "Each column stands once in group_by."),
     Code(
         "APPEND_014",
         "Two results of the aggregation are called {column}",
@@ -333,7 +333,7 @@ OUTPUT_CODES: dict[str, Code] = code_family(
     Code(
         "OUTPUT_006",
         "Writing {target} failed",
-        "V-006, WriteFailed. The data could not be written; what was there before is still there.",
+        "V-006, WriteFailed. The data could not be written; the data from before is unchanged.",
     ),
     Code(
         "OUTPUT_007",
@@ -347,7 +347,7 @@ OUTPUT_CODES: dict[str, Code] = code_family(
         "When columns is given it names at least one column; left out, all columns are written.",
         hint="name the columns, or leave the key out to write all of them",
     ),
-    Code("OUTPUT_011", "{key} names {column} twice", "The columns of an output are free of duplicates."),
+    Code("OUTPUT_011", "{key} names {column} twice", "Each column of an output is named once."),
     Code(
         "OUTPUT_012",
         "The outputs with seq {first} and {second} both write {target}",

@@ -112,13 +112,13 @@ RESOLVE_CODES: dict[str, Code] = code_family(
     ),
     Code(
         "RESOLVE_032",
-        "{token} in {template} makes no sense for the {level} {period}: {start} to {end} is not within one {unit}",
+        "{token} in {template} has no value for the {level} {period}: {start} to {end} is not within one {unit}",
         "YYYY, QQ, MM and DD are parts of the civil date. They can be filled in only when they are the same for "
         "every day of the period, so that a year has no month and a fiscal year may have no single year.",
     ),
     Code(
         "RESOLVE_034",
-        "Table {table} is there twice: as the file {file} and as the folder {folder}",
+        "Table {table} exists twice: as the file {file} and as the folder {folder}",
         "A table of a CSV or JSON data source is either one file or a folder of files.",
         hint="move one of them away",
     ),
@@ -143,7 +143,7 @@ RESOLVE_CODES: dict[str, Code] = code_family(
     Code(
         "RESOLVE_038",
         "Table name {table} cannot be used: {problem}",
-        "In a folder a table's name is the name of its subfolder. In a database any name goes.",
+        "In a folder a table's name is the name of its subfolder. In a database any name is allowed.",
     ),
     Code(
         "RESOLVE_039",
@@ -154,9 +154,9 @@ RESOLVE_CODES: dict[str, Code] = code_family(
     # Resolvers
     Code(
         "RESOLVE_040",
-        "ResolverNotFound: nothing says where the data of dataset {dataset} lies",
+        "ResolverNotFound: it is not known where the data of dataset {dataset} is",
         "The data is found by the project's resolver_overrides, then by the dataset's resolver_id or its own "
-        "location, then by the resolver with is_default: true. There was none of these.",
+        "location, then by the resolver with is_default: true. None of these is given.",
         hint="give the dataset a location or a resolver_id",
     ),
     Code("RESOLVE_041", "Unknown resolver {resolver}", "A resolver is named by its id."),
@@ -182,8 +182,8 @@ RESOLVE_CODES: dict[str, Code] = code_family(
     ),
     Code(
         "RESOLVE_046",
-        "{place} is named as the place of {periods} alone",
-        "A place that belongs to one period alone cannot be that of another one as well: its rows would be read twice.",
+        "{place} is given as the location of {periods} only",
+        "A location that belongs to one period cannot belong to another one, too: its rows would be read twice.",
     ),
     Code(
         "RESOLVE_048",
@@ -217,11 +217,11 @@ RESOLVE_CODES: dict[str, Code] = code_family(
         "make Daybook send requests into a network. A port other than that of http or https is part of the name.",
         hint="add it to catalogs.allowed_hosts in daybook.yaml",
     ),
-    Code("RESOLVE_062", "Catalog {endpoint} cannot be reached: {problem}", "The connection failed or broke off."),
+    Code("RESOLVE_062", "Catalog {endpoint} cannot be reached: {problem}", "The connection failed or was closed."),
     Code(
         "RESOLVE_063",
         "Catalog {endpoint} took too long",
-        "Connecting, every silence and the whole answer have their time limits.",
+        "There are time limits for connecting, for waiting for more of the answer, and for the whole answer.",
     ),
     Code(
         "RESOLVE_064",
@@ -250,12 +250,12 @@ RESOLVE_CODES: dict[str, Code] = code_family(
     Code(
         "RESOLVE_069",
         "Catalog {endpoint} knows no location for period {period}",
-        "An empty list of locations is not taken for an empty table.",
+        "An empty list of locations does not mean an empty table.",
     ),
     Code(
         "RESOLVE_070",
-        "A secret stands in the header {name}",
-        "Definitions live in version control, so secrets stay outside of them.",
+        "There is a secret in the header {name}",
+        "Definitions are kept in version control, so they must not have secrets.",
         hint="write auth: env://NAME, or the reference as the header's value",
     ),
     Code(

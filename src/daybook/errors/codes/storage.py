@@ -28,7 +28,7 @@ IO_CODES: dict[str, Code] = code_family(
     ),
     Code(
         "IO_004",
-        "{file}, {place}: {value} in column {column} is no {declared}",
+        "{file}, {place}: {value} in column {column} is not a valid {declared}",
         "A value cannot be read as the declared type without loss. Decimals must fit precision and scale, dates are "
         "YYYY-MM-DD, timestamps ISO 8601 (UTC when they name no offset), booleans true or false.",
         hint="correct the value, or declare the column as string",
@@ -95,7 +95,7 @@ IO_CODES: dict[str, Code] = code_family(
     Code(
         "IO_020",
         "{location} already exists",
-        "An output with `mode: error` writes only where nothing is.",
+        "An output with `mode: error` writes only where nothing exists.",
         hint="choose another place, or mode replace or append",
     ),
     Code(
@@ -112,8 +112,8 @@ IO_CODES: dict[str, Code] = code_family(
     ),
     Code(
         "IO_023",
-        "{location} holds {rows} rows{slice} that would be replaced by none",
-        "Replacing rows by nothing is more often a mistake upstream than an intention.",
+        "{location} has {rows} rows{slice} that would be replaced by no rows",
+        "An output without rows is usually caused by missing input.",
         hint="if it is intended, write on_empty: replace on the output, or run with --allow-empty",
     ),
     Code(
@@ -131,7 +131,7 @@ IO_CODES: dict[str, Code] = code_family(
     Code(
         "IO_026",
         "Writing {location} failed: {reason}",
-        "The data could not be staged or committed. What was there before is unchanged.",
+        "The data could not be staged or committed. The data from before is unchanged.",
     ),
     Code(
         "IO_027",
@@ -310,7 +310,7 @@ STORE_CODES: dict[str, Code] = code_family(
     ),
     Code(
         "STORE_006",
-        "The store at {place} stayed busy for {seconds} seconds",
+        "The store at {place} was locked by others for {seconds} seconds",
         "Other processes kept the store locked longer than a command waits; nothing was changed.",
         hint="try again",
     ),
@@ -348,16 +348,16 @@ STORE_CODES: dict[str, Code] = code_family(
     Code(
         "STORE_012",
         "Project {project_id} is already being run for {period}: run {run_id} on {host}, process {pid}",
-        "One run per project and period at a time. A run whose process died is taken over at once on the same "
-        "machine, and after its lease of 30 seconds anywhere else.",
-        hint="wait for it, or `daybook cancel` it",
+        "One run per project and period at a time. A run whose process has ended does not count any more: at once on "
+        "the same machine, elsewhere after its lease of 30 seconds.",
+        hint="wait for it, or `daybook cancel {run_id}`",
     ),
     Code(
         "STORE_013",
         "Run {run_id} has lost its lease; nothing more is committed for it",
-        "The run did not renew its lease in time, or another process took it over or ended it. What it wrote "
-        "before stays recorded; what it stages from now on is thrown away.",
-        hint="`daybook retry` continues the run",
+        "The run did not renew its lease in time, or another process took it over or ended it. What it wrote before "
+        "stays recorded; what it stages from now on is discarded.",
+        hint="`daybook retry {run_id}` continues the run",
     ),
     Code(
         "STORE_014",
@@ -374,8 +374,8 @@ STORE_CODES: dict[str, Code] = code_family(
         "STORE_016",
         "The slice {period} of {destination} belongs to {owner}",
         "What a project wrote for a period is replaced by that project only. "
-        "Another one writing the same slice, or replacing the table, would silently throw its rows away.",
-        hint="write to another table; or `daybook deactivate` the owner, if its table is taken over",
+        "Another project that writes the same slice, or replaces the table, would remove its rows silently.",
+        hint="write to another table; or `daybook deactivate` the owner, if this project replaces it",
     ),
     Code(
         "STORE_017",
@@ -386,7 +386,7 @@ STORE_CODES: dict[str, Code] = code_family(
     Code(
         "STORE_018",
         "Run {run_id} cannot be retried: run {later_run_id} of {project_id} for {period} has committed since",
-        "Continuing the older run would put its numbers over newer ones.",
+        "Continuing the older run would replace newer numbers by older ones.",
         hint="start a new run",
     ),
     Code(
@@ -394,25 +394,25 @@ STORE_CODES: dict[str, Code] = code_family(
         "Project {project_id} is in conflict: {summary}",
         "A dataset the project reads changed in a way that breaks it. The report names column, change and operations.",
         hint="adapt the project, or pin the version it was validated against with `dataset_version`, "
-        "then `daybook activate` it",
+        "then `daybook activate {project_id}`",
     ),
     Code(
         "STORE_020",
         "Project {project_id} is inactive",
         "A deactivated project does not run.",
-        hint="`daybook activate` it",
+        hint="`daybook activate {project_id}`",
     ),
     Code(
         "STORE_021",
         "Project {project_id} differs from its active version {version}",
         "The file was changed since the project was activated, so a run would not do what was validated.",
-        hint="`daybook activate` it, or `daybook run PROJECT --period PERIOD --draft`",
+        hint="`daybook activate {project_id}`, or `daybook run {project_id} --period PERIOD --draft`",
     ),
     Code(
         "STORE_022",
         "Project {project_id} was never activated",
         "Only an active project runs without `--draft`, and only one that was active can be deactivated.",
-        hint="`daybook activate` it first",
+        hint="`daybook activate {project_id}` first",
     ),
     Code(
         "STORE_023",
@@ -434,9 +434,10 @@ STORE_CODES: dict[str, Code] = code_family(
     ),
     Code(
         "STORE_026",
-        "Dataset {dataset_id} version {version} adds {columns}; project {project_id} goes on without",
-        "An active project keeps reading the columns it was activated with. New columns are offered, not taken.",
-        hint="`daybook activate` takes them in",
+        "Dataset {dataset_id} version {version} adds {columns}; project {project_id} does not read them",
+        "An active project keeps reading the columns it was activated with. New columns are not read until it is "
+        "activated again.",
+        hint="`daybook activate {project_id}` reads them",
     ),
     Code(
         "STORE_027",
@@ -458,8 +459,8 @@ STORE_CODES: dict[str, Code] = code_family(
     ),
     Code(
         "STORE_030",
-        "The page mark {mark} is not one that a listing gave",
-        "A listing of runs ends with a mark under which the next page continues.",
+        "{mark} is not a page mark of a list of runs",
+        "`daybook runs --json` has the mark of the next page under `next`.",
         hint="begin with the first page",
     ),
     Code(
@@ -471,7 +472,7 @@ STORE_CODES: dict[str, Code] = code_family(
     Code(
         "STORE_032",
         "{action} needs a reason",
-        "What is taken back after a close is kept for good with who did it, when and why.",
+        "A change that is taken back is recorded permanently: who did it, when and why.",
         hint='write --reason "..."',
     ),
     Code(

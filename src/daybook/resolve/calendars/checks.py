@@ -203,7 +203,7 @@ def _pattern_problems(text: str, unit: CalendarUnit, rule: CalendarRule) -> Iter
             needed for needed in _NEEDED_TOKENS[unit] if not any(_changes_within(token, unit, rule) for token in needed)
         ]
         spelled = (" and ".join(_braced(token) for token in PATTERN_TOKENS if token in way) for way in ways)
-        yield f"it needs {' or '.join(spelled)} to tell its periods apart"
+        yield f"it needs {' or '.join(spelled)} to distinguish its periods"
 
 
 def _changes_within(token: str, unit: CalendarUnit, rule: CalendarRule) -> bool:

@@ -113,11 +113,11 @@ def read_delta(
     table = open_table(uri, at)
     if table is None:
         if pin is not None:
-            raise DaybookError("IO_009", location=uri, reason="there is no such table any more")
+            raise DaybookError("IO_009", location=uri, reason="the table does not exist any more")
         raise DaybookError("IO_001", location=uri)
     refuse_unknown_features(table, uri, is_write=False)
     if pin is not None and str(table.metadata().id) != pin.table_id:
-        raise DaybookError("IO_009", location=uri, reason="the table has been made anew")
+        raise DaybookError("IO_009", location=uri, reason="the table was created again")
     schema = pa.schema(table.schema().to_arrow())
     bindings = bind_columns(schema.names, version, location)
     raise_all([*missing_column_errors(bindings, uri), *type_errors(bindings.all, schema, uri)])

@@ -40,7 +40,7 @@ class FolderFormat(Format):
     def ping(self, datasource: DataSource, workspace: Path) -> str:
         folder = _source_folder(datasource, workspace)
         is_missing = not is_uri(folder) and not Path(folder).is_dir()
-        return f"{folder} (made by the first write)" if is_missing else folder
+        return f"{folder} (created by the first write)" if is_missing else folder
 
 
 def _source_folder(datasource: DataSource, workspace: Path) -> str:

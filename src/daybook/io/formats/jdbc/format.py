@@ -35,7 +35,7 @@ class JdbcFormat(Format):
         return f"{url}/{schema}/{table}"
 
     def ping(self, datasource: DataSource, workspace: Path) -> str:
-        return f"{jdbc_source(datasource).options.driver}, tried when a run uses it"
+        return f"{jdbc_source(datasource).options.driver}, checked when a run uses it"
 
 
 FORMAT: Format = JdbcFormat()

@@ -47,7 +47,7 @@ class SqliteFormat(Format):
 
     def ping(self, datasource: DataSource, workspace: Path) -> str:
         path = database_path(datasource, workspace)
-        return str(path) if path.exists() else f"{path} (made by the first write)"
+        return str(path) if path.exists() else f"{path} (created by the first write)"
 
 
 FORMAT: Format = SqliteFormat()
