@@ -23,6 +23,7 @@ BENCHMARKS: tuple[tuple[str, tuple[str, ...] | None, tuple[str, ...]], ...] = (
     ("store", ("1000", "10000"), ()),
     ("write_delta", (), ()),
     ("write_postgres", (), ()),
+    ("workbooks", ("--rows", "50000"), ()),
     ("append_latency", ("--rounds", "3"), ()),
     ("driver_limits", ("--files", "100", "1000"), ()),
 )

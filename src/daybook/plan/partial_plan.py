@@ -128,7 +128,7 @@ def summary_rows(plan: Plan, step: Step, keys: Sequence[RowKey]) -> PartialPlan 
 def detail_rows(
     plan: Plan, step: AggregateStep, columns: Sequence[str], computed: Sequence[ComputedColumn]
 ) -> PartialPlan:
-    """The rows that an aggregate picked, group by group: some of their columns, and others computed for each."""
+    """The rows that an aggregate picked, group by group: what people know them by, `columns`, and what is computed."""
     before = _schema_before(plan, step)
     schema = {**before, **{value.column: value.type for value in computed}, _PICKED_COLUMN: BOOLEAN}
     picked = ComputedColumn(_PICKED_COLUMN, _compiled_tree(LiteralValue(True, BOOLEAN)), BOOLEAN)
@@ -136,7 +136,8 @@ def detail_rows(
     types = {**selectable_columns(plan, step), **schema}
     keys = [name for name in plan.input.version.dataset.natural_key_columns if name in before]
     own = [value.column for value in computed]
-    names = dict.fromkeys((*step.group_by, *keys, *columns, *own, "_row_id"))
+    known = keys or [name for name in before if name not in columns]
+    names = dict.fromkeys((*step.group_by, *known, *columns, *own, "_row_id"))
     is_picked = _compiled_tree(_column_value(_PICKED_COLUMN, BOOLEAN), _PICKED_COLUMN)
     output = _output_step(step, step.seq + 1, is_picked, {name: types[name] for name in names})
     order = tuple(dict.fromkeys((*step.group_by, *keys, "_row_id")))

@@ -44,4 +44,5 @@ def _place(location: Location, root: Path) -> str:
     path = location.local_path
     if path is None:
         return f"{location.label} ({location.format})"
-    return f"{path.relative_to(root) if path.is_relative_to(root) else path} ({location.format})"
+    folder = root.absolute()
+    return f"{path.relative_to(folder) if path.is_relative_to(folder) else path} ({location.format})"

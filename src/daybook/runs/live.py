@@ -102,12 +102,12 @@ def _details(plan: Plan, step: AggregateStep, formulas: Mapping[str, Formula]) -
 
     def name_of(tree: TypedNode) -> str:
         if isinstance(tree, AllRows):
-            return ROW_ID
+            return step.group_by[0]
         return tree.use.name if isinstance(tree, ColumnValue) else computed[tree].column
 
     live = LiveAggregate(
         step.seq,
-        tuple(OutputColumn(name, type_) for name, type_ in output.columns.items()),
+        tuple(OutputColumn(name, type_) for name, type_ in output.columns.items() if name != ROW_ID),
         {column: (formula, tuple(map(name_of, formula.arguments))) for column, formula in formulas.items()},
     )
     return LiveDetails(step, live, rows)

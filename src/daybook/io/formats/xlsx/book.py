@@ -45,6 +45,8 @@ _OPTIONS = {
 _NO_TIME = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
 _A4 = 9
 
+_HEADER = {"bold": True, "bg_color": "#DDE6EE", "bottom": 1, "valign": "vcenter"}
+
 CellWriter = Callable[[int, int, Any], object]
 # For every row of a batch the formulas that compute it, by column.
 FormulasOfRows = Callable[[pa.RecordBatch], Iterable[Mapping[str, str]]]
@@ -55,6 +57,8 @@ class BookFormats:
     """The looks of cells that do not depend on a column."""
 
     header: Format
+    number_header: Format
+    text: Format
     quoted: Format
     heading: Format
     label: Format
@@ -68,8 +72,10 @@ class Book:
         self._is_safe = is_safe
         self._formats: dict[str, Format] = {}
         self._looks = BookFormats(
-            header=book.add_format({"bold": True, "bg_color": "#DDE6EE", "bottom": 1, "valign": "vcenter"}),
-            quoted=book.add_format({"quote_prefix": True}),
+            header=book.add_format({**_HEADER, "indent": 1}),
+            number_header=book.add_format({**_HEADER, "align": "right"}),
+            text=book.add_format({"indent": 1}),
+            quoted=book.add_format({"indent": 1, "quote_prefix": True}),
             heading=book.add_format({"bold": True, "font_size": 12}),
             label=book.add_format({"font_color": "#555555", "valign": "top"}),
         )
@@ -133,7 +139,8 @@ class Book:
         sheet.fit_to_pages(1, 0)
         for number, column in enumerate(columns):
             sheet.set_column(number, number, column.width)
-            sheet.write_string(0, number, column.name, self._looks.header)
+            is_number = isinstance(column.type, IntegerType | DecimalType | FloatType)
+            sheet.write_string(0, number, column.name, self._looks.number_header if is_number else self._looks.header)
         return sheet
 
     def _cell_writer(self, sheet: Worksheet, column: SheetColumn) -> CellWriter:
@@ -154,12 +161,12 @@ class Book:
                 assert_never(column.type)
 
     def _text_writer(self, sheet: Worksheet) -> CellWriter:
+        text, quoted = self._looks.text, self._looks.quoted
         if not self._is_safe:
-            return lambda row, number, value: sheet.write_string(row, number, value)
-        quoted = self._looks.quoted
+            return lambda row, number, value: sheet.write_string(row, number, value, text)
 
         def write(row: int, number: int, value: str) -> None:
-            sheet.write_string(row, number, value, quoted if _FORMULA_START.match(value) else None)
+            sheet.write_string(row, number, value, quoted if _FORMULA_START.match(value) else text)
 
         return write
 
