@@ -107,7 +107,7 @@ def test_ids_of_runs_are_never_cut(tmp_path: Path, columns: int) -> None:
     assert shown.exit_code == 0, shown.raw
     header, *lines = (line.rstrip() for line in shown.text.splitlines())
     for line, run in zip(lines, reversed(runs), strict=True):
-        assert line.split()[:3] == [run.id, run.project_id, run.period]
+        assert line.split()[:3] == [run["run_id"], run["project_id"], run["period"]]
         assert len(line) <= max(columns, 64)
     titles = ["run", "project", "period", "status", "started", "seconds", "by"]
     assert header.split() == titles[: {100: 7, 80: 5, 60: 4}[columns]]

@@ -107,12 +107,18 @@ def replay(
         raise typer.Exit(FAILED)
 
 
-def cancel(context: typer.Context, run_id: Annotated[str, _run_argument("queued", "running")]) -> None:
+def cancel(
+    context: typer.Context, run_id: Annotated[str, _run_argument("queued", "running")], as_json: AsJson = False
+) -> None:
     """Ask a run to stop.
 
     It ends within seconds and leaves nothing half-written; `daybook retry` continues it.
     """
     from daybook.workspace.history import cancel_run
+    from daybook.workspace.result_json import cancellation_as_json
 
     done = cancel_run(open_workspace(context), run_id)
-    echo(f"run {run_id} was asked to stop" if done.is_active else f"run {run_id} is {done.status}")
+    if as_json:
+        echo_json(cancellation_as_json(done))
+    else:
+        echo(f"run {run_id} was asked to stop" if done.is_active else f"run {run_id} is {done.status}")

@@ -137,10 +137,6 @@ class ProgramSession:
                 self._session = join_running_session(self._settings) or self._start()
         return self._session
 
-    @property
-    def is_started(self) -> bool:
-        return self._session is not None
-
     def close(self) -> None:
         """Stop the session if it was started here."""
         if self._stop is not None:

@@ -350,3 +350,13 @@ def test_a_longer_list_of_runs_goes_on_after_a_run(root: Path, capsys: pytest.Ca
 def test_a_kind_that_does_not_exist(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", "projct", "close"]) == 2
     assert "nothing is a projct; did you mean project?" in capsys.readouterr().err
+
+
+def test_a_run_is_asked_to_stop(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told(capsys, "apply")
+    with open_store("sqlite:///.daybook/store.db", root=root) as store, store.write() as transaction:
+        now = transaction.now()
+        transaction.runs.start(**new_run("r1"), process=PROCESS, now=now, is_dead=nobody_is_dead)
+    assert told(capsys, "cancel", "r1") == {"run_id": "r1", "status": "queued", "is_active": True}
+    assert main(["cancel", "r1"]) == 0
+    assert capsys.readouterr().out == "run r1 was asked to stop\n"

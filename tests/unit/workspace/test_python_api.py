@@ -155,7 +155,7 @@ def test_compiling_and_a_dry_run_start_no_spark(workspace: daybook.Workspace) ->
     assert (planned.project_id, planned.as_of) == ("monthly-sales", datetime.date(2026, 1, 15))
     assert [output.destination for output in planned.outputs] == ["out/sales-2026-01.csv"]
     assert [source.dataset_id for source in planned.sources] == ["orders"]
-    assert not workspace._session.is_started
+    assert workspace._session._session is None
 
 
 def test_reference_and_house_keeping(workspace: daybook.Workspace) -> None:

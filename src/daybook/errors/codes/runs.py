@@ -91,12 +91,6 @@ RUN_CODES: dict[str, Code] = code_family(
         hint="`daybook apply` writes the definitions of this workspace to the store",
     ),
     Code(
-        "RUN_016",
-        "Spark could not be started: {reason}",
-        "The engine needs Java 17 or newer and enough memory; `daybook doctor` checks both.",
-        hint="`daybook doctor` says what is missing",
-    ),
-    Code(
         "RUN_017",
         "Run {run_id} is {status}: only a completed run can be replayed",
         "A replay compares what is computed again with what the run committed.",

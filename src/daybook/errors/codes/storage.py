@@ -415,12 +415,6 @@ STORE_CODES: dict[str, Code] = code_family(
         hint="`daybook activate {project_id}` first",
     ),
     Code(
-        "STORE_023",
-        "{kind} {id} is disabled",
-        "A disabled dataset, data source or resolver is refused for new use and at run time.",
-        hint="define it in the workspace again and `daybook apply`",
-    ),
-    Code(
         "STORE_024",
         "Project {project_id} pins {dataset_id} to version {pinned}; version {asked} was asked for",
         "`activate --dataset-version` chooses the version of an input the project leaves open.",
