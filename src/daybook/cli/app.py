@@ -1,7 +1,4 @@
-"""The program's standard streams, so that what becomes of their other end is no failure of the command.
-
-The `daybook` command: root options, the commands, and what becomes of errors.
-"""
+"""The `daybook` command: its root options, its commands, its streams, and what it prints and returns for errors."""
 
 import gc
 import io
@@ -34,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class _TolerantFile(io.FileIO):
-    """Writes as long as somebody takes it and forgets the rest; `failure` is what a full disk or the like said."""
+    """Writes until that fails and drops the rest; `failure` is the error, unless the reader closed the pipe."""
 
     failure: OSError | None = None
 
@@ -49,7 +46,7 @@ class _TolerantFile(io.FileIO):
 
 
 def _redirect_to_null(number: int) -> None:
-    """From now on nothing is written there, by this process and those it starts."""
+    """Discard what this process, and those it starts, write there from now on."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     if nowhere != number:
         os.dup2(nowhere, number)
@@ -64,8 +61,8 @@ class StandardStreams:
         sys.stdout, self._output = _open_stream(sys.stdout, 1)
         sys.stderr, _ = _open_stream(sys.stderr, 2)
 
-    def unsaid(self) -> str | None:
-        """Why standard output could not take everything; a reader who went away had enough."""
+    def write_failure(self) -> str | None:
+        """Why standard output could not be written; a reader that closed the pipe is no failure."""
         sys.stdout.flush()
         failure = self._output.failure
         return None if failure is None else failure.strerror or str(failure)
@@ -240,7 +237,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _execute(arguments)
     streams = StandardStreams()
     code = _execute(sys.argv[1:])
-    if (reason := streams.unsaid()) is None:
+    if (reason := streams.write_failure()) is None:
         return code
     from daybook.cli.terminal import show_error
     from daybook.errors import DaybookError

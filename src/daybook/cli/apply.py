@@ -1,9 +1,4 @@
-"""What applying changes, for machines and for people.
-
-`daybook apply` and `daybook plan`: the workspace's definitions into the store, or what that would change.
-
-`daybook activate` and `daybook deactivate`.
-"""
+"""`daybook plan`, `apply`, `activate` and `deactivate`."""
 
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated

@@ -1,4 +1,4 @@
-"""What a shell may complete: ids, runs, periods, functions; nothing at all where anything is wrong."""
+"""What a shell may complete: ids, runs, periods, functions; nothing where anything is wrong."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any

@@ -1,11 +1,4 @@
-"""Bars to both sides of a line, for a terminal.
-
-The demonstration as people read it: what happened, the numbers, where they are, what to try.
-
-`daybook init`: a small workspace that runs.
-
-`daybook demo`: a month-end close on generated data, from nothing to numbers.
-"""
+"""`daybook init` and `daybook demo`: what they write and compute, as tables and bars."""
 
 import shlex
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,4 @@
-"""The rows of an operation as people read them, and as data.
-
-`daybook explain`: what a code means, or which rows an operation of a run worked on.
-"""
+"""`daybook explain`: what a code means, or which rows an operation of a run worked on."""
 
 import shlex
 from decimal import Decimal

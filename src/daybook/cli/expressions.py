@@ -1,7 +1,4 @@
-"""`daybook functions`: what can be called in an expression.
-
-`daybook parse`: the type and the SQL of one expression.
-"""
+"""`daybook functions` and `daybook parse`."""
 
 from typing import TYPE_CHECKING, Annotated
 

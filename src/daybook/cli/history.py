@@ -1,7 +1,4 @@
-"""`daybook runs`: what ran.
-
-`daybook show`: a definition as YAML that loads again, or a run with all that is known of it.
-"""
+"""`daybook runs` and `daybook show`."""
 
 from typing import TYPE_CHECKING, Annotated
 

@@ -1,7 +1,4 @@
-"""`daybook doctor`: is everything there that a run needs?
-
-`daybook gc`: apply the retention of daybook.yaml.
-"""
+"""`daybook doctor` and `daybook gc`."""
 
 from typing import TYPE_CHECKING, Annotated
 

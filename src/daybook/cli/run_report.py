@@ -1,7 +1,4 @@
-"""Runs as people read them.
-
-`daybook show run`: all that is known of a run.
-"""
+"""Runs as people read them: results, failures, dry runs, replays, and everything known of one run."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING

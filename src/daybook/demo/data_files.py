@@ -1,9 +1,4 @@
-"""Exchange rates to the euro, month by month, with two that were corrected later.
-
-Budgets by account and cost centre, planned from what usually happens and wrong in believable ways.
-
-The generated data as files: the ledger as Parquet by month, the rest as CSV and JSON lines.
-"""
+"""The generated data as files: the ledger as Parquet by month, the rest as CSV and JSON lines."""
 
 import csv
 import datetime

@@ -1,7 +1,4 @@
-"""Numbers that look random and are the same on every machine: a hash of who asks, in whole 64-bit arithmetic.
-
-Journal lines of one month: balanced in their own currency, with the dirt a real ledger has.
-"""
+"""Journal lines of one month, the same on every machine: balanced in their own currency, with some wrong entries."""
 
 import calendar
 from collections.abc import Sequence

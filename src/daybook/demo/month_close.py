@@ -1,7 +1,4 @@
-"""Closing a month of the demonstration: both projects, the second on what the first registered.
-
-The headline numbers of a closed month, read from the table the close wrote.
-"""
+"""Close a month of the demo: run both projects, and read the headline numbers from the table they wrote."""
 
 from dataclasses import dataclass
 from decimal import Decimal

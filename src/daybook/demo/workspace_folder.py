@@ -1,7 +1,4 @@
-"""Workspaces that come with Daybook, written where somebody wants them and never over anything.
-
-Making the demonstration's workspace, or finding it as somebody left it.
-"""
+"""Write the workspaces of `daybook init` and `daybook demo`; existing files are never overwritten."""
 
 import json
 import re

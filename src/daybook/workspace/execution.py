@@ -1,4 +1,4 @@
-"""Run a project, rehearse a run, retry, replay and explain one."""
+"""Run a project, dry-run it, and retry, replay or explain a run."""
 
 import datetime
 from collections.abc import Mapping

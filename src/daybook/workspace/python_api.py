@@ -20,6 +20,7 @@ from daybook.workspace.spark_session import ProgramSession
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from daybook.graph.build import BuildPlan, BuildResult
     from daybook.model.values import Value
     from daybook.runs.explain import OperationExplanation
     from daybook.runs.maintenance import CollectedGarbage
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from daybook.runs.start import RunRequest
     from daybook.store.apply import ApplyPlan
     from daybook.store.lifecycle import Activation
+    from daybook.workspace.close import CloseGraphResult, CloseStatus
     from daybook.workspace.definitions import CompiledProject, ValidationResult
     from daybook.workspace.execution import DryRun
     from daybook.workspace.history import CancelResult, DefinitionDetails, RunDetails, RunListing
@@ -87,6 +89,8 @@ ARGUMENT_CHECKS: Mapping[str, _Check] = {
     "keys": (lambda value: all(map(_is_key, value.values())), "columns with texts, numbers, dates or None"),
     "as_of": (lambda value: _is_text(value) or _is_date(value), "a date, or its text such as 2026-01-15"),
     "group_by": (lambda value: isinstance(value, list | tuple) and all(map(_is_text, value)), "a list of columns"),
+    "projects": (lambda value: all(map(_is_text, value)), "ids of projects"),
+    "jobs": _POSITIVE,
     "paths": (lambda value: all(isinstance(each, str | Path) for each in value), "paths"),
     "limit": (lambda value: _is_whole(value) and 1 <= value <= _MOST_ROWS, f"a whole number from 1 to {_MOST_ROWS}"),
     "version": _POSITIVE,
@@ -98,7 +102,22 @@ ARGUMENT_CHECKS: Mapping[str, _Check] = {
     "level": _TEXT,
     "keyword": _TEXT,
     "name": _TEXT,
-    **dict.fromkeys(("draft", "allow_empty", "prune", "keep_rows", "fix", "with_spark", "dry_run"), _FLAG),
+    **dict.fromkeys(
+        (
+            "draft",
+            "allow_empty",
+            "prune",
+            "keep_rows",
+            "fix",
+            "with_spark",
+            "dry_run",
+            "only",
+            "full",
+            "keep_going",
+            "ask",
+        ),
+        _FLAG,
+    ),
 }
 
 
@@ -289,6 +308,45 @@ class Workspace:
         from daybook.workspace.execution import dry_run_project
 
         return dry_run_project(self._opened, _run_request(project, periods, as_of, draft, allow_empty))
+
+    @_coded
+    def graph(self, *, period: str | None = None) -> "CloseGraphResult":
+        """Which projects read what others write; with a period, which projects and periods."""
+        from daybook.workspace.close import close_graph
+
+        return close_graph(self._opened, period=period)
+
+    @_coded
+    def status(self, *, period: str | None = None, ask: bool = False) -> "CloseStatus":
+        """Which numbers are up to date, and why others are not; without a period, of all that have been run."""
+        from daybook.workspace.close import close_status
+
+        return close_status(self._opened, period=period, ask=ask)
+
+    @_coded
+    def build(
+        self,
+        *projects: str,
+        period: str,
+        only: bool = False,
+        full: bool = False,
+        keep_going: bool = False,
+        jobs: int = 2,
+        allow_empty: bool = False,
+    ) -> "BuildResult":
+        """Bring projects, by default all active ones, and everything they need up to date for a period or a span."""
+        from daybook.graph.build import BuildRequest
+        from daybook.workspace.close import build_close
+
+        return build_close(self._opened, BuildRequest(period, projects, only, full, keep_going, jobs, allow_empty))
+
+    @_coded
+    def plan_build(self, *projects: str, period: str, only: bool = False, full: bool = False) -> "BuildPlan":
+        """What `build` would run, and why."""
+        from daybook.graph.build import BuildRequest
+        from daybook.workspace.close import plan_close_build
+
+        return plan_close_build(self._opened, BuildRequest(period, projects, only, full))
 
     @_coded
     def retry(self, run_id: str) -> "Run":

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from daybook.cli.app import main
+from daybook.demo.workspace_folder import write_workspace
 from daybook.errors import DaybookError
 from daybook.workspace import definitions
 
@@ -29,6 +30,30 @@ def test_help_needs_no_heavy_module() -> None:
         "import sys; from daybook.cli.app import main; main(['--help'])\n"
         "heavy = {'pyspark', 'pyarrow', 'deltalake', 'sqlalchemy', 'pydantic', 'pandas', 'yaml', 'lark'}\n"
         "sys.exit(','.join(sorted(heavy & sys.modules.keys())) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "validate",
+        "compile monthly-sales",
+        "plan",
+        "apply",
+        "runs",
+        "show dataset orders",
+        "periods",
+        "activate monthly-sales",
+    ],
+)
+def test_commands_that_need_no_spark_load_none(command: str, tmp_path: Path) -> None:
+    write_workspace("starter", tmp_path)
+    program = (
+        "import sys; from daybook.cli.app import main\n"
+        f"main(['-w', {str(tmp_path)!r}, 'apply', '--json']); main(['-w', {str(tmp_path)!r}, *{command!r}.split()])\n"
+        "sys.exit(','.join(sorted({'pyspark', 'py4j', 'pandas', 'deltalake'} & sys.modules.keys())) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -357,6 +357,9 @@ def test_a_run_is_asked_to_stop(root: Path, capsys: pytest.CaptureFixture[str]) 
     with open_store("sqlite:///.daybook/store.db", root=root) as store, store.write() as transaction:
         now = transaction.now()
         transaction.runs.start(**new_run("r1"), process=PROCESS, now=now, is_dead=nobody_is_dead)
+    (listed,) = told(capsys, "runs")["runs"]
+    assert listed["created_at"] == now.isoformat()
+    assert "T" in listed["created_at"]
     assert told(capsys, "cancel", "r1") == {"run_id": "r1", "status": "queued", "is_active": True}
     assert main(["cancel", "r1"]) == 0
     assert capsys.readouterr().out == "run r1 was asked to stop\n"

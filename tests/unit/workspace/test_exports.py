@@ -1,13 +1,17 @@
 """What `import daybook` gives: exactly what the page on Python documents, and no more."""
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import daybook
 from daybook.demo.workspace_folder import write_workspace
+from daybook.workspace import python_api
 
+WORKSPACE = Path(python_api.__file__).parent
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "api.md"
 
 
@@ -32,6 +36,24 @@ def test_every_member_of_a_workspace_and_a_run_is_documented() -> None:
         for name in vars(owner):
             if not name.startswith("_"):
                 assert re.search(rf"^\| `{name}[(`]", page, re.MULTILINE), f"{owner.__name__}.{name}"
+
+
+def use_cases() -> Iterator[tuple[str, str]]:
+    """Every function that does something with an opened workspace."""
+    for module in sorted(WORKSPACE.glob("*.py")):
+        for node in ast.parse(module.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and node.args.args:
+                annotation = node.args.args[0].annotation
+                if annotation is not None and "OpenedWorkspace" in ast.unparse(annotation):
+                    yield module.stem, node.name
+
+
+def test_every_use_case_has_a_method() -> None:
+    """Except for what concerns the user's machine rather than a workspace."""
+    text = (WORKSPACE / "python_api.py").read_text(encoding="utf-8")
+    found = [(module, name) for module, name in use_cases() if module != "warm_engine"]
+    assert len(found) > 20
+    assert [f"{module}.{name}" for module, name in found if not re.search(rf"\b{name}\(self\._opened", text)] == []
 
 
 def test_validating_finds_structure_and_meaning_without_spark(tmp_path: Path) -> None:
