@@ -48,10 +48,20 @@ class BrokenCondition:
     row: str
 
 
-FailedCheck: TypeAlias = NullValue | MalformedRowId | DoubleMatch | BrokenCondition
+@dataclass(frozen=True, slots=True)
+class BadAllocation:
+    """An amount cannot be divided among the rows of a group."""
+
+    seq: str
+    column: str
+    problem: str
+    group: str
+
+
+FailedCheck: TypeAlias = NullValue | MalformedRowId | DoubleMatch | BrokenCondition | BadAllocation
 
 _KINDS: Mapping[str, type[FailedCheck]] = {
-    kind.__name__: kind for kind in (NullValue, MalformedRowId, DoubleMatch, BrokenCondition)
+    kind.__name__: kind for kind in (NullValue, MalformedRowId, DoubleMatch, BrokenCondition, BadAllocation)
 }
 _KIND_FIELD = "kind"
 
@@ -94,6 +104,17 @@ def failed_check_error(plan: Plan, check: FailedCheck) -> DaybookError:
             step = plan.step(int(seq))
             return DaybookError(
                 "UPDATE_024", operation_seq=step.seq, seq=step.seq, name=step.name, alias=alias, key=key
+            )
+        case BadAllocation(seq, column, problem, group):
+            step = plan.step(int(seq))
+            return DaybookError(
+                "UPDATE_026",
+                operation_seq=step.seq,
+                seq=step.seq,
+                name=step.name,
+                column=column,
+                group=group,
+                problem=problem,
             )
         case BrokenCondition(seq, row):
             step = plan.step(int(seq))

@@ -18,6 +18,7 @@ from daybook.engine.operations.aggregate import summary_rows
 from daybook.engine.operations.append import appended_rows
 from daybook.engine.operations.join import JoinedRows, JoinRowCount, UpdateJoins
 from daybook.engine.operations.output import OutputFrames
+from daybook.engine.operations.window import UpdateWindows
 from daybook.engine.source import SourceFrame
 from daybook.engine.stages import (
     AggregatePass,
@@ -186,8 +187,8 @@ class Pipeline:
         match step:
             case UpdateStep() | DeleteStep() | CheckStep():
                 self._counters.wait(step, is_input=working.is_picked_entirely(step))
-                if isinstance(step, UpdateStep) and step.joins:
-                    self._join(working, step)
+                if isinstance(step, UpdateStep) and (step.joins or step.windows):
+                    self._update(working, step)
                 else:
                     working.add(step)
             case AggregatePass():
@@ -222,10 +223,28 @@ class Pipeline:
             and reads_every_join(step, self._counters.waiting)
         )
 
-    def _join(self, working: WorkingDataset, step: UpdateStep) -> None:
-        joined = {join.alias: self._joined(join) for join in step.joins}
-        self._row_counts += UpdateJoins(self._context, working, step).apply(joined)
-        self._joins += len(step.joins)
+    def _update(self, working: WorkingDataset, step: UpdateStep) -> None:
+        """An update that needs more than the row begins a projection of its own, on all that was before."""
+        working.settle_for(*step.expressions, *(join.on for join in step.joins))
+        df = working.df
+        faults: list[str] = []
+        if step.joins:
+            joined = {join.alias: self._joined(join) for join in step.joins}
+            update = UpdateJoins(self._context, working, step).apply(df, joined)
+            df = update.df
+            faults += update.faults
+            self._row_counts += update.counts
+            self._joins += len(step.joins)
+        if step.windows:
+            natural_key = self._plan.input.version.dataset.natural_key_columns
+            windows = UpdateWindows(self._context, step, working.layer.picked_by(step), natural_key)
+            windowed = windows.apply(df)
+            df, step = windowed.df, windowed.step
+            faults += windowed.faults
+            self._joins += windowed.shuffles
+        working.continue_from(df)
+        working.layer.faults += faults
+        working.layer.add(step)
 
     def _joined(self, join: JoinStep) -> JoinedRows:
         """The rows of a join; those that match nothing are checked all the same."""

@@ -20,7 +20,7 @@ from daybook.expression.operators import (
     retype_literal,
     widen_operands,
 )
-from daybook.expression.syntax_tree import Call, NodeSpan, Star, SyntaxNode
+from daybook.expression.syntax_tree import Call, NodeSpan, Star, SyntaxNode, Window
 from daybook.expression.type_rules import describe_type
 from daybook.expression.typed_tree import (
     AllRows,
@@ -30,6 +30,7 @@ from daybook.expression.typed_tree import (
     TypedCase,
     TypedComparison,
     TypedNode,
+    TypedWindow,
 )
 from daybook.model.types import (
     BOOLEAN,
@@ -48,6 +49,7 @@ NodeCheck = Callable[[SyntaxNode, CheckContext], TypedNode]
 _NULL_TYPES: dict[ParameterKind, ColumnType] = {
     ParameterKind.NUMBER: INTEGER,
     ParameterKind.INTEGER: INTEGER,
+    ParameterKind.EXACT_NUMBER: INTEGER,
     ParameterKind.TEXT: STRING,
     ParameterKind.BOOLEAN: BOOLEAN,
     ParameterKind.DATE: DATE,
@@ -94,6 +96,8 @@ def check_call(node: Call, checking: CheckContext, check: NodeCheck) -> TypedNod
         return _report_unknown(node, checking, check)
     if function.is_aggregate:
         return _check_aggregate(function, node, checking, check)
+    if function.is_window:
+        return _report_missing_window(function, node, checking)
     if function.name in _AGGREGATE_COUNTERPARTS and len(node.arguments) == 1:
         return _report_counterpart(function, node, checking)
     arguments = tuple(check(argument, checking) for argument in node.arguments)
@@ -114,9 +118,13 @@ def _report_unknown(node: Call, checking: CheckContext, check: NodeCheck) -> Inv
 
 def _check_aggregate(function: Function, node: Call, checking: CheckContext, check: NodeCheck) -> TypedNode:
     span = checking.source.within(node.span.start, node.name_end)
+    if checking.window is not None:
+        return checking.report_at("EXPR_041", span, name=function.name)
     if checking.grouping is None:
-        checking.report_at("EXPR_040", span, hint=_row_function_hint(function.name), name=function.name)
-        return InvalidNode()
+        hint = _row_function_hint(function.name)
+        if hint is None and checking.allows_windows:
+            hint = f"use it in an aggregate operation, or over rows of this one: {function.name}(…) OVER (column)"
+        return checking.report_at("EXPR_040", span, hint=hint, name=function.name)
     if checking.aggregate is not None:
         return checking.report_at("EXPR_041", span, name=function.name)
     with checking.inside_aggregate(function.name):
@@ -125,6 +133,45 @@ def _check_aggregate(function: Function, node: Call, checking: CheckContext, che
             for argument in node.arguments
         )
     return _apply(function, node, arguments, checking)
+
+
+def check_window(node: Window, checking: CheckContext, check: NodeCheck) -> TypedNode:
+    """A call with OVER: who may have one, where it may stand, and what its rows are grouped and ordered by."""
+    call = node.call
+    function = FUNCTIONS.get(call.name)
+    if function is None:
+        return _report_unknown(call, checking, check)
+    span = checking.source.within(call.span.start, call.name_end)
+    if not function.takes_over:
+        return checking.report_at("EXPR_073", span, name=call.name, what="OVER")
+    if checking.window is not None:
+        return checking.report_at("EXPR_071", span, name=call.name, outer=checking.window)
+    if not checking.allows_windows:
+        if checking.grouping is not None:
+            return checking.report_at("EXPR_074", span, name=call.name)
+        return checking.report_at(
+            "EXPR_040", span, hint="compute it by an update before, into a column", name=call.name
+        )
+    if function.window_order == "required" and not node.order:
+        checking.report("EXPR_072", node.span, name=call.name)
+    if function.window_order == "none" and node.order:
+        checking.report("EXPR_073", node.order[0][0].span, name=call.name, what="ORDER BY")
+    with checking.inside_window(call.name):
+        arguments = tuple(
+            AllRows() if function.takes_star and isinstance(argument, Star) else check(argument, checking)
+            for argument in call.arguments
+        )
+        partition = tuple(check(part, checking) for part in node.partition)
+        order = tuple((check(part, checking), is_descending) for part, is_descending in node.order)
+    typed = _apply(function, call, arguments, checking)
+    return TypedWindow(typed, partition, order, typed.type) if isinstance(typed, TypedCall) else InvalidNode()
+
+
+def _report_missing_window(function: Function, node: Call, checking: CheckContext) -> InvalidNode:
+    span = checking.source.within(node.span.start, node.name_end)
+    if not checking.allows_windows:
+        return checking.report_at("EXPR_040", span, name=function.name)
+    return checking.report_at("EXPR_070", span, name=function.name)
 
 
 def _apply(function: Function, node: Call, arguments: tuple[TypedNode, ...], checking: CheckContext) -> TypedNode:

@@ -32,6 +32,8 @@ class CheckContext:
     open_selectors: tuple[str, ...] = ()
     aggregate: str | None = None
     has_aggregate: bool = False
+    allows_windows: bool = False
+    window: str | None = None
     nodes: int = 0
     level: int = 0
 
@@ -65,6 +67,14 @@ class CheckContext:
             yield
         finally:
             self.aggregate = None
+
+    @contextmanager
+    def inside_window(self, name: str) -> Iterator[None]:
+        self.window = name
+        try:
+            yield
+        finally:
+            self.window = None
 
     def has_room_for(self, tree: SyntaxNode) -> bool:
         """Counts spliced trees, so that selectors of selectors cannot multiply without end."""

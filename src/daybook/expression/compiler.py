@@ -9,7 +9,7 @@ from typing import Literal, assert_never
 
 from daybook.errors import DaybookError, Span, raise_all
 from daybook.expression import decimals
-from daybook.expression.check_calls import check_call, report_mixed
+from daybook.expression.check_calls import check_call, check_window, report_mixed
 from daybook.expression.check_names import CheckContext, check_column, check_selector
 from daybook.expression.functions.declaration import OperandError
 from daybook.expression.functions.table import FUNCTIONS
@@ -47,6 +47,7 @@ from daybook.expression.syntax_tree import (
     Star,
     SyntaxNode,
     TextLiteral,
+    Window,
 )
 from daybook.expression.type_rules import comparison_hint, describe_type, is_number
 from daybook.expression.typed_tree import (
@@ -62,6 +63,7 @@ from daybook.expression.typed_tree import (
     TypedNode,
     TypedNot,
     TypedNullCheck,
+    TypedWindow,
 )
 from daybook.model.types import BOOLEAN, INTEGER, NULL, STRING, BooleanType, ColumnType, FloatType, NullType, StringType
 
@@ -96,6 +98,8 @@ def _check_by_type(node: SyntaxNode, checking: CheckContext) -> TypedNode:
             return checking.report("EXPR_045", node.span)
         case Call():
             return check_call(node, checking, check_node)
+        case Window():
+            return check_window(node, checking, check_node)
         case Negation():
             return _check_negation(node, checking)
         case Not(_, operand):
@@ -271,7 +275,8 @@ class CompiledExpression:
     @property
     def column_type(self) -> ColumnType:
         """The type of a new column that is this expression alone; an average has fewer digits there."""
-        match self.tree:
+        tree = self.tree.call if isinstance(self.tree, TypedWindow) else self.tree
+        match tree:
             case TypedCall(function, (value,)) if function.name == "AVG" and not isinstance(self.type, FloatType):
                 return decimals.averaged(decimal_type_of(value)) or self.type
             case _:
@@ -282,6 +287,10 @@ class CompiledExpression:
         """The same where it meets decimals: an integer that is written out has no more than its digits."""
         literal = as_decimal_literal(self.tree)
         return self.column_type if literal is self.tree else literal.type
+
+    @property
+    def has_window(self) -> bool:
+        return any(isinstance(node, TypedWindow) for node in self.tree.walk())
 
     def only_where(self, column: str) -> "CompiledExpression":
         """An aggregation that leaves out the rows where a boolean column is not true.
@@ -299,10 +308,11 @@ def compile_expression(
     span: Span | None = None,
     expect: Literal["boolean"] | None = None,
     grouping: Grouping | None = None,
+    allow_windows: bool = False,
 ) -> CompiledExpression:
     """Check an expression completely; raises all its errors at once."""
     tree = parse_expression(text, span)
-    checking = CheckContext(scope, selectors, grouping, source_span(text, span))
+    checking = CheckContext(scope, selectors, grouping, source_span(text, span), allows_windows=allow_windows)
     checking.has_room_for(tree)
     typed = check_condition(tree, checking) if expect == "boolean" else check_node(tree, checking)
     if grouping is not None:

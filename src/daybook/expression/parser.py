@@ -44,6 +44,7 @@ from daybook.expression.syntax_tree import (
     Star,
     SyntaxNode,
     TextLiteral,
+    Window,
 )
 from daybook.model.types import MAX_DIGITS
 
@@ -117,6 +118,33 @@ class TreeBuilder:
             arguments = tuple(middle) if isinstance(middle, list) else (Star(_token_span(middle)),)
         span = _enclosing_span(_start(name), _end(closing), arguments)
         return Call(span, name.upper() if name.isascii() else str(name), arguments, _end(name))
+
+    def window(self, children: "list[Any]") -> SyntaxNode:
+        call, _, *parts, closing = children
+        partition: tuple[SyntaxNode, ...] = ()
+        order: tuple[tuple[SyntaxNode, bool], ...] = ()
+        if parts and isinstance(parts[0], list):
+            partition = tuple(parts[0])
+        if len(parts) > 1:
+            order = tuple(parts[-1])
+        inner = (call, *partition, *(part for part, _ in order))
+        return Window(_enclosing_span(call.span.start, _end(closing), inner), call, partition, order)
+
+    def ordering(self, children: "list[SyntaxNode | Token]") -> tuple[SyntaxNode, bool]:
+        part, *word = children
+        if not word:
+            return cast(SyntaxNode, part), False
+        token = cast("Token", word[0])
+        if token.upper() not in ("ASC", "DESC"):
+            raise TreeBuildError(
+                _start(token), _end(token), "EXPR_001", found=_shortened(str(token)), expected="ASC, DESC, a comma or )"
+            )
+        return cast(SyntaxNode, part), token.upper() == "DESC"
+
+    def orderings(
+        self, children: "list[tuple[SyntaxNode, bool] | list[tuple[SyntaxNode, bool]]]"
+    ) -> "list[tuple[SyntaxNode, bool]]":
+        return _extend_list(children)
 
     def parenthesised(self, children: "list[Token | SyntaxNode]") -> SyntaxNode:
         """Parentheses are no level of their own; too many of them are refused before parsing."""

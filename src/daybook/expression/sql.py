@@ -6,13 +6,14 @@ Typed tree → Spark SQL text.
 """
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import repeat
 from typing import assert_never
 
 from daybook.errors import DaybookError
 from daybook.expression.check_calls import to_arguments
 from daybook.expression.check_names import CheckContext
+from daybook.expression.functions.declaration import Function
 from daybook.expression.quoting import quote_identifier, quote_literal
 from daybook.expression.scope import ColumnUse, Constants
 from daybook.expression.syntax_tree import MAX_WEIGHT
@@ -36,6 +37,7 @@ from daybook.expression.typed_tree import (
     TypedNode,
     TypedNot,
     TypedNullCheck,
+    TypedWindow,
 )
 from daybook.model.types import BOOLEAN, DATE, STRING, TIMESTAMP
 
@@ -90,7 +92,7 @@ def _split_repeats(node: TypedComparison | TypedMembership | TypedBetween) -> in
     return 4 if node.is_split else 1
 
 
-_ATOMIC_NODES = (AllRows, LiteralValue, ColumnValue, ConstantValue, Conversion, TypedCase, TypedCall)
+_ATOMIC_NODES = (AllRows, LiteralValue, ColumnValue, ConstantValue, Conversion, TypedCase, TypedCall, TypedWindow)
 
 
 def to_sql(node: TypedNode, constants: Constants) -> str:
@@ -137,10 +139,29 @@ def to_sql(node: TypedNode, constants: Constants) -> str:
         case TypedCall(function, arguments, _):
             texts = tuple(to_sql(argument, constants) for argument in arguments)
             return function.to_sql(to_arguments(arguments, texts))
+        case TypedWindow(call, partition, order, _):
+            texts = tuple(to_sql(argument, constants) for argument in call.arguments)
+            over = over_sql(
+                call.function,
+                [to_sql(part, constants) for part in partition],
+                [(to_sql(part, constants), is_descending) for part, is_descending in order],
+            )
+            return call.function.to_window_sql(to_arguments(call.arguments, texts), over)
         case InvalidNode():
             raise AssertionError("an expression with errors has no SQL")
         case _:
             assert_never(node)
+
+
+def over_sql(function: Function, partition: Sequence[str], order: Sequence[tuple[str, bool]]) -> str:
+    """The OVER of a window: NULLs come last, and an aggregate with an order goes up to the row itself."""
+    parts = [f"PARTITION BY {', '.join(partition)}"] if partition else []
+    if order:
+        listed = (f"{sql}{' DESC' if is_descending else ''} NULLS LAST" for sql, is_descending in order)
+        parts.append(f"ORDER BY {', '.join(listed)}")
+        if function.is_aggregate:
+            parts.append("ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW")
+    return f"OVER ({' '.join(parts)})"
 
 
 def _operand_sql(node: TypedNode, constants: Constants) -> str:

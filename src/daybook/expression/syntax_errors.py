@@ -82,7 +82,16 @@ _OPERATOR_TOKENS = frozenset(
     {"PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "COMPARISON", "IN", "IS", "LIKE", "BETWEEN", "NOT"}
 )
 _IN_CAST = re.compile(r"\bCAST\s*\([^()]*$", re.IGNORECASE)
-_QUERY_WORDS = frozenset({"SELECT", "FROM", "WHERE", "UNION", "JOIN", "EXISTS", "OVER", "AS"})
+_QUERY_WORDS = frozenset({"SELECT", "FROM", "WHERE", "UNION", "JOIN", "EXISTS", "AS"})
+# Words of SQL's windows that ours do without.
+_WINDOW_HINTS = {
+    "OVER": "a function and its parentheses stand before OVER, the group in parentheses after it: SUM(x) OVER (a, b)",
+    "PARTITION": "the columns of the group stand in the parentheses alone: OVER (a, b ORDER BY d)",
+    "NULLS": "NULLs always come last",
+    **dict.fromkeys(
+        ("ROWS", "RANGE", "GROUPS"), "with ORDER BY a window goes from the first row up to the row itself; nothing else"
+    ),
+}
 
 
 def find_foreign_sign(text: str, source: Span) -> DaybookError | None:
@@ -135,6 +144,9 @@ def _hint_for_word(kind: str, word: str, before: str, wanted: set[str]) -> str |
         return "values are converted by TO_STRING, TO_NUMBER and TO_DATE"
     if previous.endswith("(DISTINCT"):
         return "DISTINCT is not known; aggregate by the column first, then count the summary rows"
+    window_word = previous.lstrip("(") if wanted & {"OVER", "RPAR"} else ""
+    if hint := _WINDOW_HINTS.get(word.upper()) or _WINDOW_HINTS.get(window_word):
+        return hint
     if word.upper() in _QUERY_WORDS or previous in _QUERY_WORDS:
         return "an expression is not a query; it computes one value of one row"
     if previous == "IN" or (previous in {"AND", "OR"} and wanted == {"LPAR"}):

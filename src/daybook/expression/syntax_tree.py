@@ -107,6 +107,16 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """`call OVER (partition ORDER BY order)`; every ordering has whether it is descending."""
+
+    span: NodeSpan = field(compare=False)
+    call: Call
+    partition: "tuple[SyntaxNode, ...]"
+    order: "tuple[tuple[SyntaxNode, bool], ...]"
+
+
+@dataclass(frozen=True, slots=True)
 class Negation:
     """Unary minus."""
 
@@ -193,6 +203,7 @@ SyntaxNode: TypeAlias = (
     | SelectorReference
     | Star
     | Call
+    | Window
     | Negation
     | Not
     | Chain
@@ -262,6 +273,12 @@ def _format_node(node: SyntaxNode) -> str:
             return "*"
         case Call(_, name, arguments):
             return f"{name}({_format_list(arguments)})"
+        case Window(_, call, partition, order):
+            parts = [_format_list(partition)] if partition else []
+            if order:
+                listed = (f"{_format_part(part, _OR)}{' DESC' if is_down else ''}" for part, is_down in order)
+                parts.append(f"ORDER BY {', '.join(listed)}")
+            return f"{_format_node(call)} OVER ({' '.join(parts)})"
         case Negation(_, operand):
             inner = _format_part(operand, _FACTOR)
             return f"- {inner}" if inner.startswith("-") else f"-{inner}"

@@ -187,6 +187,20 @@ class TypedCall(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class TypedWindow(Node):
+    """A call over rows of the same operation: those that are equal in `partition`, in the order of `order`.
+
+    Every part of the order has whether it is descending. Without an order the call is over all rows of the partition,
+    otherwise over those up to the row itself.
+    """
+
+    call: TypedCall
+    partition: "tuple[TypedNode, ...]"
+    order: "tuple[tuple[TypedNode, bool], ...]"
+    type: ColumnType
+
+
+@dataclass(frozen=True, slots=True)
 class InvalidNode(Node):
     """Stands where an error was reported; its type goes with everything, so that one error stays one."""
 
@@ -210,5 +224,6 @@ TypedNode: TypeAlias = (
     | TypedNullCheck
     | TypedCase
     | TypedCall
+    | TypedWindow
     | InvalidNode
 )

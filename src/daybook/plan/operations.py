@@ -127,7 +127,15 @@ def _plan_values(
         if walk.refuses(column, *here, "column", seq=seq):
             continue
         translate = error_translator(codes.invalid, unknown=codes.unknown, ignore=ignore, column=column)
-        compiled = walk.compile(value.expression, scope, (*here, "expression"), translate, seq=seq, grouping=grouping)
+        compiled = walk.compile(
+            value.expression,
+            scope,
+            (*here, "expression"),
+            translate,
+            seq=seq,
+            grouping=grouping,
+            allow_windows=grouping is None,
+        )
         if compiled is None:
             # The column exists from here on all the same, so that one mistake is one finding.
             walk.columns.setdefault(column, NULL)

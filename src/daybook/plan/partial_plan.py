@@ -5,14 +5,18 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from daybook.expression import ColumnUse, CompiledExpression, Grouping, Scope, compile_expression
+from daybook.expression.functions.table import FUNCTIONS
 from daybook.expression.typed_tree import (
     ColumnValue,
     LiteralValue,
+    TypedCall,
+    TypedCase,
     TypedComparison,
     TypedLogical,
     TypedNode,
     TypedNot,
     TypedNullCheck,
+    TypedWindow,
 )
 from daybook.model.operation import OutputArguments
 from daybook.model.types import BOOLEAN, INTEGER, SYSTEM_COLUMNS, ColumnType
@@ -180,9 +184,10 @@ def _updated_rows_plan(plan: Plan, step: UpdateStep, keys: Sequence[RowKey]) -> 
     names: list[str] = []
     for name in dict.fromkeys((*before, *new, *system)):
         names += [each for each in (name, new.get(name)) if each in types]
-    picked = ComputedColumn(_PICKED_COLUMN, _compiled_tree(LiteralValue(True, BOOLEAN)), BOOLEAN)
+    picked = ComputedColumn(_PICKED_COLUMN, _compiled_tree(_is_shown(step, keys)), BOOLEAN)
     schema = {**before, **{value.column: value.type for value in values}, _PICKED_COLUMN: BOOLEAN}
-    selector = _restrict_to_keys(step.selector, keys)
+    # A window has its value only among all rows that the operation picks.
+    selector = step.selector if step.windows else _restrict_to_keys(step.selector, keys)
     changed = replace(step, selector=selector, assignments=(*values, picked), schema=schema)
     output = _output_step(
         step,
@@ -191,6 +196,22 @@ def _updated_rows_plan(plan: Plan, step: UpdateStep, keys: Sequence[RowKey]) -> 
         _shown_columns(names, types),
     )
     return _partial_plan(plan, step, changed, replace(output, schema=schema))
+
+
+def _is_shown(step: UpdateStep, keys: Sequence[RowKey]) -> TypedNode:
+    """Whether a picked row is shown: with windows, every row in a group of one that has the keys."""
+    groups = {window.partition for window in step.windows}
+    if not keys or not groups or () in groups:
+        return LiteralValue(True, BOOLEAN)
+    conditions = tuple(map(_key_condition, keys))
+    has_keys = TypedLogical("AND", conditions) if len(conditions) > 1 else conditions[0]
+    marked = TypedCase(((has_keys, LiteralValue(1, INTEGER)),), LiteralValue(0, INTEGER), INTEGER)
+    most = TypedCall(FUNCTIONS["MAX_AGG"], (marked,), INTEGER)
+    found = tuple(
+        TypedComparison("=", TypedWindow(most, group, (), INTEGER), LiteralValue(1, INTEGER))
+        for group in sorted(groups, key=repr)
+    )
+    return TypedLogical("OR", found) if len(found) > 1 else found[0]
 
 
 def _source_rows_plan(plan: Plan, step: AppendStep, keys: Sequence[RowKey]) -> PartialPlan:

@@ -44,6 +44,7 @@ from daybook.plan.warnings import (
     find_double_counting,
     find_empty_selections,
     find_ineffective_operations,
+    find_single_sorts,
     find_unused_columns,
 )
 
@@ -113,6 +114,7 @@ WARNINGS: tuple[Callable[[Walk], Iterable[Notice]], ...] = (
     find_double_counting,
     find_ineffective_operations,
     find_empty_selections,
+    find_single_sorts,
     find_unused_columns,
 )
 

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 from daybook.errors import Notice
 from daybook.expression import CompiledExpression, Constants
+from daybook.expression.typed_tree import TypedWindow
 from daybook.model.dataset import TemporalMode
 from daybook.model.definition import DatasetVersion
 from daybook.model.operation import OutputArguments
@@ -133,6 +134,12 @@ class UpdateStep:
     def expressions(self) -> tuple[CompiledExpression | None, ...]:
         """The selector and the values."""
         return (self.selector, *(value.expression for value in self.assignments))
+
+    @property
+    def windows(self) -> tuple[TypedWindow, ...]:
+        """The windows in its values, each once."""
+        found = (node for value in self.assignments for node in value.expression.tree.walk())
+        return tuple(dict.fromkeys(node for node in found if isinstance(node, TypedWindow)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,12 +182,22 @@ class Walk:
         expect: Literal["boolean"] | None = None,
         grouping: Grouping | None = None,
         allow_selectors: bool = False,
+        allow_windows: bool = False,
     ) -> CompiledExpression | None:
         """The compiled expression, or None with its findings reported."""
         span = self.source.scalar(*path)
         selectors = self.selectors if allow_selectors else None
         try:
-            return self.compiled.compile(text, scope, path, grouping, selectors=selectors, span=span, expect=expect)
+            return self.compiled.compile(
+                text,
+                scope,
+                path,
+                grouping,
+                selectors=selectors,
+                span=span,
+                expect=expect,
+                allow_windows=allow_windows,
+            )
         except DaybookError as error:
             self.errors += translate_errors(error, translate, seq=seq, span=self._whole(span, path))
             return None

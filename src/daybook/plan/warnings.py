@@ -13,6 +13,7 @@ from typing import assert_never
 
 from daybook.errors import Notice, notice
 from daybook.errors.suggestion import closest_match
+from daybook.expression.typed_tree import TypedWindow
 from daybook.model.source_map import SourceMap
 from daybook.plan.conditions import excludes_all
 from daybook.plan.steps import (
@@ -89,6 +90,17 @@ def find_empty_selections(walk: Walk) -> Iterator[Notice]:
             yield notice("PROJECT_035", span=span, operation_seq=step.seq, present=", ".join(present.values()))
         if isinstance(step, AggregateStep | AppendStep):
             present[step.seq] = f"{step.seq} ({step.name})"
+
+
+def find_single_sorts(walk: Walk) -> Iterator[Notice]:
+    """Windows that have all rows in one order."""
+    for index, step in enumerate(walk.steps):
+        if isinstance(step, UpdateStep):
+            for number, value in enumerate(step.assignments):
+                windows = (node for node in value.expression.tree.walk() if isinstance(node, TypedWindow))
+                if any(window.order and not window.partition for window in windows):
+                    span = walk.source.span("operations", index, "arguments", "assignments", number, "expression")
+                    yield notice("PROJECT_046", span=span, operation_seq=step.seq, column=value.column)
 
 
 def find_unused_columns(walk: Walk) -> Iterator[Notice]:

@@ -33,6 +33,7 @@ from daybook.expression.typed_tree import (
     TypedNode,
     TypedNot,
     TypedNullCheck,
+    TypedWindow,
 )
 from daybook.model.period import Period
 from daybook.model.types import STRING, IntegerType, NullType
@@ -254,7 +255,7 @@ class _ConditionEvaluator:
                 return None if otherwise is None else self.value(otherwise)
             case TypedCall(function, arguments):
                 return CONDITION_FUNCTIONS[function.name](*(self.value(argument) for argument in arguments))
-            case AllRows() | InvalidNode():
+            case AllRows() | TypedWindow() | InvalidNode():
                 raise TypeError(f"{node!r} has no value")
             case _:
                 assert_never(node)

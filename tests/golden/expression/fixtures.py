@@ -1,6 +1,6 @@
 """Plain text fixtures: an input, a line of dashes, what is expected; blocks are parted by a line of equals signs.
 
-A first line `@group a, b`, `@strict a` or `@boolean` says how the input is compiled.
+A first line `@group a, b`, `@strict a`, `@boolean` or `@windows` says how the input is compiled.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,8 @@ class Fixture:
         grouping = Grouping(tuple(columns.split(", ")), strict=kind == "@strict") if columns else None
         if kind == "@boolean":
             return compile_expression(self.text, SCOPE, selectors=SELECTORS, expect="boolean")
-        return compile_expression(self.text, SCOPE, selectors=SELECTORS, grouping=grouping)
+        is_assigned = kind == "@windows"
+        return compile_expression(self.text, SCOPE, selectors=SELECTORS, grouping=grouping, allow_windows=is_assigned)
 
 
 def load(name: str) -> list[Fixture]:

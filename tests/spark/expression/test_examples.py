@@ -13,7 +13,7 @@ from daybook.expression.functions.table import FUNCTIONS
 from daybook.model.types import INTEGER
 from tests.spark.expression.world import CONSTANTS
 
-_OF_ROWS = [function for function in FUNCTIONS.values() if not function.is_aggregate]
+_OF_ROWS = [function for function in FUNCTIONS.values() if not function.takes_over]
 _OF_GROUPS = [function for function in FUNCTIONS.values() if function.is_aggregate]
 
 

@@ -325,3 +325,16 @@ def test_a_failed_run_can_be_looked_at_up_to_what_failed(orders: Folder) -> None
     with pytest.raises(DaybookError) as broken:
         orders.explain(run_id, 2)
     assert (broken.value.code, broken.value.parameters["seq"]) == ("PROJECT_033", 2)
+
+
+def test_a_window_is_explained_by_all_rows_of_its_group(orders: Folder) -> None:
+    share = assign("share", "amount / SUM(amount) OVER (region)", selector='status = "open"')
+    orders.project(share, to_table())
+    run = orders.run()
+    found = orders.explain(run.run_id, 1, {"order_id": "O-2"}).rows
+    assert values(found, "order_id", "amount", "share (new)") == [
+        ("O-1", money("100.00"), money("0.6666666666666666666666666667")),
+        ("O-2", money("50.00"), money("0.3333333333333333333333333333")),
+    ]
+    # Without keys all rows that the update picked are shown, each with the value it got.
+    assert orders.explain(run.run_id, 1).rows.count == 5

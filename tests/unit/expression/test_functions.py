@@ -35,6 +35,7 @@ PROMISED = {
     *("DATEDIFF", "DATEADD", "ADD_MONTHS", "EOMONTH"),
     *("TO_STRING", "TO_NUMBER", "TO_DATE"),
     *("SUM", "COUNT", "COUNT_ALL", "AVG", "MIN_AGG", "MAX_AGG"),
+    *("ROW_NUMBER", "RANK", "PREVIOUS", "NEXT", "ALLOCATE"),
 }
 
 
@@ -50,7 +51,8 @@ def test_a_name_declared_twice_fails() -> None:
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=lambda function: function.name)
 def test_an_example_compiles_to_the_type_of_its_value(function: Function) -> None:
     grouping = Grouping(()) if function.is_aggregate else None
-    compiled = compile_expression(function.example.text, Scope({"x": INTEGER}, {}), grouping=grouping)
+    scope = Scope({"x": INTEGER}, {})
+    compiled = compile_expression(function.example.text, scope, grouping=grouping, allow_windows=function.is_window)
     assert function.name in function.example.text
     assert compiled.sql(CONSTANTS)
     if function.example.value is not None:

@@ -28,13 +28,17 @@ from daybook.expression.syntax_tree import (
     SelectorReference,
     SyntaxNode,
     TextLiteral,
+    Window,
     format_tree,
 )
 
 P = NodeSpan(0, 0)
 
 _TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
-_NAMES = st.one_of(st.sampled_from(["amount", "net amount", "case", "AND", "größe", "a`b", "1a", "_x"]), _TEXTS)
+_NAMES = st.one_of(
+    st.sampled_from(["amount", "net amount", "case", "AND", "größe", "a`b", "1a", "_x", "over", "order", "by", "desc"]),
+    _TEXTS,
+)
 _SELECTORS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="{}"), max_size=8).map(str.strip)
 _DECIMALS = st.decimals(-(10**12), 10**12, places=4)
 
@@ -53,6 +57,7 @@ def _grown(parts: st.SearchStrategy[SyntaxNode]) -> st.SearchStrategy[SyntaxNode
     place = st.just(P)
     several = st.lists(parts, min_size=1, max_size=3).map(tuple)
     sums = st.lists(st.tuples(st.sampled_from("+-"), parts), min_size=1, max_size=3).map(tuple)
+    calls = st.builds(Call, place, st.sampled_from(["SUM", "IF", "AND", "OR", "NOTHING"]), several, st.just(0))
     products = st.lists(st.tuples(st.sampled_from("*/%"), parts), min_size=1, max_size=3).map(tuple)
     return st.one_of(
         parts.filter(lambda part: not isinstance(part, IntegerLiteral | DecimalLiteral)).map(
@@ -73,7 +78,14 @@ def _grown(parts: st.SearchStrategy[SyntaxNode]) -> st.SearchStrategy[SyntaxNode
             st.lists(st.tuples(parts, parts), min_size=1, max_size=3).map(tuple),
             st.one_of(st.none(), parts),
         ),
-        st.builds(Call, place, st.sampled_from(["SUM", "IF", "AND", "OR", "NOTHING"]), several, st.just(0)),
+        calls,
+        st.builds(
+            Window,
+            place,
+            calls,
+            st.lists(parts, max_size=2).map(tuple),
+            st.lists(st.tuples(parts, st.booleans()), max_size=2).map(tuple),
+        ),
     )
 
 
@@ -106,6 +118,9 @@ def test_canonical_text_is_its_own_canonical_text(tree: SyntaxNode) -> None:
         ("not (a = 1)", "NOT a = 1"),
         ("a != 'it''s'", 'a <> "it\'s"'),
         ("sum ( x )", "SUM(x)"),
+        ("sum(x) over(a,b order  by c desc, d ASC)", "SUM(x) OVER (a, b ORDER BY c DESC, d)"),
+        ("rank() over (order by order)", "RANK() OVER (ORDER BY order)"),
+        ("over + desc * asc - order", "over + desc * asc - order"),
         ("- - a", "- -a"),
         ("a - -5", "a - -5"),
         ("-(5)", "-5"),

@@ -130,3 +130,17 @@ def test_only_warnings_about_operations_can_be_accepted(code: str) -> None:
     with pytest.raises(DaybookError) as refused:
         plan_of(f"- {{type: delete, accept: [PROJECT_024, {code}]}}\n" + OUTPUT)
     assert (refused.value.code, refused.value.parameters) == ("PROJECT_045", {"warning": code})
+
+
+@pytest.mark.parametrize(
+    ("expression", "is_told"),
+    [
+        ("SUM(amount) OVER (ORDER BY day)", True),
+        ("1 + RANK() OVER (ORDER BY amount)", True),
+        ("SUM(amount) OVER ()", False),
+        ("SUM(amount) OVER (region ORDER BY day)", False),
+    ],
+)
+def test_all_rows_in_one_order_are_warned_of(expression: str, is_told: bool) -> None:
+    made = f"- {{type: update, arguments: {{assignments: [{{column: x, expression: '{expression}'}}]}}}}\n"
+    assert noticed(made + OUTPUT) == ([("PROJECT_046", 1)] if is_told else [])

@@ -277,3 +277,27 @@ def test_a_column_that_is_not_there_to_append_to_can_be_added(column: str, hint:
     grouping = f"{{group_by: [region], aggregations: [{{column: {column}, expression: SUM(amount)}}]}}"
     (found,) = findings(append(more=f", aggregation: {grouping}") + OUTPUT)
     assert (found.code, found.hint) == ("APPEND_003", hint)
+
+
+WINDOW = "SUM(amount) OVER (region)"
+
+
+@pytest.mark.parametrize(
+    ("operations", "code"),
+    [
+        (UPDATE % (f"{WINDOW} > 1", "1"), "UPDATE_004"),
+        (UPDATE % ("TRUE", "SUM(amount)"), "UPDATE_005"),
+        (join(on=f"{WINDOW} = c.id"), "UPDATE_023"),
+        (aggregate(expression=WINDOW), "AGGREGATE_006"),
+        (aggregate(selector=f"{WINDOW} > 1"), "AGGREGATE_020"),
+        (DELETE % f"{WINDOW} > 1", "DELETE_002"),
+        (f"- {{type: check, arguments: {{condition: '{WINDOW} > 1'}}}}\n", "CHECK_002"),
+        (output(selector=f"{WINDOW} > 1"), "OUTPUT_001"),
+        (append(more=f", source_selector: '{WINDOW} > 1'"), "APPEND_004"),
+    ],
+)
+def test_a_window_stands_in_the_assignments_of_an_update_only(operations: str, code: str) -> None:
+    assert codes(UPDATE % ("TRUE", WINDOW) + OUTPUT) == []
+    (found,) = findings(operations + OUTPUT.replace("out.csv", "other.csv"))
+    assert found.code == code
+    assert [cause.code for cause in found.causes] == ["EXPR_074" if code == "AGGREGATE_006" else "EXPR_040"]

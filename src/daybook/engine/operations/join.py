@@ -57,6 +57,15 @@ class JoinedRows:
     is_small: bool
 
 
+@dataclass(frozen=True, slots=True)
+class JoinedUpdate:
+    """Rows with the columns of all joins, SQL of the checks they may fail, and what is counted to see the others."""
+
+    df: DataFrame
+    faults: tuple[str, ...]
+    counts: tuple[JoinRowCount, ...]
+
+
 class UpdateJoins:
     """The joins of one update on the working dataset."""
 
@@ -67,10 +76,8 @@ class UpdateJoins:
         self._selector = tuple(conjuncts(step.selector.tree)) if step.selector else ()
         self._is_picked_late = any(joined_aliases(part) for part in self._selector)
 
-    def apply(self, joined: Mapping[str, JoinedRows]) -> list[JoinRowCount]:
-        """Join the rows of each alias and let the update begin the next projection."""
-        self._working.settle_for(*self._step.expressions, *(join.on for join in self._step.joins))
-        df = self._working.df
+    def apply(self, df: DataFrame, joined: Mapping[str, JoinedRows]) -> JoinedUpdate:
+        """Join the rows of each alias to the working dataset, of which all but this update is in `df`."""
         known: set[str] = set()
         counts: list[JoinRowCount] = []
         faults: list[str] = []
@@ -104,10 +111,7 @@ class UpdateJoins:
             faults.append(found)
         elif self._is_picked_late:
             df = self._one_copy_by_key(df)
-        self._working.continue_from(df)
-        self._working.layer.faults += faults
-        self._working.layer.add(self._step)
-        return counts
+        return JoinedUpdate(df, tuple(faults), tuple(counts))
 
     def _sql(self, tree: TypedNode) -> str:
         return to_sql(tree, self._context.constants)

@@ -443,4 +443,11 @@ PROJECT_CODES: dict[str, Code] = code_family(
         "{warning} is no warning that an operation can accept",
         "`accept` on an operation takes the codes of warnings about that operation. Errors cannot be accepted.",
     ),
+    Code(
+        "PROJECT_046",
+        "{column} orders all picked rows in one sequence",
+        "A window with an order and without a group is sorted by a single task, however many rows there are.",
+        hint="group the rows inside OVER, or keep it for few rows",
+        is_acceptable=True,
+    ),
 )

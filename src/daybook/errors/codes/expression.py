@@ -126,8 +126,9 @@ EXPRESSION_CODES: dict[str, Code] = code_family(
     ),
     Code(
         "EXPR_040",
-        "{name} is an aggregate function; it needs a grouping",
-        "Aggregate functions are allowed in aggregate and in the aggregation of append only.",
+        "{name} is computed of several rows, and here there is only one",
+        "Aggregate functions are allowed in aggregate and in the aggregation of append; with OVER also in the "
+        "assignments of an update, as are the functions for windows.",
         hint="use it in an aggregate operation",
     ),
     Code(
@@ -178,4 +179,39 @@ EXPRESSION_CODES: dict[str, Code] = code_family(
         hint='write it as in "amount decimal(18,2), status string"',
     ),
     Code("EXPR_061", "{reason}", "The type of a column is not known."),
+    Code(
+        "EXPR_070",
+        "{name} needs to know its rows: {name}(…) OVER (…)",
+        "The functions for windows are computed of several rows of the operation.",
+        hint="in the parentheses after OVER stand the columns of the group, and ORDER BY with those of the order",
+    ),
+    Code(
+        "EXPR_071",
+        "{name} OVER stands inside {outer} OVER",
+        "A window is computed of rows as they were before the operation, so there is none inside another.",
+        hint="compute the inner one by an update before this one",
+    ),
+    Code(
+        "EXPR_072",
+        "{name} needs an order",
+        "Which row is before or after another is a matter of the order.",
+        hint="write ORDER BY in the parentheses: OVER (region ORDER BY day)",
+    ),
+    Code(
+        "EXPR_073",
+        "{name} takes no {what}",
+        "OVER belongs to aggregate functions and functions for windows; some of them have no order.",
+    ),
+    Code(
+        "EXPR_074",
+        "{name} OVER stands in an aggregation",
+        "Windows stand in the assignments of an update only; an aggregation already has its groups.",
+        hint="compute it by an update before the aggregation",
+    ),
+    Code(
+        "EXPR_075",
+        "ALLOCATE cannot divide {amount} by weights of {weight} exactly: together they have too many digits",
+        "An allocation is computed in whole numbers of at most 38 digits, so that its parts add up to the amount.",
+        hint="give the column of the amount or of the weight a type with fewer digits, such as decimal(15,2)",
+    ),
 )

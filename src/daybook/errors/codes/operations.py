@@ -112,6 +112,13 @@ UPDATE_CODES: dict[str, Code] = code_family(
         "Operation {seq} cannot load dataset {dataset_id} of join {alias}",
         "The data of a joined dataset is found and read like that of the input, before anything is written.",
     ),
+    Code(
+        "UPDATE_026",
+        "Operation {seq} ({name}): {column} cannot be allocated for {group}: {problem}",
+        "ALLOCATE divides an amount that is the same on all rows of the group, by weights of which none is negative. "
+        "Where all weights are zero, only an amount of zero can be divided.",
+        hint="pick the rows of such groups by a selector of their own, or correct amount and weights before",
+    ),
 )
 
 

@@ -33,10 +33,10 @@ def _sum_type(arguments: Arguments) -> ColumnType:
     return FLOAT if isinstance(arguments[0].type, FloatType) else decimals.summed(_as_decimal(arguments))
 
 
-def _sum_sql(arguments: Arguments) -> str:
+def _sum_sql(arguments: Arguments, over: str = "") -> str:
     if isinstance(arguments[0].type, FloatType):
-        return f"SUM({arguments[0].sql})"
-    total = f"SUM({_decimal_sql(arguments)})"
+        return f"SUM({arguments[0].sql}){_spaced(over)}"
+    total = f"SUM({_decimal_sql(arguments)}){_spaced(over)}"
     result = decimals.summed(_as_decimal(arguments))
     if decimals.summed_by_spark(_as_decimal(arguments)) == result:
         return total
@@ -49,11 +49,15 @@ def _average_type(arguments: Arguments) -> ColumnType:
     return decimals.divided(decimals.summed(_as_decimal(arguments)), decimals.INTEGER_AS_DECIMAL)
 
 
-def _average_sql(arguments: Arguments) -> str:
+def _average_sql(arguments: Arguments, over: str = "") -> str:
     """Spark's own AVG has fewer digits than SUM / COUNT, so that rounding it would round twice."""
     if isinstance(arguments[0].type, FloatType):
-        return f"AVG({arguments[0].sql})"
-    return f"({_sum_sql(arguments)} / NULLIF(COUNT({arguments[0].sql}), 0L))"
+        return f"AVG({arguments[0].sql}){_spaced(over)}"
+    return f"({_sum_sql(arguments, over)} / NULLIF(COUNT({arguments[0].sql}){_spaced(over)}, 0L))"
+
+
+def _spaced(over: str) -> str:
+    return f" {over}" if over else ""
 
 
 def _same(arguments: Arguments) -> ColumnType:
@@ -67,6 +71,7 @@ FUNCTIONS = (
         returns=_sum_type,
         result="decimal(38,s), integers s = 0; float of floats",
         sql=_sum_sql,
+        window_sql=_sum_sql,
         is_aggregate=True,
         sentence="The sum of the group's values.",
         example=Example("SUM(x)", Decimal("4"), rows=(1, None, 3)),
@@ -97,6 +102,7 @@ FUNCTIONS = (
         returns=_average_type,
         result="as SUM / COUNT; alone in a new column, decimal with scale s + 4; float of floats",
         sql=_average_sql,
+        window_sql=_average_sql,
         repeats=lambda arguments: 1 if isinstance(arguments[0].type, FloatType) else 2,
         is_aggregate=True,
         sentence="The average of the group's values: exactly SUM(number) / COUNT(number).",

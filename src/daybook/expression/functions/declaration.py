@@ -6,7 +6,7 @@ Our integers have 64 bits; Spark's functions often want fewer.
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from daybook.model.types import (
     BooleanType,
@@ -33,6 +33,7 @@ class ParameterKind(Enum):
     BOOLEAN = "boolean"
     DATE = "date"
     DATE_OR_TIMESTAMP = "date or timestamp"
+    EXACT_NUMBER = "integer or decimal"
     ORDERED = "number, text, date or timestamp"
     DATE_SOURCE = "text, timestamp or year"
     TIMESTAMP_SOURCE = "text or date"
@@ -42,6 +43,7 @@ class ParameterKind(Enum):
 ACCEPTED_TYPES: dict[ParameterKind, tuple[type[ColumnType], ...]] = {
     ParameterKind.NUMBER: (IntegerType, DecimalType, FloatType),
     ParameterKind.INTEGER: (IntegerType,),
+    ParameterKind.EXACT_NUMBER: (IntegerType, DecimalType),
     ParameterKind.TEXT: (StringType,),
     ParameterKind.BOOLEAN: (BooleanType,),
     ParameterKind.DATE: (DateType,),
@@ -117,6 +119,8 @@ class Function:
     `rewrite` turns a call into another node where it can (DATE("2026-01-01") into a literal).
     `is_common`: the values share one type, which is also the result's.
     `repeats` is how often an argument occurs once Spark has the expression: it bounds the size of nested calls.
+    `is_window`: it stands with OVER only; `window_order` is whether ORDER BY belongs into that OVER.
+    `window_sql` puts the OVER into the SQL where it does not simply follow.
     """
 
     name: str
@@ -128,6 +132,9 @@ class Function:
     result: str = ""
     is_aggregate: bool = False
     is_common: bool = False
+    is_window: bool = False
+    window_order: Literal["none", "optional", "required"] = "optional"
+    window_sql: Callable[[Arguments, str], str] | None = None
     takes_star: bool = False
     rewrite: "Callable[[tuple[TypedNode, ...]], TypedNode | None] | None" = None
     repeats: int | Callable[[Arguments], int] = 1
@@ -142,6 +149,15 @@ class Function:
         if callable(self.sql):
             return self.sql(arguments)
         return self.sql.format(*(argument.sql for argument in arguments))
+
+    def to_window_sql(self, arguments: Arguments, over: str) -> str:
+        """The SQL of a call with OVER; `over` is that OVER."""
+        return self.window_sql(arguments, over) if self.window_sql else f"{self.to_sql(arguments)} {over}"
+
+    @property
+    def takes_over(self) -> bool:
+        """Whether it is computed of several rows, so that it may stand with OVER."""
+        return self.is_aggregate or self.is_window
 
     @property
     def least(self) -> int:
@@ -162,7 +178,8 @@ class Function:
         for parameter in self.parameters:
             name = f"{parameter.name}, …" if parameter.is_repeated else parameter.name
             parts.append(f"[{name}]" if parameter.is_optional else name)
-        return f"{self.name}({', '.join(parts)})"
+        call = f"{self.name}({', '.join(parts)})"
+        return f"{call} OVER (…)" if self.is_window else call
 
 
 _LARGEST_INT = 2**31 - 1

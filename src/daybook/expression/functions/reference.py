@@ -46,6 +46,7 @@ From the tightest to the loosest; operators of one line are evaluated from the l
 | `AND` | booleans | boolean |
 | `OR` | booleans | boolean |
 | `CASE WHEN … THEN … ELSE … END` | conditions and values | common type of the values; without `ELSE`, NULL |
+| `function(…) OVER (a, b ORDER BY c)` | rows of an update: see [windows](../howto/windows.md) | that of the function |
 
 - NULL propagates: an operator or function with a NULL operand gives NULL unless its description says otherwise.
   `FALSE AND NULL` is false and `TRUE OR NULL` is true, as in SQL. A selector that is NULL for a row does not pick it.
@@ -102,7 +103,8 @@ def reference_page() -> str:
 def _function_row(function: Function) -> str:
     example = function.example
     over = f" over {', '.join(format_value(value) for value in example.rows)}" if example.rows else ""
-    sentence = f"{function.sentence} `{example.text}`{over} is `{format_value(example.value)}`."
+    first = " on the first row" if function.is_window else ""
+    sentence = f"{function.sentence} `{example.text}`{over} is `{format_value(example.value)}`{first}."
     takes = _parameter_kinds(function)
     return f"| `{function.signature}`{takes} | {describe_result(function)} | {sentence} |\n"
 

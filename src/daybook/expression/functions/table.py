@@ -1,6 +1,6 @@
 """All functions there are; nothing else can be called."""
 
-from daybook.expression.functions import aggregates, conversions, dates, logic, numbers, texts
+from daybook.expression.functions import aggregates, conversions, dates, logic, numbers, texts, windows
 from daybook.expression.functions.declaration import Function
 
 FUNCTION_FAMILIES: dict[str, tuple[Function, ...]] = {
@@ -10,6 +10,7 @@ FUNCTION_FAMILIES: dict[str, tuple[Function, ...]] = {
     "Dates and timestamps": dates.FUNCTIONS,
     "Conversions": conversions.FUNCTIONS,
     "Aggregates": aggregates.FUNCTIONS,
+    "Windows": windows.FUNCTIONS,
 }
 
 

@@ -128,7 +128,7 @@ def nearest_period(identifier: str, calendar: PeriodCalendar) -> str | None:
     alike = [candidate for candidate in known if _digit_shape(candidate) == _digit_shape(identifier)]
     if alike:
         return max((candidate for candidate in alike if candidate <= identifier), default=min(alike))
-    return closest_match(identifier, known, similarity=0.75)
+    return closest_match(identifier, known)
 
 
 def _consecutive_periods(first: Period, until: datetime.date, calendar: PeriodCalendar) -> Iterator[Period]:

@@ -1,0 +1,159 @@
+"""Windows of an update: values of a row among the rows that the update picks.
+
+All windows with the same group share one shuffle. Rows that are not picked pass by in groups of their own, one each,
+so that they neither count nor gather in one task. An aggregate over all rows needs no shuffle: it is computed once
+and joined to every row.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from daybook.engine.context import RunContext, quote_identifiers
+from daybook.engine.failed_checks import row_label_sql
+from daybook.engine.failures import VALUE, mark_sql
+from daybook.engine.operations.allocation import Allocation
+from daybook.expression import ColumnUse, quote_identifier
+from daybook.expression.check_calls import to_arguments
+from daybook.expression.functions.declaration import Arguments
+from daybook.expression.sql import over_sql, to_sql
+from daybook.expression.typed_tree import AllRows, ColumnValue, TypedNode, TypedWindow
+from daybook.plan.steps import ComputedColumn, UpdateStep
+
+_IS_PICKED = "__daybook_in_window"
+_OWN_GROUP = "__daybook_own_group"
+
+
+@dataclass(frozen=True, slots=True)
+class WindowedRows:
+    """Rows with a column for every window, the update that reads these columns, and SQL of the checks they may fail."""
+
+    df: DataFrame
+    step: UpdateStep
+    faults: tuple[str, ...]
+    shuffles: int
+
+
+@dataclass
+class UpdateWindows:
+    """The windows of one update; `picked` is SQL of the rows it picks, None for all.
+
+    `natural_key` decides between rows that are equal in an order, and after it `_row_id`.
+    """
+
+    context: RunContext
+    step: UpdateStep
+    picked: str | None
+    natural_key: Sequence[str]
+    # What windows are computed of, each once: the column that holds it, and its SQL.
+    _operands: dict[TypedNode, str] = field(default_factory=dict, init=False)
+    _prepared: dict[str, str] = field(default_factory=dict, init=False)
+
+    def apply(self, df: DataFrame) -> WindowedRows:
+        windows = {window: f"__daybook_window_{number}" for number, window in enumerate(self.step.windows)}
+        summed: dict[str, str] = {}
+        grouped: dict[str, str] = {}
+        allocations: list[Allocation] = []
+        for window, name in windows.items():
+            if window.call.function.name == "ALLOCATE":
+                allocations.append(self._allocation(window, name))
+            elif _is_total(window):
+                summed[name] = self._marked(window, window.call.function.to_sql(self._arguments(window)))
+            else:
+                grouped[name] = self._window_sql(window)
+        if self.picked is not None:
+            df = _with_columns(df, {_IS_PICKED: f"COALESCE({self.picked}, FALSE)"})
+            # Spark shares a shuffle between windows only where they are grouped by columns, not by expressions.
+            self._prepared[_OWN_GROUP] = f"IF({_IS_PICKED}, NULL, `_row_id`)"
+        df = _with_columns(df, self._prepared)
+        if summed:
+            rows = df if self.picked is None else df.where(F.expr(_IS_PICKED))
+            df = df.crossJoin(F.broadcast(rows.agg(*(F.expr(sql).alias(name) for name, sql in summed.items()))))
+        df = _with_columns(df, grouped, *(each.totals() for each in allocations))
+        df = _with_columns(df, *(each.shares() for each in allocations))
+        df = _with_columns(df, *(each.positions() for each in allocations))
+        df = _with_columns(df, *(each.result() for each in allocations))
+        shuffles = len({window.partition for window in windows if not _is_total(window)})
+        faults = tuple(self._fault(each) for each in allocations)
+        return WindowedRows(df, self._reading_step(windows), faults, shuffles)
+
+    def _reading_step(self, windows: Mapping[TypedWindow, str]) -> UpdateStep:
+        def read(node: TypedNode) -> TypedNode:
+            if isinstance(node, TypedWindow):
+                return ColumnValue(ColumnUse(None, windows[node]), node.type)
+            return node.map(read)
+
+        def reading(value: ComputedColumn) -> ComputedColumn:
+            return replace(value, expression=replace(value.expression, tree=read(value.expression.tree)))
+
+        return replace(self.step, assignments=tuple(map(reading, self.step.assignments)))
+
+    def _allocation(self, window: TypedWindow, name: str) -> Allocation:
+        amount, weight = (self._column(window, argument) for argument in window.call.arguments)
+        ties = quote_identifiers(*self.natural_key, "_row_id")
+        return Allocation(window, name, amount, weight, self._partition(window), ties)
+
+    def _fault(self, allocation: Allocation) -> str:
+        """The text of a failed check, which names the group by what it is written as."""
+        window = allocation.window
+        labels = [
+            part.use.name if isinstance(part, ColumnValue) else f"key {number}"
+            for number, part in enumerate(window.partition, start=1)
+        ]
+        keys = dict(zip(labels, (self._column(window, part) for part in window.partition), strict=True))
+        group = row_label_sql(keys) if keys else "'all rows'"
+        return allocation.fault(self.step.seq, self.step.assignments[self._number(window)].column, group)
+
+    def _window_sql(self, window: TypedWindow) -> str:
+        function = window.call.function
+        over = over_sql(function, self._partition(window), self._order(window))
+        return self._marked(window, function.to_window_sql(self._arguments(window), over))
+
+    def _partition(self, window: TypedWindow) -> list[str]:
+        keys = [self._column(window, part) for part in window.partition]
+        return [*keys, _IS_PICKED, _OWN_GROUP] if self.picked is not None else keys
+
+    def _order(self, window: TypedWindow) -> list[tuple[str, bool]]:
+        written = [(self._column(window, part), is_descending) for part, is_descending in window.order]
+        function = window.call.function
+        if function.name == "RANK" or (function.is_aggregate and not written):
+            return written
+        return [*written, *((key, False) for key in quote_identifiers(*self.natural_key, "_row_id"))]
+
+    def _arguments(self, window: TypedWindow) -> Arguments:
+        arguments = window.call.arguments
+        texts = ("*" if isinstance(argument, AllRows) else self._column(window, argument) for argument in arguments)
+        return to_arguments(arguments, tuple(texts))
+
+    def _column(self, window: TypedWindow, node: TypedNode) -> str:
+        """SQL of a column that holds a value on picked rows, NULL on others: there it might even fail."""
+        match node:
+            case ColumnValue(ColumnUse(None, name)) if self.picked is None:
+                return quote_identifier(name)
+            case _ if node in self._operands:
+                return self._operands[node]
+            case _:
+                self._operands[node] = name = f"__daybook_operand_{len(self._operands)}"
+                sql = self._marked(window, to_sql(node, self.context.constants))
+                self._prepared[name] = sql if self.picked is None else f"CASE WHEN {_IS_PICKED} THEN {sql} END"
+                return name
+
+    def _marked(self, window: TypedWindow, sql: str) -> str:
+        """With the first value that has the window, for whoever has to name what failed."""
+        return mark_sql(sql, self.step.seq, VALUE, self._number(window))
+
+    def _number(self, window: TypedWindow) -> int:
+        """Which assignment has the window first."""
+        trees = [value.expression.tree for value in self.step.assignments]
+        return next(number for number, tree in enumerate(trees) if window in tree.walk())
+
+
+def _is_total(window: TypedWindow) -> bool:
+    return window.call.function.is_aggregate and not window.partition and not window.order
+
+
+def _with_columns(df: DataFrame, *columns: Mapping[str, str]) -> DataFrame:
+    added = [f"{sql} AS {name}" for each in columns for name, sql in each.items()]
+    return df.selectExpr("*", *added) if added else df
