@@ -5,6 +5,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from daybook.io.formats.delta.rows import read_rows
 from daybook.model.values import value_text
 from daybook.runs.result import RunListener, RunResult
 from daybook.runs.start import RunRequest
@@ -88,11 +89,7 @@ def demo_as_json(done: DemoResult) -> dict[str, Any]:
 
 def read_headline(workspace: Path, period: str) -> tuple[HeadlineLine, ...]:
     """The lines of one month as an income statement orders them."""
-    from deltalake import DeltaTable
-
-    table = DeltaTable(workspace / "warehouse" / "management_summary").to_pyarrow_table(
-        filters=[("_run_period", "=", period)]
-    )
+    table = read_rows(str(workspace / "warehouse" / "management_summary"), run_period=period)
     lines = (
         HeadlineLine(
             row["account_type"],

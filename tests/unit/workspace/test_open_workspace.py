@@ -59,3 +59,15 @@ def test_opening_needs_neither_spark_nor_a_database(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_use_cases_need_nothing_of_the_command_line() -> None:
+    program = (
+        "import sys, pkgutil, importlib, daybook.workspace as package\n"
+        "names = [module.name for module in pkgutil.iter_modules(package.__path__)]\n"
+        "for name in names: importlib.import_module(f'daybook.workspace.{name}')\n"
+        "assert len(names) > 10\n"
+        "sys.exit(','.join(sorted({'typer', 'click', 'rich', 'daybook.cli'} & sys.modules.keys())) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,56 @@
+"""Rows of Delta tables, read without Spark."""
+
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from daybook.errors import DaybookError
+from daybook.io.formats.delta.rows import read_rows
+
+
+@pytest.fixture
+def uri(tmp_path: Path) -> str:
+    place = str(tmp_path / "table 1")
+    for period, amounts in (("2026-01", ["1.50", "2.50"]), ("2026-02", ["3.50"])):
+        columns = {
+            "amount": pa.array([Decimal(amount) for amount in amounts], pa.decimal128(18, 2)),
+            "_run_period": pa.array([period] * len(amounts)),
+        }
+        write_deltalake(place, pa.table(columns), mode="append", partition_by=["_run_period"])
+    return place
+
+
+def rows(table: pa.Table) -> list[tuple[str, str]]:
+    return sorted((str(row["amount"]), row["_run_period"]) for row in table.to_pylist())
+
+
+def test_all_slices(uri: str) -> None:
+    assert rows(read_rows(uri)) == [("1.50", "2026-01"), ("2.50", "2026-01"), ("3.50", "2026-02")]
+
+
+def test_one_slice(uri: str) -> None:
+    assert rows(read_rows(uri, run_period="2026-02")) == [("3.50", "2026-02")]
+    nothing = read_rows(uri, run_period="2026-03")
+    assert (nothing.num_rows, nothing.column_names) == (0, ["amount", "_run_period"])
+
+
+def test_an_earlier_version(uri: str) -> None:
+    assert rows(read_rows(uri, version=0)) == [("1.50", "2026-01"), ("2.50", "2026-01")]
+
+
+def test_columns_that_were_added_later_are_null_in_older_files(uri: str) -> None:
+    added = pa.table(
+        {"amount": pa.array([Decimal("4.00")], pa.decimal128(18, 2)), "_run_period": ["2026-03"], "note": ["x"]}
+    )
+    write_deltalake(uri, added, mode="append", schema_mode="merge")
+    found = read_rows(uri).to_pylist()
+    assert sorted((str(row["amount"]), row["note"]) for row in found)[-2:] == [("3.50", None), ("4.00", "x")]
+
+
+def test_a_table_that_does_not_exist(tmp_path: Path) -> None:
+    with pytest.raises(DaybookError) as caught:
+        read_rows(str(tmp_path / "nowhere"))
+    assert caught.value.code == "IO_001"
