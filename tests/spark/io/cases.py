@@ -56,7 +56,8 @@ class Place:
         """A target of the kind that the case's writer takes."""
         options = changes.pop("options", self.case.options)
         if self.case.path is not None:
-            location = Location(self.case.format, uri=str(self.workspace / "lake" / self.case.path), options=options)
+            uri = changes.pop("uri", str(self.workspace / "lake" / self.case.path))
+            location = Location(self.case.format, uri=uri, options=options)
         else:
             table = "t_" + hashlib.md5(str(self.workspace).encode()).hexdigest()[:12]
             location = Location(self.case.format, table=table, datasource=self.datasource())
