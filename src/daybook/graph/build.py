@@ -231,9 +231,8 @@ class _Build:
             if found.run is not None and any(
                 commit.mode == "append" for commit in close.history.commits.get(found.run.id, ())
             ):
-                way = f"it appended rows for {node.period.identifier}, which a rerun would add again; "
-                way += f"`daybook slices drop TABLE {node.period.identifier}` removes them"
-                return NodeResult(node, "blocked", found.run.id, way, is_failure=True)
+                reason = f"it appended rows for {node.period.identifier}, and a rerun would append them again"
+                return NodeResult(node, "blocked", found.run.id, reason, is_failure=True)
         return None
 
     def _after_other_run(self, node: Node) -> NodeResult | None:
