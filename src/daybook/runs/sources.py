@@ -1,6 +1,7 @@
 """What a run reads: resolved before it begins, read once per dataset version, and how much of it there is."""
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -14,6 +15,8 @@ from daybook.io.read_source import ReadSource, read_source
 from daybook.model.definition import Catalog
 from daybook.model.period import Period
 from daybook.plan.steps import LoadStep, Plan
+from daybook.resolve.calendars.calendar import GREGORIAN, PeriodCalendar
+from daybook.resolve.calendars.periods import calendar_for, periods_overlap
 from daybook.resolve.locations.location import Location, Resolution
 from daybook.resolve.resolution import PeriodLookup, resolve_dataset
 from daybook.runs.snapshot import RunSnapshot, SourceSnapshot
@@ -54,11 +57,31 @@ def resolve_sources(
                     allowed_hosts=allowed_hosts,
                     lookup=lookup,
                 )
+            if load.temporal_mode in (None, "snapshot"):
+                for location in known[key].locations:
+                    calendars = (calendar_for(period.calendar_id, catalog), GREGORIAN)
+                    refuse_overlapping_slices(load.dataset_id, lookup.slices(location) or (), calendars)
             sources.append(SourceSnapshot(load.key, *key, known[key], slices_read(known[key], lookup)))
         except DaybookError as error:
             errors += [_load_error(single, load) for single in flatten(error)]
     raise_all(errors)
     return tuple(sources)
+
+
+def refuse_overlapping_slices(dataset_id: str, slices: Iterable[str], calendars: Iterable[PeriodCalendar]) -> None:
+    """RUN_043 for slices that hold the same days, as a quarter beside its months: read together they count twice."""
+    known = tuple(calendars)
+    found = [period for each in slices if (period := _find_period(each, known)) is not None]
+    in_order = sorted(found, key=lambda period: (period.start_date, period.end_date))
+    for first, second in pairwise(in_order):
+        if periods_overlap(first, second):
+            listed = ", ".join(sorted(period.identifier for period in found))
+            pair = f"{first.identifier} and {second.identifier}"
+            raise DaybookError("RUN_043", dataset_id=dataset_id, pair=pair, slices=listed)
+
+
+def _find_period(identifier: str, calendars: Iterable[PeriodCalendar]) -> Period | None:
+    return next((found for calendar in calendars if (found := calendar.find(identifier)) is not None), None)
 
 
 def slices_read(resolution: Resolution, lookup: PeriodLookup) -> dict[str, str]:

@@ -182,6 +182,13 @@ RUN_CODES: dict[str, Code] = code_family(
         "A build runs at least one node at a time.",
         hint="write --jobs 1 or more",
     ),
+    Code(
+        "RUN_043",
+        "{dataset_id} would be read with the slices {pair}, which hold the same days; the table has {slices}",
+        "A table without temporal_mode is read with all of its slices. Slices that overlap in time, such as a quarter "
+        "beside its months, would count the same rows twice.",
+        hint="read it through a view, whose window reads slices of one level",
+    ),
 )
 
 
