@@ -191,6 +191,7 @@ class _Build:
                 with self.environment.store.write() as transaction:
                     transaction.runs.request_cancel(run_id, now=transaction.now())
             except DaybookError:
+                # It ended by itself in the meantime.
                 continue
 
     def _build_node(self, node: Node) -> NodeResult:

@@ -1,6 +1,5 @@
 """Whether a node's last completed run used what a run would use now, without reading data."""
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -9,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from daybook.errors import DaybookError
 from daybook.graph.nodes import Node
-from daybook.io.filesystem import FileStat, arrow_path, list_files
+from daybook.io.filesystem import FileStat, content_digest, list_files
 from daybook.io.location_checks import location_exists
 from daybook.io.pins import FilesPin, LandedPin, Pin, TablePin, pin_from_json
 from daybook.io.registry import format_named
@@ -25,7 +24,6 @@ from daybook.store.store import Transaction
 NodeState: TypeAlias = Literal["fresh", "stale", "never", "failed", "running", "blocked"]
 
 _NAMED_FILES = 3
-_DIGEST_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,17 +363,13 @@ def _differs(now: FileStat, before: FileStat, digest: str | None) -> bool:
         return True
     if now.modified_ns == before.modified_ns:
         return False
-    return digest is None or _content_digest(now) != digest
+    return digest is None or _digest_of(now) != digest
 
 
 @cache
-def _content_digest(file: FileStat) -> str:
-    place = arrow_path(file.path)
-    digest = hashlib.blake2b(digest_size=20)
-    with place.system.open_input_stream(place.path, compression=None) as stream:
-        while block := stream.read(_DIGEST_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+def _digest_of(file: FileStat) -> str:
+    """Of a file as it was listed, so that it is read once however many nodes ask."""
+    return content_digest(file.path)
 
 
 def _failure_text(run: RunRecord) -> str:

@@ -3,7 +3,6 @@
 import datetime
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from graphlib import TopologicalSorter
 
 from daybook.errors import DaybookError
@@ -142,13 +141,6 @@ class CloseGraph:
             if period.start_date >= start:
                 yield period
             period = calendar.at(level, period.end_date + DAY) if period.end_date < datetime.date.max else None
-
-    @cached_property
-    def calendars(self) -> tuple[PeriodCalendar, ...]:
-        return tuple({each.id: each for each in self._calendars.values()}.values())
-
-    def level_of(self, project_id: str) -> str:
-        return self._levels[project_id]
 
     def calendar_of(self, project_id: str) -> PeriodCalendar:
         return self._calendars[project_id]
