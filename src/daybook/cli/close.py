@@ -53,6 +53,7 @@ def graph(
     from daybook.workspace.close_json import graph_as_json, graph_as_mermaid
 
     found = close_graph(open_workspace(context), period=period)
+    _show_notices(found.notices)
     if as_json:
         echo_json(graph_as_json(found))
     elif mermaid:
@@ -85,6 +86,7 @@ def status(
     from daybook.workspace.close_json import status_as_json
 
     found = close_status(open_workspace(context), period=period, ask=ask)
+    _show_notices(found.notices)
     if as_json:
         echo_json(status_as_json(found))
     else:
@@ -143,12 +145,14 @@ def build(
     request = BuildRequest(period, tuple(projects or ()), only, full, keep_going, jobs, allow_empty)
     if dry_run:
         plan = plan_close_build(open_workspace(context), request)
+        _show_notices(plan.notices)
         echo_json(build_plan_as_json(plan)) if as_json else _show_plan(plan)
         return
     is_quiet = root_options(context).is_quiet
     with open_workspace_with_spark(context) as workspace:
         listener = _JsonEvents() if as_json else _Lines(is_quiet)
         result = build_close(workspace, request, listener=listener)
+    _show_notices(result.notices)
     if as_json:
         echo_json_line(done_event(result))
     else:
@@ -232,6 +236,11 @@ def _show_result(result: "BuildResult") -> None:
         if each.reason:
             echo(f"{each.node.project} {each.node.period.identifier}: {each.reason}")
     _show_left_out(result.left_out)
+
+
+def _show_notices(notices: "tuple[Notice, ...]") -> None:
+    for each in notices:
+        show_notice(each)
 
 
 def _show_left_out(left_out: tuple[str, ...]) -> None:

@@ -58,6 +58,7 @@ class BuildPlan:
     nodes: tuple[NodeStatus, ...]
     will_run: Mapping[Node, tuple[str, ...]]
     left_out: tuple[str, ...]
+    notices: tuple[Notice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ class BuildResult:
     nodes: tuple[NodeResult, ...]
     left_out: tuple[str, ...] = ()
     is_cancelled: bool = False
+    notices: tuple[Notice, ...] = ()
 
     @property
     def is_ok(self) -> bool:
@@ -93,7 +95,6 @@ class BuildListener(Protocol):
 
 def plan_build(close: Close, request: BuildRequest) -> BuildPlan:
     """What a build would do, as far as that is known before its first run."""
-    close.check_cycles()
     edges, left_out = _selected(close, request)
     statuses = close.statuses(edges)
     will_run: dict[Node, tuple[str, ...]] = {}
@@ -115,6 +116,7 @@ def _selected(close: Close, request: BuildRequest) -> tuple[dict[Node, tuple[Edg
     if close.span is None:
         raise ValueError("a build has a period")
     targets, allowed = close.select(request.projects, only=request.only)
+    close.check_cycles(allowed)
     nodes = close.nodes.nodes_in(close.span, sorted(targets))
     edges = close.closure(nodes, close.span, allowed)
     if request.only:
@@ -127,7 +129,6 @@ def build(
 ) -> BuildResult:
     """Run what is not fresh; after a failure, what does not depend on it only with `keep_going`."""
     with read_close(definitions, environment.store, period=request.period, asks_databases=True) as close:
-        close.check_cycles()
         edges, left_out = _selected(close, request)
     order = in_order(edges, edges)
     listener.planned(order)

@@ -1,22 +1,23 @@
 """A close as it stands: the graph of its projects, and the state of every node."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from daybook.errors import DaybookError
 from daybook.errors.suggestion import did_you_mean
 from daybook.graph.dependencies import ProjectGraph, cycle_errors, derive_graph
 from daybook.graph.freshness import CloseHistory, Freshness, NodeFreshness, NodeState, ProjectNow
-from daybook.graph.nodes import CloseGraph, Edge, Node, Span, in_order, parse_span
+from daybook.graph.nodes import CloseGraph, Edge, Node, Span, in_order, known_calendar, parse_span
 from daybook.model.definition import Catalog, Definition
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.project import Project
-from daybook.resolve.calendars.periods import calendar_for
 from daybook.store.catalog import ActivatedCatalog
 from daybook.store.changes import ProspectiveCatalog, find_changes
 from daybook.store.database.projects import find_active_project
 from daybook.store.definition_text import encode_definition
+from daybook.store.references import files_with_errors, load_project, reached_errors
 from daybook.store.store import MetadataStore, Transaction
 
 _UNUSABLE_STATES = ("failed", "blocked")
@@ -47,6 +48,7 @@ class Close:
         asks_databases: bool = False,
     ) -> None:
         self._transaction = transaction
+        self._definitions = definitions
         heads = transaction.definitions.heads()
         stored = transaction.catalog()
         changes = (
@@ -56,12 +58,16 @@ class Close:
         )
         self.catalog: Catalog = ProspectiveCatalog(stored, changes)
         written: Mapping[str, Definition[Project]] = definitions.definitions["project"]
-        self.projects = {project_id: self._project_now(each) for project_id, each in written.items()}
+        errors_of = _errors_by_project(definitions)
+        self.projects = {
+            project_id: self._project_now(each, errors_of(project_id)) for project_id, each in written.items()
+        }
+        self.projects |= self._unreadable_projects(definitions)
         self.graph: ProjectGraph = derive_graph(
             {project_id: now.project for project_id, now in self.projects.items()}, self.catalog
         )
         self.history = CloseHistory(transaction, projects)
-        calendars = [calendar_for(now.project.calendar_id, self.catalog) for now in self.projects.values()]
+        calendars = [known_calendar(now.project, self.catalog) for now in self.projects.values()]
         self.span: Span | None = parse_span(period, calendars) if period is not None else None
         level = self.span.level if self.span is not None else "month"
         self.nodes = CloseGraph(self.graph, self.catalog, self.history.levels(), level)
@@ -73,7 +79,19 @@ class Close:
             asks_databases=asks_databases,
         )
 
-    def _project_now(self, definition: Definition[Project]) -> ProjectNow:
+    def _unreadable_projects(self, definitions: LoadedWorkspace) -> dict[str, ProjectNow]:
+        """Active projects whose files have errors: what they make is still read by others."""
+        found: dict[str, ProjectNow] = {}
+        for state in self._transaction.projects.all() if definitions.broken else ():
+            files = [file for file in definitions.broken if file.may_define("project", state.project_id)]
+            active = find_active_project(self._transaction.definitions, self._transaction.projects, state)
+            if state.project_id not in self.projects and files and active is not None:
+                catalog = ActivatedCatalog(self.catalog, active.inputs)
+                problem = _error_text(files[0].errors)
+                found[state.project_id] = ProjectNow(active.project, active.version, catalog, problem)
+        return found
+
+    def _project_now(self, definition: Definition[Project], errors: Sequence[DaybookError]) -> ProjectNow:
         """The active version, or why there is none that a build may run."""
         project_id = definition.id
         state = self._transaction.projects.find(project_id)
@@ -87,7 +105,9 @@ class Close:
             return ProjectNow(definition.model, None, self.catalog, hint)
         catalog = ActivatedCatalog(self.catalog, active.inputs)
         problem = None
-        if state.status == "inactive":
+        if errors:
+            problem = _error_text(errors)
+        elif state.status == "inactive":
             problem = "it is inactive"
         elif state.status == "conflict":
             problem = f"it is in conflict: {'; '.join(state.warnings)}"
@@ -113,6 +133,8 @@ class Close:
         for name in names:
             project_id = name.strip("+")
             if project_id not in self.projects:
+                # A file with errors may define it; then those are what to say.
+                load_project(self._definitions, project_id)
                 raise DaybookError("RUN_001", project=project_id, hint=did_you_mean(project_id, tuple(self.projects)))
             named.add(project_id)
             if name.endswith("+"):
@@ -120,8 +142,9 @@ class Close:
         targets = frozenset(named or self.active_projects)
         return targets, targets if only else self.graph.upstream(targets)
 
-    def check_cycles(self) -> None:
-        for error in cycle_errors(self.graph):
+    def check_cycles(self, projects: Collection[str] | None = None) -> None:
+        """Refuse projects that wait for each other: any, or only among these."""
+        for error in cycle_errors(self.graph, projects):
             raise error
 
     def closure(self, targets: Iterable[Node], span: Span, allowed: frozenset[str]) -> dict[Node, tuple[Edge, ...]]:
@@ -169,6 +192,19 @@ class Close:
             noted = (*reasons, *own.unknown) if state == "fresh" else tuple(reasons)
             found[node] = NodeStatus(node, state, self.is_locked(node), run, tuple(dict.fromkeys(noted)))
         return found
+
+
+def _errors_by_project(definitions: LoadedWorkspace) -> Callable[[str], Sequence[DaybookError]]:
+    """What is wrong with what a project leads to; nothing is looked up where nothing is wrong anywhere."""
+    if not files_with_errors(definitions):
+        return lambda _: ()
+    return lambda project_id: reached_errors(definitions, project_id)
+
+
+def _error_text(errors: Sequence[DaybookError]) -> str:
+    first = errors[0]
+    place = f" ({Path(first.span.file).name}, line {first.span.line})" if first.span and first.span.file else ""
+    return f"its definition has errors: {first.code} {first.message}{place}; `daybook validate` shows them"
 
 
 def _in_words(state: NodeState) -> str:

@@ -1,12 +1,12 @@
 """Which projects read what other projects write, derived from the definitions."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 
-from daybook.errors import DaybookError
+from daybook.errors import DaybookError, Span
 from daybook.model.dataset import Dataset, DatasetRef, PathLocation, TableLocation
 from daybook.model.datasource import FolderSource
 from daybook.model.definition import Catalog, DeclaredVersion
@@ -94,9 +94,19 @@ def derive_graph(projects: Mapping[str, Project], catalog: Catalog) -> ProjectGr
     return ProjectGraph(projects, tuple(found))
 
 
-def cycle_errors(graph: ProjectGraph) -> Iterator[DaybookError]:
-    """PROJECT_044 for projects that wait for each other: a cycle must look back somewhere, and nowhere ahead."""
-    forward = [each for each in graph.dependencies if not each.looks_back]
+def cycle_errors(
+    graph: ProjectGraph,
+    projects: Collection[str] | None = None,
+    span_of: Callable[[str], Span | None] = lambda _: None,
+) -> Iterator[DaybookError]:
+    """PROJECT_044 for projects that wait for each other: a cycle must look back somewhere, and nowhere ahead.
+
+    Only cycles among `projects` count where these are given; `span_of` says where a project is written.
+    """
+    wanted = graph.projects if projects is None else projects
+    forward = [
+        each for each in graph.dependencies if not each.looks_back and each.reader in wanted and each.maker in wanted
+    ]
     sorter = TopologicalSorter[str]()
     for dependency in forward:
         sorter.add(dependency.reader, dependency.maker)
@@ -105,13 +115,14 @@ def cycle_errors(graph: ProjectGraph) -> Iterator[DaybookError]:
     except CycleError as error:
         # From maker to reader, the first one again at the end.
         cycle: list[str] = error.args[1]
-        yield DaybookError("PROJECT_044", path=" → ".join(reversed(cycle)))
+        in_order = list(reversed(cycle))
+        yield DaybookError("PROJECT_044", span=span_of(in_order[0]), path=" → ".join(in_order))
         return
     for dependency in forward:
         looks_ahead = any(_looks_ahead(view.window) for view in dependency.views)
         if looks_ahead and dependency.reader in graph.upstream([dependency.maker]):
             path = f"{dependency.reader} reads {dependency.dataset} of later periods, made by {dependency.maker}"
-            yield DaybookError("PROJECT_044", path=path)
+            yield DaybookError("PROJECT_044", span=span_of(dependency.reader), path=path)
 
 
 def _looks_ahead(window: Window) -> bool:

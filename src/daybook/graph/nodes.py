@@ -9,9 +9,10 @@ from daybook.errors import DaybookError
 from daybook.graph.dependencies import Dependency, ProjectGraph
 from daybook.model.definition import Catalog
 from daybook.model.period import Period
+from daybook.model.project import Project
 from daybook.model.view import ViewOf
 from daybook.resolve.calendars.calendar import GREGORIAN, PeriodCalendar
-from daybook.resolve.calendars.periods import calendar_for, level_position, period_of
+from daybook.resolve.calendars.periods import calendar_for, period_of
 from daybook.resolve.calendars.windows import window_periods
 from daybook.resolve.calendars.years import DAY
 
@@ -79,9 +80,7 @@ class CloseGraph:
 
     def __init__(self, graph: ProjectGraph, catalog: Catalog, used_levels: Mapping[str, str], span_level: str) -> None:
         self.graph = graph
-        self._calendars = {
-            project_id: calendar_for(project.calendar_id, catalog) for project_id, project in graph.projects.items()
-        }
+        self._calendars = {project_id: known_calendar(each, catalog) for project_id, each in graph.projects.items()}
         self._levels = {
             project_id: self._level(project.level or used_levels.get(project_id), project_id, span_level)
             for project_id, project in graph.projects.items()
@@ -89,8 +88,7 @@ class CloseGraph:
 
     def _level(self, known: str | None, project_id: str, span_level: str) -> str:
         calendar = self._calendars[project_id]
-        if known is not None:
-            level_position(known, calendar)
+        if known is not None and known in calendar.levels:
             return known
         return span_level if span_level in calendar.levels else calendar.levels[-1]
 
@@ -144,6 +142,14 @@ class CloseGraph:
 
     def calendar_of(self, project_id: str) -> PeriodCalendar:
         return self._calendars[project_id]
+
+
+def known_calendar(project: Project, catalog: Catalog) -> PeriodCalendar:
+    """The calendar of a project; the Gregorian for one whose calendar has errors, which its own check reports."""
+    try:
+        return calendar_for(project.calendar_id, catalog)
+    except DaybookError:
+        return GREGORIAN
 
 
 def _through(

@@ -16,6 +16,7 @@ from daybook.model.definition import Definition
 from daybook.model.formats import FORMATS, formats_by_extension, option_violations
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.loading.references import check_references
+from daybook.model.loading.workspace import WorkspaceCatalog
 from daybook.model.operation import LocationDestination, OutputMode, OutputOperation
 from daybook.model.project import Project
 from daybook.model.resolver import CatalogStrategy, PathStrategy, Resolver, TableStrategy
@@ -23,6 +24,7 @@ from daybook.model.source_map import KeyPath, SourceMap
 from daybook.resolve.calendars.calendar import GREGORIAN_CALENDAR
 from daybook.resolve.calendars.checks import calendar_errors, checked_calendar
 from daybook.resolve.calendars.identifiers import ANY_LEVEL
+from daybook.resolve.calendars.periods import calendar_for, level_position
 from daybook.resolve.catalog.lookup import strategy_errors
 from daybook.resolve.locations.location import check_table_name, extension, format_by_extension, is_one_file
 from daybook.resolve.locations.template import path_template_errors, template_errors, template_tokens
@@ -228,10 +230,27 @@ def _declared_templates(model: object) -> Iterator[tuple[KeyPath, str]]:
             return
 
 
+def check_levels(definitions: Collection[Definition[Any]], workspace: LoadedWorkspace) -> Iterator[DaybookError]:
+    """The level of a project that its calendar does not have; an unknown calendar is reported by itself."""
+    for definition in definitions:
+        if not isinstance(project := definition.model, Project) or project.level is None:
+            continue
+        try:
+            calendar = calendar_for(project.calendar_id, WorkspaceCatalog(workspace))
+        except DaybookError:
+            continue
+        try:
+            level_position(project.level, calendar)
+        except DaybookError as error:
+            error.span = definition.source.span("level")
+            yield error
+
+
 # What is wrong with a definition whatever else is defined; references depend on what the store knows besides.
 _STRUCTURAL_CHECKS: tuple[StructuralCheck, ...] = (
     check_calendars,
     check_resolvers,
+    check_levels,
     check_templates,
     check_tables,
     check_formats,

@@ -106,7 +106,16 @@ def load_project(workspace: LoadedWorkspace, name: str) -> tuple[Definition[Proj
             for error in file.errors
         )
         raise
-    reached = _reached_keys(workspace, definition.id)
+    raise_all(reached_errors(workspace, definition.id))
+    others = files_with_errors(workspace)
+    if not others:
+        return definition, ()
+    return definition, (notice("MODEL_087", files=", ".join(others), project=definition.id),)
+
+
+def reached_errors(workspace: LoadedWorkspace, project_id: str) -> list[DaybookError]:
+    """What is wrong with a project and everything it leads to, with files that should define some of it included."""
+    reached = _reached_keys(workspace, project_id)
     missing = [key for key in reached if workspace.get(*key) is None]
     needed = [
         file
@@ -115,13 +124,15 @@ def load_project(workspace: LoadedWorkspace, name: str) -> tuple[Definition[Proj
     ]
     errors = [error for file in needed for error in file.errors]
     errors += [one for one in workspace.duplicates if (one.parameters["kind"], one.parameters["id"]) in reached]
-    errors += structural_errors(workspace, reachable_definitions(workspace, definition.id))
-    raise_all(errors)
-    others = {file.path.as_posix() for file in workspace.broken}
-    others |= {one.span.file or "" for one in (*workspace.duplicates, *structural_errors(workspace)) if one.span}
-    if not others:
-        return definition, ()
-    return definition, (notice("MODEL_087", files=", ".join(sorted(others)), project=definition.id),)
+    errors += structural_errors(workspace, reachable_definitions(workspace, project_id))
+    return errors
+
+
+def files_with_errors(workspace: LoadedWorkspace) -> tuple[str, ...]:
+    """The files that do not hold what they should, in order."""
+    found = {file.path.as_posix() for file in workspace.broken}
+    found |= {one.span.file or "" for one in (*workspace.duplicates, *structural_errors(workspace)) if one.span}
+    return tuple(sorted(found))
 
 
 def _reached_keys(workspace: LoadedWorkspace, project_id: str) -> set[DefinitionKey]:

@@ -76,8 +76,14 @@ def _is_consequence(error: DaybookError, workspace: LoadedWorkspace) -> bool:
     if error.code not in _MISSING_ID_PARAMETERS:
         return False
     missing = str(error.parameters[_MISSING_ID_PARAMETERS[error.code]])
-    if missing in workspace.doubtful:
-        return True
+    return missing in workspace.doubtful or is_of_registered_dataset(error, workspace)
+
+
+def is_of_registered_dataset(error: DaybookError, workspace: LoadedWorkspace) -> bool:
+    """Whether something is missing that a project registers."""
+    if error.code not in _MISSING_ID_PARAMETERS:
+        return False
+    missing = str(error.parameters[_MISSING_ID_PARAMETERS[error.code]])
     projects = (definition.model for definition in workspace.definitions["project"].values())
     outputs = (each for project in projects for each in project.operations if isinstance(each, OutputOperation))
     return any(each.arguments.registered_id == missing for each in outputs)

@@ -1,11 +1,14 @@
 """The close as a whole: its graph, the state of every node, and building what is not fresh."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from daybook.errors import DaybookError, Notice
+from daybook.errors import DaybookError, Notice, notice
 from daybook.graph.build import BuildListener, BuildPlan, BuildRequest, BuildResult, NodeResult, build, plan_build
 from daybook.graph.close import NodeStatus, read_close
 from daybook.graph.nodes import Node
+from daybook.model.loading import LoadedWorkspace
+from daybook.store.references import files_with_errors
+from daybook.store.store import MetadataStore
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 
@@ -34,6 +37,7 @@ class CloseGraphResult:
 
     nodes: tuple[GraphNode, ...]
     edges: tuple[GraphEdge, ...]
+    notices: tuple[Notice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,7 @@ class CloseStatus:
 
     nodes: tuple[NodeStatus, ...]
     left_out: tuple[str, ...] = ()
+    notices: tuple[Notice, ...] = ()
 
     @property
     def projects(self) -> tuple[str, ...]:
@@ -56,12 +61,14 @@ class CloseStatus:
 
 def close_graph(workspace: OpenedWorkspace, *, period: str | None = None) -> CloseGraphResult:
     """Which projects read what others write; with a period, which nodes read which."""
-    definitions = workspace.load_definitions()
+    definitions = workspace.read_definitions()
+    notices = _error_notices(definitions)
     with workspace.open_store_or_empty() as store, read_close(definitions, store, period=period) as close:
         close.check_cycles()
         if close.span is None:
             edges = (GraphEdge(each.maker, each.reader, each.dataset) for each in close.graph.dependencies)
-            return CloseGraphResult(tuple(GraphNode(each) for each in close.projects), tuple(dict.fromkeys(edges)))
+            found_projects = tuple(GraphNode(each) for each in close.projects)
+            return CloseGraphResult(found_projects, tuple(dict.fromkeys(edges)), notices)
         nodes = close.nodes.nodes_in(close.span, sorted(close.projects))
         found = close.closure(nodes, close.span, frozenset(close.projects))
         names = tuple(GraphNode(node.project, node.period.identifier) for node in found)
@@ -71,7 +78,7 @@ def close_graph(workspace: OpenedWorkspace, *, period: str | None = None) -> Clo
             for edge in edges
             if edge.maker in found
         )
-        return CloseGraphResult(names, tuple(dict.fromkeys(pairs)))
+        return CloseGraphResult(names, tuple(dict.fromkeys(pairs)), notices)
 
 
 def close_status(workspace: OpenedWorkspace, *, period: str | None = None, ask: bool = False) -> CloseStatus:
@@ -79,27 +86,33 @@ def close_status(workspace: OpenedWorkspace, *, period: str | None = None, ask: 
 
     Without a period, those of the periods that have been run.
     """
-    definitions = workspace.load_definitions()
+    definitions = workspace.read_definitions()
+    notices = _error_notices(definitions)
     with workspace.open_store_or_empty() as store:
         if period is None:
-            period = _periods_run(workspace)
+            period = _periods_run(definitions, store)
         if period is None:
-            return CloseStatus(())
+            return CloseStatus((), notices=notices)
         with read_close(definitions, store, period=period, asks_databases=ask) as close:
-            close.check_cycles()
             if close.span is None:
-                return CloseStatus(())
+                return CloseStatus((), notices=notices)
             projects = sorted(close.active_projects)
+            close.check_cycles(projects)
             nodes = close.nodes.nodes_in(close.span, projects)
             statuses = close.statuses(close.closure(nodes, close.span, frozenset(projects)))
             shown = tuple(status for node, status in statuses.items() if node in set(nodes))
-            return CloseStatus(shown, close.nodes.left_out(close.span, projects))
+            return CloseStatus(shown, close.nodes.left_out(close.span, projects), notices)
 
 
-def _periods_run(workspace: OpenedWorkspace) -> str | None:
-    """From the first to the last period of the last year's runs."""
-    definitions = workspace.load_definitions()
-    with workspace.open_store_or_empty() as store, read_close(definitions, store) as close:
+def _error_notices(definitions: LoadedWorkspace) -> tuple[Notice, ...]:
+    """What is left out, when files have errors."""
+    files = files_with_errors(definitions)
+    return (notice("MODEL_089", files=", ".join(files)),) if files else ()
+
+
+def _periods_run(definitions: LoadedWorkspace, store: MetadataStore) -> str | None:
+    """From the first to the last period that has been run."""
+    with read_close(definitions, store) as close:
         found = [
             (node.period.start_date, node.period.identifier)
             for project_id, identifier in close.history.runs
@@ -115,12 +128,12 @@ def _periods_run(workspace: OpenedWorkspace) -> str | None:
 
 def plan_close_build(workspace: OpenedWorkspace, request: BuildRequest) -> BuildPlan:
     """What `build_close` would run, and why."""
-    definitions = workspace.load_definitions()
+    definitions = workspace.read_definitions()
     with (
         workspace.open_store_or_empty() as store,
         read_close(definitions, store, period=request.period, asks_databases=True) as close,
     ):
-        return plan_build(close, request)
+        return replace(plan_build(close, request), notices=_error_notices(definitions))
 
 
 def build_close(
@@ -129,9 +142,10 @@ def build_close(
     """Bring projects and everything they need up to date; one Spark application runs all of it."""
     if request.jobs < 1:
         raise DaybookError("RUN_040", jobs=request.jobs)
-    definitions = workspace.load_definitions()
+    definitions = workspace.read_definitions()
     with workspace.open_run_environment() as environment:
-        return build(definitions, environment, request, listener or _SilentBuild())
+        result = build(definitions, environment, request, listener or _SilentBuild())
+    return replace(result, notices=_error_notices(definitions))
 
 
 class _SilentBuild:

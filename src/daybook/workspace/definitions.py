@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from daybook.expression import Constants
+    from daybook.model.loading import LoadedWorkspace
     from daybook.model.period import Period
     from daybook.plan.steps import Plan
     from daybook.resolve.calendars.calendar import PeriodCalendar
@@ -68,7 +69,7 @@ def validate_definitions(path: Path | None = None, *, workspace: Path | None = N
         return _validate_file(path or Path())
     definitions, errors = read_workspace(root)
     findings = check_workspace(definitions)
-    errors += findings.errors
+    errors += _with_cycles(definitions, findings.errors)
     if path is None:
         return ValidationResult(
             len(tuple(definitions.all())), tuple(errors), tuple(findings.notices), findings.accepted
@@ -80,6 +81,20 @@ def validate_definitions(path: Path | None = None, *, workspace: Path | None = N
         return _validate_file(path)
     notices = [one for one in findings.notices if one.span is None or _is_within(one.span.file, path)]
     return ValidationResult(len(below), tuple(concerned), tuple(notices))
+
+
+def _with_cycles(definitions: "LoadedWorkspace", errors: "list[DaybookError]") -> "list[DaybookError]":
+    """The errors with those of projects that wait for each other, instead of what follows from that alone."""
+    from daybook.graph.dependencies import cycle_errors, derive_graph
+    from daybook.model.loading.workspace import WorkspaceCatalog
+    from daybook.store.workspace_checks import is_of_registered_dataset
+
+    projects = definitions.definitions["project"]
+    graph = derive_graph({key: each.model for key, each in projects.items()}, WorkspaceCatalog(definitions))
+    cycles = list(cycle_errors(graph, span_of=lambda project_id: projects[project_id].source.span("input")))
+    if not cycles:
+        return errors
+    return [*(error for error in errors if not is_of_registered_dataset(error, definitions)), *cycles]
 
 
 def compile_project(workspace: OpenedWorkspace, project: str, *, period: str | None = None) -> CompiledProject:

@@ -82,3 +82,79 @@ def test_projects_that_wait_for_each_other_are_refused(folder: Folder, capsys: p
     folder.project(to_table("b", register_as_dataset="two"), id_="second", input_="one")
     assert main(["graph"]) == 2
     assert "PROJECT_044" in capsys.readouterr().err
+
+
+def break_file(folder: Folder, path: str = "definitions/broken.yaml") -> None:
+    (folder.root / path).write_text("project: {id: broken, inptu: {dataset_id: orders}, operations: []}\n")
+
+
+def test_a_file_with_errors_that_nobody_needs_is_a_warning(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.apply()
+    folder.activate("maker")
+    break_file(folder)
+    for command in (["graph"], ["status", "--period", "2026-01"], ["build", "--dry-run", "--period", "2026-01"]):
+        assert main([*command, "--json"]) == 0
+        shown = capsys.readouterr()
+        assert "maker" in {node["project"] for node in json.loads(shown.out)["nodes"]}
+        assert "MODEL_089" in shown.err
+        assert "broken.yaml" in shown.err
+
+
+def test_a_project_that_cannot_be_read_is_named_with_its_error(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    break_file(folder)
+    assert main(["build", "--dry-run", "--period", "2026-01", "broken"]) == 2
+    assert "inptu" in capsys.readouterr().err
+
+
+def test_an_active_project_whose_file_has_errors_keeps_its_node_and_says_why(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder.apply()
+    folder.activate("maker")
+    text = (folder.root / "definitions/project-maker.yaml").read_text()
+    (folder.root / "definitions/project-maker.yaml").write_text(text.replace("operations:", "operatoins:"))
+    assert main(["status", "--period", "2026-01", "--json"]) == 0
+    (node,) = json.loads(capsys.readouterr().out)["nodes"]
+    assert (node["project"], node["state"]) == ("maker", "never")
+    assert "its definition has errors" in node["reasons"][0]
+    assert main(["graph", "--json"]) == 0
+    assert {"from": "maker", "to": "reader", "dataset": "booked"} in json.loads(capsys.readouterr().out)["edges"]
+
+
+def test_drafts_that_wait_for_each_other_do_not_concern_what_is_active(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder.apply()
+    folder.activate("maker")
+    folder.project(to_table("a", register_as_dataset="one"), id_="first", input_="two")
+    folder.project(to_table("b", register_as_dataset="two"), id_="second", input_="one")
+    assert [node["project"] for node in called(capsys, "status", "--period", "2026-01", "--json")["nodes"]] == ["maker"]
+    assert main(["build", "--dry-run", "--period", "2026-01", "first"]) == 2
+    shown = capsys.readouterr().err
+    assert "first → second → first" in shown or "second → first → second" in shown
+
+
+def test_validate_names_the_path_of_projects_that_wait_for_each_other(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder.project(to_table("a", register_as_dataset="one"), id_="first", input_="two")
+    folder.project(to_table("b", register_as_dataset="two"), id_="second", input_="one")
+    assert main(["validate", "--json"]) == 2
+    errors = json.loads(capsys.readouterr().out)["errors"]
+    assert [error["code"] for error in errors] == ["PROJECT_044"]
+    assert {"first", "second"} <= set(errors[0]["message"].replace("→", " ").split())
+    assert errors[0]["file"].endswith(("project-first.yaml", "project-second.yaml"))
+
+
+def test_a_level_that_the_calendar_does_not_have_is_an_error_where_it_is_written(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder.project(to_table("x"), id_="leveled", level="mnth")
+    assert main(["validate", "--json"]) == 2
+    (error,) = json.loads(capsys.readouterr().out)["errors"]
+    assert (error["code"], error["hint"]) == (
+        "RESOLVE_004",
+        "did you mean month? its levels are year, quarter, month, day",
+    )

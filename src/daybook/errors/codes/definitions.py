@@ -256,6 +256,13 @@ MODEL_CODES: dict[str, Code] = code_family(
         "A document defines something when its single top-level key is dataset, datasource, resolver, calendar or "
         "project; operations stand in the list of a project.",
     ),
+    Code(
+        "MODEL_089",
+        "There are errors in {files}; what cannot be read of them is left out",
+        "The close is shown and built from the definitions that are right. A project that needs one of the others is "
+        "reported with its errors.",
+        hint="`daybook validate` shows them",
+    ),
 )
 
 
