@@ -1,0 +1,131 @@
+"""Diff and bridge as JSON: the keys that DESIGN fixes, with numbers as exact text."""
+
+from decimal import Decimal
+
+from daybook.compare.result import (
+    BridgeResult,
+    Cause,
+    CauseName,
+    ColumnTotal,
+    ComparedRows,
+    ComparedRun,
+    DiffCounts,
+    DiffResult,
+    GroupBridge,
+    RepeatedKeys,
+    RowChange,
+    RowCounts,
+    RowEffect,
+    add,
+    subtract,
+)
+from daybook.workspace.compare_json import bridge_as_json, diff_as_json
+
+A = ComparedRun("20260201-100000-aaaaaa", "close", 1, "2026-01")
+B = ComparedRun("20260208-100000-bbbbbb", "close", 2, "2026-01")
+ROWS = ComparedRows(40, 40, "Totals")
+ORDERS = CauseName("data", "orders", "data of orders")
+ROUNDING = CauseName("definition", "round", "30 Round (changed)")
+
+
+def test_a_diff_has_its_keys_and_exact_numbers() -> None:
+    found = DiffResult(
+        A,
+        B,
+        "lake.close",
+        ROWS,
+        ("region",),
+        "group_by",
+        DiffCounts(a=3, b=3, added=1, removed=1, changed=1, same=1),
+        (ColumnTotal("total", Decimal("150.00"), Decimal("170.50"), Decimal("20.50")),),
+        (RowChange({"region": None}, None, {"total": Decimal("20.50"), "orders": 2}),),
+        repeated=RepeatedKeys(1, 0),
+    )
+
+    shown = diff_as_json(found)
+
+    assert shown["a"] == A.run_id
+    assert shown["key"] == ["region"]
+    assert shown["rows"] == {"a": 3, "b": 3, "added": 1, "removed": 1, "changed": 1, "same": 1}
+    assert shown["totals"] == [{"column": "total", "before": "150.00", "after": "170.50", "difference": "20.50"}]
+    assert shown["changes"] == [
+        {"key": {"region": None}, "before": None, "after": {"total": "20.50", "orders": "2"}},
+    ]
+    assert shown["repeated_keys"] == {"a": 1, "b": 0}
+
+
+def bridge(*causes: Cause, by: tuple[GroupBridge, ...] | None = None) -> BridgeResult:
+    return BridgeResult(
+        a=A,
+        b=B,
+        output="lake.close",
+        operation=ROWS,
+        measure="total",
+        before=Decimal("100.00"),
+        after=Decimal("130.25"),
+        residual=Decimal("0.00"),
+        order=(ORDERS, ROUNDING),
+        causes=causes,
+        by=by,
+    )
+
+
+def test_a_bridge_has_its_keys_and_a_data_cause_its_rows() -> None:
+    late = RowEffect({"order_id": "O-9"}, None, {"amount": Decimal("30.00")}, Decimal("30.00"))
+    first = Cause((ORDERS,), Decimal("30.00"), RowCounts(1, 0, 0), (late,))
+    shown = bridge_as_json(bridge(first, Cause((ROUNDING,), Decimal("0.25"))))
+
+    assert (shown["before"], shown["after"], shown["difference"], shown["residual"]) == (
+        "100.00",
+        "130.25",
+        "30.25",
+        "0.00",
+    )
+    assert shown["order"] == ["data:orders", "definition:round"]
+    assert shown["causes"][0] == {
+        "kind": "data",
+        "name": "orders",
+        "label": "data of orders",
+        "share": "30.00",
+        "rows": {"added": 1, "removed": 0, "changed": 0},
+        "largest": [{"key": {"order_id": "O-9"}, "before": None, "after": {"amount": "30.00"}, "effect": "30.00"}],
+    }
+    assert shown["causes"][1] == {
+        "kind": "definition",
+        "name": "round",
+        "label": "30 Round (changed)",
+        "share": "0.25",
+    }
+    assert "by" not in shown
+
+
+def test_causes_that_were_swapped_together_say_so() -> None:
+    shown = bridge_as_json(bridge(Cause((ORDERS, ROUNDING), Decimal("30.25"), reason="column tax is unknown")))
+
+    (cause,) = shown["causes"]
+    assert cause["name"] == "orders + round"
+    assert [member["name"] for member in cause["together"]] == ["orders", "round"]
+    assert cause["reason"] == "column tax is unknown"
+
+
+def test_a_bridge_by_group_has_a_share_of_each_cause() -> None:
+    group = GroupBridge({"region": "EMEA"}, Decimal("60.00"), Decimal("90.00"), (Decimal("30.00"),))
+
+    shown = bridge_as_json(bridge(Cause((ORDERS,), Decimal("30.25")), by=(group,)))
+
+    assert shown["by"] == [
+        {
+            "key": {"region": "EMEA"},
+            "before": "60.00",
+            "after": "90.00",
+            "causes": [{"kind": "data", "name": "orders", "share": "30.00"}],
+        }
+    ]
+
+
+def test_sums_of_large_numbers_keep_every_digit() -> None:
+    large = Decimal("99999999999999999999999999999999999.99")
+
+    assert str(add(large, large, Decimal("0.01"))) == "199999999999999999999999999999999999.99"
+    assert str(subtract(large, Decimal("-0.01"))) == "100000000000000000000000000000000000.00"
+    assert subtract(0.5, 0.25) == 0.25
