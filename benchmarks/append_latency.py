@@ -26,10 +26,10 @@ from daybook.engine.java.session import start_session, stop_session
 from daybook.engine.pipeline import Pipeline
 from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame
 from daybook.expression import Constants
+from daybook.model.calendar import Period
 from daybook.model.definition import DEFINITION_KINDS
 from daybook.model.loading.definitions import load_text
 from daybook.model.loading.workspace import LoadedWorkspace, WorkspaceCatalog
-from daybook.model.period import Period
 from daybook.model.settings import EngineSettings, WorkspaceSettings
 from daybook.plan.plan_project import plan_project
 from daybook.plan.steps import Plan

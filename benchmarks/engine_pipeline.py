@@ -22,10 +22,10 @@ from pyspark.sql import functions as sf
 from daybook.engine.pipeline import Pipeline
 from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame
 from daybook.expression import Constants
+from daybook.model.calendar import Period
 from daybook.model.definition import DEFINITION_KINDS
 from daybook.model.loading.definitions import load_text
 from daybook.model.loading.workspace import LoadedWorkspace, WorkspaceCatalog
-from daybook.model.period import Period
 from daybook.model.settings import WorkspaceSettings
 from daybook.plan.plan_project import plan_project
 from daybook.plan.steps import Plan

@@ -13,7 +13,7 @@ import time
 
 from daybook.expression import Constants, Grouping, Scope, Selectors, compile_expression
 from daybook.expression.parser import parse_expression
-from daybook.model.period import Period
+from daybook.model.calendar import Period
 from daybook.model.types import DATE, INTEGER, STRING, ColumnType, DecimalType
 
 COLUMNS: dict[str, ColumnType] = {

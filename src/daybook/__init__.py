@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from daybook.errors import DaybookError, DaybookErrors, Notice, render
+    from daybook.model.calendar import Period
     from daybook.model.dataset import Dataset
-    from daybook.model.period import Period
     from daybook.model.project import Project
     from daybook.runs.result import OutputResult, RunFailedError, RunResult
     from daybook.workspace.python_api import Run, Workspace
@@ -24,7 +24,7 @@ _EXPORTED_FROM = {
     "Dataset": "daybook.model.dataset",
     "Notice": "daybook.errors",
     "OutputResult": "daybook.runs.result",
-    "Period": "daybook.model.period",
+    "Period": "daybook.model.calendar",
     "Project": "daybook.model.project",
     "Run": "daybook.workspace.python_api",
     "RunFailedError": "daybook.runs.result",

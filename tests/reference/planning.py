@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from daybook.expression import Constants
+from daybook.model.calendar import Period
 from daybook.model.definition import CatalogKind, DatasetCatalog, DeclaredVersion
 from daybook.model.loading.definitions import load_text
-from daybook.model.period import Period
 from daybook.plan.plan_project import plan_project
 from daybook.plan.steps import Plan
 from tests.reference import declare

@@ -83,7 +83,7 @@ def show_runs(results: "Iterable[RunResult]") -> None:
 
 def show_headline(lines: "Sequence[HeadlineLine]", period: str) -> None:
     """The table, then the variances as bars."""
-    from daybook.errors.printable import one_line
+    from daybook.errors.render import one_line
 
     echo(f"\nActual versus budget {period}, in euro: income positive, costs negative\n")
     titles = ("  account type", "actual", "budget", "variance", "%", "")

@@ -9,7 +9,7 @@ import typer
 from daybook.cli import completion
 from daybook.cli.arguments import AsJson, open_workspace_with_spark, root_options
 from daybook.cli.terminal import console, echo, echo_json, echo_note, show_table, table_width
-from daybook.model.values import value_text
+from daybook.model.types import value_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -70,7 +70,7 @@ def _has_numbers(shown: "ShownRows", name: str) -> bool:
 
 def _show_records(columns: "Sequence[str]", rows: "Iterable[Sequence[str]]") -> None:
     """One line a value where a row does not fit on a line."""
-    from daybook.errors.printable import one_line
+    from daybook.errors.render import one_line
 
     width = max(len(one_line(name)) for name in columns)
     for number, row in enumerate(rows):

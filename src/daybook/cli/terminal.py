@@ -90,7 +90,7 @@ def echo_marked(mark: str, colour: str, text: str) -> None:
 
 def echo_coloured(text: str, colour: str | None) -> None:
     """A line of the command's result in one colour."""
-    from daybook.errors.printable import one_line
+    from daybook.errors.render import one_line
 
     _write("\n", mark=typer.style(one_line(text), fg=colour) if colour else one_line(text))
 
@@ -102,13 +102,13 @@ def echo_note(text: str) -> None:
 
 def _write(text: str, *, mark: str = "", is_error: bool = False) -> None:
     """The one way of text to a terminal; only `mark` may hold what steers it."""
-    from daybook.errors.printable import printable
+    from daybook.errors.render import printable
 
     typer.echo(mark + printable(text), nl=False, err=is_error, color=color_setting())
 
 
 def confirm(question: str) -> bool:
-    from daybook.errors.printable import one_line
+    from daybook.errors.render import one_line
 
     return typer.confirm(one_line(question))
 
@@ -130,7 +130,7 @@ def show_table(
     from rich.table import Table
     from rich.text import Text
 
-    from daybook.errors.printable import one_line
+    from daybook.errors.render import one_line
 
     table = Table(
         title=heading,
@@ -169,7 +169,7 @@ def table_width(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
     """How wide a table of these cells is where nothing is wrapped."""
     from rich.cells import cell_len
 
-    from daybook.errors.printable import one_line
+    from daybook.errors.render import one_line
 
     columns = zip(titles, *rows, strict=True)
     return sum(max(cell_len(one_line(cell)) for cell in column) + COLUMN_GAP for column in columns) - COLUMN_GAP
@@ -198,7 +198,7 @@ def show_error(error: "DaybookError") -> None:
 
 def show_failure(first: str, rest: str = "") -> None:
     """A line in red and what explains it, on the error stream."""
-    from daybook.errors.printable import one_line
+    from daybook.errors.render import one_line
 
     _write("\n", mark=typer.style(one_line(first), fg=typer.colors.RED, bold=True), is_error=True)
     _write(f"{rest}\n\n" if rest else "\n", is_error=True)
@@ -206,7 +206,7 @@ def show_failure(first: str, rest: str = "") -> None:
 
 def show_notice(notice: "Notice") -> None:
     from daybook.errors import render_notice
-    from daybook.errors.printable import one_line
+    from daybook.errors.render import one_line
 
     first, _, rest = shorten_paths_in(render_notice(notice)).partition("\n")
     mark = typer.style(one_line(f"warning: {first}"), fg=typer.colors.YELLOW)
@@ -223,7 +223,7 @@ class ProgressListener:
         self.notices: list[Notice] = []
 
     def prepared(self, run_id: str, project_id: str, period: str) -> None:
-        from daybook.errors.printable import one_line
+        from daybook.errors.render import one_line
 
         self._run = one_line(f"{project_id} {period}")
         if self._task is not None:
@@ -231,7 +231,7 @@ class ProgressListener:
         self._task = self._progress.add_task(self._run, total=None, tasks="")
 
     def stage(self, text: str) -> None:
-        from daybook.errors.printable import one_line
+        from daybook.errors.render import one_line
 
         if self._task is not None:
             self._progress.update(self._task, description=f"{self._run}: {one_line(text)}")

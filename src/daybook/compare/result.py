@@ -6,7 +6,7 @@ from decimal import Context, Decimal
 from typing import Literal, TypeAlias
 
 from daybook.errors import Notice
-from daybook.model.values import Value
+from daybook.model.types import Value
 
 # Exact where the column is; a float only for columns that are floats.
 Number: TypeAlias = int | Decimal | float

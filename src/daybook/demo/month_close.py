@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from daybook.io.formats.delta.rows import read_rows
-from daybook.model.values import value_text
+from daybook.model.types import value_text
 from daybook.runs.result import RunListener, RunResult
 from daybook.runs.start import RunRequest
 from daybook.workspace.execution import run_project

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from daybook.engine.failures import SELECTOR, mark_sql
 from daybook.expression import CompiledExpression, Constants, cast_sql, quote_identifier, quote_literal, spark_type
-from daybook.model.period import Period
+from daybook.model.calendar import Period
 from daybook.model.types import INTEGER, STRING, TIMESTAMP, ColumnType
 from daybook.plan.steps import AggregateStep, ComputedColumn, DeleteStep, OutputStep, Plan, RowStep, UpdateStep
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from daybook.engine.context import FAULT_COLUMN, RunContext, null_sql
 from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame
 from daybook.expression import quote_identifier, quote_literal, spark_type
-from daybook.model.period import Period
+from daybook.model.calendar import Period
 from daybook.model.types import RUN_PERIOD_COLUMN, STRING, SYSTEM_COLUMNS
 from daybook.plan.steps import LoadStep
 

@@ -1,7 +1,4 @@
-"""Where something stands in a text.
-
-The root of everything that can go wrong for a user.
-"""
+"""The root class of everything that can go wrong for a user, and where it stands in a text."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace

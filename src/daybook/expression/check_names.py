@@ -1,7 +1,4 @@
-"""What the checking passes share while they walk one expression.
-
-Columns, the period's variables and named selectors: what a name stands for.
-"""
+"""What a name in an expression stands for: a column, a variable of the period or a named selector."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,4 @@
-"""Syntax tree → typed tree: dispatch, conditions and choices.
-
-Text → checked, typed tree, ready to become SQL.
-"""
+"""Text → checked, typed tree, ready to become SQL."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,4 @@
-"""From the parser's reductions to syntax nodes, counting depth and size on the way up.
-
-Text → syntax tree.
-"""
+"""Text → syntax tree, with its depth and size counted while it is built."""
 
 import re
 from collections.abc import Iterable

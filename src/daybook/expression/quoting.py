@@ -16,8 +16,8 @@ from daybook.model.types import (
     NullType,
     StringType,
     TimestampType,
+    Value,
 )
-from daybook.model.values import Value
 
 
 def quote_identifier(name: str) -> str:

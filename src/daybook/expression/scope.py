@@ -1,7 +1,4 @@
-"""What an expression can see: columns, the run's constants, the grouping it stands in.
-
-A project's named selectors.
-"""
+"""What an expression can see: columns, named selectors, the run's constants, the grouping it stands in."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +7,7 @@ from datetime import datetime
 from daybook.errors import Span
 from daybook.expression.parser import parse_expression, source_span
 from daybook.expression.syntax_tree import SyntaxNode
-from daybook.model.period import Period
+from daybook.model.calendar import Period
 from daybook.model.types import ColumnType
 
 

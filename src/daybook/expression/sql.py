@@ -1,9 +1,4 @@
-"""Aggregate functions that look at some of the rows only.
-
-How large an expression becomes once Spark has it: some functions repeat their arguments.
-
-Typed tree → Spark SQL text.
-"""
+"""Typed tree → Spark SQL text, and how large that text becomes."""
 
 import datetime
 from collections.abc import Iterable, Sequence

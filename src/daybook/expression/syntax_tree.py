@@ -1,9 +1,4 @@
-"""How large an expression may be; checked while the tree is built, before any pass recurses over it.
-
-The syntax tree: what a user wrote, before names and types are known.
-
-Syntax tree → canonical text; parsing that text gives the same tree.
-"""
+"""The syntax tree: what a user wrote before names and types are known, and its canonical text."""
 
 import re
 from dataclasses import dataclass, field

@@ -1,7 +1,4 @@
-"""Which types go together.
-
-From an expression's type to a declared column's.
-"""
+"""Which types go together, and how an expression's type fits a declared column's."""
 
 from collections.abc import Iterable
 

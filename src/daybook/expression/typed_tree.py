@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from daybook.expression.scope import ColumnUse
 from daybook.expression.syntax_tree import ArithmeticOperator, ComparisonOperator, LogicalOperator
-from daybook.model.types import BOOLEAN, NULL, BooleanType, ColumnType, NullType
-from daybook.model.values import Value
+from daybook.model.types import BOOLEAN, NULL, BooleanType, ColumnType, NullType, Value
 
 if TYPE_CHECKING:
     from daybook.expression.functions.declaration import Function

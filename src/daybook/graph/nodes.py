@@ -7,8 +7,8 @@ from graphlib import TopologicalSorter
 
 from daybook.errors import DaybookError
 from daybook.graph.dependencies import Dependency, ProjectGraph
+from daybook.model.calendar import Period
 from daybook.model.definition import Catalog
-from daybook.model.period import Period
 from daybook.model.project import Project
 from daybook.model.view import ViewOf
 from daybook.resolve.calendars.calendar import GREGORIAN, PeriodCalendar

@@ -1,7 +1,4 @@
-"""Options of a location, checked once more: a run may come from a snapshot that nobody validates.
-
-What a table must have to be read as a dataset: declared columns, time columns, system columns it carries.
-"""
+"""What a location and its table must have to be read as a dataset: options, columns, time and system columns."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

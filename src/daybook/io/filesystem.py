@@ -1,7 +1,4 @@
-"""Paths and URIs of files, local or on an object store.
-
-Partition values in folder names such as `region=EU`.
-"""
+"""Paths and URIs of files, local or on an object store, and partition values in folder names such as `region=EU`."""
 
 import contextlib
 import errno

@@ -1,7 +1,4 @@
-"""Whether what a run would read is there, without reading it.
-
-Whether an output would touch what the same run reads, in whatever spelling the two are written.
-"""
+"""Whether what a run would read is there, and whether an output would touch it, without reading it."""
 
 from collections.abc import Iterable
 from itertools import islice, pairwise

@@ -1,7 +1,4 @@
-"""What an input was when it was read, so that a change is noticed and a replay finds the same data.
-
-What one format's reader makes of its locations.
-"""
+"""What an input was when it was read, so that a change is noticed and a replay finds the same data."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace

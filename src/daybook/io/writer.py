@@ -1,9 +1,4 @@
-"""The contract of writers: stage beside the target, then make it the target in one atomic step.
-
-The columns of an existing table against those of an output.
-
-What Spark left in a staging folder.
-"""
+"""The contract of writers: stage beside the target, compare columns, then make it the target in one atomic step."""
 
 import os
 import shutil

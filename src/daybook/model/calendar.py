@@ -1,7 +1,8 @@
-"""Calendars: how time is cut into periods, by rule or by list."""
+"""Periods, and calendars that cut time into them by rule or by list."""
 
 import datetime
 import re
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field
@@ -92,3 +93,17 @@ class Calendar(NamedDeclaration):
     levels: tuple[CalendarLevel, ...] = Field(min_length=1, description="From coarse to fine.")
     rule: CalendarRule | None = Field(default=None, description="How periods follow from the levels.")
     periods: tuple[ListedPeriod, ...] = Field(default=(), description="Instead of a rule: the periods one by one.")
+
+
+PeriodStatus = Literal["open", "closed", "locked"]
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """`end_date` is the last day of the period; status is kept by the store."""
+
+    identifier: str
+    level: str
+    start_date: datetime.date
+    end_date: datetime.date
+    calendar_id: str = "gregorian"

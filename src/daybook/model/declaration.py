@@ -1,11 +1,4 @@
-"""What all declarations share.
-
-Rules on what users declare: checked by pydantic where the field stands, reported with a code of ours.
-
-Choosing the member of a union; tags in angle brackets never look like a key of the user's.
-
-Names of columns and qualifiers.
-"""
+"""What all declarations share: rules with codes of ours, tags of unions, names of columns and qualifiers."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping

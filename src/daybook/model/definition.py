@@ -1,7 +1,4 @@
-"""One thing a user declared, with where it was written.
-
-What is known of the definitions while something is planned or resolved.
-"""
+"""One thing a user declared with where it was written, and the catalog of all of them."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, Literal, Protocol, TypeAlias, TypeVar, get_args

@@ -1,7 +1,4 @@
-"""The structural rules of the seeds on what operations take.
-
-The operations of a project, discriminated by `type`.
-"""
+"""The operations of a project, discriminated by `type`, with the structural rules of the seeds."""
 
 import hashlib
 import re

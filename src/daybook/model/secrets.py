@@ -1,9 +1,4 @@
-"""Telling secrets from settings, so that none is written into a definition.
-
-Texts shown to users, with what looks like a secret made unreadable.
-
-Secrets, named by reference: read where they are used, never kept, never shown.
-"""
+"""Secrets, named by reference: read where they are used, never kept, never shown."""
 
 import os
 import re

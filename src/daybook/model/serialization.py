@@ -1,7 +1,4 @@
-"""Models back to text: canonical JSON for storing and comparing, YAML for people.
-
-JSON Schemas of everything users write, made from the models, for editors to complete and check with.
-"""
+"""Models as canonical JSON for storing and comparing, as YAML for people, and as JSON Schemas for editors."""
 
 import json
 import re

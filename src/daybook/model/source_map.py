@@ -1,9 +1,4 @@
-"""A document as it was written: values with the characters they stand on.
-
-Which character of a file gave which character of a scalar's value.
-
-Where the parts of a definition stand in its file.
-"""
+"""A document as it was written: values with the characters they stand on."""
 
 from bisect import bisect_right
 from dataclasses import dataclass

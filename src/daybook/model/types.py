@@ -1,12 +1,9 @@
-"""The types a column can have.
+"""The types a column can have, the system columns, and values as text."""
 
-The columns every row of the working dataset has besides the user's own.
-
-Columns written on one line, as `daybook parse` takes them: `amount decimal(18,2), status string`.
-"""
-
+import datetime
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TypeAlias
 
 from daybook.errors import DaybookError, Span
@@ -156,3 +153,26 @@ def parse_columns(text: str) -> dict[str, ColumnType]:
             raise DaybookError("EXPR_061", span=Span(text, *found.span("type")), reason=str(error)) from None
         position = found.end()
     return columns
+
+
+Value = str | int | Decimal | float | bool | datetime.date | datetime.datetime | None
+
+_WRITTEN_OUT_DIGITS = 100
+
+
+def value_text(value: Value, *, null: str = "NULL") -> str:
+    """A value as it stands in a file: exact decimals, ISO 8601 dates, times in UTC end in Z."""
+    match value:
+        case None:
+            return null
+        case bool():
+            return "true" if value else "false"
+        case Decimal():
+            # Written out, the zeros of 1e999999999 would fill the memory.
+            return f"{value:f}" if abs(value.adjusted()) < _WRITTEN_OUT_DIGITS else str(value)
+        case datetime.datetime():
+            return value.isoformat().replace("+00:00", "Z")
+        case datetime.date():
+            return value.isoformat()
+        case _:
+            return str(value)

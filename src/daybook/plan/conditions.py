@@ -1,7 +1,4 @@
-"""Conditions taken apart: what must hold together, and which of it concerns which side of a join.
-
-Which rows a selector rules out by the operation they come from.
-"""
+"""Conditions taken apart: what must hold together, which side of a join it concerns, which rows it rules out."""
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,15 +1,4 @@
-"""Checks an update: its joins, its selector, what it assigns.
-
-Checks an aggregate: its selector, its groups, what it computes.
-
-Checks an append: its source, what it picks and sums up there, and how that fits the working dataset.
-
-Checks a delete: its selector.
-
-Checks a check: its selector and its condition.
-
-Checks an output: its selector, its columns, where it goes.
-"""
+"""Checks one operation of each type and gives its typed step."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass

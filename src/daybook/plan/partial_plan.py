@@ -20,7 +20,7 @@ from daybook.expression.typed_tree import (
 )
 from daybook.model.operation import OutputArguments
 from daybook.model.types import BOOLEAN, INTEGER, SYSTEM_COLUMNS, ColumnType
-from daybook.model.values import Value as Literal
+from daybook.model.types import Value as Literal
 from daybook.plan.steps import (
     INPUT_KEY,
     AggregateStep,

@@ -1,9 +1,4 @@
-"""Which columns of which datasets each operation of a project uses.
-
-What a project becomes once everything about it is checked: frozen steps in the order they execute.
-
-The checked plan of a project.
-"""
+"""The checked plan of a project: frozen steps in the order they execute, and the columns each one uses."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""Findings of expressions in the words of the operation they stand in.
-
-One walk over a project's operations: what is known and what was found on the way.
-"""
+"""One walk over a project's operations: what is known, and what was found in the words of the operation."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field

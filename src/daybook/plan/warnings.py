@@ -1,11 +1,4 @@
-"""Warns where summary rows would be counted beside the rows they summarise.
-
-Warns of operations whose work no output shows.
-
-Warns of selectors that no row can have, because they ask for rows of an operation that adds none before.
-
-Warns of columns that a project makes and nobody looks at, as a mistyped name does.
-"""
+"""Warnings of a plan: doubled summaries, work that no output shows, selectors no row can have, columns nobody reads."""
 
 from collections import defaultdict
 from collections.abc import Iterator

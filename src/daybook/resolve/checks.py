@@ -1,9 +1,4 @@
-"""What can be wrong with how files are written: a format that cannot be told, an option or a mode it does not have.
-
-What can be wrong with a resolver before it is asked anything.
-
-What `validate` checks on well-formed definitions, in order; a check is one function of the workspace.
-"""
+"""What `validate` checks on well-formed definitions, in order; a check is one function of the workspace."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any

@@ -1,9 +1,4 @@
-"""Who says where a dataset's data lies: project, dataset, or the default resolver.
-
-The places one strategy, location or pin names for one period.
-
-From (dataset, period) to the places its data lies.
-"""
+"""From (dataset, period) to the locations of its data, by project, dataset or default resolver."""
 
 import datetime
 from collections.abc import Iterable, Mapping
@@ -14,6 +9,7 @@ from typing import Protocol, TypeAlias, assert_never
 
 from daybook.errors import DaybookError
 from daybook.errors.suggestion import did_you_mean
+from daybook.model.calendar import Period
 from daybook.model.dataset import MainTable, PathLocation, TableLocation
 from daybook.model.datasource import DataSource
 from daybook.model.definition import (
@@ -25,7 +21,6 @@ from daybook.model.definition import (
     ViewedDataset,
 )
 from daybook.model.formats import FORMATS
-from daybook.model.period import Period
 from daybook.model.resolver import CatalogStrategy, PathStrategy, ResolverRule, Strategy, TableStrategy
 from daybook.resolve.calendars.calendar import PeriodCalendar
 from daybook.resolve.calendars.identifiers import ANY_LEVEL

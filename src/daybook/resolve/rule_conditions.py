@@ -1,7 +1,4 @@
-"""The functions a rule's `when` may use, with the results Spark would give.
-
-Whether a rule's `when` holds for a period and a table, with the language's own NULLs but without Spark.
-"""
+"""Whether a rule's `when` holds for a period and a table, with the language's own NULLs but without Spark."""
 
 import calendar as civil
 import datetime
@@ -35,9 +32,8 @@ from daybook.expression.typed_tree import (
     TypedNullCheck,
     TypedWindow,
 )
-from daybook.model.period import Period
-from daybook.model.types import STRING, IntegerType, NullType
-from daybook.model.values import Value
+from daybook.model.calendar import Period
+from daybook.model.types import STRING, IntegerType, NullType, Value
 
 ConditionFunction = Callable[..., Value]
 

@@ -1,7 +1,4 @@
-"""Executing a prepared run: read, stage, verify, commit, record; one output group after the other.
-
-One attempt at a run that exists: held by its lease, ended in the store whatever happens.
-"""
+"""One attempt at a prepared run: read, stage, verify, commit, record; ended in the store whatever happens."""
 
 import contextlib
 import datetime

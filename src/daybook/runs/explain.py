@@ -1,8 +1,4 @@
-"""What explaining an operation of a run gives.
-
-Which rows of an operation are meant: columns and the values they must have there.
-
-Explaining: the rows that an operation of a run picked, computed again by a plan that ends there.
+"""Explaining: the rows that an operation of a run picked, computed again by a plan that ends there.
 
 Nothing is committed, no lease is taken, and what is written down on the way is removed.
 """
@@ -25,8 +21,7 @@ from daybook.io.pins import Pin
 from daybook.io.read_source import ReadSource
 from daybook.io.text_values import BadValueError, parse_texts
 from daybook.model.operation import Operation
-from daybook.model.types import COLUMN_SYNONYMS, ColumnType
-from daybook.model.values import Value
+from daybook.model.types import COLUMN_SYNONYMS, ColumnType, Value
 from daybook.plan.partial_plan import PartialPlan, RowKey, key_columns, picked_rows, selectable_columns, summary_rows
 from daybook.plan.steps import INPUT_KEY, AppendStep, LoadStep, Plan, Step
 from daybook.runs.environment import RunEnvironment, remove_folder

@@ -1,7 +1,4 @@
-"""Holding a run: heartbeats in the background, the fence before every commit.
-
-Turning signals into an orderly end of a run.
-"""
+"""Holding a run: heartbeats in the background, the fence before every commit, signals that end it in order."""
 
 import contextlib
 import signal

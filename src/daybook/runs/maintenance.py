@@ -1,11 +1,4 @@
-"""Which runs live, and which only claim to.
-
-`daybook doctor`: what a run needs, looked at one thing after the other, each with its way out.
-
-What dead runs left behind, found and removed for `daybook doctor`.
-
-`daybook gc`: what the retention no longer keeps; a live version or run never loses anything.
-"""
+"""What `daybook doctor` and `daybook gc` do: check what runs need, find and remove what is left or no longer kept."""
 
 import datetime
 import importlib.metadata

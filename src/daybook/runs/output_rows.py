@@ -1,7 +1,4 @@
-"""Which output of a run somebody means.
-
-The rows an output of a run wrote, as a DataFrame.
-"""
+"""The rows an output of a run wrote, as a DataFrame."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,9 +1,4 @@
-"""Where the outputs of a run go: destination, sandbox or scratch.
-
-What a workspace itself lives on, which no output may write to.
-
-What goes wrong while an output is written, under the output's own code.
-"""
+"""Where the outputs of a run go: destination, sandbox or scratch, and never into what the workspace lives on."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager

@@ -1,11 +1,7 @@
-"""Who may write a slice of a table: one project, or all who append.
+"""Who may write a slice of a table: one project, or all who append; and what the status of a period allows.
 
 An operation that moves within its project, as it does when another is put in before it, keeps its slices: a project
 has one output into a table, unless all of them append.
-
-What the status of a period means for runs: locked refuses, closed warns.
-
-Projects that a run broke by what it applied or registered.
 """
 
 import datetime
@@ -14,7 +10,7 @@ from typing import assert_never
 
 from daybook.errors import DaybookError, Notice, notice
 from daybook.io.target import Target
-from daybook.model.period import Period
+from daybook.model.calendar import Period
 from daybook.store.database.periods import foreign_slice_error
 from daybook.store.effects import ProjectEffect
 from daybook.store.records import Slice

@@ -1,7 +1,4 @@
-"""An output that becomes a dataset others can read.
-
-Writing down what a run did, in the transactions that its lease guards.
-"""
+"""Writes down what a run did and registers its outputs, in transactions that the run's lease guards."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,9 +1,4 @@
-"""What came of a run.
-
-What a run tells whoever watches it.
-
-What each operation of a run did, as a number of rows and a word, for whoever shows a run.
-"""
+"""What came of a run, and what it tells whoever watches it."""
 
 import datetime
 from collections.abc import Collection, Iterable, Iterator, Mapping

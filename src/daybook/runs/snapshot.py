@@ -1,7 +1,4 @@
-"""Ids of runs: sortable by time and short enough to type.
-
-Everything a run is made of, fixed when it is created, so that it can be explained and replayed at any time.
-"""
+"""Everything a run is made of, fixed when it is created, so that it can be explained and replayed at any time."""
 
 import datetime
 import json
@@ -14,11 +11,10 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from daybook.errors import DaybookError
-from daybook.model.calendar import Calendar
+from daybook.model.calendar import Calendar, Period
 from daybook.model.datasource import DataSource
 from daybook.model.definition import Catalog, CatalogKind, DatasetCatalog, DatasetVersion, ResolverVersion
 from daybook.model.loading.definitions import read_definitions
-from daybook.model.period import Period
 from daybook.model.project import Project
 from daybook.model.serialization import frozen
 from daybook.model.source_map import SourceMap

@@ -12,8 +12,8 @@ from daybook.io.landing.area import LandingArea
 from daybook.io.location_checks import check_locations_exist, location_exists
 from daybook.io.pins import Pin
 from daybook.io.read_source import ReadSource, read_source
+from daybook.model.calendar import Period
 from daybook.model.definition import Catalog
-from daybook.model.period import Period
 from daybook.plan.steps import LoadStep, Plan
 from daybook.resolve.calendars.calendar import GREGORIAN, PeriodCalendar
 from daybook.resolve.calendars.periods import calendar_for, periods_overlap

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from daybook.errors import DaybookError, Notice, notice, raise_all
 from daybook.expression import Constants
+from daybook.model.calendar import Period
 from daybook.model.definition import Catalog, Definition
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.loading.workspace import WorkspaceCatalog
-from daybook.model.period import Period
 from daybook.model.project import Project
 from daybook.model.serialization import to_yaml
 from daybook.plan.registered_catalog import RegisteringProjects

@@ -1,7 +1,4 @@
-"""Results of scenarios for people and for machines.
-
-Writing actual rows into the expectation of a scenario file.
-"""
+"""Results of scenarios for people and for machines, and actual rows written into an expectation."""
 
 import datetime
 import json
@@ -13,7 +10,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 from daybook.errors import DaybookError, render
 from daybook.model.loading import compose_documents, read_text
 from daybook.model.source_map import DocumentNode, ListNode, MappingNode
-from daybook.model.values import value_text
+from daybook.model.types import value_text
 from daybook.scenarios.comparison import OutputDifference
 from daybook.scenarios.run_scenarios import ScenarioResult
 

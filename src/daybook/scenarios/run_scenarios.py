@@ -1,9 +1,4 @@
-"""Rows written in a scenario as the engine takes them: exact values, never through floats.
-
-The definitions a scenario brings with it.
-
-Running scenarios: the real plan and the real engine over the rows a scenario gives.
-"""
+"""Running scenarios: the real plan and the real engine over the rows a scenario gives."""
 
 import datetime
 import tempfile
@@ -29,14 +24,12 @@ from daybook.io.landing.area import LandingArea
 from daybook.io.read_source import read_source
 from daybook.io.repeated_keys import find_repeated, report_repeated
 from daybook.io.text_values import BadValueError, parse_texts
-from daybook.model.calendar import Calendar
+from daybook.model.calendar import Calendar, Period
 from daybook.model.dataset import Dataset, TemporalMode
 from daybook.model.definition import CatalogKind, DatasetCatalog, DatasetVersion, DeclaredVersion, Definition
 from daybook.model.loading import find_workspace
 from daybook.model.loading.workspace import read_workspace
-from daybook.model.period import Period
-from daybook.model.types import STRING, ColumnType
-from daybook.model.values import value_text
+from daybook.model.types import STRING, ColumnType, value_text
 from daybook.plan.plan_project import plan_project
 from daybook.plan.steps import LoadStep, OutputStep
 from daybook.resolve.calendars.calendar import PeriodCalendar

@@ -1,9 +1,4 @@
-"""A scenario: inputs, a project, the expected rows.
-
-How a scenario names the outputs of its project: by table, path or operation id.
-
-Scenario files to scenarios, with the place of everything that is wrong.
-"""
+"""A scenario: inputs, a project, the expected rows, with the place of everything that is wrong."""
 
 import datetime
 from collections.abc import Iterable, Iterator

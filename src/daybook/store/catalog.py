@@ -1,7 +1,4 @@
-"""The catalog of what a store holds.
-
-The catalog as an active project sees it.
-"""
+"""The catalog of what a store holds, and as an active project sees it."""
 
 from collections.abc import Iterable
 from dataclasses import replace

@@ -1,11 +1,4 @@
-"""What changed between two versions of a dataset, column by column.
-
-Which uses of a dataset's columns a newer version breaks.
-
-What applying a set of definitions changes, computed without changing anything.
-
-The catalog as it will be once changes are applied.
-"""
+"""What applying a set of definitions changes and breaks, computed without changing anything."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -12,10 +12,10 @@ from daybook.plan.plan_cache import PlanCache
 from daybook.plan.registered_catalog import RegisteredCatalog
 from daybook.store.catalog import ActivatedCatalog
 from daybook.store.changes import BreakingChange, DefinitionChange, added_columns, find_breaking_changes
+from daybook.store.checks import check_project
 from daybook.store.database.definitions import Definitions
 from daybook.store.database.projects import Projects, ProjectVersion, find_active_project
 from daybook.store.definition_text import encode_definition
-from daybook.store.project_checks import check_project
 from daybook.store.records import ProjectInput, ProjectState, ProjectStatus, ProjectValidation
 from daybook.store.references import validated_inputs
 

@@ -13,10 +13,10 @@ from daybook.model.source_map import SourceMap
 from daybook.plan.plan_cache import PlanCache
 from daybook.store.apply import write_state
 from daybook.store.changes import expected_catalog
+from daybook.store.checks import check_project
 from daybook.store.database.projects import ProjectVersion, find_active_project
 from daybook.store.definition_text import DefinitionModel, decode_definition, encode_definition
 from daybook.store.effects import ProjectEffect, ProjectEffects
-from daybook.store.project_checks import check_project
 from daybook.store.records import ProjectInput, ProjectState, Registration
 from daybook.store.references import validated_inputs
 from daybook.store.store import MetadataStore, Transaction

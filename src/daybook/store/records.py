@@ -1,7 +1,4 @@
-"""What the store knows, as data.
-
-What checking a project against a catalog finds; the check itself is passed in.
-"""
+"""What the store knows, as data."""
 
 import datetime
 from collections.abc import Mapping
@@ -9,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from daybook.errors import DaybookError, Notice
+from daybook.model.calendar import PeriodStatus
 from daybook.model.definition import DefinitionKind, RegisteredDataPin, TableVersion
-from daybook.model.period import PeriodStatus
 from daybook.store.process import ProcessIdentity
 
 ProjectStatus = Literal["draft", "active", "inactive", "conflict"]

@@ -1,9 +1,4 @@
-"""The project that a user names.
-
-Which datasets a project refers to, and whether by version.
-
-What a project needs of its workspace.
-"""
+"""The project a user names, what it refers to, and what it needs of its workspace."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -1,10 +1,6 @@
-"""Which schema a store has and bringing it to the one this Daybook needs.
+"""The store: opened, made, migrated or refused; transactions over its repositories.
 
 Alembic takes a while to import, so a store that is up to date never touches it.
-
-The store: transactions over its repositories.
-
-Opening a store: made, migrated or refused.
 """
 
 import datetime

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from daybook.model.values import Value, value_text
+from daybook.model.types import Value, value_text
 from daybook.workspace.result_json import notice_as_json, plain
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from datetime import date
 
     from daybook.expression import Constants
+    from daybook.model.calendar import Period
     from daybook.model.loading import LoadedWorkspace
-    from daybook.model.period import Period
     from daybook.plan.steps import Plan
     from daybook.resolve.calendars.calendar import PeriodCalendar
 
@@ -60,7 +60,7 @@ def validate_definitions(path: Path | None = None, *, workspace: Path | None = N
 
     Without `workspace` it is the one around the path; a file outside of any workspace is checked by itself.
     """
-    from daybook.store.workspace_checks import check_workspace
+    from daybook.store.checks import check_workspace
 
     if path is not None and not path.exists():
         raise DaybookError("MODEL_064", path=path.as_posix())
@@ -87,7 +87,7 @@ def _with_cycles(definitions: "LoadedWorkspace", errors: "list[DaybookError]") -
     """The errors with those of projects that wait for each other, instead of what follows from that alone."""
     from daybook.graph.dependencies import cycle_errors, derive_graph
     from daybook.model.loading.workspace import WorkspaceCatalog
-    from daybook.store.workspace_checks import is_of_registered_dataset
+    from daybook.store.checks import is_of_registered_dataset
 
     projects = definitions.definitions["project"]
     graph = derive_graph({key: each.model for key, each in projects.items()}, WorkspaceCatalog(definitions))

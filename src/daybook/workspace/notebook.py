@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from daybook.model.values import value_text
+from daybook.model.types import value_text
 
 if TYPE_CHECKING:
     from daybook.runs.explain import OperationExplanation, ShownRows

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from daybook.errors import DaybookError
+from daybook.model.calendar import Period, PeriodStatus
 from daybook.model.definition import Catalog
 from daybook.model.loading.workspace import WorkspaceCatalog, read_workspace
-from daybook.model.period import Period, PeriodStatus
 from daybook.resolve.calendars.calendar import PeriodCalendar
 from daybook.resolve.calendars.periods import calendar_for, level_position, period_of
 from daybook.store.database.periods import EffectiveStatus

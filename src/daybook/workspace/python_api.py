@@ -13,7 +13,7 @@ from daybook.errors import Code, DaybookError, Notice
 from daybook.model.definition import DEFINITION_KINDS, DefinitionKind
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.project import Project
-from daybook.model.values import value_text
+from daybook.model.types import value_text
 from daybook.workspace.open_workspace import open_workspace, system_error
 from daybook.workspace.spark_session import ProgramSession
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from daybook.graph.build import BuildPlan, BuildResult
-    from daybook.model.values import Value
+    from daybook.model.types import Value
     from daybook.runs.explain import OperationExplanation
     from daybook.runs.maintenance import CollectedGarbage
     from daybook.runs.replay import ReplayResult

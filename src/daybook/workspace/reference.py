@@ -77,7 +77,7 @@ def check_expression(text: str, *, columns: str = "", group_by: "Iterable[str] |
     from daybook.expression.parser import parse_expression
     from daybook.expression.scope import Constants, Grouping, Scope
     from daybook.expression.syntax_tree import format_tree
-    from daybook.model.period import Period
+    from daybook.model.calendar import Period
     from daybook.model.types import parse_columns
 
     grouping = None if group_by is None else Grouping(tuple(group_by))

@@ -8,7 +8,7 @@ from decimal import Decimal
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from daybook.model.values import value_text
+from daybook.model.types import value_text
 
 if TYPE_CHECKING:
     from daybook.errors import Code, DaybookError, Notice
@@ -35,14 +35,14 @@ JsonObject = dict[str, Any]
 
 def json_text(value: Any) -> str:
     """A result as indented JSON text that steers no terminal."""
-    from daybook.errors.printable import escape_json
+    from daybook.errors.render import escape_json
 
     return escape_json(json.dumps(plain(value), indent=2, ensure_ascii=False))
 
 
 def json_line(value: Any) -> str:
     """A result as JSON on one line."""
-    from daybook.errors.printable import escape_json
+    from daybook.errors.render import escape_json
 
     return escape_json(json.dumps(plain(value), ensure_ascii=False))
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from pyspark.sql import DataFrame, SparkSession
 
 from daybook.expression import CompiledExpression, Constants, Grouping, Scope, compile_expression, spark_type
-from daybook.model.period import Period
+from daybook.model.calendar import Period
 from daybook.model.types import BOOLEAN, DATE, FLOAT, INTEGER, STRING, TIMESTAMP, ColumnType, DecimalType
 
 COLUMNS: dict[str, ColumnType] = {

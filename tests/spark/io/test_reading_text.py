@@ -21,10 +21,10 @@ from daybook.io.landing.reader import read_landed
 from daybook.io.landing.request import LandingRequest
 from daybook.io.pins import LandedPin, pin_from_json, pin_to_json
 from daybook.io.read_source import ReadSource, read_source
+from daybook.model.calendar import Period
 from daybook.model.dataset import ColumnDef, Dataset, MainTable
 from daybook.model.datasource import SqliteOptions, SqliteSource
 from daybook.model.definition import DatasetVersion
-from daybook.model.period import Period
 from daybook.model.types import parse_type
 from daybook.resolve.locations.location import Location, Resolution
 

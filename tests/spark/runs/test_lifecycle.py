@@ -12,7 +12,7 @@ from pyarrow.csv import ConvertOptions, read_csv
 from pyarrow.parquet import write_table
 
 from daybook.errors import DaybookError
-from daybook.model.period import PeriodStatus
+from daybook.model.calendar import PeriodStatus
 from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.resolve.calendars.periods import period_of
 from daybook.runs.result import RunFailedError

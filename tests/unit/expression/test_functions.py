@@ -21,8 +21,8 @@ from daybook.model.types import (
     IntegerType,
     StringType,
     TimestampType,
+    Value,
 )
-from daybook.model.values import Value
 from tests.unit.expression.world import CONSTANTS
 
 # What the language promises; a function that is missing here or in the table is noticed.

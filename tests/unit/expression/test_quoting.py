@@ -4,8 +4,7 @@ from decimal import Decimal
 import pytest
 
 from daybook.expression import quote_identifier, quote_literal
-from daybook.model.types import BOOLEAN, DATE, FLOAT, INTEGER, NULL, STRING, TIMESTAMP, ColumnType, DecimalType
-from daybook.model.values import Value
+from daybook.model.types import BOOLEAN, DATE, FLOAT, INTEGER, NULL, STRING, TIMESTAMP, ColumnType, DecimalType, Value
 
 
 @pytest.mark.parametrize(("name", "quoted"), [("a", "`a`"), ("a b", "`a b`"), ("a`b", "`a``b`"), ("a.b", "`a.b`")])

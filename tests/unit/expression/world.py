@@ -3,7 +3,7 @@
 import datetime
 
 from daybook.expression import Constants, Scope
-from daybook.model.period import Period
+from daybook.model.calendar import Period
 from daybook.model.types import BOOLEAN, DATE, FLOAT, INTEGER, STRING, TIMESTAMP, ColumnType, DecimalType
 
 COLUMNS: dict[str, ColumnType] = {

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from daybook.errors import DaybookError, flatten
 from daybook.expression import Constants
+from daybook.model.calendar import Period
 from daybook.model.dataset import Dataset
 from daybook.model.definition import CatalogKind, DatasetCatalog, DeclaredVersion
 from daybook.model.loading.definitions import load_text
-from daybook.model.period import Period
 from daybook.plan.plan_project import plan_project
 from daybook.plan.steps import Plan
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from daybook.errors import DaybookError, render
+from daybook.model.calendar import Period
 from daybook.model.definition import TableVersion
-from daybook.model.period import Period
 from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.resolve.calendars.periods import period_of
 from daybook.resolve.catalog.http_request import HttpLimits

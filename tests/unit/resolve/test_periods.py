@@ -5,7 +5,7 @@ import datetime
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.model.period import Period
+from daybook.model.calendar import Period
 from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.resolve.calendars.periods import (
     child_periods,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from daybook.errors import DaybookError
+from daybook.model.calendar import Period
 from daybook.model.definition import RegisteredDataPin, TableVersion
-from daybook.model.period import Period
 from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.resolve.calendars.checks import checked_calendar
 from daybook.resolve.calendars.periods import period_of

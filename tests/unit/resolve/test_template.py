@@ -3,7 +3,7 @@
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.model.period import Period
+from daybook.model.calendar import Period
 from daybook.resolve.calendars.calendar import GREGORIAN, PeriodCalendar
 from daybook.resolve.calendars.checks import checked_calendar
 from daybook.resolve.calendars.periods import period_of

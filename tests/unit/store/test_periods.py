@@ -7,7 +7,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DatabaseError
 
 from daybook.errors import DaybookError
-from daybook.model.period import Period
+from daybook.model.calendar import Period
 from daybook.store.database.periods import EffectiveStatus
 from daybook.store.records import StatusChange
 from daybook.store.store import MetadataStore

@@ -14,8 +14,8 @@ from daybook.runs.preparation import PreparedRun
 from daybook.runs.recorder import registered_dataset
 from daybook.runs.run import prepare_runs
 from daybook.runs.start import RunRequest
+from daybook.store.checks import check_workspace
 from daybook.store.records import Registration
-from daybook.store.workspace_checks import check_workspace
 from daybook.workspace.lifecycle import activate_project, apply_changes, plan_changes
 from daybook.workspace.open_workspace import open_workspace
 from tests.workspaces import COLUMNS, Folder, assign, no_session, to_table

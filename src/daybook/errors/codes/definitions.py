@@ -1,7 +1,4 @@
-"""Codes of the model family: files (001-019), shape (020-039), rules (040-059), references (060-).
-
-Codes of the project family: 001-019 structure, from 020 what planning finds.
-"""
+"""Codes of the families model (001 files, 020 shape, 040 rules, 060 references) and project (020 planning)."""
 
 from daybook.errors.codes.entry import Code, code_family
 

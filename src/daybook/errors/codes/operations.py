@@ -1,15 +1,4 @@
-"""Codes of the update family: 001-008 are the seed's VR-00n, 010-019 structure, from 020 planning.
-
-Codes of the aggregate family: 001-007 are the seed's rules in order, 010-019 structure, from 020 planning.
-
-Codes of the append family: 001-008 are the seed's error codes, 010-019 structure, from 020 planning.
-
-Codes of the delete family: 001-009 structure, from 020 what planning and running find.
-
-Codes of the check family: 001-009 structure, from 020 what planning and running find.
-
-Codes of the output family: 001-007 are the seed's V-00n, 010-019 structure, from 020 planning.
-"""
+"""Codes of the operations: the seed's own first, 010-019 structure, from 020 what planning and running find."""
 
 from daybook.errors.codes.entry import Code, code_family
 

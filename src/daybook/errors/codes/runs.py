@@ -1,7 +1,4 @@
-"""Codes of the runs family.
-
-Codes of starting and configuring Spark; they belong to the runs family.
-"""
+"""Codes of runs, and of starting and configuring Spark."""
 
 from daybook.errors.codes.entry import Code, code_family
 

@@ -1,7 +1,4 @@
-"""Codes of reading and writing.
-
-Codes of the store family.
-"""
+"""Codes of reading and writing, and of the store."""
 
 from daybook.errors.codes.entry import Code, code_family
 

@@ -3,13 +3,7 @@
 from decimal import Decimal
 
 from daybook.expression import decimals
-from daybook.expression.functions.declaration import (
-    Arguments,
-    Example,
-    Function,
-    Parameter,
-    ParameterKind,
-)
+from daybook.expression.functions.declaration import Arguments, Example, Function, Parameter, ParameterKind
 from daybook.expression.type_rules import spark_type
 from daybook.model.types import FLOAT, INTEGER, ColumnType, DecimalType, FloatType
 

@@ -1,7 +1,4 @@
-"""How a function is declared: in one place, with its types, its SQL, a sentence and an example.
-
-Our integers have 64 bits; Spark's functions often want fewer.
-"""
+"""How a function is declared: in one place, with its types, its SQL, a sentence and an example."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,8 +14,8 @@ from daybook.model.types import (
     IntegerType,
     StringType,
     TimestampType,
+    Value,
 )
-from daybook.model.values import Value
 
 if TYPE_CHECKING:
     from daybook.expression.typed_tree import TypedNode

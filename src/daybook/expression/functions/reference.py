@@ -5,7 +5,7 @@ from pathlib import Path
 from daybook.expression.functions.declaration import Function, Parameter
 from daybook.expression.functions.table import FUNCTION_FAMILIES
 from daybook.expression.syntax_tree import MAX_DEPTH, MAX_NODES, MAX_SPARK_DEPTH
-from daybook.model.values import Value, value_text
+from daybook.model.types import Value, value_text
 
 _PAGE_HEAD = f"""# Expressions and functions
 

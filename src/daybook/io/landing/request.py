@@ -1,9 +1,4 @@
-"""The text files of a location, as they were when they were found.
-
-What is to be landed, and where.
-
-What a landing depends on: the data, the declaration and how it is read.
-"""
+"""What is to be landed, where, and what the landing depends on: the data, the declaration and how it is read."""
 
 import hashlib
 import json

@@ -1,7 +1,4 @@
-"""The identity of landed rows: a hash of content or natural key, and an occurrence number among equals.
-
-Batches into Parquet: in memory while they are few, streamed to disk and finished by Spark when they are many.
-"""
+"""Landed batches become Parquet, each row with its identity: a hash of content or key, numbered among equals."""
 
 import math
 from collections import defaultdict

@@ -1,11 +1,4 @@
-"""Files to text, text to nodes.
-
-A project's operations as the model wants them: in order, under their proper keys, with ids and names.
-
-Works on nodes, so that everything keeps its position in the file.
-
-Nodes to checked definitions.
-"""
+"""Files → text → nodes with positions → checked definitions."""
 
 from dataclasses import dataclass
 from pathlib import Path

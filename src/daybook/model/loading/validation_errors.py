@@ -1,7 +1,4 @@
-"""Which keys a declaration knows, found by walking its annotations.
-
-What pydantic found, in our codes, with spans and hints.
-"""
+"""What pydantic found, in our codes, with spans and hints."""
 
 import copy
 import re

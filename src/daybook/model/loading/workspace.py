@@ -1,9 +1,4 @@
-"""The files and folders below a workspace that hold data and no definitions.
-
-A whole workspace: its settings and every definition below it.
-
-The catalog of definitions as the files have them.
-"""
+"""A whole workspace: its settings, every definition below it, and the folders that hold data only."""
 
 import os
 import re

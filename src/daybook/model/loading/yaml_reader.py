@@ -1,8 +1,4 @@
-"""What may stand in a text.
-
-How YAML 1.2's core schema reads a plain scalar, with decimals kept exact.
-
-YAML text to nodes, by libyaml's events and our own reading of scalars.
+"""YAML text to nodes, by libyaml's events and our own reading of scalars, with decimals kept exact.
 
 libyaml is ten times faster than any parser in Python; what differs between YAML 1.1 and 1.2 is how scalars
 are read, which events leave to us.

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from daybook.model.calendar import Calendar, CalendarLevel, CalendarUnit, MonthsRule
-from daybook.model.period import Period
+from daybook.model.calendar import Calendar, CalendarLevel, CalendarUnit, MonthsRule, Period
 from daybook.resolve.calendars.identifiers import IdentifierPattern, ParsedDate, ParsedYearPart
 from daybook.resolve.calendars.years import CalendarYear, YearSequence, year_sequence
 

@@ -1,9 +1,4 @@
-"""What can be wrong with listed periods: gaps, overlaps, children outside their parent.
-
-What can be wrong with the identifier patterns of a rule.
-
-What can be wrong with a declared calendar, all of it at once.
-"""
+"""What can be wrong with a declared calendar, all of it at once."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""What levels and periods may be called.
-
-Identifier patterns: a level's periods as text, and back.
-"""
+"""Identifier patterns: a level's periods as text, and back."""
 
 import datetime
 import re

@@ -1,7 +1,4 @@
-"""Calendars by id: the built-in one and those that are declared.
-
-Period arithmetic: identifiers, children, containment, ranges.
-"""
+"""Calendars by id, and the arithmetic of periods: identifiers, children, containment, ranges."""
 
 import datetime
 import re
@@ -9,8 +6,8 @@ from collections.abc import Iterator
 
 from daybook.errors import DaybookError
 from daybook.errors.suggestion import closest_match, did_you_mean
+from daybook.model.calendar import Period
 from daybook.model.definition import Catalog
-from daybook.model.period import Period
 from daybook.resolve.calendars.calendar import GREGORIAN, GREGORIAN_ID, PeriodCalendar
 from daybook.resolve.calendars.checks import checked_calendar
 from daybook.resolve.calendars.years import DAY

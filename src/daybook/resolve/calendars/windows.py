@@ -6,7 +6,7 @@ from itertools import islice, takewhile
 from typing import assert_never
 
 from daybook.errors import DaybookError
-from daybook.model.period import Period
+from daybook.model.calendar import Period
 from daybook.model.view import AllWindow, AsOfRule, DaysAfterEnd, LastWindow, OffsetWindow, ToDateWindow, Window
 from daybook.resolve.calendars.calendar import PeriodCalendar
 from daybook.resolve.calendars.periods import enclosing_period, is_coarser, level_position, period_of

@@ -1,7 +1,4 @@
-"""The addresses a catalog strategy may call.
-
-One HTTP request with limits on everything: hosts, redirects, time, size.
-"""
+"""One HTTP request with limits on everything: addresses, redirects, time, size."""
 
 import http.client
 import re

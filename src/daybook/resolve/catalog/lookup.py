@@ -1,7 +1,4 @@
-"""What a catalog endpoint answers with.
-
-Asking a catalog endpoint where the data of a table lies.
-"""
+"""Asking a catalog endpoint where the data of a table lies, and what it answers."""
 
 import json
 import re
@@ -15,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from daybook.errors import DaybookError, Span
 from daybook.model.addresses import is_secret_name
+from daybook.model.calendar import Period
 from daybook.model.declaration import Id, NonEmptyText
-from daybook.model.period import Period
 from daybook.model.resolver import CatalogStrategy
 from daybook.model.secrets import is_secret_reference, read_credential
 from daybook.resolve.catalog.http_request import (

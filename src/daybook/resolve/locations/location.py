@@ -1,7 +1,4 @@
-"""Where the data of a table lies for a period.
-
-Where a table of a data source, or an inline path, lies: the one rule for reading and for writing.
-"""
+"""Where a table of a data source, or an inline path, lies: the one rule for reading and for writing."""
 
 import datetime
 import re
@@ -11,10 +8,10 @@ from pathlib import Path
 from typing import Any, assert_never
 
 from daybook.errors import DaybookError, Span
+from daybook.model.calendar import Period
 from daybook.model.datasource import DataSource, FolderSource, JdbcSource, PostgresqlSource, SqliteSource
 from daybook.model.definition import TableVersion
 from daybook.model.formats import FORMATS, formats_by_extension
-from daybook.model.period import Period
 from daybook.resolve.locations.paths import absolute_root, is_file_name, is_remote, join_inside
 
 _EXTENSION = re.compile(r"[^/.][^/]*\.([A-Za-z][A-Za-z0-9]*)$")

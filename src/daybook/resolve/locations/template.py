@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from daybook.errors import DaybookError, Span
-from daybook.model.period import Period
+from daybook.model.calendar import Period
 from daybook.resolve.locations.paths import path_problem
 
 TEMPLATE_TOKENS = ("YYYY", "MM", "DD", "QQ", "identifier", "table_name")

@@ -1,7 +1,4 @@
-"""Database connections with the transactions the store relies on.
-
-Inserts that give way to a row another process wrote first.
-"""
+"""Database connections with the transactions and inserts the store relies on."""
 
 import sqlite3
 from collections.abc import Iterator, Mapping

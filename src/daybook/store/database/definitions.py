@@ -1,7 +1,4 @@
-"""Statements on the rows of definitions and their versions.
-
-Definitions and their versions.
-"""
+"""Definitions and their versions."""
 
 import datetime
 from dataclasses import dataclass, replace

@@ -1,7 +1,4 @@
-"""Slices: who wrote what a table holds for a period.
-
-Statuses of periods: forward by closing and locking, back only by reopening; a period is covered by what holds it.
-"""
+"""Slices of tables by period, and the statuses of periods."""
 
 import datetime
 from dataclasses import dataclass
@@ -9,7 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Connection, Table, delete, func, insert, select, update
 
 from daybook.errors import DaybookError
-from daybook.model.period import Period, PeriodStatus
+from daybook.model.calendar import Period, PeriodStatus
 from daybook.store.database.connection import insert_if_absent
 from daybook.store.database.tables import PERIOD_CHANGE, PERIOD_STATUS, SLICE, to_record, to_row
 from daybook.store.records import Slice, StatusChange

@@ -1,7 +1,4 @@
-"""The state of projects and what their versions use.
-
-The version of a project that runs.
-"""
+"""The state of projects, the version that runs, and what it uses."""
 
 import datetime
 from collections.abc import Iterable, Mapping

@@ -1,11 +1,4 @@
-"""Rows of the run table as records.
-
-Fencing tokens: numbers that only grow, per project and period.
-
-Whether newer numbers stand where an older run would write.
-
-Runs: creation, lease, status, listing.
-"""
+"""Runs: creation, lease, fencing token, status, listing."""
 
 import datetime
 from collections.abc import Callable, Mapping

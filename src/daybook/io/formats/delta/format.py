@@ -9,13 +9,7 @@ from pyspark.sql import SparkSession
 from daybook.io.filesystem import FileStat
 from daybook.io.format import Format, Leftover, ReadRequest, VacuumRequest
 from daybook.io.formats.delta.maintenance import staged_leftovers, vacuum_table
-from daybook.io.formats.delta.table import (
-    has_data_commits_since,
-    open_table,
-    read_delta,
-    verify_table,
-    version_number,
-)
+from daybook.io.formats.delta.table import has_data_commits_since, open_table, read_delta, verify_table, version_number
 from daybook.io.formats.delta.writer import DeltaWriter
 from daybook.io.formats.files.format import FolderFormat
 from daybook.io.pins import ReadPart, TablePin

@@ -1,7 +1,4 @@
-"""Opening Delta tables, and refusing those with features Daybook does not know.
-
-Reading Delta: the log gives files and partition values at a version, Spark reads the files.
-"""
+"""Reading Delta: the log gives files and partition values at a version, Spark reads the files."""
 
 import json
 import re

@@ -1,7 +1,4 @@
-"""Delta statistics of a data file from its Parquet footer, where they are cheap and certain.
-
-Writing Delta: Spark writes the files below the table, the `deltalake` package commits them.
-"""
+"""Writing Delta: Spark writes the files below the table, the `deltalake` package commits them with their statistics."""
 
 import datetime
 import json

@@ -12,14 +12,7 @@ from daybook.io.filesystem import list_files, partition_folder, partition_values
 from daybook.io.formats.files.atomic_rename import ExchangeUnsupportedError, exchange_names, lock_folder, rename_if_free
 from daybook.io.formats.files.manifest import MANIFEST_NAME, Manifest, ManifestEntry, read_manifest
 from daybook.io.target import FileTarget
-from daybook.io.writer import (
-    Commit,
-    Fence,
-    StagedOutput,
-    check_schema_change,
-    remove_tree,
-    sync_to_disk,
-)
+from daybook.io.writer import Commit, Fence, StagedOutput, check_schema_change, remove_tree, sync_to_disk
 from daybook.model.types import RUN_PERIOD_COLUMN
 
 _MAX_PAST_COMMITS = 1000

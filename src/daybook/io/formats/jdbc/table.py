@@ -1,7 +1,4 @@
-"""JDBC: options for Spark's reader and writer, and one connection of the driver for the commit.
-
-Landing any other database: Spark reads it by JDBC into scratch Parquet, which is landed like the rest.
-"""
+"""Any other database by JDBC: Spark reads it into scratch Parquet, one connection of the driver makes the commit."""
 
 import re
 from collections.abc import Iterator, Sequence

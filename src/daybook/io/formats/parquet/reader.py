@@ -18,14 +18,7 @@ from daybook.io.bindings import (
     is_slice_needed,
     missing_column_errors,
 )
-from daybook.io.filesystem import (
-    FileStat,
-    arrow_path,
-    list_files,
-    missing_files_error,
-    partition_values,
-    relative_to,
-)
+from daybook.io.filesystem import FileStat, arrow_path, list_files, missing_files_error, partition_values, relative_to
 from daybook.io.formats.files.manifest import read_manifest
 from daybook.io.formats.parquet.scan import DataFile, scan_parquet, type_errors
 from daybook.io.pins import FilesPin, ReadPart

@@ -13,15 +13,9 @@ from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, literal_path_pa
 from daybook.errors import DaybookError
 from daybook.expression import quote_identifier, quote_literal
 from daybook.expression import spark_type as sql_type
-from daybook.io.bindings import (
-    Binding,
-)
+from daybook.io.bindings import Binding
 from daybook.io.column_types import spark_data_type, stored_type_fits
-from daybook.io.filesystem import (
-    is_uri,
-    relative_to,
-    spark_uri,
-)
+from daybook.io.filesystem import is_uri, relative_to, spark_uri
 from daybook.model.types import INTEGER, STRING, TIMESTAMP
 
 # Characters that stand for themselves in the URIs Spark reports.

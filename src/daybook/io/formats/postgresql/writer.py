@@ -18,13 +18,13 @@ from daybook.io.fingerprint import FingerprintObserver
 from daybook.io.formats.databases.dialect import Database, Dialect, stored_columns
 from daybook.io.formats.postgresql import ingest
 from daybook.io.formats.postgresql.table import (
+    POSTGRESQL_TYPES,
     Connection,
     columns_of,
     connect_postgresql,
     connection_uri,
     postgresql_source,
 )
-from daybook.io.formats.postgresql.types import POSTGRESQL_TYPES
 from daybook.io.target import OutputColumn, TableTarget
 from daybook.io.writer import StagedOutput, translate_spark_failures
 from daybook.model.types import INTEGER, RUN_PERIOD_COLUMN

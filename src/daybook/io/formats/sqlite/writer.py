@@ -15,13 +15,7 @@ from pyspark.sql import DataFrame
 from daybook.errors import DaybookError
 from daybook.io.fingerprint import FingerprintObserver
 from daybook.io.formats.databases.dialect import Database, Dialect, stored_columns
-from daybook.io.formats.sqlite.table import (
-    columns_of,
-    database_path,
-    open_for_writing,
-    quote_name,
-)
-from daybook.io.formats.sqlite.types import SQLITE_TYPES
+from daybook.io.formats.sqlite.table import SQLITE_TYPES, columns_of, database_path, open_for_writing, quote_name
 from daybook.io.target import OutputColumn, TableTarget
 from daybook.io.writer import StagedOutput, remove_tree, staged_parquet_files, translate_spark_failures
 

@@ -16,15 +16,7 @@ from daybook.expression.typed_tree import (
     TypedNullCheck,
 )
 from daybook.io.formats.xlsx.values import SIGNIFICANT_DIGITS
-from daybook.model.types import (
-    INTEGER,
-    ColumnType,
-    DateType,
-    DecimalType,
-    FloatType,
-    IntegerType,
-    TimestampType,
-)
+from daybook.model.types import INTEGER, ColumnType, DateType, DecimalType, FloatType, IntegerType, TimestampType
 from daybook.plan.steps import ComputedColumn
 
 _ARITHMETIC = ("+", "-", "*", "/")

@@ -1,17 +1,33 @@
-"""Everything a workspace declares and its projects compute, checked against the files and what the store knows."""
+"""What a workspace declares and its projects compute, checked against the files and what the store knows."""
 
 from dataclasses import dataclass, field
 
 from daybook.errors import DaybookError, Notice, flatten
+from daybook.model.definition import Catalog, Definition
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.loading.workspace import WorkspaceCatalog
 from daybook.model.operation import OutputOperation
+from daybook.model.project import Project
 from daybook.plan.plan_cache import PlanCache
 from daybook.plan.registered_catalog import RegisteredCatalog
+from daybook.plan.registration import registration_errors
 from daybook.resolve.checks import workspace_errors
 from daybook.store import open_store
 from daybook.store.address import store_exists
-from daybook.store.project_checks import check_project
+from daybook.store.records import ProjectValidation
+from daybook.store.references import mark_pinned_usage
+
+
+def check_project(definition: Definition[Project], catalog: Catalog, plans: PlanCache) -> ProjectValidation:
+    examined = plans.examine(definition, catalog)
+    errors = (*examined.errors, *examined.location_errors)
+    if errors or examined.plan is None:
+        return ProjectValidation(errors)
+    errors = tuple(registration_errors(examined.plan, definition.source, catalog))
+    uses = ((use.operation_seq, use.dataset_id, use.column) for use in examined.plan.usage)
+    usage = mark_pinned_usage(definition.model, uses)
+    return ProjectValidation(errors, examined.plan.notices, usage, examined.plan.accepted)
+
 
 # Codes for what does not exist, with the parameter that names it.
 _MISSING_ID_PARAMETERS = {

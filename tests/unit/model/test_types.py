@@ -3,7 +3,7 @@ from decimal import Decimal
 
 import pytest
 
-from daybook.model.values import Value, value_text
+from daybook.model.types import Value, value_text
 
 MOMENT = datetime.datetime(2026, 1, 31, 23, 59, 59, tzinfo=datetime.UTC)
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from daybook.errors import DaybookError, render
-from daybook.errors.printable import escape_json, one_line, printable
+from daybook.errors.render import escape_json, one_line, printable
 
 
 @pytest.mark.parametrize(
