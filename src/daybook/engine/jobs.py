@@ -45,27 +45,36 @@ def stop_jobs(spark: SparkSession, tag: str) -> None:
             spark.sparkContext.cancelJobsWithTag(tag)
 
 
-def wait_until_idle(spark: SparkSession) -> None:
-    """Until stopped tasks no longer write, so that what they staged can be removed for good."""
+def wait_until_idle(spark: SparkSession, tag: str) -> None:
+    """Until stopped tasks of a tag no longer write, so that what they staged can be removed for good.
+
+    What other runs of the application do is not waited for. A Connect server does not say what its tasks do.
+    """
+    if is_connect(spark):
+        return
     deadline = time.monotonic() + _IDLE_TIMEOUT_SECONDS
     idle = 0
     with contextlib.suppress(Exception):
+        tracker = spark.sparkContext.statusTracker()
         while idle < _IDLE_POLLS and time.monotonic() < deadline:
-            idle = 0 if _has_running_tasks(spark) else idle + 1
+            idle = 0 if _has_running_tasks(spark, tracker, tag) else idle + 1
             time.sleep(0.05)
 
 
-def _has_running_tasks(spark: SparkSession) -> bool:
-    """Whether the classic session still works on something; a Connect server does not say.
+def _has_running_tasks(spark: SparkSession, tracker: "StatusTracker", tag: str) -> bool:
+    """A stage that is cancelled has ended, for Spark, before its tasks have: those are counted."""
+    stages = {stage for job in _tagged_jobs(spark, tag) for stage in _stages_of(tracker, job)}
+    return any(info.numActiveTasks for stage in stages if (info := tracker.getStageInfo(stage)) is not None)
 
-    A stage that is cancelled has ended, for Spark, before its tasks have.
-    """
-    if is_connect(spark):
-        return False
-    if spark.sparkContext.statusTracker().getActiveStageIds():
-        return True
-    executors = spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()
-    return any(executor.numRunningTasks() for executor in executors)
+
+def _tagged_jobs(spark: SparkSession, tag: str) -> set[int]:
+    """The jobs of a tag, running or ended; PySpark's own tracker knows groups only."""
+    return set(spark.sparkContext._jsc.sc().statusTracker().getJobIdsForTag(tag))
+
+
+def _stages_of(tracker: "StatusTracker", job: int) -> Iterable[int]:
+    info = tracker.getJobInfo(job)
+    return info.stageIds if info is not None else ()
 
 
 OnProgress = Callable[[int, int], None]
@@ -90,10 +99,16 @@ class _TaskTally:
 
 
 @contextlib.contextmanager
-def watch_progress(spark: "SparkSession", on_progress: OnProgress, *, interval: float = 0.2) -> Iterator[None]:
-    """Call `on_progress(done, total)` from another thread whenever either changes, while the block runs."""
+def watch_progress(
+    spark: "SparkSession", tag: str, on_progress: OnProgress, *, interval: float = 0.2
+) -> Iterator[None]:
+    """Call `on_progress(done, total)` from another thread whenever either changes, while the block runs.
+
+    Only jobs of the tag count; a Connect session reports its own jobs alone.
+    """
     tally = _TaskTally(on_progress)
-    watching = _report_by_handler(spark, tally) if is_connect(spark) else _report_by_polling(spark, tally, interval)
+    by_handler = is_connect(spark)
+    watching = _report_by_handler(spark, tally) if by_handler else _report_by_polling(spark, tag, tally, interval)
     with watching:
         yield
 
@@ -113,7 +128,7 @@ def _report_by_handler(spark: "SparkSession", tally: _TaskTally) -> Iterator[Non
 
 
 @contextlib.contextmanager
-def _report_by_polling(spark: "SparkSession", tally: _TaskTally, interval: float) -> Iterator[None]:
+def _report_by_polling(spark: "SparkSession", tag: str, tally: _TaskTally, interval: float) -> Iterator[None]:
     tracker = spark.sparkContext.statusTracker()
     ended = threading.Event()
 
@@ -121,7 +136,7 @@ def _report_by_polling(spark: "SparkSession", tally: _TaskTally, interval: float
         # A session that is stopped meanwhile ends the watching, not the program.
         with contextlib.suppress(Exception):
             while not ended.wait(interval):
-                tally.update(list(_active_stages(tracker)))
+                tally.update(list(_active_stages(spark, tracker, tag)))
 
     thread = threading.Thread(target=poll, name="daybook-progress", daemon=True)
     thread.start()
@@ -132,8 +147,10 @@ def _report_by_polling(spark: "SparkSession", tally: _TaskTally, interval: float
         thread.join()
 
 
-def _active_stages(tracker: "StatusTracker") -> Iterator[tuple[int, int, int]]:
-    for stage in tracker.getActiveStageIds():
+def _active_stages(spark: "SparkSession", tracker: "StatusTracker", tag: str) -> Iterator[tuple[int, int, int]]:
+    active = set(tracker.getActiveStageIds())
+    jobs = _tagged_jobs(spark, tag).intersection(tracker.getActiveJobsIds()) if active else ()
+    for stage in sorted(active & {each for job in jobs for each in _stages_of(tracker, job)}):
         info = tracker.getStageInfo(stage)
         if info is not None:
             yield stage, info.numCompletedTasks, info.numTasks

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from graphlib import TopologicalSorter
 from typing import Literal, Protocol, TypeAlias
 
+from daybook.engine.java.classic import activate_session
 from daybook.engine.java.session import separate_session
 from daybook.errors import DaybookError, Notice
 from daybook.graph.close import Close, NodeStatus, read_close
@@ -249,7 +250,9 @@ class _Build:
         """Run a node; None when another process began it first."""
         session = self.environment.session
         listener = _NodeListener(self, node)
-        environment = replace(self.environment, session=lambda: separate_session(session()), listener=listener)
+        environment = replace(
+            self.environment, session=lambda: activate_session(separate_session(session())), listener=listener
+        )
         request = RunRequest(
             node.project, node.period.identifier, allow_empty=self.request.allow_empty, build_id=self.build_id
         )

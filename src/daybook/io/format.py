@@ -14,7 +14,7 @@ from daybook.io.landing.rows import RowSource
 from daybook.io.pins import Pin, ReadPart, TablePin
 from daybook.io.writer import Commit, Writer
 from daybook.model.datasource import DataSource
-from daybook.model.definition import DatasetVersion
+from daybook.model.definition import DatasetVersion, TableVersion
 from daybook.resolve.locations.location import Location
 
 
@@ -101,6 +101,10 @@ class Format(ABC):
     def has_changed(self, pin: TablePin) -> bool:
         """Whether rows of a pinned table were added or removed since; asks no data."""
         raise NotImplementedError(f"tables of {self.name} have no versions")
+
+    def newest_version(self, uri: str, known: TableVersion) -> TableVersion:
+        """The version of a table now, which is not older than a known one; of formats that keep versions."""
+        return known
 
     def verify_pin(self, pin: TablePin) -> None:
         """IO_008 when a pinned table is not what it was."""

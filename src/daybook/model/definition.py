@@ -81,10 +81,18 @@ class TableVersion:
 
 @dataclass(frozen=True, slots=True)
 class RegisteredDataPin:
-    """The data a registered dataset version stays readable as: a table at a version."""
+    """The data a registered dataset version stays readable as: a table at a version.
+
+    `others` are those of other periods, where every period has a table of its own.
+    """
 
     uri: str
     version: TableVersion
+    others: "tuple[RegisteredDataPin, ...]" = ()
+
+    def at(self, uri: str) -> TableVersion | None:
+        """The version of one of the tables."""
+        return next((each.version for each in (self, *self.others) if each.uri == uri), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol, TypeAlias, assert_never
+from typing import Protocol, TypeAlias, TypeGuard, assert_never
 
 from daybook.errors import DaybookError
 from daybook.errors.suggestion import did_you_mean
@@ -36,7 +36,7 @@ from daybook.resolve.locations.location import (
     path_location,
     table_location,
 )
-from daybook.resolve.locations.template import names_one_period, render_template
+from daybook.resolve.locations.template import names_one_period, render_template, template_tokens
 from daybook.resolve.rule_conditions import evaluate_condition
 
 
@@ -233,6 +233,11 @@ def _resolve_table(
     catalog, table = around.catalog, dataset_version.dataset.main_table
     calendar = calendar_for(period.calendar_id, catalog)
     match choose_location_source(dataset_version, catalog, overrides):
+        case ByPin(pin) if _has_table_per_period(table.location):
+            located = locate_declared(table.location, table.name, period, around)
+            return Resolution(
+                tuple(replace(each, version=pin.at(each.uri or "")) for each in located), (period.identifier,)
+            )
         case ByPin(pin):
             return Resolution((locate_pinned(pin, table, around),), (period.identifier,))
         case ByLocation(location):
@@ -248,6 +253,11 @@ def _resolve_table(
             )
         case way:
             assert_never(way)
+
+
+def _has_table_per_period(location: PathLocation | TableLocation | None) -> TypeGuard[PathLocation]:
+    """Whether every period has a path of its own."""
+    return isinstance(location, PathLocation) and bool(template_tokens(location.path))
 
 
 def view_window(

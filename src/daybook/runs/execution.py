@@ -189,7 +189,7 @@ def execute_attempt(
             recorder = RunRecorder(environment, keeper, prepared)
             execution = Execution(prepared, environment, spark, staging, keeper, recorder)
             execution.notices.extend(prepared.notices)
-            with tag_jobs(spark, tag), watch_progress(spark, environment.listener.progress):
+            with tag_jobs(spark, tag), watch_progress(spark, tag, environment.listener.progress):
                 execution.execute()
             if is_retry:
                 execution.discard(with_committed=True)
@@ -197,7 +197,7 @@ def execute_attempt(
         except BaseException as failure:
             if spark is not None:
                 stop_jobs(spark, tag)
-                wait_until_idle(spark)
+                wait_until_idle(spark, tag)
             status, error = _final_status(failure, keeper, spark)
             _name_run_in_hints(error, snapshot.run_id)
             if execution is not None and not keeper.is_lost:

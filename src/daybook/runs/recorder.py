@@ -7,6 +7,7 @@ from typing import assert_never
 from daybook.engine.counters import GroupCounts
 from daybook.errors import DaybookError, Notice, notice
 from daybook.io.pins import Pin, pin_from_json, pin_to_json
+from daybook.io.registry import format_named
 from daybook.io.writer import Commit, StagedOutput
 from daybook.model.dataset import Dataset, PathLocation, TableLocation
 from daybook.model.definition import SANDBOX_PREFIX, RegisteredDataPin
@@ -41,6 +42,11 @@ def data_pin(planned: PlannedOutput, commit: Commit) -> RegisteredDataPin | None
     if commit.version is None:
         return None
     return RegisteredDataPin(planned.target.location.file_uri, commit.version)
+
+
+def newest_pin(pin: RegisteredDataPin) -> RegisteredDataPin:
+    """The table as it is now: it holds the commit, and those of other runs that registered before this one."""
+    return replace(pin, version=format_named(pin.version.format).newest_version(pin.uri, pin.version))
 
 
 def _dataset_location(planned: PlannedOutput, input_table: str, *, is_sandboxed: bool) -> PathLocation | TableLocation:
@@ -214,7 +220,11 @@ class RunRecorder:
     def _register(self, transaction: Transaction, planned: PlannedOutput, commit: Commit) -> RegisteredDataset:
         lease = self._keeper.lease
         dataset = registered_dataset(planned, self._prepared)
-        registration = Registration(lease.project_id, lease.run_id, planned.step.seq, data_pin(planned, commit))
+        # Runs of other periods commit to the table at any time, and register in any order.
+        transaction.definitions.lock()
+        pin = data_pin(planned, commit)
+        pin = newest_pin(pin) if pin is not None else None
+        registration = Registration(lease.project_id, lease.run_id, planned.step.seq, pin)
         return register_output(transaction, dataset, registration, now=transaction.now(), plans=self._plans)
 
 

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from daybook.engine.java.connect import is_connect
 from daybook.engine.java.session import adopt_session
 from daybook.engine.java.session_conf import REQUIRED_CONF
-from daybook.engine.jobs import watch_progress
+from daybook.engine.jobs import tag_jobs, watch_progress
 
 
 @pytest.mark.parametrize("key", REQUIRED_CONF)
@@ -55,7 +55,8 @@ def test_progress_tells_tasks_done_of_tasks_known(spark: SparkSession, is_connec
     reports: list[tuple[int, int]] = []
     # A Connect server reports every two seconds.
     rows = 300_000_000 if is_connect else 40_000_000
-    with watch_progress(spark, lambda done, total: reports.append((done, total)), interval=0.01):
+    report = watch_progress(spark, "progress", lambda done, total: reports.append((done, total)), interval=0.01)
+    with tag_jobs(spark, "progress"), report:
         spark.range(0, rows, numPartitions=8).selectExpr("sum(hash(id))").collect()
     assert reports
     assert all(0 <= done <= total for done, total in reports)

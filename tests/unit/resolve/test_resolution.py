@@ -120,6 +120,22 @@ def test_a_registered_version_is_the_table_as_it_was(tmp_path: Path) -> None:
     ]
 
 
+def test_every_period_of_a_registered_version_has_a_pin_of_its_own_where_it_has_a_path(tmp_path: Path) -> None:
+    def at(month: str, version: str, *others: RegisteredDataPin) -> RegisteredDataPin:
+        return RegisteredDataPin(f"{tmp_path}/out/{month}", TableVersion("delta", version), others)
+
+    location = {"path": "out/{{identifier}}", "format": "delta"}
+    dataset = orders(location=location, pin=at("2026-02", "0", at("2026-01", "3")))
+
+    def found(month: str) -> list[tuple[str | None, TableVersion | None]]:
+        resolution = resolve_dataset(dataset, period(month), MemoryCatalog(), root=tmp_path)
+        return [(each.uri, each.version) for each in resolution.locations]
+
+    assert found("2026-01") == [(f"{tmp_path}/out/2026-01", TableVersion("delta", "3"))]
+    assert found("2026-02") == [(f"{tmp_path}/out/2026-02", TableVersion("delta", "0"))]
+    assert found("2026-03") == [(f"{tmp_path}/out/2026-03", None)]
+
+
 @pytest.mark.parametrize(
     ("resolver_id", "code", "parameters"),
     [

@@ -237,10 +237,21 @@ class Definitions:
         )
 
     def pin(self, dataset_id: str, version: int) -> RegisteredDataPin | None:
+        """The data of a version; that of other periods, where these have tables of their own, as it was then."""
         row = find_version(self._connection, "dataset", dataset_id, version)
         if row is None or row.pin_uri is None:
             return None
-        return RegisteredDataPin(row.pin_uri, row.pin_version)
+        known = DEFINITION_VERSION.c
+        query = (
+            select(known.pin_uri, known.pin_version)
+            .where(known.kind == "dataset", known.id == dataset_id, known.version < version)
+            .where(known.pin_uri.is_not(None), known.pin_uri != row.pin_uri)
+            .order_by(known.version)
+        )
+        others = {each.pin_uri: each.pin_version for each in self._connection.execute(query)}
+        return RegisteredDataPin(
+            row.pin_uri, row.pin_version, tuple(RegisteredDataPin(*each) for each in sorted(others.items()))
+        )
 
     def contract(self, dataset_id: str) -> Dataset | View | None:
         """What the file of a dataset says; None for one that is only registered."""

@@ -9,12 +9,20 @@ from pyspark.sql import SparkSession
 from daybook.io.filesystem import FileStat
 from daybook.io.format import Format, Leftover, ReadRequest, VacuumRequest
 from daybook.io.formats.delta.maintenance import staged_leftovers, vacuum_table
-from daybook.io.formats.delta.table import has_data_commits_since, open_table, read_delta, verify_table, version_number
+from daybook.io.formats.delta.table import (
+    has_data_commits_since,
+    numbered_version,
+    open_table,
+    read_delta,
+    verify_table,
+    version_number,
+)
 from daybook.io.formats.delta.writer import DeltaWriter
 from daybook.io.formats.files.format import FolderFormat
 from daybook.io.pins import ReadPart, TablePin
 from daybook.io.target import FileTarget
 from daybook.io.writer import Commit
+from daybook.model.definition import TableVersion
 from daybook.resolve.locations.location import Location
 
 
@@ -41,6 +49,12 @@ class DeltaFormat(FolderFormat):
 
     def has_changed(self, pin: TablePin) -> bool:
         return has_data_commits_since(pin)
+
+    def newest_version(self, uri: str, known: TableVersion) -> TableVersion:
+        table = open_table(uri)
+        now = table.version() if table is not None else None
+        before = version_number(known)
+        return known if now is None or before is None or now <= before else numbered_version(now)
 
     def verify_pin(self, pin: TablePin) -> None:
         verify_table(pin)

@@ -1,0 +1,90 @@
+"""Jobs of two runs in one application: stopped, waited for and reported by their tag alone."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from daybook.engine.java.session import separate_session
+from daybook.engine.jobs import stop_jobs, tag_jobs, wait_until_idle, watch_progress
+
+
+@pytest.fixture(autouse=True)
+def classic_only(is_connect: bool) -> None:
+    if is_connect:
+        pytest.skip("a Connect session knows nothing but its own jobs")
+
+
+def sleep_in_tasks(spark: SparkSession, tag: str, seconds: float, tasks: int = 1) -> int:
+    """A job whose tasks sleep; the number of rows it gives."""
+    milliseconds = int(seconds * 1000)
+    with tag_jobs(spark, tag):
+        rows = spark.range(tasks, numPartitions=tasks).selectExpr(
+            f"reflect('java.lang.Thread', 'sleep', CAST({milliseconds} + id - id AS BIGINT)) AS slept"
+        )
+        return len(rows.collect())
+
+
+class Background:
+    """A call in a thread of its own; `result` is what it gave or raised."""
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self.result: Any = None
+        self._thread = threading.Thread(target=self._run, args=(call,), daemon=True)
+        self._thread.start()
+
+    def _run(self, call: Callable[[], Any]) -> None:
+        try:
+            self.result = call()
+        except Exception as failure:
+            self.result = failure
+
+    @property
+    def is_running(self) -> bool:
+        return self._thread.is_alive()
+
+    def join(self) -> Any:
+        self._thread.join(60)
+        return self.result
+
+
+def wait_for_jobs(spark: SparkSession, count: int) -> None:
+    deadline = time.monotonic() + 30
+    while len(spark.sparkContext.statusTracker().getActiveStageIds()) < count and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def running_tasks(spark: SparkSession) -> int:
+    """Of the whole application."""
+    executors = spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()
+    return sum(executor.numRunningTasks() for executor in executors)
+
+
+def test_stopping_one_run_leaves_the_other_alone_and_does_not_wait_for_it(spark: SparkSession) -> None:
+    one, other = separate_session(spark), separate_session(spark)
+    stopped = Background(lambda: sleep_in_tasks(one, "run-one", 2))
+    goes_on = Background(lambda: sleep_in_tasks(other, "run-other", 8))
+    wait_for_jobs(spark, 2)
+    began = time.monotonic()
+    stop_jobs(one, "run-one")
+    wait_until_idle(one, "run-one")
+    waited = time.monotonic() - began
+    assert running_tasks(spark) == 1
+    assert waited < 6
+    assert goes_on.is_running
+    assert isinstance(stopped.join(), Exception)
+    assert goes_on.join() == 1
+
+
+def test_progress_counts_the_tasks_of_its_own_run(spark: SparkSession) -> None:
+    one, other = separate_session(spark), separate_session(spark)
+    reports: list[tuple[int, int]] = []
+    with watch_progress(one, "small", lambda done, total: reports.append((done, total)), interval=0.02):
+        large = Background(lambda: sleep_in_tasks(other, "large", 0.1, tasks=12))
+        small = Background(lambda: sleep_in_tasks(one, "small", 0.4, tasks=3))
+        assert (large.join(), small.join()) == (12, 3)
+    assert reports
+    assert max(total for _, total in reports) == 3
