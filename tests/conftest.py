@@ -18,6 +18,7 @@ _MARKERS_BY_FOLDER = {
     "e2e": ("spark",),
     "faults": ("faults", "spark"),
     "cluster": ("cluster", "spark"),
+    "browser": ("browser",),
 }
 _TESTS = Path(__file__).parent
 

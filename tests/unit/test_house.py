@@ -23,7 +23,17 @@ MAY_LOOK_AT_THE_CLASSIC_CONTEXT = {
     # Only the virtual machine has the driver of a foreign database.
     "io/formats/jdbc/table.py",
 }
-HEAVY = ("pyspark", "pyarrow", "pandas", "numpy", "deltalake", "sqlalchemy", "alembic", "adbc_driver_manager")
+HEAVY = (
+    "pyspark",
+    "pyarrow",
+    "pandas",
+    "numpy",
+    "deltalake",
+    "sqlalchemy",
+    "alembic",
+    "adbc_driver_manager",
+    "fastapi",
+)
 
 
 def attributes(path: Path) -> Iterator[str]:
@@ -83,8 +93,9 @@ def test_every_package_that_is_imported_is_declared() -> None:
         *(line for extra in project["optional-dependencies"].values() for line in extra),
     ]
     names = {re.match(r"[\w.-]+", line)[0].lower().replace("-", "_") for line in declared}  # type: ignore[index]
-    # PySpark brings py4j, for Connect grpc, and pydantic its core: neither is of any use without the other.
-    names |= {"yaml" if name == "pyyaml" else name for name in names} | {"py4j", "grpc", "pydantic_core", "daybook"}
+    # PySpark brings py4j, for Connect grpc, pydantic its core, Jinja2 markupsafe: no use without the other.
+    brought = {"py4j", "grpc", "pydantic_core", "markupsafe"}
+    names |= {"yaml" if name == "pyyaml" else name for name in names} | brought | {"daybook"}
     used = {name for path in MODULES for name in imported(path)}
     assert used - names - set(sys.stdlib_module_names) == set()
 

@@ -31,6 +31,7 @@ _TITLES = {
     "IO": "Reading and writing",
     "STORE": "Versions and the store",
     "RUN": "Runs and Spark",
+    "WEB": "The page",
 }
 
 

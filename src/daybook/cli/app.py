@@ -23,6 +23,7 @@ from daybook.cli import (
     periods,
     run,
     scenarios,
+    serve,
 )
 from daybook.cli.arguments import RootOptions, add_command, move_root_options_first
 
@@ -195,6 +196,7 @@ add_command(
     "daybook explain 20260131-180000-4f1c2a 30 region=EMEA month=2026-01-31",
     "daybook explain 20260131-180000-4f1c2a totals region= --limit 100 --json",
 )
+add_command(app, "serve", serve.serve, "daybook serve", "daybook serve --port 9000 --allow-actions")
 add_command(
     app,
     "test",

@@ -65,6 +65,17 @@ class CatalogSettings(Declaration):
     allowed_hosts: tuple[NonEmptyText, ...] = Field(default=(), description="Names of hosts; no other host is called.")
 
 
+class ServeSettings(Declaration):
+    """Who may open the page of `daybook serve`, and under which names it is reached."""
+
+    tokens: dict[NonEmptyText, NonEmptyText] = Field(
+        default_factory=dict, description="Tokens by name, each as env://NAME or file://PATH."
+    )
+    hosts: tuple[NonEmptyText, ...] = Field(
+        default=(), description="Names of the server, beside those of this machine."
+    )
+
+
 class WorkspaceSettings(Declaration):
     name: NonEmptyText = Field(description="The workspace's name; definitions in a shared store belong to it.")
     store: NonEmptyText = Field(
@@ -80,3 +91,4 @@ class WorkspaceSettings(Declaration):
     )
     retention: RetentionSettings = Field(default=RetentionSettings(), description="What `daybook gc` keeps.")
     catalogs: CatalogSettings = Field(default=CatalogSettings(), description="What resolvers may ask over HTTP.")
+    serve: ServeSettings = Field(default=ServeSettings(), description="The page of `daybook serve`.")

@@ -1,6 +1,6 @@
 """Every code Daybook can report, one family a module."""
 
-from daybook.errors.codes import definitions, expression, operations, resolve, runs, storage
+from daybook.errors.codes import definitions, expression, operations, resolve, runs, storage, web
 from daybook.errors.codes.entry import Code
 
 FAMILIES: tuple[dict[str, Code], ...] = (
@@ -18,6 +18,7 @@ FAMILIES: tuple[dict[str, Code], ...] = (
     storage.STORE_CODES,
     runs.RUN_CODES,
     runs.ENGINE_CODES,
+    web.WEB_CODES,
 )
 
 CODES: dict[str, Code] = {code: entry for family in FAMILIES for code, entry in family.items()}

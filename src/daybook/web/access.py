@@ -1,0 +1,310 @@
+"""Who may ask: tokens, logins, wrong tokens slowed down, and the guard that every request passes."""
+
+import hashlib
+import re
+import secrets
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+from fastapi import Request
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from daybook.errors import DaybookError
+from daybook.web.problems import answer_problem, is_api
+
+SESSION_SECONDS = 12 * 3600
+_MOST_SESSIONS = 10_000
+_MOST_ADDRESSES = 10_000
+_MOST_WRONG = 10
+_WINDOW_SECONDS = 60.0
+_LEAST_TOKEN_LENGTH = 16
+
+MOST_BODY_BYTES = 64 * 1024
+MOST_ADDRESS_CHARACTERS = 8 * 1024
+
+PUBLIC_PATHS = ("/health", "/login")
+STATIC_FOLDER = "/static/"
+_HOST = re.compile(r"(?:\[(?P<ipv6>[0-9a-f:.]+)\]|(?P<name>[a-z0-9._-]+))(?::[0-9]{1,5})?")
+_SAFE_METHODS = ("GET", "HEAD")
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """How a server is reached and what it allows; `tokens` are secrets by name."""
+
+    tokens: Mapping[str, str]
+    port: int = 8484
+    hosts: frozenset[str] = frozenset({"127.0.0.1", "localhost", "::1"})
+    is_open: bool = False
+    allows_actions: bool = False
+    is_encrypted: bool = False
+    is_behind_proxy: bool = False
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether browsers reach it over TLS."""
+        return self.is_encrypted or self.is_behind_proxy
+
+    @property
+    def cookie(self) -> str:
+        """Cookies know no ports, so that two servers of one machine need two names."""
+        return f"daybook_{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Somebody who may read; without a name it is anybody, with `--open`. `csrf` is set for logins by the form."""
+
+    name: str | None
+    csrf: str | None = None
+
+
+def check_tokens(tokens: Mapping[str, str]) -> None:
+    for name, token in tokens.items():
+        if len(token) < _LEAST_TOKEN_LENGTH:
+            raise DaybookError("WEB_004", name=name, least=_LEAST_TOKEN_LENGTH)
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+class WrongTokens:
+    """Counts wrong tokens by address; an address with many has to wait."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._times: OrderedDict[str, deque[float]] = OrderedDict()
+
+    def seconds_to_wait(self, address: str) -> int:
+        with self._lock:
+            times = self._recent(address)
+            return int(times[0] + _WINDOW_SECONDS - self._clock()) + 1 if len(times) >= _MOST_WRONG else 0
+
+    def count(self, address: str) -> None:
+        with self._lock:
+            times = self._recent(address)
+            times.append(self._clock())
+            self._times[address] = times
+            self._times.move_to_end(address)
+            while len(self._times) > _MOST_ADDRESSES:
+                self._times.popitem(last=False)
+
+    def _recent(self, address: str) -> deque[float]:
+        times = self._times.get(address, deque())
+        while times and times[0] <= self._clock() - _WINDOW_SECONDS:
+            times.popleft()
+        return times
+
+
+@dataclass(slots=True)
+class _Session:
+    visitor: Visitor
+    ends_at: float
+
+
+@dataclass(slots=True)
+class Access:
+    """The tokens of a server and who has logged in; sessions end with the server."""
+
+    site: Site
+    clock: Callable[[], float] = time.monotonic
+    wrong: WrongTokens = field(init=False)
+    _sessions: "OrderedDict[bytes, _Session]" = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.wrong = WrongTokens(self.clock)
+
+    def name_of(self, token: str, address: str) -> str:
+        """Whose token it is; every token is compared, whichever is right, and each comparison takes the same time."""
+        if seconds := self.wrong.seconds_to_wait(address):
+            raise DaybookError("WEB_007", seconds=seconds)
+        given = _digest(token)
+        found = [name for name, known in self.site.tokens.items() if secrets.compare_digest(given, _digest(known))]
+        if not found:
+            self.wrong.count(address)
+            raise DaybookError("WEB_006")
+        return found[0]
+
+    def log_in(self, name: str) -> str:
+        """A new session, by its secret id."""
+        session_id = secrets.token_urlsafe(32)
+        session = _Session(Visitor(name, secrets.token_urlsafe(24)), self.clock() + SESSION_SECONDS)
+        with self._lock:
+            self._sessions[_digest(session_id)] = session
+            while len(self._sessions) > _MOST_SESSIONS:
+                self._sessions.popitem(last=False)
+        return session_id
+
+    def log_out(self, session_id: str) -> None:
+        with self._lock:
+            self._sessions.pop(_digest(session_id), None)
+
+    def session(self, session_id: str | None) -> Visitor | None:
+        if session_id is None:
+            return None
+        with self._lock:
+            found = self._sessions.get(_digest(session_id))
+            if found is not None and found.ends_at <= self.clock():
+                del self._sessions[_digest(session_id)]
+                return None
+            return found.visitor if found is not None else None
+
+    def visitor(self, request: Request) -> Visitor | None:
+        """Who asks; WEB_006 for a wrong token, None without any."""
+        kind, _, token = request.headers.get("authorization", "").partition(" ")
+        if kind.lower() == "bearer" and token:
+            return Visitor(self.name_of(token.strip(), self.address(request)))
+        found = self.session(request.cookies.get(self.site.cookie))
+        return found or (Visitor(None) if self.site.is_open else None)
+
+    def address(self, request: Request) -> str:
+        """Of whoever asks; a proxy adds it at the end of a header."""
+        forwarded = request.headers.get("x-forwarded-for", "") if self.site.is_behind_proxy else ""
+        peer = request.client.host if request.client else "unknown"
+        return forwarded.rpartition(",")[2].strip() or peer
+
+
+def check_csrf(visitor: Visitor, given: str | None) -> None:
+    """Forms of a login carry its value; a bearer token is never sent by a browser of itself."""
+    if visitor.csrf is not None and not secrets.compare_digest(_digest(visitor.csrf), _digest(given or "")):
+        raise DaybookError("WEB_010")
+
+
+def local_path(text: str | None) -> str:
+    """Where to go after the login: a path of this server, whatever is written there."""
+    if text and text.startswith("/") and not text.startswith(("//", "/\\")) and text.isprintable() and "\\" not in text:
+        return text
+    return "/"
+
+
+class Guard:
+    """Every request passes here first: its name, size, origin and visitor are checked, and its answer gets headers."""
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self._app = app
+        self._access = access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return
+        request = Request(scope, receive)
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._add_headers(scope["path"], MutableHeaders(scope=message))
+            await send(message)
+
+        try:
+            visitor = self._admit(request)
+        except DaybookError as refusal:
+            await self._refusal(request, refusal)(scope, receive, send_with_headers)
+            return
+        scope.setdefault("state", {})["visitor"] = visitor
+        await self._app(scope, _limited(receive, request.headers), send_with_headers)
+
+    def _admit(self, request: Request) -> Visitor:
+        site, scope = self._access.site, request.scope
+        host = _host_name(request.headers.get("host", ""))
+        if host not in site.hosts:
+            raise DaybookError("WEB_008", host=host[:100] or "nothing")
+        if len(scope["raw_path"]) + len(scope["query_string"]) > MOST_ADDRESS_CHARACTERS:
+            raise DaybookError("WEB_011", limit=MOST_ADDRESS_CHARACTERS, unit="characters")
+        length = request.headers.get("content-length", "0")
+        if not length.isdigit() or int(length) > MOST_BODY_BYTES:
+            raise DaybookError("WEB_011", limit=MOST_BODY_BYTES, unit="bytes")
+        if request.method not in _SAFE_METHODS:
+            _check_origin(request, is_secure=site.is_secure)
+        path = request.url.path
+        if path in PUBLIC_PATHS or path.startswith(STATIC_FOLDER):
+            return Visitor(None)
+        visitor = self._access.visitor(request)
+        if visitor is None:
+            raise DaybookError("WEB_005")
+        return visitor
+
+    def _refusal(self, request: Request, refusal: DaybookError) -> Response:
+        is_page = request.method in _SAFE_METHODS and not is_api(request.url.path)
+        if refusal.code == "WEB_005" and is_page:
+            asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+            return RedirectResponse(f"/login?next={quote(asked, safe='')}" if asked != "/" else "/login", 303)
+        return answer_problem(request, refusal)
+
+    def _add_headers(self, path: str, headers: MutableHeaders) -> None:
+        for name, value in _HEADERS.items():
+            headers[name] = value
+        if self._access.site.is_secure:
+            headers["Strict-Transport-Security"] = "max-age=31536000"
+        # Figures stay in no cache; what never changes may be asked for again by its tag.
+        if "cache-control" not in headers and not path.startswith(STATIC_FOLDER):
+            headers["Cache-Control"] = "private, no-cache" if "etag" in headers else "no-store"
+
+
+def _host_name(header: str) -> str:
+    """Without the port; an IPv6 address stands in brackets."""
+    found = _HOST.fullmatch(header.strip().lower())
+    return found["ipv6"] or found["name"] if found else ""
+
+
+def _check_origin(request: Request, *, is_secure: bool) -> None:
+    """What changes something must come from a page of this server, or from no page at all."""
+    origin = request.headers.get("origin")
+    site = request.headers.get("sec-fetch-site")
+    expected = f"{'https' if is_secure else 'http'}://{request.headers.get('host', '').lower()}"
+    if origin is not None:
+        if origin.lower() != expected:
+            raise DaybookError("WEB_009", origin=origin[:100])
+    elif site is not None and site != "same-origin":
+        raise DaybookError("WEB_009", origin=site[:100])
+    elif "cookie" in request.headers and site is None:
+        raise DaybookError("WEB_009", origin="unknown")
+
+
+def _limited(receive: Receive, headers: Headers) -> Receive:
+    """Bodies without a length are cut off where they become too large."""
+    seen = 0
+
+    async def limited() -> Message:
+        nonlocal seen
+        message = await receive()
+        if message["type"] == "http.request":
+            seen += len(message.get("body", b""))
+            if seen > MOST_BODY_BYTES:
+                raise DaybookError("WEB_011", limit=MOST_BODY_BYTES, unit="bytes")
+        return message
+
+    return limited
+
+
+def server_names(host: str, configured: Iterable[str]) -> frozenset[str]:
+    """The names under which requests may reach a server."""
+    names = {host.lower().strip("[]"), *(name.lower() for name in configured)}
+    return frozenset(names | {"127.0.0.1", "localhost", "::1"} - {"0.0.0.0", "::"})
+
+
+def new_token() -> str:
+    return secrets.token_urlsafe(24)

@@ -1,0 +1,244 @@
+"""What the API answers, as types for its OpenAPI description; the answers themselves are what `--json` prints."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Answer(BaseModel):
+    """Nothing else is in an answer; keys may be added in later versions."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Finding(Answer):
+    """One thing that is wrong: where, and the way out."""
+
+    code: str
+    message: str
+    place: str | None = None
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+    hint: str | None = None
+    operation_seq: int | None = None
+    excerpt: list[str] | None = None
+    causes: list[dict[str, Any]] = []
+
+
+class Problem(Answer):
+    """An error as RFC 9457 has it; `errors` has every finding."""
+
+    type: str
+    title: str
+    status: int
+    detail: str | None
+    instance: str
+    code: str
+    errors: list[Finding]
+
+
+class Process(Answer):
+    host: str
+    host_id: str
+    pid: int
+    started: str
+
+
+RunStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
+
+
+class RunSummary(Answer):
+    id: str
+    project_id: str
+    project_version: int
+    calendar_id: str
+    period: str
+    as_of: str | None
+    status: RunStatus
+    is_draft: bool
+    is_sandboxed: bool
+    user: str | None
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    attempt: int
+    last_completed_operation: int | None
+    error: dict[str, Any] | None
+    cancel_requested_at: str | None
+    token: int
+    lease_expires_at: str | None
+    process: Process
+    duration_ms: int | None
+
+
+class Runs(Answer):
+    """Newest first; `next` continues the list as the parameter `after`."""
+
+    runs: list[RunSummary]
+    next: str | None
+
+
+class TableVersion(Answer):
+    format: str
+    token: str
+
+
+class OperationCounts(Answer):
+    seq: int
+    operation_id: str
+    type: Literal["load", "update", "aggregate", "append", "delete", "check", "output"]
+    rows_picked: int | None
+    rows_added: int | None
+    rows_deleted: int | None
+    rows_written: int | None
+    duration_ms: int | None
+    details: dict[str, Any]
+    name: str
+
+
+class CommittedOutput(Answer):
+    operation_seq: int
+    operation_id: str
+    destination: str
+    mode: str
+    table_version: TableVersion | None
+    delta_version: int | None
+    rows: int | None
+    fingerprint: str | None
+    details: dict[str, Any]
+    committed_at: str | None
+
+
+class RunDetails(RunSummary):
+    errors: list[Finding]
+    operations: list[OperationCounts]
+    commits: list[CommittedOutput]
+    snapshot: dict[str, Any]
+
+
+NodeState = Literal["fresh", "stale", "never", "failed", "running", "blocked"]
+
+
+class NodeStatus(Answer):
+    project: str
+    period: str
+    state: NodeState
+    is_locked: bool
+    run: str | None
+    reasons: list[str]
+
+
+class Status(Answer):
+    nodes: list[NodeStatus]
+
+
+class GraphNode(Answer):
+    project: str
+    period: str | None = None
+
+
+class GraphEdge(Answer):
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    maker: str = Field(alias="from")
+    reader: str = Field(alias="to")
+    dataset: str
+
+
+class Graph(Answer):
+    nodes: list[GraphNode]
+    edges: list[GraphEdge]
+
+
+class PlannedNode(NodeStatus):
+    will_run: bool
+    why: list[str]
+
+
+class BuildPlan(Answer):
+    nodes: list[PlannedNode]
+    left_out: list[str]
+
+
+class PeriodChangeEntry(Answer):
+    status: str
+    changed_at: str
+    changed_by: str | None
+    reason: str | None
+
+
+class PeriodStatus(Answer):
+    identifier: str
+    level: str
+    start_date: str
+    end_date: str
+    calendar_id: str
+    status: Literal["open", "closed", "locked"]
+    because_of: str | None
+    changed_at: str | None
+    changed_by: str | None
+    history: list[PeriodChangeEntry]
+
+
+class PeriodChange(Answer):
+    identifier: str
+    status: Literal["open", "closed", "locked"]
+    changed: bool
+
+
+class DatasetInUse(Answer):
+    id: str
+    version: int
+    pinned: bool
+
+
+class ColumnInUse(Answer):
+    operation_seq: int
+    dataset_id: str
+    column: str
+
+
+class DatasetVersionEntry(Answer):
+    version: int
+    created_at: str
+    project_id: str | None
+    run_id: str | None
+    period: str | None
+    rows: int | None
+
+
+class RegisteredData(Answer):
+    uri: str
+    table_version: TableVersion | None
+    delta_version: int | None
+
+
+DefinitionKind = Literal["dataset", "datasource", "resolver", "calendar", "project"]
+
+
+class Definition(Answer):
+    """One version of a definition; the keys after `definition` are there for projects or datasets."""
+
+    kind: DefinitionKind
+    id: str
+    version: int
+    versions: list[int]
+    status: str
+    created_at: str
+    workspace: str | None
+    definition: dict[str, Any]
+    active_version: int | None = None
+    conflict: dict[str, Any] | None = None
+    warnings: list[str] = []
+    datasets: list[DatasetInUse] = []
+    column_usage: list[ColumnInUse] = []
+    history: list[DatasetVersionEntry] = []
+    data: RegisteredData | None = None
+
+
+class ErrorCode(Answer):
+    code: str
+    message: str
+    explanation: str
+    hint: str | None

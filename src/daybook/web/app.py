@@ -1,0 +1,40 @@
+"""The application: every request is guarded, then answered by a page or by the API."""
+
+from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.staticfiles import StaticFiles
+
+from daybook.web import api, pages
+from daybook.web.access import Access, Guard, Site
+from daybook.web.problems import API, Failures, add_problem_handlers
+from daybook.web.served import WEB_FOLDER, Served, Templates
+from daybook.workspace.open_workspace import OpenedWorkspace
+
+
+def create_app(workspace: OpenedWorkspace, site: Site) -> FastAPI:
+    """The pages and the API of a workspace; Spark is not started before somebody asks for rows to be computed."""
+    app = FastAPI(
+        title="Daybook",
+        summary="What the command line prints with --json, over HTTP.",
+        version="1",
+        openapi_url=f"{API}/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+    )
+    access = Access(site)
+    templates = Templates(workspace, access)
+    app.state.templates = templates
+    app.state.served = Served(workspace, access, templates)
+    app.include_router(api.router, prefix=API)
+    app.include_router(pages.router, include_in_schema=False)
+    app.mount("/static", StaticFiles(directory=WEB_FOLDER / "static"), name="static")
+    app.add_route("/health", _health, include_in_schema=False)
+    add_problem_handlers(app)
+    app.add_middleware(Failures)
+    app.add_middleware(Guard, access=access)
+    return app
+
+
+async def _health(request: Request) -> Response:
+    return JSONResponse({"status": "ok"})

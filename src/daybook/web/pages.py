@@ -1,0 +1,144 @@
+"""The pages: each asks one or two use cases and shows what they found."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Query, Request
+from starlette.responses import RedirectResponse, Response
+
+from daybook.errors import DaybookError
+from daybook.runs.result import summarize_operations
+from daybook.web.access import SESSION_SECONDS, check_csrf, local_path
+from daybook.web.number_format import NEGATIVES
+from daybook.web.problems import status_of
+from daybook.web.served import NEGATIVES_COOKIE, AskedBy, ServedHere
+from daybook.workspace.history import RUN_STATUSES, list_runs, show_run
+
+router = APIRouter()
+
+_SHORT_TEXT = Query(max_length=200)
+_YEAR_SECONDS = 365 * 24 * 3600
+
+
+def _written(text: str | None) -> str | None:
+    """What a reader entered; an empty field means nothing."""
+    return text.strip() or None if text else None
+
+
+@router.get("/")
+def start() -> Response:
+    return RedirectResponse("/close", 303)
+
+
+@router.get("/login")
+def login_form(request: Request, served: ServedHere, next: Annotated[str | None, Query()] = None) -> Response:  # noqa: A002
+    return served.templates.page(request, "login.html", title="Log in", next=local_path(next), problem=None)
+
+
+@router.post("/login")
+def log_in(
+    request: Request,
+    served: ServedHere,
+    token: Annotated[str, Form(max_length=1000)] = "",
+    next: Annotated[str | None, Form(max_length=8000)] = None,  # noqa: A002
+) -> Response:
+    access, target = served.access, local_path(next)
+    try:
+        name = access.name_of(token.strip(), access.address(request))
+    except DaybookError as refusal:
+        return served.templates.page(
+            request, "login.html", http_status=status_of(refusal), title="Log in", next=target, problem=refusal
+        )
+    answer = RedirectResponse(target, 303)
+    answer.set_cookie(
+        access.site.cookie,
+        access.log_in(name),
+        max_age=SESSION_SECONDS,
+        httponly=True,
+        samesite="strict",
+        secure=access.site.is_secure,
+    )
+    return answer
+
+
+@router.post("/logout")
+def log_out(
+    request: Request, served: ServedHere, visitor: AskedBy, csrf: Annotated[str | None, Form()] = None
+) -> Response:
+    check_csrf(visitor, csrf)
+    if (session_id := request.cookies.get(served.access.site.cookie)) is not None:
+        served.access.log_out(session_id)
+    answer = RedirectResponse("/login", 303)
+    answer.delete_cookie(served.access.site.cookie)
+    return answer
+
+
+@router.post("/preferences")
+def prefer(
+    served: ServedHere,
+    negatives: Annotated[str, Form(max_length=20)],
+    next: Annotated[str | None, Form(max_length=8000)] = None,  # noqa: A002
+) -> Response:
+    answer = RedirectResponse(local_path(next), 303)
+    if negatives in NEGATIVES:
+        answer.set_cookie(
+            NEGATIVES_COOKIE, negatives, max_age=_YEAR_SECONDS, samesite="strict", secure=served.access.site.is_secure
+        )
+    return answer
+
+
+@router.get("/close")
+def close(request: Request, served: ServedHere, period: Annotated[str | None, _SHORT_TEXT] = None) -> Response:
+    from daybook.workspace.close import close_graph, close_status
+
+    period = _written(period)
+    found = close_status(served.workspace, period=period)
+    return served.templates.page(
+        request,
+        "close.html",
+        title="Close",
+        period=period,
+        status=found,
+        states={(each.node.project, each.node.period.identifier): each for each in found.nodes},
+        graph=close_graph(served.workspace),
+        latest=list_runs(served.workspace, limit=10).runs,
+    )
+
+
+@router.get("/runs")
+def runs(
+    request: Request,
+    served: ServedHere,
+    project: Annotated[str | None, _SHORT_TEXT] = None,
+    period: Annotated[str | None, _SHORT_TEXT] = None,
+    status: Annotated[str | None, _SHORT_TEXT] = None,
+    after: Annotated[str | None, _SHORT_TEXT] = None,
+) -> Response:
+    project, period, status = _written(project), _written(period), _written(status)
+    listed = list_runs(served.workspace, project=project, period=period, status=status, limit=50, after=after)
+    return served.templates.page(
+        request,
+        "runs.html",
+        title="Runs",
+        listed=listed,
+        project=project,
+        period=period,
+        status=status,
+        statuses=RUN_STATUSES,
+        is_filtered=bool(project or period or status or after),
+    )
+
+
+@router.get("/runs/{run_id}")
+def run(request: Request, served: ServedHere, run_id: str) -> Response:
+    found = show_run(served.workspace, run_id)
+    names = found.operation_names
+    return served.templates.page(
+        request,
+        "run.html",
+        title=f"{found.record.project_id} {found.record.period}",
+        run=found,
+        record=found.record,
+        snapshot=found.snapshot,
+        steps=tuple(summarize_operations(found.operations, names)),
+        operations=found.snapshot["project"]["operations"],
+    )

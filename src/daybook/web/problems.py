@@ -1,0 +1,169 @@
+"""What went wrong as an answer: problem+json with our codes for programs, a page with the way out for people."""
+
+import logging
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+
+from daybook.errors import DaybookError
+from daybook.errors.printable import escape_json
+from daybook.runs.result import RunFailedError
+from daybook.workspace.open_workspace import system_error
+from daybook.workspace.result_json import errors_as_json, json_text
+
+API = "/api/v1"
+_LOG = logging.getLogger("daybook.web")
+
+_STATUS_BY_CODE: Mapping[str, int] = {
+    **dict.fromkeys(("WEB_005", "WEB_006"), 401),
+    **dict.fromkeys(("WEB_009", "WEB_010", "WEB_012"), 403),
+    "WEB_007": 429,
+    "WEB_008": 421,
+    "WEB_011": 413,
+    "WEB_013": 404,
+    "WEB_014": 405,
+    "WEB_016": 409,
+    "WEB_017": 500,
+    # What is asked for is not there.
+    **dict.fromkeys(
+        ("STORE_007", "STORE_008", "STORE_014", "RUN_001", "RUN_015", "RUN_019", "RUN_022", "RUN_029"), 404
+    ),
+    **dict.fromkeys(("RESOLVE_001", "RESOLVE_003", "EXPR_014"), 404),
+    # It was there.
+    "RUN_012": 410,
+    # Its state does not allow it.
+    **dict.fromkeys(("RUN_002", "RUN_017", "RUN_020", "RUN_027"), 409),
+    **dict.fromkeys((f"STORE_{number:03}" for number in (12, 13, 15, 16, 17, 18, 19, 20, 21, 22, 28, 31, 33, 34)), 409),
+    # The store or Spark does not answer.
+    **dict.fromkeys(("STORE_003", "STORE_004", "STORE_005", "STORE_006", "STORE_029", "RUN_030"), 503),
+    **dict.fromkeys((f"RUN_{number}" for number in range(901, 917)), 503),
+}
+# Definitions that do not load or do not check are the state of the workspace, not the question's fault.
+_STATE_FAMILIES = ("MODEL", "PROJECT", "EXPR", "UPDATE", "AGGREGATE", "APPEND", "DELETE", "CHECK", "OUTPUT", "IO")
+
+
+def status_of(error: DaybookError) -> int:
+    """The HTTP status that says the same as a code."""
+    if (found := _STATUS_BY_CODE.get(error.code)) is not None:
+        return found
+    return 409 if error.code.partition("_")[0] in _STATE_FAMILIES else 400
+
+
+def problem_as_json(error: DaybookError, status: int, instance: str) -> dict[str, Any]:
+    """As RFC 9457 has it, with all findings as `--json` prints them."""
+    return {
+        "type": f"{API}/errors/{error.code}",
+        "title": error.message,
+        "status": status,
+        "detail": error.hint,
+        "instance": instance,
+        "code": error.code,
+        "errors": errors_as_json([error]),
+    }
+
+
+class ProblemResponse(JSONResponse):
+    media_type = "application/problem+json"
+
+    def render(self, content: Any) -> bytes:
+        return json_text(content).encode("utf-8", "replace")
+
+
+def is_api(path: str) -> bool:
+    return path == API or path.startswith(f"{API}/")
+
+
+def answer_problem(request: Request, error: DaybookError) -> Response:
+    """The error in the form that whoever asks can read."""
+    status = status_of(error)
+    headers = {}
+    if status == 401:
+        headers["WWW-Authenticate"] = 'Bearer realm="daybook"'
+    if status == 429:
+        headers["Retry-After"] = str(error.parameters.get("seconds", 60))
+    if is_api(request.url.path) or not hasattr(request.app.state, "templates"):
+        return ProblemResponse(problem_as_json(error, status, request.url.path), status, headers)
+    findings = errors_as_json([error])
+    page: Response = request.app.state.templates.page(
+        request, "problem.html", http_status=status, headers=headers, title=error.message, findings=findings
+    )
+    return page
+
+
+def coded_error(request: Request, failure: Exception) -> DaybookError:
+    """Any failure as an error with a code; one of ours is logged, and only its reference is shown."""
+    match failure:
+        case DaybookError():
+            return failure
+        case RunFailedError():
+            return failure.error
+        case RequestValidationError():
+            first = failure.errors()[0]
+            name = ".".join(str(part) for part in first["loc"][1:]) or "the request"
+            return DaybookError("WEB_015", argument=name, reason=str(first["msg"]).lower())
+        case HTTPException(__cause__=DaybookError() as cause):
+            # What is refused while a form is read.
+            return cause
+        case HTTPException(status_code=404):
+            return DaybookError("WEB_013", path=request.url.path)
+        case HTTPException(status_code=405):
+            return DaybookError("WEB_014", path=request.url.path, method=request.method)
+        case HTTPException():
+            return DaybookError("WEB_015", argument="the request", reason=str(failure.detail).lower())
+        case _:
+            pass
+    if (refused := system_error(failure)) is not None:
+        return refused
+    reference = secrets.token_hex(4)
+    _LOG.error("%s: %s %s failed", reference, request.method, request.url.path, exc_info=failure)
+    return DaybookError("WEB_017", reference=reference)
+
+
+def add_problem_handlers(app: FastAPI) -> None:
+    async def handle(request: Request, failure: Exception) -> Response:
+        return answer_problem(request, coded_error(request, failure))
+
+    for kind in (DaybookError, RunFailedError, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, handle)
+
+
+class Failures:
+    """Inside of the guard: what nobody expected becomes an answer that shows nothing of the program."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        has_begun = False
+
+        async def watched(message: Any) -> None:
+            nonlocal has_begun
+            has_begun = has_begun or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except Exception as failure:
+            request = Request(scope, receive)
+            error = coded_error(request, failure)
+            if has_begun:
+                raise
+            await answer_problem(request, error)(scope, receive, send)
+
+
+def json_bytes(value: Any) -> bytes:
+    """A result as the command line prints it."""
+    return json_text(value).encode("utf-8", "replace")
+
+
+def event_text(value: Any) -> str:
+    import json
+
+    from daybook.workspace.result_json import plain
+
+    return escape_json(json.dumps(plain(value), ensure_ascii=False))

@@ -1,0 +1,115 @@
+"""Serve a workspace: the address, its protection, and uvicorn."""
+
+import socket
+import ssl
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from ipaddress import ip_address
+from pathlib import Path
+
+import uvicorn
+
+from daybook.errors import DaybookError
+from daybook.model.secrets import read_credential
+from daybook.web.access import Site, check_tokens, new_token, server_names
+from daybook.web.app import create_app
+from daybook.workspace.open_workspace import OpenedWorkspace
+
+_MOST_CONNECTIONS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class ServeRequest:
+    """What `daybook serve` was asked for."""
+
+    host: str = "127.0.0.1"
+    port: int = 8484
+    allow_actions: bool = False
+    is_open: bool = False
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    behind_proxy: bool = False
+
+
+def open_site(workspace: OpenedWorkspace, request: ServeRequest) -> tuple[Site, str | None]:
+    """How the server is reached, and the token that was made for it where `daybook.yaml` names none."""
+    is_encrypted = _check_certificate(request)
+    if not (_is_loopback(request.host) or is_encrypted or request.behind_proxy):
+        raise DaybookError("WEB_001", host=request.host)
+    settings = workspace.settings.serve
+    tokens = {name: read_credential(reference, workspace.root) for name, reference in settings.tokens.items()}
+    check_tokens(tokens)
+    made = None if tokens else new_token()
+    site = Site(
+        tokens or {workspace.user: made or ""},
+        request.port,
+        server_names(request.host, settings.hosts),
+        request.is_open,
+        request.allow_actions,
+        is_encrypted,
+        request.behind_proxy,
+    )
+    return site, made
+
+
+def serve(workspace: OpenedWorkspace, request: ServeRequest, site: Site, *, on_ready: Callable[[str], None]) -> None:
+    """Answer until the process is told to end; `on_ready` gets the address once it is open."""
+    listening = _listen(request)
+    port = listening.getsockname()[1]
+    config = uvicorn.Config(
+        create_app(workspace, replace(site, port=port)),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=_MOST_CONNECTIONS,
+        timeout_graceful_shutdown=3,
+        ssl_certfile=request.tls_cert,
+        ssl_keyfile=request.tls_key,
+    )
+    shown = f"[{request.host}]" if ":" in request.host else request.host
+    threading.Thread(target=_import_use_cases, name="daybook-imports", daemon=True).start()
+    on_ready(f"{'https' if site.is_encrypted else 'http'}://{shown}:{port}/")
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def _import_use_cases() -> None:
+    """The first question need not wait for what everybody asks."""
+    import daybook.workspace.close
+    import daybook.workspace.close_json  # noqa: F401
+
+
+def _listen(request: ServeRequest) -> socket.socket:
+    """The socket, opened here so that an address that cannot be used is an error with a code."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(
+            request.host, request.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        opened = socket.socket(family, socket.SOCK_STREAM)
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind(address)
+        opened.listen(128)
+    except (OSError, OverflowError) as failure:
+        reason = (failure.strerror if isinstance(failure, OSError) else None) or str(failure)
+        raise DaybookError("WEB_002", host=request.host, port=request.port, reason=reason) from failure
+    return opened
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def _check_certificate(request: ServeRequest) -> bool:
+    if request.tls_cert is None and request.tls_key is None:
+        return False
+    if request.tls_cert is None or request.tls_key is None:
+        raise DaybookError("WEB_003", reason="one of --tls-cert and --tls-key is missing")
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(request.tls_cert, request.tls_key)
+    except (OSError, ssl.SSLError) as failure:
+        raise DaybookError("WEB_003", reason=failure.strerror or str(failure)) from failure
+    return True

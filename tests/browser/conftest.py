@@ -1,0 +1,42 @@
+"""One Chromium for all tests of the page; a page that reports an error or asks another host fails its test."""
+
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.page import TOKEN, find_browser
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=find_browser(), args=["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(chromium: Browser) -> Iterator[Page]:
+    context = chromium.new_context(viewport={"width": 1280, "height": 800})
+    opened = context.new_page()
+    problems: list[str] = []
+    opened.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    opened.on("pageerror", lambda error: problems.append(str(error)))
+    opened.on(
+        "request",
+        lambda request: problems.append(request.url) if urlsplit(request.url).hostname != "127.0.0.1" else None,
+    )
+    yield opened
+    context.close()
+    assert problems == []
+
+
+def log_in(page: Page, address: str) -> None:
+    page.goto(f"{address}/login")
+    page.get_by_label("Token").fill(TOKEN)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/close*")

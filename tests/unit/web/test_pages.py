@@ -1,0 +1,49 @@
+"""The pages without a browser: what they show, and what they say where there is nothing."""
+
+from pathlib import Path
+
+import pytest
+
+from daybook.errors import DaybookError
+from tests.page import RUN, client, page_folder, record_run
+from tests.workspaces import Folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return page_folder(tmp_path)
+
+
+def text_of(folder: Folder, path: str) -> str:
+    answer = client(folder).get(path)
+    assert answer.status_code == 200, answer.text
+    return answer.text
+
+
+def test_an_empty_close_says_what_to_do(folder: Folder) -> None:
+    assert "daybook build --period PERIOD" in text_of(folder, "/close")
+    assert "daybook run PROJECT --period PERIOD" in text_of(folder, "/runs")
+    assert "No such runs" in text_of(folder, "/runs?project=q")
+
+
+def test_a_failed_run_says_why_and_the_way_out(folder: Folder) -> None:
+    cause = DaybookError("IO_002", file="b.csv", column="x", hint="look there")
+    record_run(folder, status="failed", error=DaybookError("APPEND_008", causes=(cause,), dataset_id="budgets"))
+    shown = text_of(folder, f"/runs/{RUN}")
+    assert "APPEND_008" in shown
+    assert "IO_002" in shown
+    assert "look there" in shown
+
+
+def test_a_page_that_is_not_there_is_a_page(folder: Folder) -> None:
+    answer = client(folder).get("/runs/nothing")
+    assert answer.status_code == 404
+    assert answer.headers["content-type"].startswith("text/html")
+    assert "STORE_014" in answer.text
+
+
+def test_texts_of_users_are_escaped(folder: Folder) -> None:
+    record_run(folder)
+    shown = text_of(folder, "/runs?project=%3Cscript%3Ealert(1)%3C/script%3E%E2%80%AE")
+    assert "<script>alert" not in shown
+    assert "\u202e" not in shown
