@@ -4,7 +4,7 @@ import datetime
 from decimal import Decimal
 from typing import Any, Literal, get_args
 
-from daybook.model.values import value_text
+from daybook.model.types import value_text
 
 Negatives = Literal["minus", "parentheses"]
 NEGATIVES: tuple[Negatives, ...] = get_args(Negatives)

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
 from daybook.errors import DaybookError
-from daybook.errors.printable import escape_json
+from daybook.errors.render import escape_json
 from daybook.runs.result import RunFailedError
 from daybook.workspace.open_workspace import system_error
 from daybook.workspace.result_json import errors_as_json, json_text

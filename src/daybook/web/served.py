@@ -11,7 +11,7 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse, Response
 
 from daybook.errors import DaybookError
-from daybook.errors.printable import printable
+from daybook.errors.render import printable
 from daybook.web import number_format
 from daybook.web.access import Access, Visitor
 from daybook.web.number_format import NEGATIVES, Negatives
