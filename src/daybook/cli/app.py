@@ -13,6 +13,7 @@ import typer
 from daybook.cli import (
     apply,
     close,
+    compare,
     definitions,
     demo,
     engine,
@@ -197,6 +198,14 @@ add_command(
     "daybook explain 20260131-180000-4f1c2a totals region= --limit 100 --json",
 )
 add_command(app, "serve", serve.serve, "daybook serve", "daybook serve --port 9000 --allow-actions")
+add_command(
+    app,
+    "diff",
+    compare.diff,
+    "daybook diff 20260131-180000-4f1c2a 20260207-090000-91b3d0",
+    "daybook diff close@2026-01 close@2026-02 totals --key region",
+    "daybook diff close@2026-01 close@2026-02 --rows 0 --tolerance 0.01 --json",
+)
 add_command(
     app,
     "test",

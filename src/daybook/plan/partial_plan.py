@@ -154,6 +154,15 @@ def argument_column(column: str, tree: TypedNode) -> ComputedColumn:
     return ComputedColumn(column, _compiled_tree(tree, *names), tree.type)
 
 
+def written_rows(plan: Plan, step: OutputStep, columns: Iterable[str]) -> PartialPlan:
+    """The rows that an output writes, with these columns, unsorted; without checks, which add no rows."""
+    types = {**selectable_columns(plan, step), **step.columns}
+    output = replace(step, columns={name: types[name] for name in columns}, order_by=())
+    found = _partial_plan(plan, step, output)
+    steps = tuple(each for each in found.plan.steps if not isinstance(each, CheckStep))
+    return replace(found, plan=replace(found.plan, steps=steps))
+
+
 def _working_rows_plan(
     plan: Plan, step: Step, selector: CompiledExpression | None, keys: Sequence[RowKey], names: Iterable[str]
 ) -> PartialPlan:

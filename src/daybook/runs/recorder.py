@@ -81,7 +81,7 @@ class RunRecorder:
         """What an earlier attempt committed and wrote down."""
         with self._store.read() as transaction:
             commits = transaction.outcomes.commits(self._keeper.lease.run_id)
-        return tuple(_recorded_output_result(self._prepared.output(each.operation_seq), each) for each in commits)
+        return tuple(recorded_output_result(self._prepared.output(each.operation_seq), each) for each in commits)
 
     def pins(self) -> dict[str, tuple[Pin, ...]]:
         """What the first attempt read, by load; empty before anything was read."""
@@ -257,7 +257,7 @@ def _output_result(
     )
 
 
-def _recorded_output_result(planned: PlannedOutput, known: OutputCommit) -> OutputResult:
+def recorded_output_result(planned: PlannedOutput, known: OutputCommit) -> OutputResult:
     """The output of an earlier attempt, as it was recorded."""
     details = known.details
     commit = Commit(known.rows or 0, known.table_version, is_repeat=True)

@@ -6,6 +6,7 @@ import inspect
 import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -20,6 +21,7 @@ from daybook.workspace.spark_session import ProgramSession
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from daybook.compare.result import DiffResult
     from daybook.graph.build import BuildPlan, BuildResult
     from daybook.model.types import Value
     from daybook.runs.explain import OperationExplanation
@@ -68,6 +70,8 @@ _FLAG: _Check = (lambda value: isinstance(value, bool), "True or False")
 _PATH: _Check = (lambda value: isinstance(value, str | Path), "a path")
 _POSITIVE: _Check = (lambda value: _is_whole(value) and value >= 1, "a whole number from 1")
 
+_COLUMNS: _Check = (lambda value: isinstance(value, list | tuple) and all(map(_is_text, value)), "a list of columns")
+
 # What each parameter of the methods takes; the same name means the same everywhere.
 ARGUMENT_CHECKS: Mapping[str, _Check] = {
     "path": _PATH,
@@ -88,7 +92,16 @@ ARGUMENT_CHECKS: Mapping[str, _Check] = {
     "operation": (lambda value: _is_text(value) or _is_whole(value), "the id or the seq of an operation"),
     "keys": (lambda value: all(map(_is_key, value.values())), "columns with texts, numbers, dates or None"),
     "as_of": (lambda value: _is_text(value) or _is_date(value), "a date, or its text such as 2026-01-15"),
-    "group_by": (lambda value: isinstance(value, list | tuple) and all(map(_is_text, value)), "a list of columns"),
+    "group_by": _COLUMNS,
+    "key": _COLUMNS,
+    "a": _TEXT,
+    "b": _TEXT,
+    "output": _TEXT,
+    "rows": (lambda value: _is_whole(value) and value >= 0, "the seq of an operation, or 0"),
+    "tolerance": (
+        lambda value: isinstance(value, str | int | float | Decimal) and not isinstance(value, bool),
+        "a number from 0",
+    ),
     "projects": (lambda value: all(map(_is_text, value)), "ids of projects"),
     "jobs": _POSITIVE,
     "paths": (lambda value: all(isinstance(each, str | Path) for each in value), "paths"),
@@ -172,6 +185,37 @@ class Explanation:
         from daybook.workspace.notebook import explanation_html
 
         return explanation_html(self.result)
+
+
+class Diff:
+    """What two runs wrote, compared; `changes` are the largest, also as a DataFrame."""
+
+    def __init__(self, workspace: "Workspace", result: "DiffResult") -> None:
+        self._workspace = workspace
+        self.result = result
+
+    @property
+    def changes(self) -> "DataFrame":
+        """One row for each change that is shown: its key, and every column before and after."""
+        from daybook.workspace.compare import changes_table
+
+        return self._workspace.spark.createDataFrame(changes_table(self.result))
+
+    @property
+    def totals(self) -> Mapping[str, Any]:
+        """The difference of every numeric column."""
+        return {total.column: total.difference for total in self.result.totals}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as `daybook diff --json`."""
+        from daybook.workspace.compare_json import diff_as_json
+
+        return diff_as_json(self.result)
+
+    def __repr__(self) -> str:
+        rows = self.result.rows
+        counts = f"{rows.added:,} added, {rows.removed:,} removed, {rows.changed:,} changed, {rows.same:,} the same"
+        return f"<Diff of run {self.result.b.run_id} against {self.result.a.run_id}: {counts}>"
 
 
 class Workspace:
@@ -373,6 +417,29 @@ class Workspace:
 
         texts = {column: None if value is None else value_text(value) for column, value in keys.items()}
         return Explanation(explain_operation(self._opened, run_id, str(operation), texts, limit=limit))
+
+    @_coded
+    def diff(
+        self,
+        a: str,
+        b: str,
+        output: str | None = None,
+        *,
+        rows: int | None = None,
+        key: Sequence[str] | None = None,
+        tolerance: "str | int | float | Decimal | None" = None,
+        limit: int = 10,
+    ) -> Diff:
+        """Compare what two runs wrote; a run is its id, or PROJECT@PERIOD for the last completed one.
+
+        `rows` is the seq of the operation that made the rows, 0 for loaded rows. `key` are the columns rows are matched
+        by. Numbers that differ by `tolerance` at most are the same. `limit` is the most changes to show.
+        """
+        from daybook.compare.diff import DiffRequest
+        from daybook.workspace.compare import diff_runs, parse_tolerance
+
+        request = DiffRequest(a, b, output, rows, tuple(key or ()), parse_tolerance(tolerance), limit)
+        return Diff(self, diff_runs(self._opened, request))
 
     @_coded
     def runs(

@@ -60,17 +60,17 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> PreparedRun:
     ],
 )
 def test_names(run: PreparedRun, name: str | None, seq: int) -> None:
-    assert choose_output(completed(run), run, name).operation_seq == seq
+    assert choose_output(completed(run).outputs, run, name).operation_seq == seq
 
 
 def test_the_place_is_a_name_too(run: PreparedRun) -> None:
     result = completed(run)
-    assert [choose_output(result, run, each.place) for each in result.outputs] == list(result.outputs)
+    assert [choose_output(result.outputs, run, each.place) for each in result.outputs] == list(result.outputs)
 
 
 def test_an_unknown_name(run: PreparedRun) -> None:
     with pytest.raises(DaybookError) as caught:
-        choose_output(completed(run), run, "out/lost.csv")
+        choose_output(completed(run).outputs, run, "out/lost.csv")
     assert caught.value.code == "RUN_019"
     assert "out/last.csv" in str(caught.value.hint)
 
@@ -79,5 +79,5 @@ def test_a_run_without_outputs(run: PreparedRun) -> None:
     result = completed(run)
     nothing = RunResult("r", "p", 1, "2026-01", result.as_of, "completed", False, None, (), {}, (), (), 1)
     with pytest.raises(DaybookError) as caught:
-        choose_output(nothing, run, None)
+        choose_output(nothing.outputs, run, None)
     assert caught.value.message == "The run has no output to show; it has none"

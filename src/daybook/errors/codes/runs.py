@@ -186,6 +186,47 @@ RUN_CODES: dict[str, Code] = code_family(
         "beside its months, would count the same rows twice.",
         hint="read it through a view, whose window reads slices of one level",
     ),
+    Code(
+        "RUN_061",
+        "Project {project_id} has no completed run for {period}",
+        "PROJECT@PERIOD stands for the last completed run of a project for a period; runs in the sandbox do not count.",
+        hint="`daybook runs` lists runs; their ids can be compared, too",
+    ),
+    Code(
+        "RUN_062",
+        "Run {run_id} is {status} and has written nothing",
+        "Two runs are compared by what they wrote.",
+        hint="`daybook runs --status completed` lists runs that can be compared",
+    ),
+    Code(
+        "RUN_063",
+        "The outputs of runs {a} and {b} have no column in common beside their key",
+        "Two outputs are compared column by column, by name; system columns are never compared.",
+        hint="name other outputs, or other columns with --key",
+    ),
+    Code(
+        "RUN_064",
+        "The output of run {run_id} has no column {column}",
+        "Rows are matched, and totals divided, by columns that both outputs have.",
+    ),
+    Code(
+        "RUN_065",
+        "The output {output} of both runs has no rows {seq}; it has those of {known}",
+        "The rows of an output are compared by the operation that made them; 0 stands for the loaded rows.",
+        hint="write --rows with one of them",
+    ),
+    Code(
+        "RUN_066",
+        "Rows of run {a} and run {b} cannot be matched by {column}: it is {type_a} in one and {type_b} in the other",
+        "A key must have the same kind of values on both sides.",
+        hint="name other columns with --key",
+    ),
+    Code(
+        "RUN_067",
+        "The rows are matched by their row ids, and runs {a} and {b} are for different periods",
+        "A row id is made of the period and the row's place in its source, so rows of two periods never match.",
+        hint="declare natural_key_columns on the dataset, or name columns with --key",
+    ),
 )
 
 

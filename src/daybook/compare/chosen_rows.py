@@ -1,0 +1,126 @@
+"""Which rows of an output two runs are compared by, and what tells those rows apart."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from daybook.compare.alignment import AlignedOperation, align_operations
+from daybook.compare.recorded_run import RecordedRun
+from daybook.compare.result import ComparedRows, KeyOrigin
+from daybook.errors import DaybookError
+from daybook.errors.suggestion import did_you_mean
+from daybook.model.types import COLUMN_SYNONYMS, SYSTEM_COLUMNS
+from daybook.plan.conditions import excludes
+from daybook.plan.steps import AggregateStep, AppendStep, OutputStep, Plan, Step
+
+LOADED = 0
+_LOADED_NAME = "loaded rows"
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedOutput:
+    """One output of one run, with the operations whose rows it may write."""
+
+    run: RecordedRun
+    step: OutputStep
+
+    @property
+    def plan(self) -> Plan:
+        return self.run.prepared.plan
+
+    @property
+    def makers(self) -> tuple[int, ...]:
+        """The loaded rows and the operations before the output that add rows, unless its selector rules them out."""
+        before = self.plan.steps[: self.plan.steps.index(self.step)]
+        seqs = (LOADED, *(step.seq for step in before if isinstance(step, AggregateStep | AppendStep)))
+        return tuple(seq for seq in seqs if not excludes(self.step.selector, seq))
+
+    def aggregates(self) -> tuple[int, ...]:
+        return tuple(seq for seq in self.makers if seq and isinstance(self.plan.step(seq), AggregateStep))
+
+    def maker(self, seq: int) -> Step | None:
+        return self.plan.step(seq) if seq else None
+
+    def maker_name(self, seq: int) -> str:
+        return self.plan.step(seq).name if seq else _LOADED_NAME
+
+
+def choose_rows(a: ComparedOutput, b: ComparedOutput, wanted: int | None) -> ComparedRows:
+    """The rows of one operation: the wanted one, else the last aggregate that both outputs write, else loaded rows."""
+    pairs = _maker_pairs(a, b)
+    if wanted is not None:
+        found = [pair for pair in pairs if wanted in pair and (pair[1] == wanted or wanted not in b.makers)]
+        if not found:
+            known = ", ".join(f"{seq_b} ({b.maker_name(seq_b)})" for _, seq_b in pairs) or "none"
+            raise DaybookError("RUN_065", seq=wanted, output=b.step.name, known=known)
+        return _rows(b, *found[-1])
+    aggregates = [pair for pair in pairs if pair[0] in a.aggregates() and pair[1] in b.aggregates()]
+    loaded = [pair for pair in pairs if pair == (LOADED, LOADED)]
+    chosen = aggregates or loaded or pairs
+    if not chosen:
+        raise DaybookError("RUN_065", seq="of an operation", output=b.step.name, known="none that both runs have")
+    return _rows(b, *chosen[-1])
+
+
+def _rows(b: ComparedOutput, seq_a: int, seq_b: int) -> ComparedRows:
+    return ComparedRows(seq_a, seq_b, b.maker_name(seq_b))
+
+
+def _maker_pairs(a: ComparedOutput, b: ComparedOutput) -> list[tuple[int, int]]:
+    """The operations whose rows both outputs may write, in the order of B."""
+    aligned: Iterable[AlignedOperation] = align_operations(a.plan.project, b.plan.project)
+    pairs = [(LOADED, LOADED), *((each.a.seq, each.b.seq) for each in aligned if each.a and each.b)]
+    return [pair for pair in pairs if pair[0] in a.makers and pair[1] in b.makers]
+
+
+@dataclass(frozen=True, slots=True)
+class RowKeyColumns:
+    columns: tuple[str, ...]
+    origin: KeyOrigin
+
+
+def choose_key(a: ComparedOutput, b: ComparedOutput, rows: ComparedRows, given: tuple[str, ...]) -> RowKeyColumns:
+    """The given columns, else those the rows are grouped by, else the natural key, else the row id."""
+    if given:
+        return RowKeyColumns(_known_columns(a, b, given), "given")
+    for origin, columns_a, columns_b in (
+        ("group_by", _group_by(a, rows.seq_a), _group_by(b, rows.seq_b)),
+        ("natural_key", _natural_key(a, rows.seq_a), _natural_key(b, rows.seq_b)),
+    ):
+        # A grouping that became finer or coarser is compared by what both have.
+        common = tuple(name for name in columns_b if name in columns_a)
+        if common and all(_has_column(side, name) for side in (a, b) for name in common):
+            return RowKeyColumns(common, "group_by" if origin == "group_by" else "natural_key")
+    return RowKeyColumns(("_row_id",), "row_id")
+
+
+def _known_columns(a: ComparedOutput, b: ComparedOutput, given: Iterable[str]) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(COLUMN_SYNONYMS.get(name, name) for name in given))
+    for side in (a, b):
+        for name in names:
+            if not _has_column(side, name):
+                hint = did_you_mean(name, side.step.columns)
+                raise DaybookError("RUN_064", column=name, run_id=side.run.id, hint=hint)
+    return names
+
+
+def _has_column(side: ComparedOutput, name: str) -> bool:
+    """System columns can be computed again where they were not written."""
+    return name in side.step.columns or name in SYSTEM_COLUMNS
+
+
+def _group_by(side: ComparedOutput, seq: int) -> tuple[str, ...]:
+    match side.maker(seq):
+        case AggregateStep(group_by=columns) | AppendStep(group_by=columns):
+            return columns
+        case _:
+            return ()
+
+
+def _natural_key(side: ComparedOutput, seq: int) -> tuple[str, ...]:
+    match side.maker(seq):
+        case None:
+            return tuple(side.plan.input.version.dataset.natural_key_columns)
+        case AppendStep(load_key=key, aggregations=()):
+            return tuple(side.plan.load(key).version.dataset.natural_key_columns)
+        case _:
+            return ()

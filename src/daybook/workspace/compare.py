@@ -1,0 +1,52 @@
+"""Compare two runs: what differs in what they wrote, and why a total moved."""
+
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import pyarrow as pa
+
+from daybook.compare.diff import DiffRequest, diff
+from daybook.compare.result import DiffResult
+from daybook.errors import DaybookError
+from daybook.workspace.open_workspace import OpenedWorkspace
+
+
+def diff_runs(workspace: OpenedWorkspace, request: DiffRequest) -> DiffResult:
+    """Rows added, removed and changed between two runs, totals, and the largest changes."""
+    with workspace.open_run_environment() as environment:
+        return diff(environment, request)
+
+
+def parse_tolerance(value: str | int | float | Decimal | None) -> Decimal:
+    """A number from 0, exactly as it is written."""
+    try:
+        found = Decimal(str(0 if value is None else value))
+    except InvalidOperation:
+        found = Decimal(-1)
+    if not found.is_finite() or found < 0:
+        raise DaybookError("RUN_031", argument="tolerance", expected="a number from 0", value=repr(value))
+    return found
+
+
+def changes_table(result: DiffResult) -> pa.Table:
+    """One row for each change that is shown: what happened, its key, and every column before and after."""
+    changes = result.changes
+    columns: dict[str, list[Any]] = {"change": [_change_word(each.before, each.after) for each in changes]}
+    columns |= {name: [each.key[name] for each in changes] for name in result.key}
+    shown = next((each.before or each.after or {} for each in changes), {})
+    for name in shown:
+        columns[f"{name} before"] = [(each.before or {}).get(name) for each in changes]
+        columns[f"{name} after"] = [(each.after or {}).get(name) for each in changes]
+    return to_table(columns)
+
+
+def _change_word(before: object, after: object) -> str:
+    return "added" if before is None else "removed" if after is None else "changed"
+
+
+def to_table(columns: dict[str, list[Any]]) -> pa.Table:
+    """Values by column in the types they have; a column without any value is a string."""
+    arrays = {name: pa.array(values) for name, values in columns.items()}
+    return pa.table(
+        {name: array.cast(pa.string()) if pa.types.is_null(array.type) else array for name, array in arrays.items()}
+    )

@@ -1,0 +1,211 @@
+"""Diff: what two runs wrote, by hand-made cases with known answers."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from daybook.compare.diff import DiffRequest, diff
+from daybook.compare.result import DiffResult
+from daybook.errors import DaybookError
+from tests.workspaces import ORDERS, Folder, assign, to_path, to_table
+
+TOTALS = {
+    "type": "aggregate",
+    "name": "Totals",
+    "arguments": {
+        "group_by": ["region"],
+        "aggregations": [
+            {"column": "total", "expression": "SUM(amount)"},
+            {"column": "orders", "expression": "COUNT(*)"},
+        ],
+    },
+}
+
+
+def compare(folder: Folder, a: str, b: str, **wish: Any) -> DiffResult:
+    with folder.around() as around:
+        return diff(around, DiffRequest(a, b, **wish))
+
+
+def totals(found: DiffResult) -> dict[str, tuple[str, str, str]]:
+    return {each.column: (str(each.before), str(each.after), str(each.difference)) for each in found.totals}
+
+
+def counts(found: DiffResult) -> tuple[int, int, int, int]:
+    return found.rows.added, found.rows.removed, found.rows.changed, found.rows.same
+
+
+def test_a_rerun_is_compared_with_what_the_slice_was_before(folder: Folder) -> None:
+    folder.project(TOTALS, to_table())
+    before = folder.run().run_id
+    late = {"order_id": "O-9", "region": "EMEA", "amount": "25.50", "_period": "2026-01"}
+    new = {"order_id": "O-8", "region": "", "amount": "10.00", "_period": "2026-01"}
+    folder.write_csv("data/orders.csv", [row for row in ORDERS if row["region"] == "EMEA"] + [late, new])
+    after = folder.run().run_id
+
+    found = compare(folder, before, after)
+
+    assert (found.operation.seq_a, found.operation.seq_b, found.operation.name) == (1, 1, "Totals")
+    assert (found.key, found.key_origin) == (("region",), "group_by")
+    assert counts(found) == (1, 1, 1, 0)
+    assert (found.rows.a, found.rows.b) == (2, 2)
+    assert totals(found) == {
+        "amount": ("0", "0", "0"),
+        "total": ("150.00", "185.50", "35.50"),
+        "orders": ("3", "4", "1"),
+    }
+    assert [dict(change.key) for change in found.changes] == [{"region": "EMEA"}, {"region": None}, {"region": "APAC"}]
+    emea, added, removed = found.changes
+    assert emea.before is not None
+    assert emea.after is not None
+    assert (emea.before["total"], emea.after["total"]) == (Decimal("150.00"), Decimal("175.50"))
+    assert added.before is None
+    assert removed.after is None
+    assert not found.a.is_computed
+
+
+def test_loaded_rows_are_chosen_by_rows_zero_and_never_mixed_with_summaries(folder: Folder) -> None:
+    folder.project(TOTALS, to_table())
+    january = folder.run("2026-01").run_id
+
+    found = compare(folder, january, "p@2026-01", rows=0, key=("order_id",))
+
+    assert counts(found) == (0, 0, 0, 3)
+    assert totals(found)["amount"] == ("150.00", "150.00", "0.00")
+    assert found.is_same
+
+
+def test_two_periods_of_one_project_by_their_names(folder: Folder) -> None:
+    folder.project(TOTALS, to_table())
+    folder.runs("2026-01..2026-02")
+
+    found = compare(folder, "p@2026-01", "p@2026-02")
+
+    assert counts(found) == (0, 1, 1, 0)
+    assert totals(found)["total"] == ("150.00", "70.00", "-80.00")
+
+
+def test_without_a_key_row_ids_match_and_two_periods_say_that_they_cannot(folder: Folder) -> None:
+    folder.project(assign("amount", "amount * 2"), to_table())
+    folder.runs("2026-01..2026-02")
+
+    found = compare(folder, "p@2026-01", "p@2026-02")
+
+    assert found.key_origin == "row_id"
+    assert [notice.code for notice in found.notices] == ["RUN_067"]
+    assert counts(found) == (1, 3, 0, 0)
+
+
+def test_a_natural_key_matches_loaded_rows(folder: Folder) -> None:
+    columns = [{"name": "order_id", "type": "string"}, {"name": "amount", "type": "decimal(18,2)"}]
+    table = {"name": "orders", "columns": columns, "temporal_mode": "period", "location": {"path": "data/orders.csv"}}
+    folder.define("dataset", {"id": "orders", "natural_key_columns": ["order_id"], "main_table": table})
+    folder.project(assign("amount", "amount + 1"), to_table())
+    first = folder.run().run_id
+    folder.project(assign("amount", "amount + 1.01"), to_table())
+    second = folder.run().run_id
+
+    found = compare(folder, first, second)
+
+    assert found.key_origin == "natural_key"
+    assert counts(found) == (0, 0, 3, 0)
+    assert totals(found)["amount"] == ("153.00", "153.03", "0.03")
+    within = compare(folder, first, second, tolerance=Decimal("0.01"))
+    assert counts(within) == (0, 0, 0, 3)
+
+
+def test_repeated_keys_are_counted_and_never_multiplied(folder: Folder) -> None:
+    folder.project(to_table())
+    first = folder.run().run_id
+
+    found = compare(folder, first, first, key=("region",))
+
+    assert (found.repeated.a, found.repeated.b) == (1, 1)
+    assert counts(found) == (0, 0, 0, 3)
+    changed = [dict(row, amount="60.00") if row["order_id"] == "O-2" else row for row in ORDERS]
+    folder.write_csv("data/orders.csv", changed)
+    second = folder.run().run_id
+    again = compare(folder, first, second, key=("region",))
+    assert counts(again) == (0, 0, 2, 1)
+    assert totals(again)["amount"] == ("150.00", "160.00", "10.00")
+    (change,) = again.changes
+    assert (change.rows_a, change.rows_b) == (2, 2)
+
+
+def test_columns_of_one_side_and_new_types_are_named(folder: Folder) -> None:
+    folder.project(assign("fee", "1"), assign("note", '"x"'), TOTALS, to_table("first", system_columns=False))
+    first = folder.run().run_id
+    folder.project(assign("fee", "1.5"), assign("tax", "2"), TOTALS, to_table("second", system_columns=False))
+    second = folder.run().run_id
+
+    found = compare(folder, first, second, rows=0, key=("order_id",))
+
+    assert (found.only_in_a, found.only_in_b) == (("note",), ("tax",))
+    assert [each.column for each in found.retyped] == ["fee"]
+    assert totals(found)["fee"] == ("3.0", "4.5", "1.5")
+    # The tables have no `_operation_seq`, so the loaded rows could only be told apart by computing them again.
+    assert found.a.is_computed
+    assert found.b.is_computed
+
+
+def test_what_was_overwritten_is_computed_again(folder: Folder) -> None:
+    folder.project(TOTALS, to_path("out/x.csv"))
+    first = folder.run().run_id
+    folder.write_csv("data/orders.csv", ORDERS[:1])
+    second = folder.run().run_id
+
+    found = compare(folder, first, second)
+
+    assert totals(found)["total"] == ("150.00", "100.00", "-50.00")
+    assert found.a.is_computed
+
+
+def test_inputs_that_expired_and_a_table_that_is_gone_are_an_error(folder: Folder) -> None:
+    folder.project(TOTALS, to_path("out/x.csv"))
+    first = folder.run().run_id
+    folder.write_csv("data/orders.csv", ORDERS[:1])
+    for landing in folder.root.glob(".daybook/landing/files/*/manifest.json"):
+        landing.unlink()
+    second = folder.run().run_id
+
+    with pytest.raises(DaybookError) as found:
+        compare(folder, first, second)
+    assert found.value.code == "RUN_012"
+
+
+@pytest.mark.parametrize(
+    ("wish", "code"),
+    [
+        ({"b": "p@2026-07"}, "RUN_061"),
+        ({"b": "q@2026-01"}, "RUN_061"),
+        ({"key": ("regoin",)}, "RUN_064"),
+        ({"rows": 7}, "RUN_065"),
+        ({"output": "lake.none"}, "RUN_019"),
+        ({"b": "20260101-000000-000000"}, "STORE_014"),
+    ],
+)
+def test_wrong_questions_are_refused_before_spark_is_needed(folder: Folder, wish: dict[str, Any], code: str) -> None:
+    folder.project(TOTALS, to_table())
+    folder.run()
+
+    with pytest.raises(DaybookError) as found:
+        compare(folder, **{"a": "p@2026-01", "b": "p@2026-01", **wish})
+    assert found.value.code == code
+
+
+def test_a_draft_in_the_sandbox_is_compared_with_the_active_version(folder: Folder) -> None:
+    settings = folder.root / "daybook.yaml"
+    settings.write_text(settings.read_text() + "sandbox: sandbox\n")
+    folder.project(TOTALS, to_table())
+    folder.apply()
+    folder.activate()
+    active = folder.run().run_id
+    folder.project(assign("amount", "amount * 2"), TOTALS, to_table())
+    draft = folder.run(is_draft=True).run_id
+
+    found = compare(folder, active, draft)
+
+    assert found.b.is_draft
+    assert (found.operation.seq_a, found.operation.seq_b) == (1, 2)
+    assert totals(found)["total"] == ("150.00", "300.00", "150.00")
