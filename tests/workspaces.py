@@ -14,7 +14,8 @@ from deltalake import DeltaTable
 
 from daybook.model.loading import LoadedWorkspace, load_workspace
 from daybook.runs.environment import RunEnvironment, SessionProvider, open_run_environment
-from daybook.runs.explain import OperationExplanation, explain
+from daybook.runs.explain import OperationExplanation, RowsQuestion, explain
+from daybook.runs.explain_levels import NumberExplanation, explain_number
 from daybook.runs.replay import ReplayResult, replay
 from daybook.runs.result import RunResult
 from daybook.runs.run import retry, run
@@ -136,6 +137,13 @@ class Folder:
     ) -> OperationExplanation:
         with self.around() as around:
             return explain(around, run_id, str(operation), keys or {}, limit=limit)
+
+    def explain_number(
+        self, run_id: str, operation: str | int, keys: dict[str, str | None] | None = None, **options: Any
+    ) -> NumberExplanation:
+        question = RowsQuestion(run_id, str(operation), (keys,) if keys else ())
+        with self.around() as around:
+            return explain_number(around, question, **{"limit": 20, **options})
 
     def apply(self) -> None:
         workspace = self.load()

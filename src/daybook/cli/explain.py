@@ -14,7 +14,8 @@ from daybook.model.types import value_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from daybook.runs.explain import OperationExplanation, ShownRows
+    from daybook.runs.explain import ExplainedSum, OperationExplanation, ShownRows
+    from daybook.runs.explain_levels import ExplanationLevel, NumberExplanation
 
 
 _MOST_HINTS = 3
@@ -30,22 +31,52 @@ _ROWS_TITLES = {
 }
 
 
-def show_explanation(found: "OperationExplanation") -> None:
-    from daybook.runs.explain import format_keys
+def show_explanation(found: "OperationExplanation", *, with_leads: bool = True) -> None:
+    from daybook.runs.row_keys import format_keys
 
     echo(f"operation {found.seq} of run {found.run_id}: {found.name} ({found.type})")
     named = " and ".join(
         f"{column} is NULL" if value is None else f"{column} = {value_text(value)}"
         for column, value in found.keys.items()
     )
+    named = named or (f"the {len(found.groups):,} rows above come from" if found.groups else "")
     echo(f"{found.project_id} for {found.period}" + (f", where {named}" if named else ""))
+    for each in found.sums:
+        if each.above is not None or not each.is_equal:
+            echo(_sum_sentence(each))
     if found.summary_rows is not None:
         _show_rows("what it computed", found.summary_rows)
     _show_rows(_ROWS_TITLES[found.type], found.rows)
-    for number, (seq, keys) in enumerate(list(found.leads.items())[:_MOST_HINTS]):
+    for number, (seq, keys) in enumerate(list(found.leads.items())[:_MOST_HINTS] if with_leads else ()):
         command = shlex.join(("daybook", "explain", found.run_id, str(seq), *format_keys(keys)))
         line = f"operation {seq} made some of them; `{command}` shows how"
         echo_note(line if number else f"\n{line}")
+
+
+def show_number(found: "NumberExplanation") -> None:
+    """All levels, from the number down."""
+    show_explanation(found.first, with_leads=not found.levels)
+    for level in found.levels:
+        _show_level(level)
+    if found.levels and not found.is_complete:
+        echo_note("\nthere are rows behind these rows; `--depth` shows more levels")
+
+
+def _show_level(level: "ExplanationLevel") -> None:
+    for found in level.explanations:
+        echo(f"\n--- level {level.depth}" + (", the first of these groups" if level.depth == 1 else ""))
+        show_explanation(found, with_leads=False)
+    for gap in level.gaps:
+        echo_note(f"\noperation {gap.seq} of run {gap.run_id} cannot be shown: {gap.error.message}")
+
+
+def _sum_sentence(each: "ExplainedSum") -> str:
+    """A total, and whether it is the same on both levels."""
+    parts = {"above": each.above, "computed again": each.value, "sum of the rows": each.rows}
+    if each.is_equal:
+        return f"{each.column}: {value_text(each.rows)}, the same as above"
+    known = ", ".join(f"{name} {value_text(value)}" for name, value in parts.items() if value is not None)
+    return f"{each.column} differs: {known}"
 
 
 def _show_rows(title: str, shown: "ShownRows") -> None:
@@ -100,26 +131,43 @@ def explain(
         list[str] | None,
         typer.Argument(metavar="COLUMN=VALUE", help="Only rows with these values; COLUMN= is NULL."),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", help="The most rows to show.", min=1, max=10_000)] = 20,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", help="The most rows to show of each level.", min=1, max=10_000)
+    ] = 20,
+    depth: Annotated[
+        int | None,
+        typer.Option(
+            "--depth",
+            metavar="N",
+            help="How many levels to show: 1 for the operation alone. Without it, down to the lines of the sources.",
+            min=1,
+            max=100,
+        ),
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option("--columns", metavar="A,B", help="Columns to show beside the usual ones.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what an error code means, or where a number comes from.
 
     For a run it shows the rows that an operation picked, as they were when it came to them, computed again from the
-    run's snapshot. Summary rows are named by the columns they are grouped by.
+    run's snapshot. Summary rows are named by the columns they are grouped by. Then it shows the rows behind these
+    rows, and so on, in the runs of other projects too, down to the lines of the sources.
     """
 
     # Ids of runs begin with a date.
     if operation is None and not what[:1].isdigit():
         _explain_code(what, as_json=as_json)
         return
-    found = _compute_explanation(context, what, operation, keys or [], limit, as_json=as_json)
+    names = tuple(name.strip() for name in columns.split(",") if name.strip()) if columns else ()
+    found = _compute_explanation(context, what, operation, keys or [], limit, depth, names, as_json=as_json)
     if as_json:
-        from daybook.workspace.result_json import explanation_as_json
+        from daybook.workspace.result_json import number_explanation_as_json
 
-        echo_json(explanation_as_json(found))
+        echo_json(number_explanation_as_json(found))
     else:
-        show_explanation(found)
+        show_number(found)
 
 
 def _explain_code(written: str, *, as_json: bool) -> None:
@@ -137,15 +185,23 @@ def _explain_code(written: str, *, as_json: bool) -> None:
 
 
 def _compute_explanation(
-    context: typer.Context, run_id: str, operation: str | None, words: list[str], limit: int, *, as_json: bool
-) -> "OperationExplanation":
+    context: typer.Context,
+    run_id: str,
+    operation: str | None,
+    words: list[str],
+    limit: int,
+    depth: int | None,
+    columns: tuple[str, ...],
+    *,
+    as_json: bool,
+) -> "NumberExplanation":
     from daybook.cli.terminal import spinner
-    from daybook.runs.explain import parse_keys
-    from daybook.workspace.execution import explain_operation
+    from daybook.runs.row_keys import parse_keys
+    from daybook.workspace.execution import explain_number
 
     keys = parse_keys(words)
     with (
         open_workspace_with_spark(context) as workspace,
         spinner("computing it again", is_quiet=root_options(context).is_quiet or as_json),
     ):
-        return explain_operation(workspace, run_id, operation, keys, limit=limit)
+        return explain_number(workspace, run_id, operation, keys, limit=limit, depth=depth, columns=columns)

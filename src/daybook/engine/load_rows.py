@@ -14,6 +14,9 @@ from daybook.expression import quote_identifier, quote_literal
 from daybook.model.types import DATE, RUN_PERIOD_COLUMN, STRING
 from daybook.plan.steps import LoadStep
 
+# The id that a row got when it was loaded, beside what is stored.
+LOADED_ID_COLUMN = "__row_id"
+
 
 def filter_by_time(frame: SourceFrame, load: LoadStep, context: RunContext) -> DataFrame:
     """Period tables by their period, bitemporal ones as of a date; both by the slice when Daybook wrote them."""
@@ -79,12 +82,18 @@ def load_source(frame: SourceFrame, load: LoadStep, context: RunContext, columns
     )
 
 
-def row_positions(frame: SourceFrame, load: LoadStep, context: RunContext, ids: Collection[str]) -> DataFrame:
-    """Where rows with these ids stand in their files; no rows for sources that do not know it."""
+def stored_rows(frame: SourceFrame, load: LoadStep, context: RunContext, ids: Collection[str]) -> DataFrame:
+    """The rows that got these ids when they were loaded, as they are stored; the id is `__row_id`.
+
+    With their position in a file where the source knows it.
+    """
     row_id = loaded_row_columns(frame, load, context)["_row_id"]
-    position = POSITION_COLUMN if frame.has_positions else null_sql(STRING)
-    rows = filter_by_time(frame, load, context).selectExpr(f"{row_id} AS `_row_id`", f"{position} AS {POSITION_COLUMN}")
-    return rows.where(F.col("_row_id").isin(list(ids)) & F.col(POSITION_COLUMN).isNotNull())
+    rows = filter_by_time(frame, load, context).selectExpr(
+        f"{row_id} AS {LOADED_ID_COLUMN}",
+        *quote_identifiers(*load.types, *sorted(frame.carried - load.types.keys())),
+        *((POSITION_COLUMN,) if frame.has_positions else ()),
+    )
+    return rows.where(F.col(LOADED_ID_COLUMN).isin(list(ids)))
 
 
 def may_fail(frame: SourceFrame, load: LoadStep) -> bool:

@@ -2,8 +2,9 @@
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from graphlib import TopologicalSorter
 from typing import Literal, Protocol, TypeAlias
@@ -134,7 +135,8 @@ def build(
     order = in_order(edges, edges)
     listener.planned(order)
     work = _Build(definitions, environment, request, listener, edges, new_run_id(environment.clock()))
-    return replace(work.execute(order), left_out=left_out)
+    with work.told(order):
+        return replace(work.execute(order), left_out=left_out)
 
 
 @dataclass
@@ -148,13 +150,31 @@ class _Build:
     results: dict[Node, NodeResult] = field(default_factory=dict)
     running: dict[Node, str] = field(default_factory=dict)
     is_stopped: bool = False
+    is_cancelled: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @contextmanager
+    def told(self, order: tuple[Node, ...]) -> Iterator[None]:
+        """Who collects lineage hears of the build, which is the parent of its runs."""
+        events = self.environment.events
+        if events is None:
+            yield
+            return
+        events.build_started(self.build_id)
+        is_ok = is_cancelled = False
+        try:
+            yield
+            is_cancelled = self.is_cancelled
+            is_ok = not is_cancelled and not any(each.is_failure for each in self.results.values())
+        finally:
+            found = events.build_ended(self.build_id, is_ok=is_ok, is_cancelled=is_cancelled)
+            if found is not None and order:
+                self.listener.notice(order[0], found)
 
     def execute(self, order: tuple[Node, ...]) -> BuildResult:
         makers = {node: [edge.maker for edge in self.edges[node] if edge.maker in self.edges] for node in order}
         sorter = TopologicalSorter(makers)
         sorter.prepare()
-        is_cancelled = False
         with ThreadPoolExecutor(max(1, self.request.jobs), thread_name_prefix="daybook-build") as pool:
             waiting: dict[Future[NodeResult], Node] = {}
             try:
@@ -167,7 +187,7 @@ class _Build:
                         self._end(node, future.result())
                         sorter.done(node)
             except KeyboardInterrupt:
-                is_cancelled = True
+                self.is_cancelled = True
                 self._cancel()
                 for future in list(waiting):
                     node = waiting[future]
@@ -175,7 +195,7 @@ class _Build:
                 for node in order:
                     if node not in self.results:
                         self._end(node, NodeResult(node, "blocked", reason="the build was cancelled", is_failure=True))
-        return BuildResult(self.build_id, tuple(self.results.values()), is_cancelled=is_cancelled)
+        return BuildResult(self.build_id, tuple(self.results.values()), is_cancelled=self.is_cancelled)
 
     def _end(self, node: Node, result: NodeResult) -> None:
         self.results[node] = result

@@ -3,9 +3,11 @@
 import re
 from collections.abc import Iterator
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 from pydantic import Field
 
+from daybook.model.datasource import CredentialRef
 from daybook.model.declaration import Declaration, NonEmptyText, Violation, validated_by, violation
 
 
@@ -76,6 +78,47 @@ class ServeSettings(Declaration):
     )
 
 
+def _check_event_target(to: str) -> Iterator[Violation]:
+    """An http or https address, or a file on this machine."""
+    try:
+        parts = urlsplit(to)
+        is_address = bool(parts.hostname) and parts.username is None and parts.port != 0 and not parts.fragment
+    except ValueError:
+        is_address = False
+        parts = urlsplit("")
+    if parts.scheme == "file":
+        if parts.netloc or not parts.path.strip("/") or ".." in parts.path.split("/"):
+            yield violation("MODEL_028", where="to", reason="a file is written as file:///folder/events.jsonl")
+    elif parts.scheme not in ("http", "https") or not is_address:
+        reason = "events go to https://host/path, or to a file as file:///folder/events.jsonl"
+        yield violation("MODEL_028", where="to", reason=reason)
+
+
+EventTarget = Annotated[
+    str, validated_by(_check_event_target), Field(json_schema_extra={"pattern": "^(https?://|file:///).+$"})
+]
+
+
+class OpenLineageSettings(Declaration):
+    """Where the events of runs go."""
+
+    to: EventTarget = Field(
+        description="A receiver, https://host/api/v1/lineage, or a file that lines are added to, file:///…"
+    )
+    namespace: NonEmptyText | None = Field(
+        default=None, description="What jobs belong to; left out, the workspace's name."
+    )
+    credential_ref: CredentialRef | None = Field(
+        default=None, description="Where the token of the receiver is: env://NAME or file://PATH."
+    )
+
+
+class LineageSettings(Declaration):
+    """Who is told which run read and wrote what."""
+
+    openlineage: OpenLineageSettings | None = Field(default=None, description="Sends OpenLineage events.")
+
+
 class WorkspaceSettings(Declaration):
     name: NonEmptyText = Field(description="The workspace's name; definitions in a shared store belong to it.")
     store: NonEmptyText = Field(
@@ -92,3 +135,4 @@ class WorkspaceSettings(Declaration):
     retention: RetentionSettings = Field(default=RetentionSettings(), description="What `daybook gc` keeps.")
     catalogs: CatalogSettings = Field(default=CatalogSettings(), description="What resolvers may ask over HTTP.")
     serve: ServeSettings = Field(default=ServeSettings(), description="The page of `daybook serve`.")
+    lineage: LineageSettings = Field(default=LineageSettings(), description="Who is told what runs read and write.")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from daybook.expression import ColumnUse, CompiledExpression, Grouping, Scope, compile_expression
 from daybook.expression.functions.table import FUNCTIONS
@@ -13,13 +13,14 @@ from daybook.expression.typed_tree import (
     TypedCase,
     TypedComparison,
     TypedLogical,
+    TypedMembership,
     TypedNode,
     TypedNot,
     TypedNullCheck,
     TypedWindow,
 )
 from daybook.model.operation import OutputArguments
-from daybook.model.types import BOOLEAN, INTEGER, SYSTEM_COLUMNS, ColumnType
+from daybook.model.types import BOOLEAN, INTEGER, STRING, SYSTEM_COLUMNS, ColumnType
 from daybook.model.types import Value as Literal
 from daybook.plan.steps import (
     INPUT_KEY,
@@ -55,6 +56,10 @@ class RowKey:
     type: ColumnType
 
 
+# Rows are meant that have all values of one of these; without any, all rows.
+RowKeys: TypeAlias = Sequence[Sequence[RowKey]]
+
+
 @dataclass(frozen=True, slots=True)
 class PartialPlan:
     """A plan that ends in one output, its rows in `order`.
@@ -65,6 +70,11 @@ class PartialPlan:
     plan: Plan
     feeds: Mapping[str, str]
     order: tuple[str, ...]
+
+    @property
+    def output(self) -> OutputStep:
+        (output,) = self.plan.outputs
+        return output
 
 
 def selectable_columns(plan: Plan, step: Step) -> Schema:
@@ -80,8 +90,19 @@ def key_columns(plan: Plan, step: Step) -> Schema:
     return {name: seen[name] for name in grouped} if grouped else seen
 
 
-def picked_rows(plan: Plan, step: Step, keys: Sequence[RowKey]) -> PartialPlan:
-    """The rows that the operation picked, as they were when it came to them."""
+def picked_rows(plan: Plan, step: Step, keys: RowKeys, more: Iterable[str] = ()) -> PartialPlan:
+    """The rows that the operation picked, as they were when it came to them; `more` are further columns of them."""
+    found = _picked_rows(plan, step, keys)
+    seen = selectable_columns(plan, step)
+    output = found.output
+    added = {name: seen[name] for name in more if name in seen and name not in output.columns}
+    shown = {name: type_ for name, type_ in output.columns.items() if name not in TRACE_COLUMNS}
+    traced = {name: output.columns[name] for name in TRACE_COLUMNS}
+    wider = replace(output, columns={**shown, **added, **traced})
+    return replace(found, plan=replace(found.plan, steps=(*found.plan.steps[:-1], wider)))
+
+
+def _picked_rows(plan: Plan, step: Step, keys: RowKeys) -> PartialPlan:
     match step:
         case UpdateStep():
             return _updated_rows_plan(plan, step, keys)
@@ -106,8 +127,11 @@ def picked_rows(plan: Plan, step: Step, keys: Sequence[RowKey]) -> PartialPlan:
             assert_never(step)
 
 
-def summary_rows(plan: Plan, step: Step, keys: Sequence[RowKey]) -> PartialPlan | None:
-    """The rows that an operation made of groups, each with the number of rows in it; None where nothing is grouped."""
+def summary_rows(plan: Plan, step: Step, keys: RowKeys, ids: Sequence[str] = ()) -> PartialPlan | None:
+    """The rows that an operation made of groups, each with the number of rows in it; None where nothing is grouped.
+
+    With `ids`, only rows that have one of them.
+    """
     grouped = _group_by(step)
     if not isinstance(step, AggregateStep | AppendStep) or not grouped:
         return None
@@ -122,10 +146,13 @@ def summary_rows(plan: Plan, step: Step, keys: Sequence[RowKey]) -> PartialPlan 
     else:
         selector = _restrict_to_keys(step.source_selector, keys)
         made = replace(step, source_selector=selector, aggregations=counted, schema=schema)
-    is_made = TypedComparison("=", _column_value("_operation_seq", INTEGER), LiteralValue(step.seq, INTEGER))
-    output = _output_step(
-        step, step.seq + 1, _compiled_tree(is_made, "_operation_seq"), {name: types[name] for name in names}
-    )
+    is_made: TypedNode = TypedComparison("=", _column_value("_operation_seq", INTEGER), LiteralValue(step.seq, INTEGER))
+    if ids:
+        choices = tuple(LiteralValue(each, STRING) for each in ids)
+        has_id = TypedMembership(_column_value("_row_id", STRING), choices, is_negated=False)
+        is_made = TypedLogical("AND", (is_made, has_id))
+    selected = _compiled_tree(is_made, "_operation_seq", "_row_id")
+    output = _output_step(step, step.seq + 1, selected, {name: types[name] for name in names})
     return _partial_plan(plan, step, made, replace(output, schema=schema), order=(*grouped, "_row_id"))
 
 
@@ -164,7 +191,7 @@ def written_rows(plan: Plan, step: OutputStep, columns: Iterable[str]) -> Partia
 
 
 def _working_rows_plan(
-    plan: Plan, step: Step, selector: CompiledExpression | None, keys: Sequence[RowKey], names: Iterable[str]
+    plan: Plan, step: Step, selector: CompiledExpression | None, keys: RowKeys, names: Iterable[str]
 ) -> PartialPlan:
     """Rows of the working dataset as the operation found them."""
     shown = _shown_columns([*names, *_system_columns(selector, keys)], selectable_columns(plan, step))
@@ -182,7 +209,7 @@ def _failing_condition(step: CheckStep) -> CompiledExpression:
     return CompiledExpression(condition.text, BOOLEAN, condition.uses | step.selector.uses, False, tree)
 
 
-def _updated_rows_plan(plan: Plan, step: UpdateStep, keys: Sequence[RowKey]) -> PartialPlan:
+def _updated_rows_plan(plan: Plan, step: UpdateStep, keys: RowKeys) -> PartialPlan:
     """The update writes into new columns, so that a row shows what was there and what came of it side by side."""
     before = _schema_before(plan, step)
     new = {value.column: _unused_name(f"{value.column} (new)", before) for value in step.assignments}
@@ -207,14 +234,12 @@ def _updated_rows_plan(plan: Plan, step: UpdateStep, keys: Sequence[RowKey]) -> 
     return _partial_plan(plan, step, changed, replace(output, schema=schema))
 
 
-def _is_shown(step: UpdateStep, keys: Sequence[RowKey]) -> TypedNode:
+def _is_shown(step: UpdateStep, keys: RowKeys) -> TypedNode:
     """Whether a picked row is shown: with windows, every row in a group of one that has the keys."""
     groups = {window.partition for window in step.windows}
     if not keys or not groups or () in groups:
         return LiteralValue(True, BOOLEAN)
-    conditions = tuple(map(_key_condition, keys))
-    has_keys = TypedLogical("AND", conditions) if len(conditions) > 1 else conditions[0]
-    marked = TypedCase(((has_keys, LiteralValue(1, INTEGER)),), LiteralValue(0, INTEGER), INTEGER)
+    marked = TypedCase(((_has_keys(keys), LiteralValue(1, INTEGER)),), LiteralValue(0, INTEGER), INTEGER)
     most = TypedCall(FUNCTIONS["MAX_AGG"], (marked,), INTEGER)
     found = tuple(
         TypedComparison("=", TypedWindow(most, group, (), INTEGER), LiteralValue(1, INTEGER))
@@ -223,7 +248,7 @@ def _is_shown(step: UpdateStep, keys: Sequence[RowKey]) -> TypedNode:
     return TypedLogical("OR", found) if len(found) > 1 else found[0]
 
 
-def _source_rows_plan(plan: Plan, step: AppendStep, keys: Sequence[RowKey]) -> PartialPlan:
+def _source_rows_plan(plan: Plan, step: AppendStep, keys: RowKeys) -> PartialPlan:
     """The source of an append as the input of a plan of its own."""
     load = plan.load(step.load_key)
     selector = step.source_selector
@@ -274,7 +299,7 @@ def _summarized_columns(step: AggregateStep | AppendStep, load: LoadStep) -> lis
     return [*load.version.dataset.natural_key_columns, *step.group_by, *sorted(read)]
 
 
-def _checked_columns(plan: Plan, step: CheckStep, keys: Sequence[RowKey]) -> list[str]:
+def _checked_columns(plan: Plan, step: CheckStep, keys: RowKeys) -> list[str]:
     """What tells rows apart for people, and what the check looks at; every column where rows have no key."""
     before = _schema_before(plan, step)
     groups = [name for each in _steps_before(plan, step) for name in _group_by(each)]
@@ -282,12 +307,12 @@ def _checked_columns(plan: Plan, step: CheckStep, keys: Sequence[RowKey]) -> lis
     if not known:
         return list(before)
     read = working_columns(step.condition, step.selector) & before.keys()
-    return [*known, *(key.column for key in keys if key.column in before), *sorted(read)]
+    return [*known, *(name for name in _named_columns(keys) if name in before), *sorted(read)]
 
 
-def _system_columns(selector: CompiledExpression | None, keys: Sequence[RowKey]) -> list[str]:
+def _system_columns(selector: CompiledExpression | None, keys: RowKeys) -> list[str]:
     """System columns that decide about which rows are shown."""
-    named = working_columns(selector) | {key.column for key in keys}
+    named = working_columns(selector) | {*_named_columns(keys)}
     return [name for name in SYSTEM_COLUMNS if name in named]
 
 
@@ -298,13 +323,25 @@ def _shown_columns(names: Iterable[str], types: Schema) -> Schema:
     }
 
 
-def _restrict_to_keys(selector: CompiledExpression | None, keys: Sequence[RowKey]) -> CompiledExpression | None:
+def _restrict_to_keys(selector: CompiledExpression | None, keys: RowKeys) -> CompiledExpression | None:
     if not keys:
         return selector
-    parts = ([selector.tree] if selector else []) + [_key_condition(key) for key in keys]
-    uses = (selector.uses if selector else frozenset()) | {ColumnUse(None, key.column) for key in keys}
-    tree = TypedLogical("AND", tuple(parts)) if len(parts) > 1 else parts[0]
+    uses = (selector.uses if selector else frozenset()) | {ColumnUse(None, name) for name in _named_columns(keys)}
+    tree = TypedLogical("AND", (selector.tree, _has_keys(keys))) if selector else _has_keys(keys)
     return CompiledExpression(selector.text if selector else "", BOOLEAN, uses, False, tree)
+
+
+def _named_columns(keys: RowKeys) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(key.column for each in keys for key in each))
+
+
+def _has_keys(keys: RowKeys) -> TypedNode:
+    """Whether a row has all values of one of the keys."""
+    found = tuple(
+        conditions[0] if len(conditions) == 1 else TypedLogical("AND", conditions)
+        for conditions in (tuple(map(_key_condition, each)) for each in keys)
+    )
+    return found[0] if len(found) == 1 else TypedLogical("OR", found)
 
 
 def _key_condition(key: RowKey) -> TypedNode:

@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from pyarrow import fs
@@ -26,6 +27,9 @@ from daybook.runs.snapshot import RunSnapshot
 from daybook.store import open_store
 from daybook.store.address import EmbeddedStore, parse_address
 from daybook.store.store import MetadataStore
+
+if TYPE_CHECKING:
+    from daybook.runs.lineage_events import LineageEvents
 
 SessionProvider = Callable[[], SparkSession]
 
@@ -48,6 +52,8 @@ class RunEnvironment:
     plans: PlanCache = field(default_factory=PlanCache)
     # Lets the session start for a run that is about to need it.
     begin_session: Callable[[RunSnapshot], None] = _begin_later
+    # Who is told what runs read and write.
+    events: "LineageEvents | None" = None
 
     def landing(self, run_id: str) -> LandingArea:
         return LandingArea(f"{self.state}/landing", run_id)
@@ -85,7 +91,16 @@ def open_run_environment(
             clock=clock or _utc_now,
             version=version("daybook"),
             begin_session=getattr(session, "begin_for", _begin_later),
+            events=_find_events(workspace, clock or _utc_now),
         )
+
+
+def _find_events(workspace: WorkspaceLocation, clock: Callable[[], datetime.datetime]) -> "LineageEvents | None":
+    if workspace.settings.lineage.openlineage is None:
+        return None
+    from daybook.runs.lineage_events import lineage_events
+
+    return lineage_events(workspace, clock)
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from daybook.io.registry import writer_for
 from daybook.io.writer import StagedOutput, Writer
 from daybook.runs.environment import RunEnvironment, remove_folder
 from daybook.runs.lease import CODE_CANCELLED, LeaseKeeper, stop_on_signals
+from daybook.runs.lineage_events import RunTelling
 from daybook.runs.live import is_live, live_writer, plan_live_output, with_row_ids
 from daybook.runs.outputs import PlannedOutput, output_errors
 from daybook.runs.preparation import PreparedRun
@@ -171,6 +172,8 @@ def execute_attempt(
     # Of this attempt alone: a process that lost the run must not remove what its successor works with.
     staging = f"{environment.state}/staging/{snapshot.run_id}.{lease.token}"
     tag = f"daybook-{snapshot.run_id}"
+    telling = RunTelling(environment, prepared)
+    telling.started()
     execution: Execution | None = None
     spark: SparkSession | None = None
 
@@ -194,6 +197,8 @@ def execute_attempt(
             if is_retry:
                 execution.discard(with_committed=True)
             _finish(environment.store, keeper, "completed", None)
+            if (undelivered := telling.ended("completed", execution.outputs)) is not None:
+                execution.notices.append(undelivered)
         except BaseException as failure:
             if spark is not None:
                 stop_jobs(spark, tag)
@@ -205,9 +210,10 @@ def execute_attempt(
             _finish(
                 environment.store, keeper, status, error_to_record(error) if error else _unexpected_error_data(failure)
             )
+            outputs = tuple(execution.outputs) if execution else ()
+            telling.ended(status, outputs, error)
             if error is None:
                 raise
-            outputs = tuple(execution.outputs) if execution else ()
             raise RunFailedError(snapshot.run_id, status, error, outputs) from failure
         finally:
             with contextlib.suppress(OSError):

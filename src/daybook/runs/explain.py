@@ -1,37 +1,47 @@
-"""Explaining: the rows that an operation of a run picked, computed again by a plan that ends there.
+"""Explaining an operation of a run: the rows it picked, computed again by a plan that ends there, and their origins.
 
 Nothing is committed, no lease is taken, and what is written down on the way is removed.
 """
 
 import secrets
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
-from daybook.engine.load_rows import row_positions
+from daybook.engine.load_rows import LOADED_ID_COLUMN, stored_rows
 from daybook.engine.pipeline import Pipeline
 from daybook.engine.source import POSITION_COLUMN, SourceFrame
-from daybook.errors import DaybookError, flatten, raise_all
+from daybook.errors import DaybookError
 from daybook.errors.suggestion import did_you_mean
-from daybook.expression import quote_identifier
-from daybook.io.pins import Pin
-from daybook.io.read_source import ReadSource
-from daybook.io.text_values import BadValueError, parse_texts
+from daybook.expression import CompiledExpression, quote_identifier
 from daybook.model.operation import Operation
-from daybook.model.types import COLUMN_SYNONYMS, ColumnType, Value
-from daybook.plan.partial_plan import PartialPlan, RowKey, key_columns, picked_rows, selectable_columns, summary_rows
-from daybook.plan.steps import INPUT_KEY, AppendStep, LoadStep, Plan, Step
+from daybook.model.types import COLUMN_SYNONYMS, DecimalType
+from daybook.plan.partial_plan import (
+    TRACE_COLUMNS,
+    PartialPlan,
+    RowKey,
+    RowKeys,
+    key_columns,
+    picked_rows,
+    selectable_columns,
+    summary_rows,
+)
+from daybook.plan.steps import INPUT_KEY, AggregateStep, AppendStep, Plan, Step
+from daybook.plan.summands import is_exact, summands
 from daybook.runs.environment import RunEnvironment, remove_folder
-from daybook.runs.preparation import PreparedRun, restore_run
-from daybook.runs.recorder import recorded_pins
-from daybook.runs.snapshot import RunSnapshot, snapshot_from_json
-from daybook.runs.sources import read_sources
+from daybook.runs.restored_run import RestoredRun, RestoredRuns, group_columns
+from daybook.runs.row_keys import typed_keys
+from daybook.runs.row_origins import ROW_ID, Row, RowOrigin, RowOrigins
+from daybook.runs.snapshot import RunSnapshot
 
 # Beside the columns of a row: the file, and the cells or line, that it was read from.
 ROW_POSITION = "_row_position"
+# What a row adds to a total; no project can make a column of this name.
+_SUMMAND_PREFIX = "__daybook_summand_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +54,32 @@ class ShownRows:
 
 
 @dataclass(frozen=True, slots=True)
+class ExplainedSum:
+    """A total in three ways: as the rows above have it, as it is computed again, and as its rows sum up to.
+
+    `above` is None where no rows stand above, `value` where an operation makes no totals. `tolerance` is what rounding
+    the total of each group can make of a difference.
+    """
+
+    column: str
+    rows: Decimal | int | None
+    value: Decimal | int | None = None
+    above: Decimal | int | None = None
+    tolerance: Decimal = Decimal(0)
+
+    @property
+    def is_equal(self) -> bool:
+        known = [each for each in (self.above, self.value, self.rows) if each is not None]
+        return max(known, default=0) - min(known, default=0) <= self.tolerance
+
+
+@dataclass(frozen=True, slots=True)
 class OperationExplanation:
     """The rows that one operation picked, and the summary rows it made of them where it groups.
 
+    `keys` are the values that were asked for; where rows of several keys were asked for, they are in `groups`.
     `leads` are the operations that made some of the picked rows, each with those of the question's texts by column
-    that name rows there as well.
+    that name rows there as well. `origins` says of every shown row where it comes from, and what to ask for that.
     """
 
     run_id: str
@@ -62,110 +93,255 @@ class OperationExplanation:
     rows: ShownRows
     summary_rows: ShownRows | None
     leads: Mapping[int, Mapping[str, str | None]] = field(default_factory=dict)
+    groups: tuple[Mapping[str, Any], ...] = ()
+    origins: tuple[RowOrigin, ...] = ()
+    sums: tuple[ExplainedSum, ...] = ()
+    group_by: tuple[str, ...] = ()
 
 
-# As in a CSV file, where nothing at all is NULL.
-_EMPTY_TEXT = '""'
+@dataclass(frozen=True, slots=True)
+class RowsQuestion:
+    """Rows of an operation, by its id or seq, that have all texts of one of the keys, None being NULL.
+
+    Without keys, all rows are meant. `above` are the amounts of the rows that the question comes from.
+    """
+
+    run_id: str
+    operation: str | None
+    keys: tuple[Mapping[str, str | None], ...] = ()
+    above: Mapping[str, Decimal | int] = field(default_factory=dict)
 
 
-def parse_keys(words: Iterable[str]) -> dict[str, str | None]:
-    """COLUMN=VALUE as it stands on a line: the column and the value's text, None for NULL."""
-    keys: dict[str, str | None] = {}
-    for word in words:
-        column, sign, text = word.partition("=")
-        if not sign:
-            raise DaybookError("RUN_026", text=word, reason="the sign = is missing")
-        if column in keys:
-            raise DaybookError("RUN_026", text=word, reason=f"{column} is given twice")
-        keys[column] = "" if text == _EMPTY_TEXT else text or None
-    return keys
+@dataclass(frozen=True, slots=True)
+class _FoundRows:
+    """The rows of a partial plan: the first ones, how many there are, and the sums of what each adds to a total."""
 
-
-def format_keys(keys: Mapping[str, str | None]) -> list[str]:
-    """The same keys as they stand on a line."""
-    return [f"{column}={'' if text is None else text or _EMPTY_TEXT}" for column, text in keys.items()]
-
-
-def typed_keys(plan: Plan, step: Step, given: Mapping[str, str | None]) -> tuple[RowKey, ...]:
-    """The keys in the types of their columns; all that is wrong with them is raised together."""
-    columns = key_columns(plan, step)
-    table = plan.load(step.load_key).table if isinstance(step, AppendStep) else plan.input.table
-    keys: dict[str, RowKey] = {}
-    errors: list[DaybookError] = []
-    for written, text in given.items():
-        name = written if written in columns else written.removeprefix(f"{table}.")
-        name = COLUMN_SYNONYMS.get(name, name)
-        if name not in columns:
-            errors.append(_unknown_column_error(plan, step, name))
-        elif name in keys:
-            errors.append(DaybookError("RUN_026", text=written, reason=f"{name} is given twice"))
-        else:
-            try:
-                keys[name] = RowKey(name, _parse_value(text, columns[name]), columns[name])
-            except BadValueError as bad:
-                errors.append(DaybookError("RUN_025", value=bad.value, type=columns[name], column=name))
-    raise_all(errors)
-    return tuple(keys.values())
-
-
-def _unknown_column_error(plan: Plan, step: Step, name: str) -> DaybookError:
-    columns = key_columns(plan, step)
-    if name in selectable_columns(plan, step):
-        hint = f"it groups by {', '.join(columns)}"
-        return DaybookError("RUN_024", operation_seq=step.seq, seq=step.seq, column=name, hint=hint)
-    hint_ = did_you_mean(name, columns)
-    return DaybookError("RUN_023", operation_seq=step.seq, seq=step.seq, column=name, hint=hint_)
-
-
-def _parse_value(text: str | None, column_type: ColumnType) -> Value:
-    found: Value = parse_texts(pa.array([text], pa.string()), column_type)[0].as_py()
-    return found
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    count: int
+    sums: Mapping[str, Decimal | int]
+    stored: Mapping[str, Row] = field(default_factory=dict)
 
 
 def explain(
-    around: RunEnvironment, run_id: str, operation: str | None, keys: Mapping[str, str | None], *, limit: int
+    around: RunEnvironment,
+    run_id: str,
+    operation: str | None,
+    keys: Mapping[str, str | None],
+    *,
+    limit: int,
+    columns: Sequence[str] = (),
 ) -> OperationExplanation:
-    """The rows of an operation, by its id or seq, that have these texts in these columns, None being NULL.
-
-    All that can be wrong with the question is raised before Spark is asked for.
-    """
-    with around.store.read() as transaction:
-        run = transaction.runs.get(run_id)
-        snapshot = snapshot_from_json(transaction.runs.snapshot(run_id))
-        pins = recorded_pins(transaction, run_id)
-    wanted = find_operation(snapshot, operation)
-    prepared = restore_run(snapshot, around.root)
-    step = prepared.plan.step(wanted.seq)
-    typed = typed_keys(prepared.plan, step, keys)
-    if not pins:
-        raise DaybookError("RUN_027", run_id=run_id, status=run.status)
-    cuts = [picked_rows(prepared.plan, step, typed)]
-    if (made := summary_rows(prepared.plan, step, typed)) is not None:
-        cuts.append(made)
-    staging = f"{around.state}/staging/{run_id}.explain-{secrets.token_hex(4)}"
-    try:
-        shown = _compute_rows(around, prepared, pins, cuts, staging, limit=limit)
-    finally:
-        remove_folder(staging)
-    return OperationExplanation(
-        run_id=run_id,
-        project_id=snapshot.project.id,
-        period=snapshot.period.identifier,
-        seq=wanted.seq,
-        operation_id=wanted.id,
-        name=wanted.name,
-        type=wanted.type,
-        keys={key.column: key.value for key in typed},
-        rows=shown[0],
-        summary_rows=shown[1] if len(shown) > 1 else None,
-        leads=_makers_of_rows(prepared.plan, shown[0], keys),
-    )
+    """The rows of an operation that have these texts in these columns; `columns` are shown beside the usual ones."""
+    question = RowsQuestion(run_id, operation, (keys,) if keys else ())
+    return Explainer(around).explain(question, limit=limit, columns=columns)
 
 
-def _makers_of_rows(plan: Plan, shown: ShownRows, keys: Mapping[str, str | None]) -> dict[int, dict[str, str | None]]:
-    makers = sorted({row["_operation_seq"] for row in shown.rows} - {0})
+class Explainer:
+    """Answers questions about rows of runs; what it restored of a run is kept for the next question."""
+
+    def __init__(self, around: RunEnvironment) -> None:
+        self._around = around
+        self._runs = RestoredRuns(around)
+
+    def explain(
+        self, question: RowsQuestion, *, limit: int, columns: Sequence[str] = (), is_strict: bool = True
+    ) -> OperationExplanation:
+        """All that can be wrong with the question is raised before Spark is asked for.
+
+        Unless it is strict, columns that are not there are left out.
+        """
+        run = self._runs.get(question.run_id)
+        wanted = find_operation(run.snapshot, question.operation)
+        step = run.plan.step(wanted.seq)
+        ids = _group_ids(step, question.keys)
+        keys: RowKeys = () if ids else [typed_keys(run.plan, step, each) for each in question.keys]
+        columns = _known_columns(run.plan, step, columns, is_strict=is_strict)
+        if not run.pins:
+            raise DaybookError("RUN_027", run_id=run.run_id, status=run.record.status)
+        origins = RowOrigins(self._runs, run, step)
+        staging = f"{self._around.state}/staging/{run.run_id}.explain-{secrets.token_hex(4)}"
+        try:
+            with self._around.spark(run.snapshot) as spark:
+                computing = _Computation(self._around, spark, run, staging, limit)
+                if ids:
+                    keys = computing.groups_with_ids(step, ids)
+                made = computing.summary_rows(step, keys)
+                found = computing.picked_rows(step, keys, origins, (*columns, *question.above))
+        finally:
+            remove_folder(staging)
+        traced = origins.find(found.rows, computing.frame(origins.load.key), found.stored)
+        values = [{key.column: key.value for key in each} for each in keys]
+        return OperationExplanation(
+            run_id=run.run_id,
+            project_id=run.snapshot.project.id,
+            period=run.snapshot.period.identifier,
+            seq=wanted.seq,
+            operation_id=wanted.id,
+            name=wanted.name,
+            type=wanted.type,
+            keys=values[0] if len(values) == 1 else {},
+            rows=_shown_rows(found, traced, columns),
+            summary_rows=ShownRows(made.columns, made.rows, made.count) if made else None,
+            leads=_makers_of_rows(run.plan, found.rows, question.keys[0] if len(question.keys) == 1 else {}),
+            groups=tuple(values) if len(values) > 1 else (),
+            origins=traced,
+            sums=tuple(_sums(step, found, made, question.above)),
+            group_by=group_columns(step),
+        )
+
+
+class _Computation:
+    """Computes rows of one run."""
+
+    def __init__(self, around: RunEnvironment, spark: SparkSession, run: RestoredRun, staging: str, limit: int) -> None:
+        self._around = around
+        self._spark = spark
+        self._run = run
+        self._staging = staging
+        self._limit = limit
+        self._number = 0
+
+    def frame(self, load_key: str) -> SourceFrame:
+        return self._run.read(self._around, self._spark, (load_key,))[load_key].frame
+
+    def groups_with_ids(self, step: Step, ids: Sequence[str]) -> list[tuple[RowKey, ...]]:
+        """The keys of the groups whose summary rows have these ids."""
+        cut = summary_rows(self._run.plan, step, (), ids)
+        types = key_columns(self._run.plan, step)
+        rows = self._collect(cut, {}).rows if cut else ()
+        if not rows:
+            raise DaybookError(
+                "RUN_044", operation_seq=step.seq, seq=step.seq, run_id=self._run.run_id, ids=", ".join(ids)
+            )
+        return [tuple(RowKey(name, row[name], types[name]) for name in types) for row in rows]
+
+    def summary_rows(self, step: Step, keys: RowKeys) -> _FoundRows | None:
+        cut = summary_rows(self._run.plan, step, keys)
+        if cut is None or not isinstance(step, AggregateStep | AppendStep):
+            return None
+        totals = {value.column: value.type for value in step.aggregations if value.column in summands(step)}
+        return self._collect(cut, {name: quote_identifier(name) for name in totals})
+
+    def picked_rows(self, step: Step, keys: RowKeys, origins: RowOrigins, columns: Sequence[str]) -> _FoundRows:
+        """`columns` are wanted beside the usual ones; those with amounts are summed up where nothing is grouped."""
+        plan = self._run.plan
+        seen = selectable_columns(plan, step)
+        usual = picked_rows(plan, step, keys)
+        cut = picked_rows(plan, step, keys, (*columns, *origins.columns))
+        added: Mapping[str, str | CompiledExpression]
+        if isinstance(step, AggregateStep | AppendStep) and group_columns(step):
+            added = summands(step)
+        else:
+            added = {name: quote_identifier(name) for name in columns if name in seen and is_exact(seen[name])}
+        return replace(self._collect(cut, added, origins), columns=tuple(usual.output.columns))
+
+    def _collect(
+        self, cut: PartialPlan, added: Mapping[str, str | CompiledExpression], origins: RowOrigins | None = None
+    ) -> _FoundRows:
+        sources = self._run.read(self._around, self._spark, cut.feeds.values())
+        frames = {key: sources[whole].frame for key, whole in cut.feeds.items()}
+        self._number += 1
+        staging = f"{self._staging}/{self._number}"
+        as_of = self._run.snapshot.as_of
+        with Pipeline(self._spark, cut.plan, frames, staging=staging, as_of=as_of) as pipeline:
+            try:
+                (group,) = pipeline.groups()
+                (output,) = group.outputs
+                names = {name: f"{_SUMMAND_PREFIX}{number}" for number, name in enumerate(added)}
+                values = {
+                    names[name]: each if isinstance(each, str) else pipeline.context.sql(each)
+                    for name, each in added.items()
+                }
+                df = output.df.selectExpr("*", *(f"{sql} AS {name}" for name, sql in values.items()))
+                first = df.orderBy(*map(quote_identifier, cut.order)).limit(self._limit + 1)
+                rows = first.toArrow().to_pylist()
+                if len(rows) <= self._limit:
+                    count = len(rows)
+                    sums = {name: _sum(row[column] for row in rows) for name, column in names.items()}
+                else:
+                    totals = [F.sum(column).alias(column) for column in names.values()]
+                    (found,) = df.agg(F.count("*").alias("rows"), *totals).collect()
+                    count, sums = found["rows"], {name: found[column] or 0 for name, column in names.items()}
+                group.verify()
+                shown = tuple({name: row[name] for name in output.step.columns} for row in rows[: self._limit])
+                stored = self._stored_rows(pipeline, cut, frames[INPUT_KEY], shown, origins)
+            except Exception as failure:
+                raise pipeline.failure(failure) from failure
+        return _FoundRows(tuple(output.step.columns), shown, count, sums, stored)
+
+    def _stored_rows(
+        self, pipeline: Pipeline, cut: PartialPlan, frame: SourceFrame, rows: Sequence[Row], origins: RowOrigins | None
+    ) -> dict[str, Row]:
+        """The loaded rows as they are stored, by their ids, where that says more than the rows themselves."""
+        ids = [row[ROW_ID] for row in rows if row.get("_operation_seq") == 0]
+        if not ids or origins is None or not (frame.has_positions or origins.needs_stored(frame)):
+            return {}
+        found = stored_rows(frame, cut.plan.input, pipeline.context, ids).toArrow().to_pylist()
+        return {row[LOADED_ID_COLUMN]: row for row in found}
+
+
+def _sum(values: Iterable[Any]) -> Decimal | int:
+    total: Decimal | int = sum((value for value in values if value is not None), start=0)
+    return total
+
+
+def _shown_rows(found: _FoundRows, origins: Sequence[RowOrigin], columns: Sequence[str]) -> ShownRows:
+    """What people know rows by comes first; columns that only origins are found by are left out."""
+    known = dict.fromkeys(name for origin in origins for name, value in origin.key.items() if value is not None)
+    usual = [name for name in found.columns if name not in TRACE_COLUMNS]
+    first = [name for name in known if name not in usual]
+    names = [*dict.fromkeys((*first, *usual, *columns)), *TRACE_COLUMNS]
+    positions = {row_id: row[POSITION_COLUMN] for row_id, row in found.stored.items() if row.get(POSITION_COLUMN)}
+    if positions:
+        names.append(ROW_POSITION)
+    rows = [{**row, ROW_POSITION: positions.get(row[ROW_ID])} for row in found.rows]
+    return ShownRows(tuple(names), tuple({name: row[name] for name in names} for row in rows), found.count)
+
+
+def _sums(
+    step: Step, found: _FoundRows, made: _FoundRows | None, above: Mapping[str, Decimal | int]
+) -> Iterable[ExplainedSum]:
+    for column, rows in found.sums.items():
+        value = made.sums.get(column) if made else None
+        yield ExplainedSum(column, rows, value, above.get(column), _rounding(step, column, made.count if made else 0))
+
+
+def _rounding(step: Step, column: str, groups: int) -> Decimal:
+    """How far totals that are rounded, one per group, can be from the sum over all rows."""
+    if not isinstance(step, AggregateStep | AppendStep):
+        return Decimal(0)
+    type_ = next((value.type for value in step.aggregations if value.column == column), None)
+    part = summands(step).get(column)
+    scale = type_.scale if isinstance(type_, DecimalType) else 0
+    if part is None or not isinstance(part.type, DecimalType) or part.type.scale <= scale:
+        return Decimal(0)
+    return groups * Decimal(5).scaleb(-scale - 1)
+
+
+def _makers_of_rows(
+    plan: Plan, rows: Iterable[Row], keys: Mapping[str, str | None]
+) -> dict[int, dict[str, str | None]]:
+    makers = sorted({row["_operation_seq"] for row in rows} - {0})
     known = {seq: key_columns(plan, plan.step(seq)) for seq in makers}
     return {seq: {name: text for name, text in keys.items() if name in known[seq]} for seq in makers}
+
+
+def _group_ids(step: Step, keys: Iterable[Mapping[str, str | None]]) -> list[str]:
+    """The ids of summary rows, where groups are named by them alone."""
+    if not group_columns(step) or any(each.keys() != {ROW_ID} for each in keys):
+        return []
+    return [each[ROW_ID] or "" for each in keys]
+
+
+def _known_columns(plan: Plan, step: Step, columns: Iterable[str], *, is_strict: bool) -> tuple[str, ...]:
+    seen = selectable_columns(plan, step)
+    names = [COLUMN_SYNONYMS.get(name, name) for name in columns]
+    unknown = [name for name in names if name not in seen]
+    if unknown and is_strict:
+        hint = did_you_mean(unknown[0], seen)
+        raise DaybookError("RUN_023", operation_seq=step.seq, seq=step.seq, column=unknown[0], hint=hint)
+    return tuple(name for name in names if name in seen)
 
 
 def find_operation(snapshot: RunSnapshot, named: str | None) -> Operation:
@@ -180,65 +356,3 @@ def find_operation(snapshot: RunSnapshot, named: str | None) -> Operation:
         return found
     hint = f"its operations are {', '.join(by_seq)}" if named.isdigit() else did_you_mean(named, by_id)
     raise DaybookError("RUN_022", run_id=snapshot.run_id, operation=named, hint=hint)
-
-
-def _compute_rows(
-    around: RunEnvironment,
-    prepared: PreparedRun,
-    pins: Mapping[str, tuple[Pin, ...]],
-    cuts: list[PartialPlan],
-    staging: str,
-    *,
-    limit: int,
-) -> list[ShownRows]:
-    run_id, plan = prepared.snapshot.run_id, prepared.plan
-    needed = {key for cut in cuts for key in cut.feeds.values()}
-    loads = [load for load in plan.loads if load.key in needed]
-    with around.spark(prepared.snapshot) as spark:
-        try:
-            sources = read_sources(spark, loads, prepared.snapshot, around.landing(run_id), around.root, pinned=pins)
-        except DaybookError as error:
-            raise DaybookError("RUN_012", run_id=run_id, causes=flatten(error)) from error
-        return [
-            _collect_rows(spark, prepared.snapshot, cut, sources, f"{staging}/{number}", limit=limit)
-            for number, cut in enumerate(cuts)
-        ]
-
-
-def _collect_rows(
-    spark: SparkSession,
-    snapshot: RunSnapshot,
-    cut: PartialPlan,
-    sources: Mapping[str, ReadSource],
-    staging: str,
-    *,
-    limit: int,
-) -> ShownRows:
-    frames = {key: sources[whole].frame for key, whole in cut.feeds.items()}
-    with Pipeline(spark, cut.plan, frames, staging=staging, as_of=snapshot.as_of) as pipeline:
-        try:
-            (group,) = pipeline.groups()
-            (output,) = group.outputs
-            first = output.df.orderBy(*map(quote_identifier, cut.order)).limit(limit + 1)
-            rows = first.toArrow().to_pylist()
-            count = len(rows) if len(rows) <= limit else output.df.count()
-            group.verify()
-            positions = _find_positions(pipeline, cut.plan.input, frames[INPUT_KEY], rows[:limit])
-        except Exception as failure:
-            raise pipeline.failure(failure) from failure
-    shown = rows[:limit]
-    if not positions:
-        return ShownRows(tuple(output.step.columns), tuple(shown), count)
-    placed = tuple({**row, ROW_POSITION: positions.get(row["_row_id"])} for row in shown)
-    return ShownRows((*output.step.columns, ROW_POSITION), placed, count)
-
-
-def _find_positions(
-    pipeline: Pipeline, load: LoadStep, frame: SourceFrame, rows: list[dict[str, Any]]
-) -> dict[str, str]:
-    """Where loaded rows stand in their files, by their ids."""
-    ids = [row["_row_id"] for row in rows if row.get("_operation_seq") == 0]
-    if not frame.has_positions or not ids:
-        return {}
-    found = row_positions(frame, load, pipeline.context, ids).toArrow().to_pylist()
-    return {row["_row_id"]: row[POSITION_COLUMN] for row in found}

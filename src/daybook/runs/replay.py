@@ -1,5 +1,7 @@
 """Replaying: a run computed again from its snapshot, in a scratch place, and compared with what it committed."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
@@ -59,7 +61,7 @@ def replay(around: RunEnvironment, run_id: str, *, keep: bool) -> ReplayResult:
     if not commits:
         raise DaybookError("RUN_017", run_id=run_id, status=run.status)
     prepared = restore_run(snapshot, around.root)
-    with around.spark(snapshot) as spark:
+    with _told(around, prepared), around.spark(snapshot) as spark:
         try:
             sources = read_sources(
                 spark, prepared.plan.loads, snapshot, around.landing(run_id), around.root, pinned=pins
@@ -73,6 +75,25 @@ def replay(around: RunEnvironment, run_id: str, *, keep: bool) -> ReplayResult:
         finally:
             remove_folder(f"{scratch}/staging" if keep else scratch)
     return ReplayResult(run_id, snapshot.period.identifier, outputs)
+
+
+@contextmanager
+def _told(around: RunEnvironment, prepared: PreparedRun) -> Iterator[None]:
+    """Who collects lineage hears of the replay."""
+    if (events := around.events) is None:
+        yield
+        return
+    number = around.clock().isoformat()
+    events.replay_started(prepared, number)
+    failure: BaseException | None = None
+    try:
+        yield
+    except BaseException as error:
+        failure = error
+        raise
+    finally:
+        if (found := events.replay_ended(prepared, number, failure)) is not None:
+            around.listener.notice(found)
 
 
 def _replay_outputs(

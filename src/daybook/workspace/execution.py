@@ -1,12 +1,14 @@
 """Run a project, dry-run it, and retry, replay or explain a run."""
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from daybook.errors import DaybookError, Notice
+from daybook.runs import explain_levels
 from daybook.runs.environment import open_run_environment, workspace_with_store_copy
-from daybook.runs.explain import OperationExplanation, explain
+from daybook.runs.explain import OperationExplanation, RowsQuestion, explain
+from daybook.runs.explain_levels import NumberExplanation
 from daybook.runs.preparation import PreparedRun
 from daybook.runs.replay import ReplayResult, replay
 from daybook.runs.result import ListenerWithout, RunFailedError, RunListener, RunResult
@@ -126,10 +128,30 @@ def explain_operation(
     keys: Mapping[str, str | None] | None = None,
     *,
     limit: int = 20,
+    columns: Sequence[str] = (),
 ) -> OperationExplanation:
-    """The rows that an operation of a run picked, computed again; `keys` are texts by column, None for NULL."""
+    """The rows that an operation of a run picked, computed again; `keys` are texts by column, None for NULL.
+
+    `columns` are shown beside the usual ones. Each row has its origin, with what to ask for the rows behind it.
+    """
     with workspace.open_run_environment() as environment:
-        return explain(environment, run_id, operation, keys or {}, limit=limit)
+        return explain(environment, run_id, operation, keys or {}, limit=limit, columns=columns)
+
+
+def explain_number(
+    workspace: OpenedWorkspace,
+    run_id: str,
+    operation: str | None,
+    keys: Mapping[str, str | None] | None = None,
+    *,
+    limit: int = 20,
+    depth: int | None = None,
+    columns: Sequence[str] = (),
+) -> NumberExplanation:
+    """Like `explain_operation`, and level by level the rows behind its rows, through all runs they went through."""
+    question = RowsQuestion(run_id, operation, (keys,) if keys else ())
+    with workspace.open_run_environment() as environment:
+        return explain_levels.explain_number(environment, question, limit=limit, depth=depth, columns=columns)
 
 
 def parse_as_of(value: str | datetime.date | None) -> datetime.date | None:

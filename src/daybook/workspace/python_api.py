@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from daybook.graph.build import BuildPlan, BuildResult
     from daybook.model.types import Value
     from daybook.runs.explain import OperationExplanation
+    from daybook.runs.explain_levels import NumberExplanation
     from daybook.runs.maintenance import CollectedGarbage
     from daybook.runs.replay import ReplayResult
     from daybook.runs.result import OutputResult, RunResult
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
+_Follow = Callable[[int | None], "NumberExplanation"]
 _Check = tuple[Callable[[Any], bool], str]
 
 _RANGE_SEPARATOR = ".."
@@ -159,8 +161,18 @@ def _coded(method: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Res
 class Explanation:
     """The rows that one operation picked, and the summary rows it made of them; a notebook shows them as tables."""
 
-    def __init__(self, result: "OperationExplanation") -> None:
+    def __init__(self, result: "OperationExplanation", follow: "_Follow | None" = None) -> None:
         self.result = result
+        self._follow = follow
+
+    def follow(self, depth: int | None = None) -> "NumberExplanation":
+        """The rows behind these rows, and theirs, through all runs they went through, down to lines of sources.
+
+        `depth` is the number of levels, this one included.
+        """
+        if self._follow is None:
+            raise ValueError("an explanation that a workspace gave can be followed")
+        return self._follow(depth)
 
     @property
     def rows(self) -> tuple[Mapping[str, Any], ...]:
@@ -411,12 +423,17 @@ class Workspace:
         """The rows that an operation of a run picked, by its id or seq, as they were when it came to them.
 
         `keys` are columns and the values that rows must have there, None for NULL. An operation that groups takes the
-        columns it groups by, and its summary rows are computed again, too.
+        columns it groups by, and its summary rows are computed again, too. `Explanation.follow` goes on to the rows
+        behind the rows, in whichever run they were made.
         """
-        from daybook.workspace.execution import explain_operation
+        from daybook.workspace.execution import explain_number, explain_operation
 
         texts = {column: None if value is None else value_text(value) for column, value in keys.items()}
-        return Explanation(explain_operation(self._opened, run_id, str(operation), texts, limit=limit))
+
+        def follow(depth: int | None) -> "NumberExplanation":
+            return explain_number(self._opened, run_id, str(operation), texts, limit=limit, depth=depth)
+
+        return Explanation(explain_operation(self._opened, run_id, str(operation), texts, limit=limit), follow)
 
     @_coded
     def diff(

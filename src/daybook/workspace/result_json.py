@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from daybook.errors import Code, DaybookError, Notice
     from daybook.model.definition import TableVersion
     from daybook.runs.explain import OperationExplanation, ShownRows
+    from daybook.runs.explain_levels import NumberExplanation
     from daybook.runs.maintenance import CollectedGarbage
     from daybook.runs.replay import ReplayResult
     from daybook.runs.result import RunFailedError, RunResult
+    from daybook.runs.row_origins import RowOrigin
     from daybook.store.apply import ApplyPlan
     from daybook.store.lifecycle import Activation
     from daybook.store.records import ProjectInput, RunRecord
@@ -310,20 +312,61 @@ def replay_as_json(result: "ReplayResult") -> JsonObject:
 
 
 def explanation_as_json(found: "OperationExplanation") -> JsonObject:
-    return {
+    """One level; the origin of a row says what to ask for the rows behind it, null for a line of a source."""
+    data: JsonObject = {
         "run_id": found.run_id,
         "project_id": found.project_id,
         "period": found.period,
         "operation": {"seq": found.seq, "id": found.operation_id, "name": found.name, "type": found.type},
-        "keys": {column: _row_value(value) for column, value in found.keys.items()},
+        "keys": _row_as_json(found.keys),
+        "groups": [_row_as_json(each) for each in found.groups],
         "summary_rows": _rows_as_json(found.summary_rows) if found.summary_rows else None,
-        "rows": _rows_as_json(found.rows),
+        "rows": {**_rows_as_json(found.rows), "origins": [_origin_as_json(origin) for origin in found.origins]},
+        "sums": [
+            {
+                "column": each.column,
+                "above": _number_as_text(each.above),
+                "value": _number_as_text(each.value),
+                "rows": _number_as_text(each.rows),
+                "is_equal": each.is_equal,
+            }
+            for each in found.sums
+        ],
     }
+    return data
+
+
+def number_explanation_as_json(found: "NumberExplanation") -> JsonObject:
+    """The first level, and the others in `levels`."""
+    levels = [
+        {
+            "depth": level.depth,
+            "explanations": [explanation_as_json(each) for each in level.explanations],
+            "gaps": [
+                {"run_id": gap.run_id, "seq": gap.seq, "errors": errors_as_json([gap.error])} for gap in level.gaps
+            ],
+        }
+        for level in found.levels
+    ]
+    return {**explanation_as_json(found.first), "levels": levels, "is_complete": found.is_complete}
+
+
+def _origin_as_json(origin: "RowOrigin") -> JsonObject:
+    asked = origin.next
+    following = None if asked is None else _fields(asked)
+    return {"key": _row_as_json(origin.key), "dataset_id": origin.dataset_id, "next": following}
+
+
+def _row_as_json(row: Mapping[str, Any]) -> JsonObject:
+    return {name: _row_value(value) for name, value in row.items()}
+
+
+def _number_as_text(value: Decimal | int | None) -> str | None:
+    return None if value is None else value_text(value)
 
 
 def _rows_as_json(shown: "ShownRows") -> JsonObject:
-    rows = [{name: _row_value(value) for name, value in row.items()} for row in shown.rows]
-    return {"count": shown.count, "columns": list(shown.columns), "shown": rows}
+    return {"count": shown.count, "columns": list(shown.columns), "shown": [_row_as_json(row) for row in shown.rows]}
 
 
 def _row_value(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from daybook.model.types import STRING
+from daybook.model.types import DATE, STRING
 from daybook.plan.partial_plan import PartialPlan, RowKey, picked_rows, summary_rows
 from daybook.plan.steps import OutputStep, Plan, UpdateStep
 from tests.unit.plan.planned import CONSTANTS, plan_of, types
@@ -36,7 +36,7 @@ TRACE = ["_source_table", "_operation_seq", "_row_id"]
 
 
 def cut_at(seq: int, keys: Sequence[RowKey] = (), plan: Plan = PLAN) -> PartialPlan:
-    return picked_rows(plan, plan.steps[seq - 1], keys)
+    return picked_rows(plan, plan.steps[seq - 1], [keys] if keys else ())
 
 
 def last(cut: PartialPlan) -> OutputStep:
@@ -95,7 +95,7 @@ def test_an_update_writes_beside_what_is_there() -> None:
 
 def test_an_aggregate_shows_what_it_reads() -> None:
     assert list(last(cut_at(3)).columns) == ["region", "amount", "quantity", *TRACE]
-    made = summary_rows(PLAN, PLAN.steps[2], EMEA)
+    made = summary_rows(PLAN, PLAN.steps[2], [EMEA])
     assert made is not None
     # The project has a column of its own that is called rows.
     assert list(last(made).columns) == ["region", "rows", "rows_", "_row_id"]
@@ -108,7 +108,7 @@ def test_the_source_of_an_append_becomes_the_input() -> None:
     assert cut.feeds == {"input": "4.source"}
     assert (cut.plan.input.dataset_id, cut.plan.input.role) == ("budget", "input")
     assert condition(cut) == "(`amount` > 0BD) AND (`region` = 'EMEA')"
-    made = summary_rows(PLAN, PLAN.steps[3], EMEA)
+    made = summary_rows(PLAN, PLAN.steps[3], [EMEA])
     assert made is not None
     assert made.feeds["4.source"] == "4.source"
 
@@ -124,3 +124,21 @@ def test_an_output_shows_what_it_writes() -> None:
 
 def test_only_what_groups_has_summary_rows() -> None:
     assert [summary_rows(PLAN, step, ()) is not None for step in PLAN.steps] == [False, False, True, True, False, False]
+
+
+def test_rows_of_several_keys() -> None:
+    day = RowKey("day", None, DATE)
+    cut = picked_rows(PLAN, PLAN.steps[0], [EMEA, (*EMEA, day)])
+    either = "(`region` = 'EMEA') OR ((`region` = 'EMEA') AND (`day` IS NULL))"
+    assert condition(cut) == f"(`status` = 'void') AND ({either})"
+
+
+def test_further_columns_stand_before_the_trace() -> None:
+    cut = picked_rows(PLAN, PLAN.steps[2], (), ["order_id", "amount", "_period", "nothing"])
+    assert list(last(cut).columns) == ["region", "amount", "quantity", "order_id", "_period", *TRACE]
+
+
+def test_summary_rows_by_their_ids() -> None:
+    made = summary_rows(PLAN, PLAN.steps[2], (), ["a", "b"])
+    assert made is not None
+    assert condition(made) == "(`_operation_seq` = 3L) AND (`_row_id` IN ('a', 'b'))"

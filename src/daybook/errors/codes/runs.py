@@ -232,6 +232,24 @@ RUN_CODES: dict[str, Code] = code_family(
 
 ENGINE_CODES: dict[str, Code] = code_family(
     Code(
+        "RUN_044",
+        "Operation {seq} of run {run_id} made no row with the id {ids}",
+        "A summary row can be named by its `_row_id`, as the output has it, instead of by what it is grouped by.",
+        hint="name the row by the columns that the operation groups by",
+    ),
+    Code(
+        "RUN_045",
+        "No level of the explanation has a column {column}",
+        "`--columns` adds columns to the rows of every level that has them.",
+    ),
+    Code(
+        "RUN_046",
+        "{to} does not take lineage events: {reason}",
+        "Events that tell what runs read and write were not delivered, and no more are sent by this process. The runs "
+        "themselves are not concerned.",
+        hint="`lineage: openlineage:` in daybook.yaml says where events go",
+    ),
+    Code(
         "RUN_901",
         "No Java {oldest} or newer was found (found: {found})",
         "Spark runs on Java. Daybook uses the Java of the machine (JAVA_HOME, then PATH), or that of the package "

@@ -94,6 +94,8 @@ class HttpRequest:
     method: str
     headers: Mapping[str, str] = field(repr=False)
     body: bytes | None
+    # The statuses that say that all is well.
+    accepted: frozenset[int] = frozenset({200})
 
 
 def fetch(request: HttpRequest, allowed_hosts: tuple[str, ...], limits: HttpLimits) -> bytes:
@@ -142,7 +144,7 @@ def _send(endpoint: Endpoint, request: HttpRequest, limits: HttpLimits) -> bytes
         try:
             connection.request(request.method, endpoint.target, request.body, dict(request.headers))
             with connection.getresponse() as response:
-                answer = _read_response(endpoint, response, limits)
+                answer = _read_response(endpoint, response, request.accepted, limits)
         finally:
             timer.cancel()
     except TimeoutError:
@@ -177,11 +179,13 @@ def _shut_down_socket(connected: socket.socket, hung_up: threading.Event) -> Non
         return
 
 
-def _read_response(endpoint: Endpoint, response: http.client.HTTPResponse, limits: HttpLimits) -> bytes | _Redirect:
+def _read_response(
+    endpoint: Endpoint, response: http.client.HTTPResponse, accepted: frozenset[int], limits: HttpLimits
+) -> bytes | _Redirect:
     target = response.getheader("Location")
     if response.status in _REDIRECTS and target is not None:
         return _Redirect(response.status, target)
-    if response.status != 200:
+    if response.status not in accepted:
         raise DaybookError("RESOLVE_064", endpoint=endpoint, status=response.status)
     if response.length is not None and response.length > limits.max_bytes:
         raise DaybookError("RESOLVE_066", endpoint=endpoint, limit=limits.max_bytes)

@@ -4,6 +4,7 @@ import datetime
 
 from sqlalchemy import Connection, delete, insert, select, update
 
+from daybook.model.definition import TableVersion
 from daybook.store.database.periods import Slices
 from daybook.store.database.runs import later_commit, require_lease, require_run
 from daybook.store.database.tables import OUTPUT_COMMIT, RUN, RUN_OPERATION, to_record, to_row
@@ -59,6 +60,19 @@ class Outcomes:
 
     def commit(self, run_id: str, operation_seq: int) -> OutputCommit | None:
         return next((item for item in self.commits(run_id) if item.operation_seq == operation_seq), None)
+
+    def writer(self, destination: str, *, before: datetime.datetime, version: TableVersion | None = None) -> str | None:
+        """The run that made what stood at a destination then, or that made this version of it."""
+        query = select(OUTPUT_COMMIT).where(
+            OUTPUT_COMMIT.c.destination == destination, OUTPUT_COMMIT.c.committed_at <= before
+        )
+        newest: str | None = None
+        for row in self._connection.execute(query.order_by(OUTPUT_COMMIT.c.committed_at.desc())):
+            run_id = str(row._mapping[OUTPUT_COMMIT.c.run_id])
+            if version is None or to_record(OutputCommit, OUTPUT_COMMIT, row).table_version == version:
+                return run_id
+            newest = newest or run_id
+        return newest
 
     def later_commit(self, run_id: str) -> str | None:
         """The id of a later run of the same project and period that has committed; retrying is refused then."""

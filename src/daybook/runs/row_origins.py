@@ -1,0 +1,183 @@
+"""Where the rows of an operation come from, row by row: what to ask for the rows behind each of them.
+
+A row that an operation of the run made leads to that operation. A row that was read from what another run wrote leads
+to the operation of that run which made it. Every other row is a line of a source.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from daybook.engine.source import SourceFrame
+from daybook.engine.system_columns import has_new_ids
+from daybook.model.types import RUN_PERIOD_COLUMN, FloatType
+from daybook.plan.partial_plan import selectable_columns
+from daybook.plan.steps import AggregateStep, AppendStep, LoadStep, Step
+from daybook.plan.summands import is_exact, summands
+from daybook.runs.restored_run import RestoredRun, RestoredRuns, WrittenOutput, columns_assigned, group_columns
+from daybook.runs.row_keys import key_text
+
+Row: TypeAlias = Mapping[str, Any]
+ROW_ID = "_row_id"
+ORIGIN_SEQ = "_origin_seq"
+
+
+@dataclass(frozen=True, slots=True)
+class NextQuestion:
+    """What to ask for the rows behind a row: an operation of a run, and the texts of the row's values there."""
+
+    run_id: str
+    project_id: str
+    period: str
+    seq: int
+    keys: Mapping[str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class RowOrigin:
+    """`key` is what people know the row by; a row without `next` is a line of a source.
+
+    `values` are the amounts, by column, that the rows behind it must sum up to.
+    """
+
+    key: Mapping[str, Any]
+    dataset_id: str | None = None
+    next: NextQuestion | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+class RowOrigins:
+    """Finds the origins of the rows that one operation picked."""
+
+    def __init__(self, runs: RestoredRuns, run: RestoredRun, step: Step) -> None:
+        self._run = run
+        self._step = step
+        self._seen = selectable_columns(run.plan, step)
+        self.load: LoadStep = run.plan.load(step.load_key) if isinstance(step, AppendStep) else run.plan.input
+        self._writers = runs.writers(run, self.load.key)
+        self._changed = set() if isinstance(step, AppendStep) else columns_assigned(run.plan, -1, step.seq)
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        """What people know loaded rows by: the natural key, else what the run that wrote them knows them by."""
+        natural = self.load.version.dataset.natural_key_columns
+        written = (name for writer in self._writers.values() for name in writer.row_key)
+        return tuple(name for name in dict.fromkeys(natural or written) if name in self._seen)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of rows that origins are found by."""
+        makers = [step for step in self._run.plan.steps if step.seq < self._step.seq]
+        names = [*self.key_columns, *(name for step in makers for name in _columns_of_maker(self._run, step))]
+        if self._writers:
+            names += [*self.load.types, ORIGIN_SEQ, "_period"]
+        return tuple(name for name in dict.fromkeys(names) if name in self._seen)
+
+    def needs_stored(self, frame: SourceFrame) -> bool:
+        """Whether the rows as they are stored must be looked at, since the working rows do not tell all of it."""
+        if not self._writers:
+            return False
+        is_one_slice = self.load.temporal_mode is not None or RUN_PERIOD_COLUMN not in frame.carried
+        return (
+            len(self._writers) > 1
+            or not is_one_slice
+            or has_new_ids(frame, self.load)
+            or bool(self._changed & self.load.types.keys())
+        )
+
+    def find(self, rows: Iterable[Row], frame: SourceFrame, stored: Mapping[str, Row]) -> tuple[RowOrigin, ...]:
+        """One for each row; `stored` has loaded rows by their ids, where they were looked at."""
+        return tuple(self._origin(row, frame, stored) for row in rows)
+
+    def _origin(self, row: Row, frame: SourceFrame, stored: Mapping[str, Row]) -> RowOrigin:
+        seq = row["_operation_seq"]
+        if seq and not isinstance(self._step, AppendStep):
+            return self._made_row(row, self._run.plan.step(seq))
+        return self._loaded_row(row, stored.get(row[ROW_ID]), frame)
+
+    def _made_row(self, row: Row, maker: Step) -> RowOrigin:
+        changed = columns_assigned(self._run.plan, maker.seq, self._step.seq)
+        if grouped := group_columns(maker):
+            # A group is known by its id where its values were changed since.
+            names = (ROW_ID,) if changed.intersection(grouped) else grouped
+            key = {name: row[name] for name in grouped}
+        else:
+            names = _source_key(self._run, maker, changed)
+            key = {name: row[name] for name in names}
+        asked = self._question(self._run, maker, {name: row[name] for name in names})
+        return RowOrigin(key, None, asked, _amounts(row, maker, changed))
+
+    def _loaded_row(self, row: Row, stored: Row | None, frame: SourceFrame) -> RowOrigin:
+        key = {name: row[name] for name in self.key_columns}
+        origin = RowOrigin(key, self.load.dataset_id)
+        writer = self._writer(stored)
+        if writer is None:
+            return origin
+        found = stored or row
+        maker_seq = stored.get("_operation_seq") if stored else row.get(ORIGIN_SEQ)
+        names = {*self.load.types, "_period"} & writer.step.columns.keys()
+        for maker in writer.makers:
+            changed = columns_assigned(writer.run.plan, maker.seq, writer.step.seq)
+            if maker.seq == maker_seq and names.issuperset(maker.group_by) and not changed.intersection(maker.group_by):
+                asked = self._question(writer.run, maker, {name: found[name] for name in maker.group_by})
+                amounts = {name: value for name, value in _amounts(found, maker, changed).items() if name in names}
+                return RowOrigin(key, self.load.dataset_id, asked, amounts)
+        asked = self._question(writer.run, writer.step, self._row_in_output(found, writer, frame))
+        types = {name: type_ for name, type_ in self.load.types.items() if name in writer.step.columns}
+        amounts = {name: found[name] for name, type_ in types.items() if is_exact(type_)}
+        return RowOrigin(key, self.load.dataset_id, asked, amounts)
+
+    def _writer(self, stored: Row | None) -> WrittenOutput | None:
+        if stored is None:
+            return next(iter(self._writers.values()), None) if len(self._writers) == 1 else None
+        period = stored.get(RUN_PERIOD_COLUMN) or stored.get("_period")
+        return self._writers.get(period) or self._writers.get(None)
+
+    def _row_in_output(self, row: Row, writer: WrittenOutput, frame: SourceFrame) -> dict[str, Any]:
+        """What names a row among those that an output wrote: its id, else its key, else all its values."""
+        if ROW_ID in frame.carried:
+            return {ROW_ID: row[ROW_ID]}
+        written = [name for name in self.load.types if name in writer.step.columns]
+        names = [name for name in writer.row_key if name in written] or written
+        return {name: row[name] for name in names if not isinstance(self.load.types[name], FloatType)}
+
+    def _question(self, run: RestoredRun, step: Step, values: Mapping[str, Any]) -> NextQuestion:
+        keys = {name: key_text(value) for name, value in values.items()}
+        return NextQuestion(run.run_id, run.record.project_id, run.record.period, step.seq, keys)
+
+
+def _columns_of_maker(run: RestoredRun, step: Step) -> tuple[str, ...]:
+    """What names the rows that an operation made, and the amounts it made."""
+    if grouped := group_columns(step):
+        return (*grouped, *_summed_columns(step))
+    return _appended_columns(run, step)
+
+
+def _appended_columns(run: RestoredRun, step: Step) -> tuple[str, ...]:
+    if not isinstance(step, AppendStep):
+        return ()
+    return (*run.plan.load(step.load_key).version.dataset.natural_key_columns, *step.columns)
+
+
+def _source_key(run: RestoredRun, step: Step, changed: set[str]) -> tuple[str, ...]:
+    """What names a row in the source of an append: its natural key, else all values that came with it."""
+    if not isinstance(step, AppendStep):
+        return ()
+    load = run.plan.load(step.load_key)
+    natural = load.version.dataset.natural_key_columns
+    if natural and {*natural} <= {*step.columns} - changed:
+        return natural
+    return tuple(name for name in step.columns if name not in changed and not isinstance(load.types[name], FloatType))
+
+
+def _summed_columns(step: Step) -> tuple[str, ...]:
+    return tuple(summands(step)) if isinstance(step, AggregateStep | AppendStep) else ()
+
+
+def _amounts(row: Row, maker: Step, changed: set[str]) -> dict[str, Any]:
+    if isinstance(maker, AppendStep) and not maker.aggregations:
+        types = {name: maker.schema[name] for name in maker.columns}
+        names = [name for name, type_ in types.items() if is_exact(type_)]
+    else:
+        names = list(_summed_columns(maker))
+    return {name: row[name] for name in names if name not in changed and name in row}

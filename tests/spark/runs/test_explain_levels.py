@@ -1,0 +1,244 @@
+"""From a number to the lines of its sources, through the runs of several projects, by values computed by hand."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from daybook.errors import DaybookError
+from daybook.runs.explain import OperationExplanation
+from daybook.runs.explain_levels import NumberExplanation
+from daybook.workspace.result_json import number_explanation_as_json
+from tests.workspaces import Folder, assign, to_table
+
+JOURNAL_COLUMNS: list[dict[str, Any]] = [
+    {"name": "journal_id", "type": "string", "nullable": False},
+    {"name": "line", "type": "integer", "nullable": False},
+    {"name": "account", "type": "string"},
+    {"name": "cost_centre", "type": "string"},
+    {"name": "amount", "type": "decimal(18,2)"},
+    {"name": "text", "type": "string"},
+]
+JOURNAL = [
+    ("J-1", "1", "4000", "CC-1", "-100.00", "Invoice 17"),
+    ("J-1", "2", "1200", "CC-1", "100.00", "Invoice 17"),
+    ("J-2", "1", "4000", "CC-2", "-50.50", "Invoice 18"),
+    ("J-2", "2", "1200", "CC-2", "50.50", "Invoice 18"),
+    ("J-3", "1", "4100", "", "-20.00", "Maintenance"),
+    ("J-3", "2", "1200", "", "20.00", "Maintenance"),
+    ("J-4", "1", "6000", "CC-1", "30.25", "Rent"),
+    ("J-4", "2", "1200", "CC-1", "-30.25", "Rent"),
+]
+
+
+def total(column: str, expression: str, *group_by: str, **more: Any) -> dict[str, Any]:
+    aggregations = [{"column": column, "expression": expression}]
+    return {"type": "aggregate", "arguments": {"group_by": list(group_by), "aggregations": aggregations}, **more}
+
+
+def with_close(folder: Folder) -> str:
+    """Journal lines become a ledger, the ledger a trial balance, the trial balance a profit and loss statement."""
+    names = [column["name"] for column in JOURNAL_COLUMNS]
+    rows = [{**dict(zip(names, row, strict=True)), "_period": "2026-01"} for row in JOURNAL]
+    folder.write_csv("data/journal.csv", rows)
+    table = {"name": "journal", "temporal_mode": "period", "columns": JOURNAL_COLUMNS}
+    location = {"path": "data/journal.csv"}
+    keyed = {"natural_key_columns": ["journal_id", "line"], "main_table": {**table, "location": location}}
+    folder.define("dataset", {"id": "journal", **keyed})
+    # Without system columns: nobody knows which operation made a row of it.
+    written = ["account", "cost_centre", "balance"]
+    folder.project(
+        total("balance", "SUM(amount)", "account", "cost_centre"),
+        {**to_table("ledger", register_as_dataset="ledger", columns=written), "selector": "_operation_seq = 1"},
+        id_="ledger",
+        input_="journal",
+    )
+    folder.run(project="ledger")
+    folder.project(
+        total("balance", "SUM(balance)", "account"),
+        {**to_table("trial", register_as_dataset="trial-balance"), "selector": "_operation_seq = 1"},
+        id_="trial-balance",
+        input_="ledger",
+    )
+    folder.run(project="trial-balance")
+    folder.project(
+        assign("line", 'IF(STARTS_WITH(account, "4"), "Revenue", IF(account = "6000", "Costs", "Balance sheet"))'),
+        assign("balance", "0 - balance"),
+        total("amount", "SUM(balance)", "line"),
+        {**to_table("statement"), "selector": "_operation_seq = 3"},
+        id_="statement",
+        input_="trial-balance",
+    )
+    return folder.run(project="statement").run_id
+
+
+@pytest.fixture(scope="module")
+def closed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Folder, str]:
+    folder = Folder.new(tmp_path_factory.mktemp("levels") / "w", lambda: spark)
+    return folder, with_close(folder)
+
+
+def operations(found: NumberExplanation) -> list[tuple[int, str, int]]:
+    return [(level.depth, each.project_id, each.seq) for level in found.levels for each in level.explanations]
+
+
+def values(found: OperationExplanation, *columns: str) -> list[tuple[Any, ...]]:
+    return sorted((tuple(row[column] for column in columns) for row in found.rows.rows), key=repr)
+
+
+def money(text: str) -> Decimal:
+    return Decimal(text)
+
+
+def test_a_number_is_followed_through_three_projects_to_journal_lines(closed: tuple[Folder, str]) -> None:
+    folder, run_id = closed
+    found = folder.explain_number(run_id, 3, {"line": "Revenue"}, columns=("text",))
+    assert found.first.summary_rows is not None
+    assert [row["amount"] for row in found.first.summary_rows.rows] == [money("170.50")]
+    assert values(found.first, "account", "balance") == [("4000", money("150.50")), ("4100", money("20.00"))]
+    assert operations(found) == [(2, "trial-balance", 1), (3, "ledger", 2), (4, "ledger", 1)]
+    trial, written, ledger = (level.explanations[0] for level in found.levels)
+    assert values(trial, "account", "cost_centre", "balance") == [
+        ("4000", "CC-1", money("-100.00")),
+        ("4000", "CC-2", money("-50.50")),
+        ("4100", None, money("-20.00")),
+    ]
+    assert values(written, "account", "cost_centre", "balance") == values(trial, "account", "cost_centre", "balance")
+    assert values(ledger, "journal_id", "line", "amount", "text") == [
+        ("J-1", 1, money("-100.00"), "Invoice 17"),
+        ("J-2", 1, money("-50.50"), "Invoice 18"),
+        ("J-3", 1, money("-20.00"), "Maintenance"),
+    ]
+    assert found.is_complete
+    assert {origin.dataset_id for origin in ledger.origins} == {"journal"}
+    assert [origin.next for origin in ledger.origins] == [None, None, None]
+
+
+def test_each_level_sums_to_the_one_above(closed: tuple[Folder, str]) -> None:
+    folder, run_id = closed
+    found = folder.explain_number(run_id, 3, {"line": "Revenue"})
+    sums = [
+        (each.column, each.above, each.value, each.rows, each.is_equal)
+        for level in found.levels
+        for explanation in level.explanations
+        for each in explanation.sums
+    ]
+    whole = money("-170.50")
+    assert sums == [
+        ("balance", whole, whole, whole, True),
+        ("balance", whole, None, whole, True),
+        ("balance", whole, whole, whole, True),
+    ]
+    (top,) = found.first.sums
+    assert (top.above, top.value, top.rows) == (None, money("170.50"), money("170.50"))
+
+
+def test_one_level_says_of_every_row_what_to_ask_next(closed: tuple[Folder, str]) -> None:
+    folder, run_id = closed
+    found = folder.explain(run_id, 3, {"line": "Costs"})
+    (origin,) = found.origins
+    assert origin.next is not None
+    assert (origin.key, origin.dataset_id) == ({"account": "6000"}, "trial-balance")
+    assert (origin.next.project_id, origin.next.period, origin.next.seq) == ("trial-balance", "2026-01", 1)
+    assert origin.next.keys == {"account": "6000"}
+    behind = folder.explain(origin.next.run_id, origin.next.seq, dict(origin.next.keys))
+    assert values(behind, "account", "cost_centre", "balance") == [("6000", "CC-1", money("30.25"))]
+
+
+def test_a_column_that_no_level_has(closed: tuple[Folder, str]) -> None:
+    folder, run_id = closed
+    with pytest.raises(DaybookError) as refused:
+        folder.explain_number(run_id, 3, {"line": "Costs"}, columns=("txt",))
+    assert (refused.value.code, refused.value.parameters["column"]) == ("RUN_045", "txt")
+
+
+def test_the_depth_ends_the_way(closed: tuple[Folder, str]) -> None:
+    folder, run_id = closed
+    alone = folder.explain_number(run_id, 3, {"line": "Revenue"}, depth=1)
+    assert (alone.levels, alone.is_complete) == ((), False)
+    two = folder.explain_number(run_id, 3, {"line": "Revenue"}, depth=2)
+    assert (operations(two), two.is_complete) == ([(2, "trial-balance", 1)], False)
+
+
+def test_of_several_groups_the_first_is_followed(closed: tuple[Folder, str]) -> None:
+    folder, run_id = closed
+    found = folder.explain_number(run_id, 3)
+    assert found.first.summary_rows is not None
+    assert found.first.summary_rows.count == 3
+    assert (found.levels[0].depth, found.levels[0].explanations[0].keys) == (1, {"line": "Balance sheet"})
+    last = found.levels[-1].explanations[0]
+    assert values(last, "journal_id", "amount") == [
+        ("J-1", money("100.00")),
+        ("J-2", money("50.50")),
+        ("J-3", money("20.00")),
+        ("J-4", money("-30.25")),
+    ]
+
+
+def test_programs_get_all_levels_with_their_sums(closed: tuple[Folder, str]) -> None:
+    folder, run_id = closed
+    data = number_explanation_as_json(folder.explain_number(run_id, 3, {"line": "Revenue"}))
+    assert data["operation"]["seq"] == 3
+    assert [level["depth"] for level in data["levels"]] == [2, 3, 4]
+    (one,) = data["levels"][0]["explanations"]
+    assert one["sums"] == [
+        {"column": "balance", "above": "-170.50", "value": "-170.50", "rows": "-170.50", "is_equal": True}
+    ]
+    assert [origin["next"]["seq"] for origin in one["rows"]["origins"]] == [2, 2, 2]
+
+
+def test_rows_that_were_left_out_are_no_part_of_the_sums_below(closed: tuple[Folder, str]) -> None:
+    """Only the shown rows are followed, and the level below sums up to them."""
+    folder, run_id = closed
+    found = folder.explain_number(run_id, 3, {"line": "Revenue"}, limit=1)
+    assert found.first.rows.count == 2
+    (shown,) = found.first.rows.rows
+    (below,) = found.levels[0].explanations
+    (each,) = below.sums
+    assert (each.above, each.is_equal) == (-shown["balance"], True)
+
+
+def test_opening_balances_lead_into_the_run_of_the_month_before(folder: Folder) -> None:
+    columns = [{"name": "account", "type": "string"}, {"name": "amount", "type": "decimal(18,2)"}]
+    rows = [
+        {"account": "1200", "amount": "10.00", "_period": "2026-01"},
+        {"account": "1200", "amount": "5.00", "_period": "2026-01"},
+        {"account": "1200", "amount": "2.50", "_period": "2026-02"},
+        {"account": "4000", "amount": "7.00", "_period": "2026-02"},
+    ]
+    folder.write_csv("data/movements.csv", rows)
+    folder.dataset("movements", columns, {"path": "data/movements.csv"}, temporal_mode="period")
+    folder.dataset("closing", columns, {"datasource_id": "lake", "table": "closing"}, temporal_mode="period")
+    view = {"of": "closing", "window": "previous", "missing": "empty", "period": "run"}
+    folder.define("dataset", {"id": "opening", "view": view})
+    balances = total("amount", "SUM(amount)", "account")
+    folder.project(
+        {"type": "append", "arguments": {"source": {"dataset_id": "opening"}}},
+        balances,
+        {
+            **to_table("closing", register_as_dataset="closing", columns=["account", "amount"]),
+            "selector": "_operation_seq = 2",
+        },
+        id_="roll",
+        input_="movements",
+    )
+    january = folder.run("2026-01", project="roll").run_id
+    february = folder.run("2026-02", project="roll").run_id
+    found = folder.explain_number(february, 2, {"account": "1200"})
+    assert found.first.sums[0].value == money("17.50")
+    path = [(level.depth, each.run_id, each.seq) for level in found.levels for each in level.explanations]
+    assert path == [(2, february, 1), (3, january, 3), (4, january, 2)]
+    assert values(found.levels[-1].explanations[0], "amount") == [(money("10.00"),), (money("5.00"),)]
+    assert all(level.is_equal for level in found.levels)
+
+
+def test_a_run_whose_data_is_gone_leaves_a_gap(folder: Folder) -> None:
+    run_id = with_close(folder)
+    (folder.root / "data/journal.csv").unlink()
+    for manifest in folder.root.glob(".daybook/landing/files/*/manifest.json"):
+        manifest.unlink()
+    found = folder.explain_number(run_id, 3, {"line": "Revenue"})
+    assert operations(found) == [(2, "trial-balance", 1)]
+    (gap,) = found.levels[-1].gaps
+    assert (gap.seq, gap.error.code) == (2, "RUN_012")
