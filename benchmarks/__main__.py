@@ -20,6 +20,7 @@ BENCHMARKS: tuple[tuple[str, tuple[str, ...] | None, tuple[str, ...]], ...] = (
     ("engine_pipeline", ("--rows", "1000000"), ()),
     ("expression", (), ()),
     ("load_workspace", (), ()),
+    ("numbers", ("--rows", "1000000"), ()),
     ("store", ("1000", "10000"), ()),
     ("write_delta", (), ()),
     ("write_postgres", (), ()),

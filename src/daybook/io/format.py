@@ -8,10 +8,12 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from daybook.errors import DaybookError
 from daybook.io.filesystem import FileStat
 from daybook.io.landing.request import LandingRequest, TextFile
 from daybook.io.landing.rows import RowSource
 from daybook.io.pins import Pin, ReadPart, TablePin
+from daybook.io.rows.stored import StoredRows
 from daybook.io.writer import Commit, Writer
 from daybook.model.datasource import DataSource
 from daybook.model.definition import DatasetVersion, TableVersion
@@ -97,6 +99,10 @@ class Format(ABC):
     def table_rows(self, spark: SparkSession, location: Location, request: LandingRequest, scratch: str) -> RowSource:
         """The rows of one table of a format that is landed; `scratch` is a folder for what Spark fetches."""
         raise NotImplementedError(f"{self.name} has no tables to land")
+
+    def committed_rows(self, target: Any, commit: Commit) -> StoredRows:
+        """The rows that a commit wrote, to be read without Spark; RUN_084 when they are not there as they were."""
+        raise DaybookError("RUN_085", run_id=target.run_id, location=target.label, format=self.name)
 
     def has_changed(self, pin: TablePin) -> bool:
         """Whether rows of a pinned table were added or removed since; asks no data."""

@@ -9,10 +9,10 @@ from pyspark.sql import functions as F
 from daybook.errors import DaybookError
 from daybook.errors.suggestion import did_you_mean
 from daybook.io.read_source import read_source
-from daybook.model.dataset import ColumnDef, Dataset, MainTable
-from daybook.model.definition import DatasetVersion, TableVersion
+from daybook.io.rows.stored import dataset_of
+from daybook.model.definition import TableVersion
 from daybook.model.operation import LocationDestination, TableDestination
-from daybook.model.types import RUN_PERIOD_COLUMN, SYSTEM_COLUMNS
+from daybook.model.types import RUN_PERIOD_COLUMN
 from daybook.resolve.locations.location import Resolution
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.outputs import SANDBOX_SUFFIX, PlannedOutput
@@ -61,16 +61,8 @@ def read_written_rows(
     location = replace(planned.target.location, version=version)
     resolution = Resolution((location,), (period,))
     landing = around.landing(prepared.snapshot.run_id)
-    found = read_source(spark, resolution, _output_dataset(planned), landing, workspace=around.root)
+    found = read_source(spark, resolution, dataset_of(planned.target.columns), landing, workspace=around.root)
     df = found.frame.df
     if RUN_PERIOD_COLUMN in found.frame.carried:
         df = df.where(F.col(RUN_PERIOD_COLUMN) == period)
     return df.select(*(F.col(f"`{name}`") for name in planned.step.columns))
-
-
-def _output_dataset(planned: PlannedOutput) -> DatasetVersion:
-    columns = tuple(
-        ColumnDef(name=name, type=type_) for name, type_ in planned.step.columns.items() if name not in SYSTEM_COLUMNS
-    )
-    table = MainTable(name="output", columns=columns)
-    return DatasetVersion(Dataset(id="output", name="output", main_table=table), 1)

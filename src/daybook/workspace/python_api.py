@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from daybook.workspace.history import CancelResult, DefinitionDetails, RunDetails, RunListing
     from daybook.workspace.lifecycle import Deactivation
     from daybook.workspace.maintenance import Examination
+    from daybook.workspace.numbers import CsvDownload, NumbersPage, NumbersRequest
     from daybook.workspace.periods import PeriodChange, PeriodListing
     from daybook.workspace.reference import CheckedExpression, FunctionEntry
     from daybook.workspace.scenario_tests import ScenarioReport
@@ -46,6 +47,7 @@ _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 _Follow = Callable[[int | None], "NumberExplanation"]
 _Check = tuple[Callable[[Any], bool], str]
+Condition = tuple[str, str] | tuple[str, str, Any]
 
 _RANGE_SEPARATOR = ".."
 _MOST_ROWS = 10_000
@@ -61,6 +63,12 @@ def _is_whole(value: Any) -> bool:
 
 def _is_date(value: Any) -> bool:
     return isinstance(value, datetime.date) and not isinstance(value, datetime.datetime)
+
+
+def _is_condition(value: Any) -> bool:
+    """A column, a comparison, and a value unless the comparison needs none."""
+    is_pair = isinstance(value, list | tuple) and len(value) in (2, 3) and all(map(_is_text, value[:2]))
+    return is_pair and all(map(_is_key, value[2:]))
 
 
 def _is_key(value: Any) -> bool:
@@ -104,6 +112,12 @@ ARGUMENT_CHECKS: Mapping[str, _Check] = {
         lambda value: isinstance(value, str | int | float | Decimal) and not isinstance(value, bool),
         "a number from 0",
     ),
+    "sort": _COLUMNS,
+    "where": (
+        lambda value: isinstance(value, list | tuple) and all(map(_is_condition, value)),
+        'a list of comparisons such as ("amount", ">=", 100)',
+    ),
+    "offset": (lambda value: _is_whole(value) and value >= 0, "a whole number from 0"),
     "projects": (lambda value: all(map(_is_text, value)), "ids of projects"),
     "jobs": _POSITIVE,
     "paths": (lambda value: all(isinstance(each, str | Path) for each in value), "paths"),
@@ -130,6 +144,7 @@ ARGUMENT_CHECKS: Mapping[str, _Check] = {
             "full",
             "keep_going",
             "ask",
+            "totals",
         ),
         _FLAG,
     ),
@@ -481,6 +496,50 @@ class Workspace:
         return show_run(self._opened, run_id)
 
     @_coded
+    def outputs(self, run_id: str) -> "tuple[OutputResult, ...]":
+        """What a run has committed, in the order of its operations."""
+        from daybook.workspace.numbers import list_outputs
+
+        return list_outputs(self._opened, run_id)
+
+    @_coded
+    def numbers(
+        self,
+        run_id: str,
+        output: str | None = None,
+        *,
+        where: "Sequence[Condition]" = (),
+        sort: "Sequence[str]" = (),
+        offset: int = 0,
+        limit: int = 50,
+        totals: bool = True,
+    ) -> "NumbersPage":
+        """One page of the rows an output of a run wrote, without Spark; by default of its last output.
+
+        `where` are comparisons such as `("amount", ">=", 100)` or `("region", "is_null")`, all of which must hold;
+        `sort` are columns, with a minus in front for descending.
+        """
+        from daybook.workspace.numbers import read_numbers
+
+        request = _numbers_request(run_id, output, where, sort)
+        request = replace(request, offset=offset, limit=limit, has_totals=totals)
+        return read_numbers(self._opened, request)
+
+    @_coded
+    def numbers_csv(
+        self,
+        run_id: str,
+        output: str | None = None,
+        *,
+        where: "Sequence[Condition]" = (),
+        sort: "Sequence[str]" = (),
+    ) -> "CsvDownload":
+        """All rows of an output as CSV in pieces, without Spark; `where` and `sort` as in `numbers`."""
+        from daybook.workspace.numbers import stream_csv
+
+        return stream_csv(self._opened, _numbers_request(run_id, output, where, sort))
+
+    @_coded
     def show(self, kind: DefinitionKind, identifier: str, *, version: int | None = None) -> "DefinitionDetails":
         """A definition as the store has it, by default its latest version."""
         from daybook.workspace.history import show_definition
@@ -608,6 +667,16 @@ def _run_request(
     from daybook.workspace.execution import parse_as_of
 
     return RunRequest(project, period, parse_as_of(as_of), draft, allow_empty)
+
+
+def _numbers_request(
+    run_id: str, output: str | None, where: "Sequence[Condition]", sort: Sequence[str]
+) -> "NumbersRequest":
+    from daybook.workspace.numbers import NumbersRequest, RowCondition, RowOrder
+
+    conditions = tuple(RowCondition(*each) for each in where)
+    order = tuple(RowOrder(name.removeprefix("-"), name.startswith("-")) for name in sort)
+    return NumbersRequest(run_id, output, conditions, order)
 
 
 class Run:

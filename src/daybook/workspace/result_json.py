@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from daybook.workspace.history import CancelResult, DefinitionDetails, RunDetails, RunListing
     from daybook.workspace.lifecycle import Deactivation
     from daybook.workspace.maintenance import Examination
+    from daybook.workspace.numbers import NumbersPage
     from daybook.workspace.periods import PeriodChange, PeriodListing
     from daybook.workspace.reference import CheckedExpression, FunctionEntry
     from daybook.workspace.scenario_tests import ScenarioReport
@@ -372,6 +373,25 @@ def _rows_as_json(shown: "ShownRows") -> JsonObject:
 def _row_value(value: Any) -> Any:
     """Exact numbers and times as texts, so that no reader of JSON rounds them."""
     return value_text(value) if isinstance(value, Decimal | datetime.date) else value
+
+
+def numbers_as_json(page: "NumbersPage") -> JsonObject:
+    """Exact numbers as texts; each row is an object by column."""
+    names = [column.name for column in page.columns]
+    return {
+        "run_id": page.run_id,
+        "project_id": page.project_id,
+        "period": page.period,
+        "output": _fields(page.output),
+        "columns": [{"name": column.name, "type": str(column.type)} for column in page.columns],
+        "where": [_fields(condition) for condition in page.where],
+        "sort": [_fields(order) for order in page.sort],
+        "offset": page.offset,
+        "limit": page.limit,
+        "count": page.count,
+        "totals": None if page.totals is None else plain(page.totals),
+        "rows": [dict(zip(names, map(_row_value, row), strict=True)) for row in page.rows],
+    }
 
 
 def scenarios_as_json(report: "ScenarioReport") -> list[JsonObject]:

@@ -227,6 +227,43 @@ RUN_CODES: dict[str, Code] = code_family(
         "A row id is made of the period and the row's place in its source, so rows of two periods never match.",
         hint="declare natural_key_columns on the dataset, or name columns with --key",
     ),
+    Code(
+        "RUN_080",
+        "The output {output} has no column {column}",
+        "Rows are sorted, filtered and shown by the columns that the run wrote.",
+    ),
+    Code(
+        "RUN_081",
+        "{comparison} is no comparison of column {column}, which is {type} and has {allowed}",
+        "Every type of column has its own comparisons: texts also have contains and starts_with, which ignore case, "
+        "and booleans are only equal or not.",
+    ),
+    Code(
+        "RUN_082",
+        "{column} {comparison} {value}: this is not a value to compare a column of type {type} with",
+        "A number has digits and a decimal point, a date is written 2026-01-31, a timestamp 2026-01-31T12:30:00Z, a "
+        "boolean true or false. Only is_null and is_not_null are without a value.",
+        hint="write the value as the column shows it, without thousands separators",
+    ),
+    Code(
+        "RUN_083",
+        "Only the first {bound:,} rows can be shown in an order",
+        "Sorting keeps every row up to the end of the page in memory.",
+        hint="filter the rows, or take all of them in the order they are stored",
+    ),
+    Code(
+        "RUN_084",
+        "The rows that run {run_id} wrote to {location} are not there as it wrote them: {reason}",
+        "A Delta table keeps what each run wrote. In other formats a later run replaces it, and rows of another run "
+        "are never shown as those of this one.",
+        hint="`daybook replay {run_id} --keep-rows` computes them again",
+    ),
+    Code(
+        "RUN_085",
+        "The rows that run {run_id} wrote to {location} cannot be read without Spark: it is {format}",
+        "Tables of databases that are reached by a JDBC driver can only be read in Java.",
+        hint="`daybook explain {run_id} OPERATION` computes them again",
+    ),
 )
 
 

@@ -55,6 +55,13 @@ class DatabaseWriter:
         with self._reading(target) as database:
             return None if database is None else _find_commit(database, target)
 
+    def require_current(self, target: TableTarget) -> None:
+        """RUN_084 unless the rows of the table, or of the slice, are exactly those of the run's commit."""
+        with self._reading(target) as database:
+            reason = _replacement(database, target) if database is not None else "the database is gone"
+        if reason is not None:
+            raise DaybookError("RUN_084", run_id=target.run_id, location=target.label, reason=reason)
+
     def discard(self, target: TableTarget) -> None:
         self._dialect.discard(target)
 
@@ -143,6 +150,27 @@ def _find_commit(database: Database, target: TableTarget) -> Commit | None:
         (target.run_id, target.operation_seq),
     )
     return Commit(int(found[0][0]), is_repeat=True) if found else None
+
+
+def _replacement(database: Database, target: TableTarget) -> str | None:
+    """Why rows of other commits lie where the run's were written; None where there are none."""
+    ledger, quote, mark = database.ledger, database.quote, database.parameter
+    if not database.has_table(ledger.table):
+        return "nothing was committed"
+    found = database.query(
+        f"select {', '.join(map(quote, (ledger.entry, 'run_id', 'operation_seq', ledger.mode, 'run_period')))} "
+        f"from {database.table(ledger.table)} where {quote(ledger.target)} = {mark} order by {quote(ledger.entry)}",
+        (target.table,),
+    )
+    own = next((row for row in found if (row[1], int(row[2])) == (target.run_id, target.operation_seq)), None)
+    if own is None:
+        return "nothing was committed"
+    shared = [row for row in found if row[3] == "replace" or row[4] == own[4] or None in (row[4], own[4])]
+    if any(int(row[0]) > int(own[0]) for row in shared):
+        return "another run has written there since"
+    if own[3] == "append" and len(shared) > 1:
+        return "runs append to it, and a database does not tell their rows apart"
+    return None
 
 
 def _slice_version(database: Database, target: TableTarget) -> str:

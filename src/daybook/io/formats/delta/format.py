@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from daybook.io.filesystem import FileStat
 from daybook.io.format import Format, Leftover, ReadRequest, VacuumRequest
 from daybook.io.formats.delta.maintenance import staged_leftovers, vacuum_table
+from daybook.io.formats.delta.rows import committed_rows
 from daybook.io.formats.delta.table import (
     has_data_commits_since,
     numbered_version,
@@ -20,6 +21,7 @@ from daybook.io.formats.delta.table import (
 from daybook.io.formats.delta.writer import DeltaWriter
 from daybook.io.formats.files.format import FolderFormat
 from daybook.io.pins import ReadPart, TablePin
+from daybook.io.rows.stored import StoredRows
 from daybook.io.target import FileTarget
 from daybook.io.writer import Commit
 from daybook.model.definition import TableVersion
@@ -46,6 +48,9 @@ class DeltaFormat(FolderFormat):
             pin = each.pin if isinstance(each.pin, TablePin) else None
             part = read_delta(spark, each.location, request.version, request.slices, pin)
             yield part.with_period(each.location)
+
+    def committed_rows(self, target: FileTarget, commit: Commit) -> StoredRows:
+        return committed_rows(target, commit)
 
     def has_changed(self, pin: TablePin) -> bool:
         return has_data_commits_since(pin)

@@ -10,8 +10,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from daybook.errors import DaybookError
-from daybook.io.filesystem import arrow_path
-from daybook.io.formats.delta.table import data_files, open_table, refuse_unknown_features
+from daybook.io.filesystem import arrow_path, relative_to
+from daybook.io.formats.delta.table import (
+    data_files,
+    open_table,
+    refuse_unknown_features,
+    table_uri,
+    version_number,
+)
+from daybook.io.rows.stored import ParquetPart, StoredRows, parquet_rows
+from daybook.io.target import FileTarget, parse_staged_name
+from daybook.io.writer import Commit
 from daybook.model.types import RUN_PERIOD_COLUMN
 
 
@@ -42,3 +51,23 @@ def _with_schema(stored: pa.Table, schema: pa.Schema, partitions: Mapping[str, s
             value = pa.scalar(partitions.get(field.name), pa.string()).cast(field.type)
             columns.append(pa.repeat(value, stored.num_rows))
     return pa.table(columns, schema=schema)
+
+
+def committed_rows(target: FileTarget, commit: Commit) -> StoredRows:
+    """What a commit added, at the version it made: the files below the folder that is named after run and operation."""
+    uri = target.uri
+    table = open_table(uri, version_number(commit.version))
+    if table is None:
+        raise DaybookError("RUN_084", run_id=target.run_id, location=target.label, reason="the table does not exist")
+    refuse_unknown_features(table, uri, is_write=False)
+    parts = [
+        ParquetPart(file.path, file.partitions)
+        for file in data_files(table, uri)
+        if parse_staged_name(relative_to(file.path, table_uri(uri)).partition("/")[0])
+        == (target.run_id, target.operation_seq)
+    ]
+    rows = parquet_rows(target.columns, parts, target.label)
+    if (found := sum(block.rows or 0 for block in rows.blocks)) != commit.rows:
+        reason = f"the table has {found} of {commit.rows} rows"
+        raise DaybookError("RUN_084", run_id=target.run_id, location=target.label, reason=reason)
+    return rows

@@ -11,10 +11,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from daybook.io.column_types import arrow_type
 from daybook.io.format import Format, ReadRequest
-from daybook.io.formats.files.format import FolderFormat
+from daybook.io.formats.files.format import FilePart, FolderFormat
 from daybook.io.formats.files.writer import FileWriter
 from daybook.io.formats.parquet.reader import find_parquet, read_parquet
 from daybook.io.pins import FilesPin, ReadPart
+from daybook.io.rows.stored import ParquetPart, StoredRows, parquet_rows
 from daybook.io.target import FileTarget
 from daybook.io.writer import declared_type_text
 
@@ -46,6 +47,9 @@ class ParquetFormat(FolderFormat):
     @cached_property
     def writer(self) -> ParquetWriter:
         return ParquetWriter()
+
+    def stored_rows(self, target: FileTarget, parts: Sequence[FilePart]) -> StoredRows:
+        return parquet_rows(target.columns, [ParquetPart(part.path, part.constants) for part in parts], target.label)
 
     def read(self, spark: SparkSession, request: ReadRequest) -> Iterator[ReadPart]:
         found = []

@@ -16,7 +16,9 @@ from daybook.io.formats.postgresql.table import PostgresqlRows, connect_postgres
 from daybook.io.formats.postgresql.writer import ACKNOWLEDGED_SUFFIX, PostgresqlDialect
 from daybook.io.landing.request import LandingRequest
 from daybook.io.landing.rows import RowSource
-from daybook.io.target import STAGED_PREFIX, parse_staged_name
+from daybook.io.rows.stored import SourceBlock, StoredRows, dataset_of
+from daybook.io.target import STAGED_PREFIX, TableTarget, parse_staged_name
+from daybook.io.writer import Commit
 from daybook.model.datasource import DataSource
 from daybook.resolve.locations.location import Location
 
@@ -34,6 +36,12 @@ class PostgresqlFormat(Format):
 
     def table_rows(self, spark: SparkSession, location: Location, request: LandingRequest, scratch: str) -> RowSource:
         return PostgresqlRows(location, request.version, request.workspace, request.slices)
+
+    def committed_rows(self, target: TableTarget, commit: Commit) -> StoredRows:
+        self.writer.require_current(target)
+        slices = None if target.run_period is None else frozenset({target.run_period})
+        rows = PostgresqlRows(target.location, dataset_of(target.columns), target.workspace, slices)
+        return StoredRows(target.columns, (SourceBlock(rows),), is_columnar=False)
 
     def identity(self, location: Location, workspace: Path) -> str:
         options = postgresql_source(location.datasource).options

@@ -16,6 +16,9 @@ from daybook.io.formats.sqlite.writer import SqliteDialect
 from daybook.io.landing.request import LandingRequest
 from daybook.io.landing.rows import RowSource
 from daybook.io.leftovers import search_folder
+from daybook.io.rows.stored import SourceBlock, StoredRows, dataset_of
+from daybook.io.target import TableTarget
+from daybook.io.writer import Commit
 from daybook.model.datasource import DataSource
 from daybook.resolve.locations.location import Location
 
@@ -33,6 +36,12 @@ class SqliteFormat(Format):
 
     def table_rows(self, spark: SparkSession, location: Location, request: LandingRequest, scratch: str) -> RowSource:
         return SqliteRows(location, request.version, request.workspace, request.slices)
+
+    def committed_rows(self, target: TableTarget, commit: Commit) -> StoredRows:
+        self.writer.require_current(target)
+        slices = None if target.run_period is None else frozenset({target.run_period})
+        rows = SqliteRows(target.location, dataset_of(target.columns), target.workspace, slices)
+        return StoredRows(target.columns, (SourceBlock(rows),), is_columnar=False)
 
     def identity(self, location: Location, workspace: Path) -> str:
         """Names of tables are the same in any case."""

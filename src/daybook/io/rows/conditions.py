@@ -1,0 +1,215 @@
+"""Which rows somebody wants, as data: comparisons of columns with values, and the order of rows.
+
+A comparison is exact: 2.505 compared with a column of two decimals is not rounded first.
+"""
+
+import datetime
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Decimal, localcontext
+from typing import Any, Literal, get_args
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from daybook.errors import DaybookError
+from daybook.errors.suggestion import did_you_mean
+from daybook.io.column_types import arrow_type
+from daybook.io.target import OutputColumn
+from daybook.io.text_values import BadValueError, parse_texts
+from daybook.model.types import (
+    BooleanType,
+    ColumnType,
+    DecimalType,
+    FloatType,
+    IntegerType,
+    StringType,
+    Value,
+    value_text,
+)
+
+Comparison = Literal["=", "!=", "<", "<=", ">", ">=", "contains", "starts_with", "is_null", "is_not_null"]
+COMPARISONS: tuple[Comparison, ...] = get_args(Comparison)
+
+_NULL_COMPARISONS = ("is_null", "is_not_null")
+_TEXT_COMPARISONS = ("contains", "starts_with")
+_ORDERED_COMPARISONS = ("<", "<=", ">", ">=")
+_INTEGER_DIGITS = 19
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)")
+_MAX_NUMBER_LENGTH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class RowCondition:
+    """One comparison; `value` is a value of the column, or its text. NULL fulfils no comparison but `is_null`."""
+
+    column: str
+    comparison: str
+    value: Value = None
+
+
+@dataclass(frozen=True, slots=True)
+class RowOrder:
+    """Rows by one column; NULL comes last in both directions."""
+
+    column: str
+    is_descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TypedCondition:
+    """A condition whose value has the type of the column; `scalar` is None where all or no values fulfil it."""
+
+    column: str
+    comparison: Comparison
+    scalar: pa.Scalar | None = None
+    # For values beyond what the column can hold.
+    is_always: bool = False
+
+    def mask(self, batch: pa.RecordBatch) -> pa.Array:
+        """Which rows fulfil it; False, not NULL, for the others."""
+        values = batch.column(self.column)
+        if self.comparison == "is_null":
+            return pc.is_null(values)
+        if self.comparison == "is_not_null" or (self.scalar is None and self.is_always):
+            return pc.is_valid(values)
+        if self.scalar is None:
+            return pa.repeat(pa.scalar(False), len(values))
+        if self.comparison in _TEXT_COMPARISONS:
+            found = _TEXT_FUNCTIONS[self.comparison](values, self.scalar.as_py())
+        else:
+            found = _FUNCTIONS[self.comparison](values, self.scalar)
+        return pc.fill_null(found, False)
+
+    def expression(self) -> pc.Expression | None:
+        """The same for statistics of files; None where they say nothing."""
+        if self.scalar is None or self.comparison not in _FUNCTIONS:
+            return None
+        return _FUNCTIONS[self.comparison](pc.field(self.column), self.scalar)
+
+
+_FUNCTIONS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "=": lambda one, other: one == other if isinstance(one, pc.Expression) else pc.equal(one, other),
+    "!=": lambda one, other: one != other if isinstance(one, pc.Expression) else pc.not_equal(one, other),
+    "<": lambda one, other: one < other if isinstance(one, pc.Expression) else pc.less(one, other),
+    "<=": lambda one, other: one <= other if isinstance(one, pc.Expression) else pc.less_equal(one, other),
+    ">": lambda one, other: one > other if isinstance(one, pc.Expression) else pc.greater(one, other),
+    ">=": lambda one, other: one >= other if isinstance(one, pc.Expression) else pc.greater_equal(one, other),
+}
+_TEXT_FUNCTIONS: Mapping[str, Callable[[Any, str], Any]] = {
+    "contains": lambda values, text: pc.match_substring(values, text, ignore_case=True),
+    "starts_with": lambda values, text: pc.starts_with(values, text, ignore_case=True),
+}
+
+
+def type_conditions(
+    conditions: Sequence[RowCondition], columns: Sequence[OutputColumn], output: str
+) -> tuple[TypedCondition, ...]:
+    """Every condition checked against the columns of an output."""
+    types = {column.name: column.type for column in columns}
+    return tuple(_type_condition(each, _column_type(each.column, types, output)) for each in conditions)
+
+
+def check_order(order: Sequence[RowOrder], columns: Sequence[OutputColumn], output: str) -> None:
+    types = {column.name: column.type for column in columns}
+    for each in order:
+        _column_type(each.column, types, output)
+
+
+def _column_type(name: str, types: Mapping[str, ColumnType], output: str) -> ColumnType:
+    if (found := types.get(name)) is None:
+        raise DaybookError("RUN_080", output=output, column=name, hint=did_you_mean(name, types))
+    return found
+
+
+def _type_condition(condition: RowCondition, type_: ColumnType) -> TypedCondition:
+    name, comparison = condition.column, _comparison_for(condition, type_)
+    if comparison in _NULL_COMPARISONS:
+        if condition.value is not None:
+            raise _bad_value(condition, type_)
+        return TypedCondition(name, comparison)
+    if condition.value is None:
+        raise _bad_value(condition, type_)
+    match type_:
+        case DecimalType(precision, scale):
+            return _number_condition(condition, comparison, type_, precision, scale)
+        case IntegerType():
+            return _number_condition(condition, comparison, type_, _INTEGER_DIGITS, 0)
+        case _:
+            return TypedCondition(name, comparison, _scalar(condition, type_))
+
+
+def _comparison_for(condition: RowCondition, type_: ColumnType) -> Comparison:
+    """The comparison, if columns of this type have it."""
+    for known in COMPARISONS:
+        if known == condition.comparison and known in comparisons_of(type_):
+            return known
+    allowed = ", ".join(comparisons_of(type_))
+    raise DaybookError(
+        "RUN_081", column=condition.column, type=str(type_), comparison=condition.comparison, allowed=allowed
+    )
+
+
+def comparisons_of(type_: ColumnType) -> tuple[Comparison, ...]:
+    """The comparisons that a column of a type has."""
+    left_out = {
+        *(() if isinstance(type_, StringType) else _TEXT_COMPARISONS),
+        *(_ORDERED_COMPARISONS if isinstance(type_, BooleanType) else ()),
+    }
+    return tuple(each for each in COMPARISONS if each not in left_out)
+
+
+def _bad_value(condition: RowCondition, type_: ColumnType) -> DaybookError:
+    value = "nothing" if condition.value is None else repr(value_text(condition.value))
+    return DaybookError(
+        "RUN_082", column=condition.column, type=str(type_), comparison=condition.comparison, value=value
+    )
+
+
+def _scalar(condition: RowCondition, type_: ColumnType) -> pa.Scalar:
+    value = condition.value
+    if isinstance(type_, FloatType) and isinstance(value, int | float) and not isinstance(value, bool):
+        return pa.scalar(float(value), pa.float64())
+    if isinstance(value, bool) != isinstance(type_, BooleanType) and not isinstance(value, str):
+        raise _bad_value(condition, type_)
+    text = value if isinstance(value, str) else value_text(value)
+    if isinstance(value, datetime.datetime) and value.tzinfo is None:
+        text = f"{text}Z"
+    try:
+        return parse_texts(pa.array([text], pa.string()), type_)[0]
+    except BadValueError:
+        raise _bad_value(condition, type_) from None
+
+
+def _number_condition(
+    condition: RowCondition, comparison: Comparison, type_: ColumnType, precision: int, scale: int
+) -> TypedCondition:
+    """A number with more digits than the column is compared by the next smaller one that the column can hold."""
+    number = _exact_number(condition, type_)
+    with localcontext() as context:
+        context.prec = _MAX_NUMBER_LENGTH * 2
+        floor = number.quantize(Decimal(1).scaleb(-scale), ROUND_FLOOR)
+        is_exact = floor == number
+        limit = Decimal(10) ** (precision - scale)
+    low, high = (Decimal(-(2**63)), Decimal(2**63)) if isinstance(type_, IntegerType) else (-limit, limit)
+    if floor >= high or floor < low or (floor == low and isinstance(type_, DecimalType)):
+        is_above = floor >= high
+        is_always = comparison == "!=" or comparison in (("<", "<=") if is_above else (">", ">="))
+        return TypedCondition(condition.column, comparison, is_always=is_always)
+    if not is_exact:
+        if comparison in ("=", "!="):
+            return TypedCondition(condition.column, comparison, is_always=comparison == "!=")
+        comparison = "<=" if comparison in ("<", "<=") else ">"
+    value = int(floor) if isinstance(type_, IntegerType) else floor
+    return TypedCondition(condition.column, comparison, pa.scalar(value, arrow_type(type_)))
+
+
+def _exact_number(condition: RowCondition, type_: ColumnType) -> Decimal:
+    value = condition.value
+    if isinstance(value, bool | float | datetime.date):
+        raise _bad_value(condition, type_)
+    text = value.strip() if isinstance(value, str) else value_text(value)
+    if len(text) > _MAX_NUMBER_LENGTH or not _NUMBER.fullmatch(text):
+        raise _bad_value(condition, type_)
+    return Decimal(text)

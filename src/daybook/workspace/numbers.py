@@ -1,0 +1,172 @@
+"""The numbers a run wrote: one page of the rows of an output with their totals, and all of them as CSV."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from daybook.errors import DaybookError
+from daybook.io.rows.conditions import (
+    COMPARISONS,
+    Comparison,
+    RowCondition,
+    RowOrder,
+    check_order,
+    comparisons_of,
+    type_conditions,
+)
+from daybook.io.rows.csv_text import csv_texts
+from daybook.io.rows.page import PageRequest, Total, all_batches, is_summed, read_page
+from daybook.model.types import SYSTEM_COLUMNS, ColumnType, DecimalType, FloatType, IntegerType, Value
+from daybook.runs.committed_output import CommittedOutput, find_committed_output, find_committed_outputs
+from daybook.runs.result import OutputResult
+from daybook.workspace.open_workspace import OpenedWorkspace
+
+__all__ = [
+    "COMPARISONS",
+    "MOST_PAGE_ROWS",
+    "CsvDownload",
+    "NumberColumn",
+    "NumbersPage",
+    "NumbersRequest",
+    "RowCondition",
+    "RowOrder",
+    "list_outputs",
+    "read_numbers",
+    "stream_csv",
+]
+
+MOST_PAGE_ROWS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class NumbersRequest:
+    """Which rows of which output of a run; without `output` its last one.
+
+    Without an order the rows come as they are stored, which is fast at any size; totals read all rows.
+    """
+
+    run_id: str
+    output: str | None = None
+    where: tuple[RowCondition, ...] = ()
+    sort: tuple[RowOrder, ...] = ()
+    offset: int = 0
+    limit: int = 50
+    has_totals: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class NumberColumn:
+    name: str
+    type: ColumnType
+
+    @property
+    def is_number(self) -> bool:
+        return isinstance(self.type, IntegerType | DecimalType | FloatType)
+
+    @property
+    def is_system(self) -> bool:
+        return self.name in SYSTEM_COLUMNS
+
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        return comparisons_of(self.type)
+
+
+@dataclass(frozen=True, slots=True)
+class NumbersPage:
+    """One page of an output: `count` of its `rows_written` rows fulfil the conditions; totals are exact sums of those.
+
+    `totals` is None where they were not asked for; a column whose values are all NULL has the total None.
+    """
+
+    run_id: str
+    project_id: str
+    period: str
+    output: OutputResult
+    columns: tuple[NumberColumn, ...]
+    rows: tuple[tuple[Value, ...], ...]
+    offset: int
+    limit: int
+    count: int
+    totals: Mapping[str, Total | None] | None
+    where: tuple[RowCondition, ...] = ()
+    sort: tuple[RowOrder, ...] = ()
+
+    @property
+    def next_offset(self) -> int | None:
+        end = self.offset + len(self.rows)
+        return end if end < self.count and self.rows else None
+
+
+@dataclass(frozen=True, slots=True)
+class CsvDownload:
+    """A name for the file, and its text in pieces; errors of the request are raised before the first piece."""
+
+    file_name: str
+    pieces: Iterator[bytes]
+
+
+def list_outputs(workspace: OpenedWorkspace, run_id: str) -> tuple[OutputResult, ...]:
+    """What a run has committed, in the order of its operations."""
+    with workspace.open_store_or_empty() as store, store.read() as transaction:
+        return tuple(each.result for each in find_committed_outputs(transaction, workspace.root.resolve(), run_id))
+
+
+def read_numbers(workspace: OpenedWorkspace, request: NumbersRequest) -> NumbersPage:
+    """One page; of Parquet and Delta only the columns and row groups that it needs are read."""
+    _check_page(request)
+    found = _find_output(workspace, request)
+    wanted = _page_request(found, request)
+    page = read_page(found.rows(), wanted)
+    columns = tuple(NumberColumn(each.name, each.type) for each in found.planned.target.columns)
+    values = [page.rows.column(column.name).to_pylist() for column in columns]
+    return NumbersPage(
+        run_id=found.record.id,
+        project_id=found.record.project_id,
+        period=found.record.period,
+        output=found.result,
+        columns=columns,
+        rows=tuple(zip(*values, strict=True)),
+        offset=request.offset,
+        limit=request.limit,
+        count=page.count,
+        totals=page.totals if request.has_totals else None,
+        where=request.where,
+        sort=request.sort,
+    )
+
+
+def stream_csv(workspace: OpenedWorkspace, request: NumbersRequest) -> CsvDownload:
+    """All rows that fulfil the conditions, read while they are sent; offset and limit do not count."""
+    found = _find_output(workspace, request)
+    wanted = _page_request(found, request)
+    rows = found.rows()
+    record = found.record
+    name = f"{record.project_id}-{record.period}-{found.result.operation_seq}.csv"
+    batches = all_batches(rows, wanted)
+    return CsvDownload(name, csv_texts(rows.columns, batches))
+
+
+def _find_output(workspace: OpenedWorkspace, request: NumbersRequest) -> CommittedOutput:
+    with workspace.open_store_or_empty() as store, store.read() as transaction:
+        return find_committed_output(transaction, workspace.root.resolve(), request.run_id, request.output)
+
+
+def _page_request(found: CommittedOutput, request: NumbersRequest) -> PageRequest:
+    columns, name = found.planned.target.columns, found.result.destination
+    check_order(request.sort, columns, name)
+    totals = (each.name for each in columns if is_summed(each) and each.name not in SYSTEM_COLUMNS)
+    return PageRequest(
+        type_conditions(request.where, columns, name),
+        request.sort,
+        request.offset,
+        request.limit,
+        tuple(totals) if request.has_totals else (),
+    )
+
+
+def _check_page(request: NumbersRequest) -> None:
+    if request.offset < 0:
+        raise DaybookError("RUN_031", argument="offset", expected="a whole number from 0", value=request.offset)
+    if not 0 <= request.limit <= MOST_PAGE_ROWS:
+        expected = f"a whole number from 0 to {MOST_PAGE_ROWS}"
+        raise DaybookError("RUN_031", argument="limit", expected=expected, value=request.limit)
