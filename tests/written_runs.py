@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from daybook.engine.counters import GroupCounts
 from daybook.io.filesystem import join_uri
 from daybook.io.formats.databases.writer import _slice_version
-from daybook.io.formats.delta.table import table_uri
+from daybook.io.formats.delta.log import table_uri
 from daybook.io.formats.delta.writer import file_statistics
 from daybook.io.formats.files.folder import slice_state
 from daybook.io.registry import writer_for

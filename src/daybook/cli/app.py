@@ -25,6 +25,7 @@ from daybook.cli import (
     run,
     scenarios,
     serve,
+    slices,
 )
 from daybook.cli.arguments import RootOptions, add_command, move_root_options_first
 
@@ -225,6 +226,7 @@ add_command(
 )
 add_command(app, "deactivate", apply.deactivate, "daybook deactivate close")
 app.add_typer(periods.app, name="periods")
+app.add_typer(slices.app, name="slices")
 app.add_typer(engine.app, name="engine")
 add_command(app, "functions", expressions.functions, "daybook functions", "daybook functions EOMONTH")
 add_command(

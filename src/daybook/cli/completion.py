@@ -86,6 +86,23 @@ def operation_ids(context: typer.Context) -> Iterable[Candidate]:
     return [(operation["id"], operation["name"]) for operation in run.snapshot["project"]["operations"]]
 
 
+@_matching_or_empty
+def tables_with_slices(context: typer.Context) -> Iterable[Candidate]:
+    """Destinations that collect periods."""
+    from daybook.workspace.slices import list_slices
+
+    return sorted({each.table for each in list_slices(_open_workspace(context))})
+
+
+@_matching_or_empty
+def slice_periods(context: typer.Context) -> Iterable[Candidate]:
+    """The periods of the table that stands before."""
+    from daybook.workspace.slices import list_slices
+
+    found = list_slices(_open_workspace(context), str(context.params.get("table")))
+    return [(each.period, f"{each.rows or 0:,} rows") for each in found]
+
+
 def run_ids(*status: str) -> Completer:
     """The newest runs that have one of these statuses, each with what it ran."""
     return _matching_or_empty(lambda context: _recent_runs(context, *status))

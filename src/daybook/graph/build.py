@@ -20,6 +20,7 @@ from daybook.runs.result import OutputResult, RunFailedError, RunResult
 from daybook.runs.run import execute_run, prepare_runs
 from daybook.runs.snapshot import new_run_id
 from daybook.runs.start import RunRequest
+from daybook.store.records import RunRecord
 
 NodeOutcome: TypeAlias = Literal["ran", "fresh", "failed", "blocked", "locked"]
 
@@ -251,10 +252,7 @@ class _Build:
                 return NodeResult(node, "locked", found.run.id if found.run else None, reason)
             if now.problem is not None:
                 return NodeResult(node, "failed", reason=now.problem, is_failure=True)
-            if found.run is not None and any(
-                commit.mode == "append" for commit in close.history.commits.get(found.run.id, ())
-            ):
-                reason = f"it appended rows for {node.period.identifier}, and a rerun would append them again"
+            if found.run is not None and (reason := _append_reason(close, found.run)) is not None:
                 return NodeResult(node, "blocked", found.run.id, reason, is_failure=True)
         return None
 
@@ -316,3 +314,15 @@ class _NodeListener:
 
     def notice(self, notice: Notice) -> None:
         self.owner.listener.notice(self.node, notice)
+
+
+def _append_reason(close: Close, run: RunRecord) -> str | None:
+    """Why a run that appended rows is not run again; None when nothing that it appended is left."""
+    commits = [each for each in close.history.commits.get(run.id, ()) if each.mode == "append"]
+    left = [each for each in commits if not close.history.is_dropped(run, each)]
+    if not left:
+        return None
+    table = left[0].details.get("label", left[0].destination)
+    is_slice = close.history.slices.is_collected(left[0].table)
+    way_out = f"; `daybook slices drop {table} {run.period}` removes them first" if is_slice else ""
+    return f"it appended rows for {run.period}, and a rerun would append them again{way_out}"

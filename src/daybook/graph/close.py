@@ -66,7 +66,7 @@ class Close:
         self.graph: ProjectGraph = derive_graph(
             {project_id: now.project for project_id, now in self.projects.items()}, self.catalog
         )
-        self.history = CloseHistory(transaction, projects)
+        self.history = CloseHistory(transaction, definitions.root, projects)
         calendars = [known_calendar(now.project, self.catalog) for now in self.projects.values()]
         self.span: Span | None = parse_span(period, calendars) if period is not None else None
         level = self.span.level if self.span is not None else "month"

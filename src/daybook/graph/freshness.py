@@ -17,8 +17,9 @@ from daybook.model.project import Project
 from daybook.plan.references import LoadReference, load_references
 from daybook.resolve.locations.location import Location, Resolution
 from daybook.resolve.resolution import resolve_dataset
+from daybook.runs.sources import slice_table
 from daybook.store.database.nodes import NodeRuns
-from daybook.store.records import OutputCommit, RunRecord, Slice
+from daybook.store.records import OutputCommit, RunRecord, Slice, SliceTable
 from daybook.store.store import Transaction
 
 NodeState: TypeAlias = Literal["fresh", "stale", "never", "failed", "running", "blocked"]
@@ -49,39 +50,53 @@ class NodeFreshness:
 class SliceMap:
     """Every slice that the store knows, read once; also says whether locations exist."""
 
-    def __init__(self, slices: Mapping[str, Mapping[str, Slice]]) -> None:
+    def __init__(self, slices: Mapping[str, Mapping[str, Slice]], root: Path) -> None:
         self._slices = slices
+        self._root = root
 
     def slices(self, location: Location) -> Mapping[str, str] | None:
-        found = self._slices.get(location.label)
+        found = self._find(slice_table(location, self._root))
         return {period: each.run_id for period, each in found.items()} if found else None
 
     def exists(self, location: Location) -> bool:
         return location_exists(location)
 
-    def owner(self, destination: str, period: str) -> str | None:
-        found = self._slices.get(destination, {}).get(period)
+    def owner(self, table: SliceTable, period: str) -> str | None:
+        found = self._find(table).get(period)
         return found.run_id if found is not None else None
 
-    def is_collected(self, destination: str) -> bool:
-        return destination in self._slices
+    def is_collected(self, table: SliceTable) -> bool:
+        return bool(self._find(table))
+
+    def _find(self, table: SliceTable) -> Mapping[str, Slice]:
+        found: dict[str, Slice] = {}
+        for name in reversed(table.names):
+            found.update(self._slices.get(name, {}))
+        return found
 
 
 class CloseHistory:
     """What the completed runs of a close used, read from the store in a few queries."""
 
-    def __init__(self, transaction: Transaction, projects: Iterable[str] | None = None) -> None:
+    def __init__(self, transaction: Transaction, root: Path, projects: Iterable[str] | None = None) -> None:
         queries = transaction.close
         self.runs: dict[tuple[str, str], NodeRuns] = queries.runs(projects)
-        self.slices = SliceMap(queries.slices())
+        self.slices = SliceMap(queries.slices(), root)
         completed = [found.completed.id for found in self.runs.values() if found.completed is not None]
         self.snapshots = queries.snapshots(completed)
         self.commits: dict[str, list[OutputCommit]] = queries.commits(completed)
         self._pins = queries.pins(completed)
+        self._dropped = {(each.destination, each.period): each.dropped_at for each in transaction.slices.dropped()}
         self.started = {found.latest.id: found.latest for found in self.runs.values()}
 
     def pins(self, run_id: str, key: str) -> tuple[Pin, ...]:
         return tuple(pin_from_json(pin) for pin in self._pins.get(run_id, {}).get(key, ()))
+
+    def is_dropped(self, run: RunRecord, commit: OutputCommit) -> bool:
+        """Whether the slice that a commit wrote to was dropped since."""
+        dropped = [self._dropped.get((name, run.period)) for name in commit.table.names]
+        written = commit.committed_at
+        return any(each is not None and (written is None or each >= written) for each in dropped)
 
     def levels(self) -> dict[str, str]:
         """The level of the last completed run of every project."""
@@ -275,10 +290,13 @@ class Freshness:
         """Outputs that are no longer what the run committed."""
         for commit in self._history.commits.get(run.id, ()):
             place = commit.destination
+            if self._history.is_dropped(run, commit):
+                yield f"its slice of {_short(place)} was dropped"
+                continue
             if commit.mode == "append" or self._history.is_overwritten_by_period(run, place):
                 continue
-            if self._history.slices.is_collected(place):
-                owner = self._history.slices.owner(place, run.period)
+            if self._history.slices.is_collected(commit.table):
+                owner = self._history.slices.owner(commit.table, run.period)
                 if owner is None:
                     yield f"its slice of {_short(place)} was removed"
                 elif owner != run.id:

@@ -1,5 +1,7 @@
 """The contract of a format: all that Daybook asks of it, answered by one object in the format's own folder."""
 
+import hashlib
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -53,10 +55,25 @@ class Leftover:
 
 
 @dataclass(frozen=True, slots=True)
+class VersionHolder:
+    """Who needs a version of a table: a registered version of a dataset, in one store of possibly many."""
+
+    store: str
+    dataset_id: str
+    dataset_version: int
+
+    @property
+    def key(self) -> str:
+        text = json.dumps([self.store, self.dataset_id, self.dataset_version])
+        return hashlib.blake2b(text.encode(), digest_size=10).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
 class VacuumRequest:
     """Which files of a table may go: those that no kept version refers to and that are old enough.
 
-    `keep` are versions that datasets and runs are pinned to; `latest` is how many of the newest stay besides.
+    `keep` are versions that datasets and runs are pinned to; `latest` is how many of the newest stay besides. Versions
+    that others hold stay, too, but for those of the holders that are `released`.
     """
 
     uri: str
@@ -64,6 +81,7 @@ class VacuumRequest:
     latest: int
     modified_before_ns: int
     is_dry_run: bool = False
+    released: Collection[VersionHolder] = ()
 
 
 class Format(ABC):
@@ -119,6 +137,14 @@ class Format(ABC):
     def fingerprint(self, spark: SparkSession, target: Any, commit: Commit) -> str:
         """Of the rows a commit wrote, for formats that do not take it while they write."""
         raise NotImplementedError(f"{self.name} takes the fingerprint while it writes")
+
+    def hold_version(self, uri: str, version: TableVersion, holder: VersionHolder) -> None:
+        """Note beside a table that a version of it is needed, for whoever vacuums it; harmless when it is noted."""
+        return
+
+    def release_version(self, uri: str, version: TableVersion, holder: VersionHolder) -> None:
+        """The version is not needed any more; harmless when nothing was noted."""
+        return
 
     def vacuum(self, request: VacuumRequest) -> tuple[FileStat, ...]:
         """Remove data files that no kept version of a table needs; those removed, or that would be."""

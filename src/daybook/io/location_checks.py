@@ -29,12 +29,20 @@ def check_locations_exist(resolution: Resolution) -> None:
 def refuse_repeated_locations(resolution: Resolution, workspace: Path) -> None:
     """IO_038 for two locations that are one place, or of which one lies in the other."""
     places = sorted(
-        (f"{format_named(each.format).identity(each, workspace)}/", each.uri or each.table or "")
-        for each in resolution.locations
+        (f"{location_identity(each, workspace)}/", each.uri or each.table or "") for each in resolution.locations
     )
     for (place, location), (next_place, other) in pairwise(places):
         if next_place.startswith(place):
             raise DaybookError("IO_038", location=location, other=other)
+
+
+def location_identity(location: Location, workspace: Path) -> str:
+    """One text for a file, folder or table, in whatever spelling its location is written."""
+    return format_named(location.format).identity(location, workspace)
+
+
+def is_same_location(one: Location, other: Location, workspace: Path) -> bool:
+    return one.format == other.format and location_identity(one, workspace) == location_identity(other, workspace)
 
 
 def location_exists(location: Location) -> bool:
@@ -56,7 +64,7 @@ def locations_overlap(one: Location, other: Location, workspace: Path) -> bool:
     """Two tables of databases overlap when they are one; everything else when a path contains the other."""
     first, second = format_named(one.format), format_named(other.format)
     if one.is_database and other.is_database:
-        return first.identity(one, workspace) == second.identity(other, workspace)
+        return location_identity(one, workspace) == location_identity(other, workspace)
     path, other_path = first.occupied_path(one, workspace), second.occupied_path(other, workspace)
     return path is not None and other_path is not None and _paths_overlap(path, other_path, workspace)
 

@@ -40,10 +40,11 @@ class OutputColumn:
 
 @dataclass(frozen=True, slots=True)
 class SliceOwner:
-    """Who writes a slice."""
+    """Who writes a slice; `workspace` is empty where it was not kept."""
 
     project_id: str
     operation_id: str
+    workspace: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,14 +15,15 @@ from pyspark.sql import DataFrame
 
 from daybook.errors import DaybookError, Notice
 from daybook.io.filesystem import FileStat, arrow_path, list_files, relative_to
+from daybook.io.slices import WrittenSlice
 from daybook.io.target import OutputColumn, Target
 from daybook.model.definition import TableVersion
 
-# Raises when the run may no longer commit; called right before the atomic step.
-Fence = Callable[[], None]
+# Raises when the run may not commit; called right before the atomic step with the slices it writes to, as they are.
+Fence = Callable[[tuple[WrittenSlice, ...]], None]
 
 
-def no_fence() -> None:
+def no_fence(slices: tuple[WrittenSlice, ...]) -> None:
     """For writers outside of runs."""
 
 
@@ -84,6 +85,14 @@ class Writer(Protocol[TargetT]):
 
     def committed(self, target: TargetT) -> Commit | None:
         """The commit of this (run, operation) if there was one."""
+        ...
+
+    def slices(self, target: TargetT) -> tuple[WrittenSlice, ...]:
+        """The slices that a commit would write to or throw away, as the data itself has them."""
+        ...
+
+    def drop_slice(self, target: TargetT, fence: Fence = no_fence) -> Commit:
+        """Remove the slice of the target's period, exactly once per (run, operation); IO_001 without a table."""
         ...
 
     def discard(self, target: TargetT) -> None:

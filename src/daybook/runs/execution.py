@@ -117,7 +117,7 @@ class Execution:
         self.environment.listener.stage(f"writing {planned.label}")
         with output_errors(planned, pipeline.failure):
             writer.check(planned.target)
-            self.recorder.require_slice(planned)
+            self._tell(self.recorder.require_slice(planned, writer.slices(planned.target)))
             began = time.monotonic()
             staged = writer.stage(output.df, planned.target)
         return replace(staged, duration_ms=round((time.monotonic() - began) * 1000))
@@ -132,7 +132,7 @@ class Execution:
     def _commit(self, planned: PlannedOutput, staged: StagedOutput, pipeline: Pipeline, counts: GroupCounts) -> None:
         writer = writer_for(planned.target.format)
         with output_errors(planned, pipeline.failure):
-            commit = writer.commit(staged, planned.target, lambda: self.recorder.permit(planned))
+            commit = writer.commit(staged, planned.target, lambda slices: self.recorder.permit(planned, slices))
         self._tell(commit.notices)
         output, notices = self.recorder.record(planned, commit, staged, counts)
         self._tell(notices)

@@ -15,8 +15,8 @@ from pyarrow import fs
 
 from daybook.engine.java.runtime import GIGABYTE, MINIMUM_JAVA_VERSION, find_java, memory_bytes, usable_cores
 from daybook.errors import DaybookError
-from daybook.io.filesystem import FileStat, arrow_path, join_uri
-from daybook.io.format import Leftover, VacuumRequest
+from daybook.io.filesystem import FileStat, arrow_path, join_uri, uri_identity
+from daybook.io.format import Leftover, VacuumRequest, VersionHolder
 from daybook.io.leftovers import find_landing_leftovers, find_staged_leftovers, remove_leftover
 from daybook.io.pins import LandedPin, Pin, TablePin, pin_from_json
 from daybook.io.registry import format_named
@@ -29,7 +29,7 @@ from daybook.runs.environment import RunEnvironment, SessionProvider, remove_fol
 from daybook.runs.preparation import restore_run
 from daybook.runs.snapshot import snapshot_from_json
 from daybook.store import open_store
-from daybook.store.database.retention import ExpiredVersion
+from daybook.store.database.retention import RegisteredVersion
 from daybook.store.records import RunFilter, RunRecord, RunStatus
 from daybook.store.store import MetadataStore, Transaction
 
@@ -230,7 +230,7 @@ class CollectedGarbage:
     """What was removed, or would be."""
 
     runs: tuple[str, ...]
-    versions: tuple[ExpiredVersion, ...]
+    versions: tuple[RegisteredVersion, ...]
     landings: tuple[str, ...]
     files: tuple[str, ...]
     bytes: int
@@ -244,7 +244,7 @@ def collect_garbage(
     with around.store.write() as transaction:
         runs = transaction.retention.expired_runs(now - parse_duration(retention.runs))
         versions = transaction.retention.expired_versions(retention.versions)
-        pins = transaction.retention.kept_pins(versions)
+        registered = transaction.retention.kept_versions(versions)
         read = transaction.retention.inputs_read()
         tables = transaction.retention.versioned_tables()
         known = transaction.retention.run_ids()
@@ -254,12 +254,19 @@ def collect_garbage(
     forgotten = {run.id for run in runs}
     kept = [pin for run_id, details in read.items() if run_id not in forgotten for pin in _pins_from_details(details)]
     landings = _unused_landings(around, kept, known - forgotten)
+    if not is_dry_run:
+        _hold_versions(around, registered, versions)
     files: list[FileStat] = []
+    released = [_holder(around, each) for each in versions]
+
+    def is_same(one: str, other: str) -> bool:
+        return uri_identity(one, around.root) == uri_identity(other, around.root)
+
     for format_, table in tables:
-        keep = {pin.version.token for pin in pins if pin.uri == table}
-        keep |= {pin.version.token for pin in kept if isinstance(pin, TablePin) and pin.uri == table}
+        keep = {each.pin.version.token for each in registered if is_same(each.pin.uri, table)}
+        keep |= {pin.version.token for pin in kept if isinstance(pin, TablePin) and is_same(pin.uri, table)}
         before = int((now - _MINIMUM_FILE_AGE).timestamp() * 1_000_000_000)
-        request = VacuumRequest(table, keep, retention.versions, before, is_dry_run)
+        request = VacuumRequest(table, keep, retention.versions, before, is_dry_run, released)
         files += format_named(format_).vacuum(request)
     if not is_dry_run:
         for folder in landings:
@@ -267,6 +274,23 @@ def collect_garbage(
                 remove_folder(folder)
     size = sum(file.size for file in files)
     return CollectedGarbage(tuple(forgotten), versions, landings, tuple(file.path for file in files), size)
+
+
+def _hold_versions(
+    around: RunEnvironment, kept: Iterable[RegisteredVersion], expired: Iterable[RegisteredVersion]
+) -> None:
+    """Note beside the tables what this store needs of them, for those who vacuum them from elsewhere."""
+    for each in kept:
+        # A table that is out of reach is vacuumed by nobody.
+        with suppress(OSError):
+            format_named(each.pin.version.format).hold_version(each.pin.uri, each.pin.version, _holder(around, each))
+    for each in expired:
+        with suppress(OSError):
+            format_named(each.pin.version.format).release_version(each.pin.uri, each.pin.version, _holder(around, each))
+
+
+def _holder(around: RunEnvironment, version: RegisteredVersion) -> VersionHolder:
+    return VersionHolder(str(around.store.address), version.dataset_id, version.version)
 
 
 def parse_duration(text: str) -> datetime.timedelta:

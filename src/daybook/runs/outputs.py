@@ -9,7 +9,7 @@ from typing import assert_never
 from pyspark.errors import PySparkException
 
 from daybook.errors import DaybookError, flatten, raise_all
-from daybook.io.location_checks import target_overlaps
+from daybook.io.location_checks import is_same_location, target_overlaps
 from daybook.io.registry import format_named, writer_for
 from daybook.io.target import FileTarget, OutputColumn, SliceOwner, Target, target_at
 from daybook.model.definition import Catalog
@@ -78,7 +78,7 @@ def _plan_target(step: OutputStep, snapshot: RunSnapshot, catalog: Catalog, root
         columns=tuple(OutputColumn(name, type_) for name, type_ in step.columns.items()),
         run_id=snapshot.run_id,
         operation_seq=step.seq,
-        owner=SliceOwner(snapshot.project.id, step.operation_id),
+        owner=SliceOwner(snapshot.project.id, step.operation_id, snapshot.provenance.workspace),
         run_period=snapshot.period.identifier if is_table or mode == "replace_period" else None,
         on_schema_change=step.arguments.on_schema_change,
         allow_empty=snapshot.settings.allow_empty or step.arguments.on_empty == "replace",
@@ -142,7 +142,7 @@ def _collisions(planned: tuple[PlannedOutput, ...]) -> list[DaybookError]:
 
 
 def _may_share(one: Target, other: Target) -> bool:
-    return one.label == other.label and one.mode == other.mode == "append"
+    return one.mode == other.mode == "append" and is_same_location(one.location, other.location, one.workspace)
 
 
 def refuse_workspace_files(workspace: LoadedWorkspace, outputs: Iterable[PlannedOutput], *, is_sandboxed: bool) -> None:

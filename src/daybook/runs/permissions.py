@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator
 from typing import assert_never
 
 from daybook.errors import DaybookError, Notice, notice
-from daybook.io.target import Target
+from daybook.io.slices import WrittenSlice
+from daybook.io.target import SliceOwner, Target
 from daybook.model.calendar import Period
-from daybook.store.database.periods import foreign_slice_error
+from daybook.runs.sources import slice_table
 from daybook.store.effects import ProjectEffect
 from daybook.store.records import Slice
 from daybook.store.store import Transaction
@@ -21,31 +22,81 @@ SHARED_PROJECT = "*"
 SHARED_OPERATION = "append"
 
 
-def require_slice(transaction: Transaction, target: Target) -> None:
-    """Refuse to write over what others wrote; a project that is inactive gives its slices up."""
+def require_slice(transaction: Transaction, target: Target, written: tuple[WrittenSlice, ...] = ()) -> None:
+    """Refuse to write over what others wrote; a project that is inactive gives its slices up.
+
+    `written` is what the data itself says; the store knows only its own runs, and is asked where the data is silent.
+    """
+    for each in written:
+        is_here = is_of_workspace(transaction, each, target)
+        _require_owner(transaction, target, each.period, each.owner, is_here=is_here)
+    said = {each.period for each in written}
     for known in replaced_slices(transaction, target):
-        if known.project_id == SHARED_PROJECT:
-            if target.mode == "replace_period":
-                shared = "every project that appends to it"
-                raise DaybookError("STORE_016", destination=target.label, period=known.period, owner=shared)
-        elif known.project_id != target.owner.project_id and not _is_released(transaction, known):
-            raise foreign_slice_error(known)
+        if known.period not in said:
+            owner = SliceOwner(known.project_id, known.operation_id, target.owner.workspace)
+            shared = known.project_id == SHARED_PROJECT
+            _require_owner(transaction, target, known.period, None if shared else owner, is_here=True)
 
 
-def claim_slice(transaction: Transaction, target: Target, now: datetime.datetime) -> None:
-    """Make a free slice ours right before it is written, so that nobody else can take it in between."""
-    require_slice(transaction, target)
+def _require_owner(
+    transaction: Transaction, target: Target, period: str, owner: SliceOwner | None, *, is_here: bool
+) -> None:
+    if owner is None:
+        if target.mode == "replace_period":
+            shared = "every project that appends to it"
+            raise DaybookError("STORE_016", destination=target.label, period=period, owner=shared)
+        return
+    if is_here and (owner.project_id == target.owner.project_id or _is_released(transaction, owner.project_id)):
+        return
+    elsewhere = "" if is_here else f" of workspace {owner.workspace}"
+    name = f"operation {owner.operation_id} of project {owner.project_id}{elsewhere}"
+    hint = None if is_here else "write to another table; or drop the slice in that workspace, if this one replaces it"
+    raise DaybookError("STORE_016", destination=target.label, period=period, owner=name, hint=hint)
+
+
+def is_of_workspace(transaction: Transaction, written: WrittenSlice, target: Target) -> bool:
+    """By the workspace's name, or because the store knows the run; commits that name no workspace belong to any."""
+    if written.owner is None or written.owner.workspace in ("", target.owner.workspace) or not target.owner.workspace:
+        return True
+    return transaction.runs.find(written.run_id) is not None
+
+
+def unknown_run_notices(
+    transaction: Transaction, target: Target, written: tuple[WrittenSlice, ...]
+) -> Iterator[Notice]:
+    """One for each slice of this project that a run wrote which the store does not know."""
+    for each in written:
+        is_ours = each.owner is not None and each.owner.project_id == target.owner.project_id
+        if is_ours and transaction.runs.find(each.run_id) is None:
+            yield notice(
+                "RUN_041",
+                operation_seq=target.operation_seq,
+                destination=target.label,
+                period=each.period,
+                run_id=each.run_id,
+            )
+
+
+def claim_slice(
+    transaction: Transaction, target: Target, written: tuple[WrittenSlice, ...], now: datetime.datetime
+) -> None:
+    """Note in the store that a slice is ours, right before it is written."""
+    require_slice(transaction, target, written)
     if target.run_period is None or target.mode not in ("replace_period", "append"):
         return
-    known = transaction.slices.owner(target.label, target.run_period)
-    if known is not None and known.project_id in (SHARED_PROJECT, target.owner.project_id):
+    table = slice_table(target.location, target.workspace)
+    known = transaction.slices.owner(table, target.run_period)
+    is_owned = target.mode == "replace_period" or any(each.owner for each in written)
+    if known is not None and not written and target.mode == "append":
+        is_owned = known.project_id != SHARED_PROJECT
+    project_id = target.owner.project_id if is_owned else SHARED_PROJECT
+    if known is not None and known.project_id == project_id:
         return
-    is_shared = target.mode == "append"
     transaction.slices.take(
-        target.label,
+        table,
         target.run_period,
-        project_id=SHARED_PROJECT if is_shared else target.owner.project_id,
-        operation_id=SHARED_OPERATION if is_shared else target.owner.operation_id,
+        project_id=project_id,
+        operation_id=target.owner.operation_id if is_owned else SHARED_OPERATION,
         run_id=target.run_id,
         rows=None,
         now=now,
@@ -55,12 +106,13 @@ def claim_slice(transaction: Transaction, target: Target, now: datetime.datetime
 
 def replaced_slices(transaction: Transaction, target: Target) -> tuple[Slice, ...]:
     """The slices that an output writes to, or throws away because it replaces the table."""
+    table = slice_table(target.location, target.workspace)
     match target.mode:
         case "replace":
-            return transaction.slices.of(target.label)
+            return transaction.slices.of(table)
         case "replace_period" | "append":
             period = target.run_period
-            known = transaction.slices.owner(target.label, period) if period is not None else None
+            known = transaction.slices.owner(table, period) if period is not None else None
             return (known,) if known else ()
         case "error":
             return ()
@@ -68,8 +120,8 @@ def replaced_slices(transaction: Transaction, target: Target) -> tuple[Slice, ..
             assert_never(target.mode)
 
 
-def _is_released(transaction: Transaction, known: Slice) -> bool:
-    state = transaction.projects.find(known.project_id)
+def _is_released(transaction: Transaction, project_id: str) -> bool:
+    state = transaction.projects.find(project_id)
     return state is not None and state.status == "inactive"
 
 

@@ -6,14 +6,15 @@ from pathlib import Path
 
 from daybook.errors import Notice
 from daybook.expression import Constants
-from daybook.io.location_checks import refuse_overlap
+from daybook.io.location_checks import is_same_location, refuse_overlap
+from daybook.io.target import Target
 from daybook.model.datasource import DataSource
 from daybook.model.definition import Catalog
 from daybook.model.operation import OutputOperation, TableDestination
 from daybook.model.project import Project
 from daybook.plan.plan_project import plan_project
-from daybook.plan.steps import Plan
-from daybook.resolve.locations.location import Resolution
+from daybook.plan.steps import LoadStep, Plan
+from daybook.resolve.locations.location import Location, Resolution
 from daybook.resolve.resolution import ANY_PERIOD, PeriodLookup
 from daybook.runs.outputs import PlannedOutput, plan_targets
 from daybook.runs.snapshot import RunSnapshot, SnapshotCatalog, used_resolvers
@@ -92,13 +93,12 @@ def _refuse_overlaps(plan: Plan, snapshot: RunSnapshot, outputs: tuple[PlannedOu
     """An output never overlaps an input of the same run, but for slices of earlier periods beside its own."""
     sources = {load.key: (load, snapshot.source(load.key).resolution.locations) for load in plan.loads}
     for output in outputs:
-        is_slice = output.target.mode == "replace_period"
-        refuse_overlap(
-            output.target,
-            [
-                location
-                for load, locations in sources.values()
-                for location in locations
-                if not (is_slice and load.looks_back and location.label == output.target.label)
-            ],
-        )
+        target = output.target
+        read = [(load, each) for load, locations in sources.values() for each in locations]
+        refuse_overlap(target, [each for load, each in read if not _is_earlier_slice(load, each, target)])
+
+
+def _is_earlier_slice(load: LoadStep, location: Location, target: Target) -> bool:
+    """Whether the output's own table is read through a window that ends before the run's period."""
+    is_slice = target.mode == "replace_period" and load.looks_back
+    return is_slice and is_same_location(location, target.location, target.workspace)

@@ -39,6 +39,8 @@ class Provenance:
     host: str
     daybook_version: str
     git: GitState | None
+    # The name of the workspace; empty in snapshots made before it was kept.
+    workspace: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +52,8 @@ class _Repository:
     shared: Path
 
 
-def provenance(workspace: Path, daybook_version: str) -> Provenance:
-    return Provenance(current_user(), platform.node(), daybook_version, read_git_state(workspace))
+def provenance(root: Path, daybook_version: str, workspace: str) -> Provenance:
+    return Provenance(current_user(), platform.node(), daybook_version, read_git_state(root), workspace)
 
 
 def read_git_state(workspace: Path) -> GitState | None:

@@ -1,13 +1,16 @@
 """Writes down what a run did and registers its outputs, in transactions that the run's lease guards."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import assert_never
 
 from daybook.engine.counters import GroupCounts
 from daybook.errors import DaybookError, Notice, notice
+from daybook.io.format import VersionHolder
+from daybook.io.location_checks import location_identity
 from daybook.io.pins import Pin, pin_from_json, pin_to_json
 from daybook.io.registry import format_named
+from daybook.io.slices import WrittenSlice
 from daybook.io.writer import Commit, StagedOutput
 from daybook.model.dataset import Dataset, PathLocation, TableLocation
 from daybook.model.definition import SANDBOX_PREFIX, RegisteredDataPin
@@ -18,12 +21,20 @@ from daybook.resolve.locations.template import fill_table_name, names_one_period
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.lease import LeaseKeeper
 from daybook.runs.outputs import PlannedOutput
-from daybook.runs.permissions import claim_slice, conflict_notices, replaced_slices, require_slice, require_unlocked
+from daybook.runs.permissions import (
+    claim_slice,
+    conflict_notices,
+    replaced_slices,
+    require_slice,
+    require_unlocked,
+    unknown_run_notices,
+)
 from daybook.runs.preparation import PreparedRun
 from daybook.runs.result import INCLUDES_DELETED, OutputResult
+from daybook.runs.sources import slice_table
 from daybook.store.lifecycle import RegisteredDataset, register_output
 from daybook.store.records import OperationResult, OutputCommit, Registration
-from daybook.store.store import Transaction
+from daybook.store.store import MetadataStore, Transaction
 
 
 def registered_dataset(planned: PlannedOutput, prepared: PreparedRun) -> Dataset:
@@ -47,6 +58,22 @@ def data_pin(planned: PlannedOutput, commit: Commit) -> RegisteredDataPin | None
 def newest_pin(pin: RegisteredDataPin) -> RegisteredDataPin:
     """The table as it is now: it holds the commit, and those of other runs that registered before this one."""
     return replace(pin, version=format_named(pin.version.format).newest_version(pin.uri, pin.version))
+
+
+def hold_version(
+    store: MetadataStore, registered: RegisteredDataset, *, destination: str, seq: int | None = None
+) -> Iterator[Notice]:
+    """Note beside the table that the registered version is needed; `daybook gc` does it again where it fails."""
+    with store.read() as transaction:
+        pin = transaction.definitions.pin(registered.dataset_id, registered.version)
+    if pin is None:
+        return
+    holder = VersionHolder(str(store.address), registered.dataset_id, registered.version)
+    try:
+        format_named(pin.version.format).hold_version(pin.uri, pin.version, holder)
+    except OSError as failure:
+        reason = failure.strerror or str(failure)
+        yield notice("RUN_042", operation_seq=seq, destination=destination, reason=reason)
 
 
 def _dataset_location(planned: PlannedOutput, input_table: str, *, is_sandboxed: bool) -> PathLocation | TableLocation:
@@ -94,18 +121,19 @@ class RunRecorder:
             result = OperationResult(LOAD_SEQ, "load", "load", details=details)
             transaction.outcomes.record_operation(self._keeper.lease, result)
 
-    def require_slice(self, planned: PlannedOutput) -> None:
+    def require_slice(self, planned: PlannedOutput, written: tuple[WrittenSlice, ...]) -> tuple[Notice, ...]:
         """Refuse another owner's slice, and a locked one, before anything is written."""
         with self._store.read() as transaction:
-            require_slice(transaction, planned.target)
+            require_slice(transaction, planned.target, written)
             self._require_unlocked(transaction, planned)
+            return tuple(unknown_run_notices(transaction, planned.target, written))
 
-    def permit(self, planned: PlannedOutput) -> None:
+    def permit(self, planned: PlannedOutput, written: tuple[WrittenSlice, ...]) -> None:
         """The last look before a commit: the lease holds, the period is not locked, the slice is ours."""
 
         def look(transaction: Transaction) -> None:
             self._require_unlocked(transaction, planned)
-            claim_slice(transaction, planned.target, transaction.now())
+            claim_slice(transaction, planned.target, written, transaction.now())
 
         self._keeper.fence(look)
 
@@ -131,6 +159,9 @@ class RunRecorder:
             self._record_commit(transaction, planned, output, staged.fingerprint)
             self._record_counts(transaction, counts)
             self._record_output(transaction, planned, output)
+        if registered is not None:
+            seq = planned.step.seq
+            notices += tuple(hold_version(self._store, registered, destination=planned.label, seq=seq))
         return output, notices
 
     def _record_commit(
@@ -138,7 +169,7 @@ class RunRecorder:
     ) -> None:
         target = planned.target
         if target.mode == "replace":
-            transaction.slices.forget(target.label)
+            transaction.slices.forget(slice_table(target.location, target.workspace))
         is_owned = target.run_period is not None and target.mode != "append"
         commit = OutputCommit(
             operation_seq=output.operation_seq,
@@ -151,6 +182,7 @@ class RunRecorder:
             details={
                 "format": output.format,
                 "label": output.destination,
+                "identity": location_identity(target.location, target.workspace),
                 "duration_ms": output.write_duration_ms,
                 "dataset_id": output.dataset_id,
                 "dataset_version": output.dataset_version,

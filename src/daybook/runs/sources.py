@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from daybook.errors import DaybookError, flatten, raise_all
 from daybook.io.filesystem import list_files
 from daybook.io.landing.area import LandingArea
-from daybook.io.location_checks import check_locations_exist, location_exists
+from daybook.io.location_checks import check_locations_exist, location_exists, location_identity
 from daybook.io.pins import Pin
 from daybook.io.read_source import ReadSource, read_source
 from daybook.model.calendar import Period
@@ -20,17 +20,24 @@ from daybook.resolve.calendars.periods import calendar_for, periods_overlap
 from daybook.resolve.locations.location import Location, Resolution
 from daybook.resolve.resolution import PeriodLookup, resolve_dataset
 from daybook.runs.snapshot import RunSnapshot, SourceSnapshot
+from daybook.store.records import SliceTable
 from daybook.store.store import Transaction
+
+
+def slice_table(location: Location, root: Path) -> SliceTable:
+    """A table as the store keeps its slices by."""
+    return SliceTable(location_identity(location, root), location.label)
 
 
 class StoredPeriods:
     """Which periods of a table runs wrote, as the store knows it."""
 
-    def __init__(self, transaction: Transaction) -> None:
+    def __init__(self, transaction: Transaction, root: Path) -> None:
         self._transaction = transaction
+        self._root = root
 
     def slices(self, location: Location) -> Mapping[str, str] | None:
-        found = self._transaction.slices.of(location.label)
+        found = self._transaction.slices.of(slice_table(location, self._root))
         return {each.period: each.run_id for each in found} if found else None
 
     def exists(self, location: Location) -> bool:

@@ -118,7 +118,7 @@ def prepare_run(
         settings=RunSettings(
             found.is_draft, sandbox, request.allow_empty, dict(workspace.settings.engine.conf), request.build_id
         ),
-        provenance=provenance(workspace.root, environment.version),
+        provenance=provenance(workspace.root, environment.version, workspace.settings.name),
     )
     hosts = workspace.settings.catalogs.allowed_hosts
     # The file has the structure of the version that runs, so its places are those of the version.
@@ -126,7 +126,7 @@ def prepare_run(
         Definition("project", found.project, definition.source), catalog, Constants(now, period)
     )
     raise_all(registration_errors(plan, definition.source, catalog))
-    prepared = resolve_run(snapshot, plan, catalog, workspace.root, hosts, StoredPeriods(transaction))
+    prepared = resolve_run(snapshot, plan, catalog, workspace.root, hosts, StoredPeriods(transaction, workspace.root))
     refuse_workspace_files(workspace, prepared.outputs, is_sandboxed=sandbox is not None)
     return replace(prepared, notices=(*notices, *prepared.notices))
 

@@ -104,10 +104,15 @@ class OutputCommit:
     # Set by the store.
     committed_at: datetime.datetime | None = None
 
+    @property
+    def table(self) -> "SliceTable":
+        """What was written to, as slices are kept by; commits of earlier versions know the label alone."""
+        return SliceTable(self.details.get("identity", self.destination), self.destination)
+
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """What one operation of one project wrote into a destination for one period."""
+    """What one operation of one project wrote into a destination, the identity of a table, for one period."""
 
     destination: str
     period: str
@@ -115,6 +120,37 @@ class Slice:
     operation_id: str
     run_id: str
     rows: int | None = None
+    # Set by the store.
+    written_at: datetime.datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedSlice:
+    """A slice that somebody removed, with the run that had written it and the number of its rows."""
+
+    destination: str
+    period: str
+    project_id: str
+    run_id: str
+    rows: int | None
+    dropped_at: datetime.datetime
+    dropped_by: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SliceTable:
+    """A table that collects slices: `identity` is one text for every spelling of its location.
+
+    `label` is the location as it is written; stores of earlier versions know the table by it.
+    """
+
+    identity: str
+    label: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((self.identity, self.label)))
 
 
 @dataclass(frozen=True, slots=True)

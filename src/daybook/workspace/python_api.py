@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from daybook.runs.maintenance import CollectedGarbage
     from daybook.runs.replay import ReplayResult
     from daybook.runs.result import OutputResult, RunResult
+    from daybook.runs.slices import SliceDrop, SliceEntry
     from daybook.runs.start import RunRequest
     from daybook.store.apply import ApplyPlan
     from daybook.store.lifecycle import Activation
@@ -97,6 +98,7 @@ ARGUMENT_CHECKS: Mapping[str, _Check] = {
     "columns": _TEXT,
     "code": _TEXT,
     "reason": _TEXT,
+    "table": _TEXT,
     "destination": _TEXT,
     "kind": (lambda value: value in DEFINITION_KINDS, f"one of {', '.join(DEFINITION_KINDS)}"),
     "operation": (lambda value: _is_text(value) or _is_whole(value), "the id or the seq of an operation"),
@@ -589,6 +591,20 @@ class Workspace:
         from daybook.workspace.periods import reopen_period
 
         return reopen_period(self._opened, period, reason=reason, calendar=calendar)
+
+    @_coded
+    def slices(self, table: str | None = None) -> "tuple[SliceEntry, ...]":
+        """What runs wrote into tables that collect periods, by table and period."""
+        from daybook.workspace.slices import list_slices
+
+        return list_slices(self._opened, table)
+
+    @_coded
+    def drop_slice(self, table: str, period: str, *, reason: str) -> "SliceDrop":
+        """Remove the slice of a period from a table; the reason is recorded permanently."""
+        from daybook.workspace.slices import drop_slice
+
+        return drop_slice(self._opened, table, period, reason=reason)
 
     @_coded
     def test(self, *paths: str | Path, keyword: str | None = None) -> "ScenarioReport":

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from daybook.runs.replay import ReplayResult
     from daybook.runs.result import RunFailedError, RunResult
     from daybook.runs.row_origins import RowOrigin
+    from daybook.runs.slices import SliceDrop, SliceEntry
     from daybook.store.apply import ApplyPlan
     from daybook.store.lifecycle import Activation
     from daybook.store.records import ProjectInput, RunRecord
@@ -430,6 +431,31 @@ def period_as_json(listed: "PeriodListing") -> JsonObject:
         "changed_at": status.changed_at and status.changed_at.isoformat(),
         "changed_by": status.changed_by,
         "history": [_fields(change) for change in listed.history],
+    }
+
+
+def slice_as_json(entry: "SliceEntry") -> JsonObject:
+    return {
+        "table": entry.table,
+        "location": entry.location,
+        "period": entry.period,
+        "project": entry.project_id,
+        "operation": entry.operation_id,
+        "run": entry.run_id,
+        "rows": entry.rows,
+        "written_at": entry.written_at and entry.written_at.isoformat(),
+        "datasets": list(entry.datasets),
+    }
+
+
+def slice_drop_as_json(dropped: "SliceDrop") -> JsonObject:
+    return {
+        "table": dropped.slice.table,
+        "location": dropped.slice.location,
+        "period": dropped.slice.period,
+        "run": dropped.slice.run_id,
+        "rows": dropped.rows,
+        "datasets": [{"id": dataset_id, "version": version} for dataset_id, version in dropped.datasets],
     }
 
 

@@ -7,6 +7,7 @@ import sys
 import time
 
 from daybook.io.registry import writer_for
+from daybook.io.writer import no_fence
 
 
 def die() -> None:
@@ -22,7 +23,7 @@ def main() -> None:
     print("ready", flush=True)  # noqa: T201
     if point == "random":
         sys.stdin.readline()
-    writer.commit(staged, target, die if point == "fence" else lambda: None)
+    writer.commit(staged, target, (lambda _: die()) if point == "fence" else no_fence)
     if point == "after":
         die()
 

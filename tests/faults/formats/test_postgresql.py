@@ -89,7 +89,7 @@ def test_killed_during_the_swap(spark: SparkSession, place: Place, connection: p
     writer = writer_for("postgresql")
     staged = writer.stage(rows(spark, "new"), target)
 
-    def restart() -> None:
+    def restart(slices: object) -> None:
         kill_others(connection)
 
     with pytest.raises(DaybookError) as caught:

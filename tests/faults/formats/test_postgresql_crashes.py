@@ -168,7 +168,7 @@ def test_in_the_middle_of_the_swap(server: CrashingServer, place: Place, kind: C
     with closing(connect(place)) as connection:
         staged = stage_for(connection, target, "new", NEW)
 
-    def at_the_worst_moment() -> None:
+    def at_the_worst_moment(slices: object) -> None:
         moving = "select pid from pg_stat_activity where state = 'idle in transaction' and pid <> pg_backend_pid()"
         crash(server, place, kind, backend_when(place, moving))
 

@@ -168,7 +168,7 @@ def test_a_refused_fence_commits_nothing(spark: SparkSession, place: Place) -> N
     writer = writer_for(target.format)
     staged = writer.stage(rows(spark, "zombie"), target)
 
-    def lost() -> None:
+    def lost(slices: object) -> None:
         raise PermissionError("the lease was lost")
 
     with pytest.raises(PermissionError):

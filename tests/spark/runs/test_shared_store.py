@@ -12,6 +12,7 @@ from daybook.runs.result import RunFailedError
 from daybook.store import open_store
 from daybook.store.apply import apply
 from daybook.store.lifecycle import deactivate
+from daybook.store.records import SliceTable
 from tests.postgres import PostgresServer
 from tests.workspaces import Folder, assign, to_table
 
@@ -89,7 +90,8 @@ def test_a_locked_slice_is_not_replaced_with_its_table(folder: Folder) -> None:
     bring(folder, "p")
     with folder.around() as around, around.store.write() as transaction:
         transaction.periods.advance(period_of("2026-Q1", GREGORIAN), "locked", now=NOW)
-        assert [each.period for each in transaction.slices.of(str(folder.root / "lake/result"))] == ["2026-01"]
+        place = str(folder.root / "lake/result")
+        assert [each.period for each in transaction.slices.of(SliceTable(place, place))] == ["2026-01"]
     before = folder.ids()
     assert failure(folder, "2026-04", "p") == "RUN_002"
     assert folder.ids() == before

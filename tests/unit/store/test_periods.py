@@ -9,8 +9,8 @@ from sqlalchemy.exc import DatabaseError
 from daybook.errors import DaybookError
 from daybook.model.calendar import Period
 from daybook.store.database.periods import EffectiveStatus
-from daybook.store.records import StatusChange
-from daybook.store.store import MetadataStore
+from daybook.store.records import SliceTable, StatusChange
+from daybook.store.store import MetadataStore, Transaction
 from tests.unit.store.samples import NOW, later
 
 
@@ -106,3 +106,27 @@ def test_the_history_of_a_period_cannot_be_changed(store: MetadataStore, stateme
         transaction.periods.advance(JANUARY, "locked", now=NOW)
     with pytest.raises(DatabaseError, match="immutable"), store.write() as transaction:
         transaction._connection.execute(text(statement))
+
+
+def test_a_table_is_one_in_every_spelling_and_in_stores_that_kept_its_label(store: MetadataStore) -> None:
+    by_label, by_identity = SliceTable("wh.net", "wh.net"), SliceTable("sqlite:/data/wh.db/net", "wh.net")
+    other_label = SliceTable("sqlite:/data/wh.db/net", "again.NET")
+
+    def take(transaction: Transaction, table: SliceTable, period: str, project_id: str) -> None:
+        transaction.slices.take(
+            table, period, project_id=project_id, operation_id="op", run_id="r", rows=1, now=NOW, instead_of=None
+        )
+
+    with store.write() as transaction:
+        for period in ("2026-01", "2026-02"):
+            take(transaction, by_label, period, "close")
+        assert [each.period for each in transaction.slices.of(by_identity)] == ["2026-01", "2026-02"]
+        take(transaction, by_identity, "2026-01", "close")
+        known = transaction.slices.owner(other_label, "2026-01")
+        assert known is not None
+        assert (known.destination, known.project_id) == ("sqlite:/data/wh.db/net", "close")
+        with pytest.raises(DaybookError) as caught:
+            take(transaction, other_label, "2026-01", "other")
+        assert caught.value.code == "STORE_016"
+        transaction.slices.forget(by_identity)
+        assert transaction.slices.of(by_label) == ()

@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from daybook.errors import DaybookError
 from daybook.model.definition import TableVersion
-from daybook.store.records import Lease, OperationResult, OutputCommit, RunFilter, RunStatus
+from daybook.store.records import Lease, OperationResult, OutputCommit, RunFilter, RunStatus, SliceTable
 from daybook.store.store import MetadataStore, Transaction
 from tests.unit.store.samples import NOW, OTHER, PROCESS, everybody_is_dead, later, new_run, nobody_is_dead
 
@@ -321,7 +321,7 @@ def test_slices_have_one_owner(store: MetadataStore) -> None:
     again = start(store, "r2")
     commit(store, again)
     with store.read() as transaction:
-        owner = transaction.slices.owner("lake/net", "2026-01")
+        owner = transaction.slices.owner(SliceTable("lake/net", "lake/net"), "2026-01")
         assert owner is not None
         assert (owner.project_id, owner.operation_id, owner.run_id, owner.rows) == ("close", "op-20", "r2", 10)
     stranger = start(store, "r3", project_id="other")

@@ -103,7 +103,7 @@ def test_the_versions_of_a_first_store_are_read_as_versions_of_delta(store_url: 
         pin = RegisteredDataPin("/lake/net", TableVersion("delta", "7"))
         assert transaction.definitions.pin("net", 1) == pin
         assert transaction.definitions.pin("report", 1) is None
-        assert transaction.retention.kept_pins() == (pin,)
+        assert [each.pin for each in transaction.retention.kept_versions()] == [pin]
         assert transaction.retention.versioned_tables() == (("delta", "/lake/net"),)
         commits = transaction.outcomes.commits("run-1")
         assert [each.table_version for each in commits] == [TableVersion("delta", "7"), None]

@@ -180,11 +180,25 @@ RUN_CODES: dict[str, Code] = code_family(
         hint="write --jobs 1 or more",
     ),
     Code(
+        "RUN_041",
+        "The slice {period} of {destination} was written by run {run_id}, which this store does not know",
+        "The table says that a run of the same project in a workspace of the same name wrote the slice. That run is in "
+        "another store, or its store is gone. The slice is replaced all the same: check that no copy of this workspace "
+        "writes to the same table.",
+    ),
+    Code(
+        "RUN_042",
+        "It could not be noted beside {destination} that the registered version is needed: {reason}",
+        "The note keeps others, who vacuum the same table from another workspace, from removing its files. "
+        "`daybook gc` in this workspace writes it again.",
+    ),
+    Code(
         "RUN_043",
         "{dataset_id} would be read with the slices {pair}, which hold the same days; the table has {slices}",
         "A table without temporal_mode is read with all of its slices. Slices that overlap in time, such as a quarter "
         "beside its months, would count the same rows twice.",
-        hint="read it through a view, whose window reads slices of one level",
+        hint="read it through a view, whose window reads slices of one level; or remove one of the slices with "
+        "`daybook slices drop`",
     ),
     Code(
         "RUN_061",

@@ -478,4 +478,36 @@ STORE_CODES: dict[str, Code] = code_family(
         "A project may be activated before the projects it reads from have run. It runs when they have.",
         hint="run the project that registers {dataset_id} first",
     ),
+    Code(
+        "STORE_035",
+        "No run wrote slices to a table {table}",
+        "A table is meant by its destination (`warehouse.orders`), its name, its location, or the dataset that is "
+        "registered from it. Only tables that collect periods have slices.",
+        hint="`daybook slices` lists them",
+    ),
+    Code(
+        "STORE_036",
+        "{table} may be one of several tables: {tables}",
+        "Two tables have the same name in two data sources.",
+        hint="write the location of the one that is meant",
+    ),
+    Code(
+        "STORE_037",
+        "The table {table} has no slice {period}; it has {periods}",
+        "A slice is what runs wrote into a table for one period.",
+        hint="`daybook slices {table}` lists them",
+    ),
+    Code(
+        "STORE_038",
+        "Run {run_id} does not say how it wrote the slice of {destination}",
+        "The snapshot of the run that wrote a slice names no output to that table, so the slice cannot be removed from "
+        "here.",
+        hint="run the project for the period again, then drop the slice",
+    ),
+    Code(
+        "STORE_039",
+        "Dropping a slice needs a confirmation",
+        "The rows of a slice are removed from the table. Without a terminal nobody can be asked.",
+        hint="write --yes",
+    ),
 )

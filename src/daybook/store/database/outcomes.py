@@ -1,6 +1,7 @@
 """What operations of a run did and which outputs were committed."""
 
 import datetime
+from collections.abc import Iterable
 
 from sqlalchemy import Connection, delete, insert, select, update
 
@@ -41,7 +42,7 @@ class Outcomes:
         self._connection.execute(insert(OUTPUT_COMMIT).values(row))
         if period is not None:
             Slices(self._connection).take(
-                commit.destination,
+                commit.table,
                 period,
                 project_id=run.project_id,
                 operation_id=commit.operation_id,
@@ -57,6 +58,19 @@ class Outcomes:
     def commits(self, run_id: str) -> tuple[OutputCommit, ...]:
         query = select(OUTPUT_COMMIT).where(OUTPUT_COMMIT.c.run_id == run_id).order_by(OUTPUT_COMMIT.c.operation_seq)
         return tuple(to_record(OutputCommit, OUTPUT_COMMIT, row) for row in self._connection.execute(query))
+
+    def slice_commits(self, tables: Iterable[str]) -> tuple[tuple[str, str, OutputCommit], ...]:
+        """Run, period and commit of all that runs wrote to tables by their destinations, the first one first."""
+        query = (
+            select(RUN.c.period, OUTPUT_COMMIT)
+            .join(RUN, RUN.c.id == OUTPUT_COMMIT.c.run_id)
+            .where(OUTPUT_COMMIT.c.destination.in_(sorted(set(tables))))
+            .order_by(OUTPUT_COMMIT.c.committed_at)
+        )
+        return tuple(
+            (row._mapping[OUTPUT_COMMIT.c.run_id], row.period, to_record(OutputCommit, OUTPUT_COMMIT, row))
+            for row in self._connection.execute(query)
+        )
 
     def commit(self, run_id: str, operation_seq: int) -> OutputCommit | None:
         return next((item for item in self.commits(run_id) if item.operation_seq == operation_seq), None)

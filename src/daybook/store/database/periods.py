@@ -8,20 +8,20 @@ from sqlalchemy import ColumnElement, Connection, Table, delete, func, insert, s
 from daybook.errors import DaybookError
 from daybook.model.calendar import Period, PeriodStatus
 from daybook.store.database.connection import insert_if_absent
-from daybook.store.database.tables import PERIOD_CHANGE, PERIOD_STATUS, SLICE, to_record, to_row
-from daybook.store.records import Slice, StatusChange
+from daybook.store.database.tables import DROPPED_SLICE, PERIOD_CHANGE, PERIOD_STATUS, SLICE, to_record, to_row
+from daybook.store.records import DroppedSlice, Slice, SliceTable, StatusChange
 
 
 class Slices:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def owner(self, destination: str, period: str) -> Slice | None:
-        return self._find(destination, period)
+    def owner(self, table: SliceTable, period: str) -> Slice | None:
+        return self._find(table, period)
 
     def take(
         self,
-        destination: str,
+        table: SliceTable,
         period: str,
         *,
         project_id: str,
@@ -33,7 +33,7 @@ class Slices:
     ) -> None:
         """Note who writes; another project's slice is an error, unless it is taken over from that very project."""
         values = {
-            "destination": destination,
+            "destination": table.identity,
             "period": period,
             "project_id": project_id,
             "operation_id": operation_id,
@@ -41,26 +41,64 @@ class Slices:
             "rows": rows,
             "written_at": now,
         }
+        self._rename(table, period)
         if insert_if_absent(self._connection, SLICE, values):
             return
-        known = self._find(destination, period, is_locked=True)
+        known = self._find(table, period, is_locked=True)
         if known is not None and known.project_id not in (project_id, instead_of):
             raise foreign_slice_error(known)
-        here = (SLICE.c.destination == destination) & (SLICE.c.period == period)
+        here = (SLICE.c.destination == table.identity) & (SLICE.c.period == period)
         self._connection.execute(update(SLICE).where(here).values(values))
 
-    def of(self, destination: str) -> tuple[Slice, ...]:
-        query = select(SLICE).where(SLICE.c.destination == destination).order_by(SLICE.c.period)
+    def of(self, table: SliceTable) -> tuple[Slice, ...]:
+        """The slices of a table, by period."""
+        query = select(SLICE).where(SLICE.c.destination.in_(table.names))
+        found: dict[str, Slice] = {}
+        for row in self._connection.execute(query):
+            each = to_record(Slice, SLICE, row)
+            if each.period not in found or each.destination == table.identity:
+                found[each.period] = each
+        return tuple(found[period] for period in sorted(found))
+
+    def all(self) -> tuple[Slice, ...]:
+        """Every slice that is known, by destination and period."""
+        query = select(SLICE).order_by(SLICE.c.destination, SLICE.c.period)
         return tuple(to_record(Slice, SLICE, row) for row in self._connection.execute(query))
 
-    def forget(self, destination: str) -> None:
-        """After a table was replaced as a whole, nobody's slice is left in it."""
-        self._connection.execute(delete(SLICE).where(SLICE.c.destination == destination))
+    def drop(self, table: SliceTable, dropped: DroppedSlice) -> None:
+        """The slice is gone from the table; who removed it and why is kept for good."""
+        here = SLICE.c.destination.in_(table.names) & (SLICE.c.period == dropped.period)
+        self._connection.execute(delete(SLICE).where(here))
+        earlier = (DROPPED_SLICE.c.destination == dropped.destination) & (DROPPED_SLICE.c.period == dropped.period)
+        count = select(func.count()).select_from(DROPPED_SLICE).where(earlier)
+        number = self._connection.execute(count).scalar_one() + 1
+        self._connection.execute(insert(DROPPED_SLICE).values(to_row(DROPPED_SLICE, dropped, number=number)))
 
-    def _find(self, destination: str, period: str, *, is_locked: bool = False) -> Slice | None:
-        query = select(SLICE).where(SLICE.c.destination == destination, SLICE.c.period == period)
-        row = self._connection.execute(query.with_for_update() if is_locked else query).first()
-        return to_record(Slice, SLICE, row) if row else None
+    def dropped(self) -> tuple[DroppedSlice, ...]:
+        """Every slice that was dropped, the first one first."""
+        query = select(DROPPED_SLICE).order_by(DROPPED_SLICE.c.dropped_at)
+        return tuple(to_record(DroppedSlice, DROPPED_SLICE, row) for row in self._connection.execute(query))
+
+    def forget(self, table: SliceTable) -> None:
+        """After a table was replaced as a whole, nobody's slice is left in it."""
+        self._connection.execute(delete(SLICE).where(SLICE.c.destination.in_(table.names)))
+
+    def _find(self, table: SliceTable, period: str, *, is_locked: bool = False) -> Slice | None:
+        query = select(SLICE).where(SLICE.c.destination.in_(table.names), SLICE.c.period == period)
+        rows = self._connection.execute(query.with_for_update() if is_locked else query)
+        found = [to_record(Slice, SLICE, row) for row in rows]
+        return next((each for each in found if each.destination == table.identity), found[0] if found else None)
+
+    def _rename(self, table: SliceTable, period: str) -> None:
+        """A slice that is known by the table's label gets its identity."""
+        if table.label == table.identity:
+            return
+        by_label = (SLICE.c.destination == table.label) & (SLICE.c.period == period)
+        by_identity = (SLICE.c.destination == table.identity) & (SLICE.c.period == period)
+        if self._connection.execute(select(SLICE.c.run_id).where(by_identity)).first() is not None:
+            self._connection.execute(delete(SLICE).where(by_label))
+        else:
+            self._connection.execute(update(SLICE).where(by_label).values(destination=table.identity))
 
 
 def foreign_slice_error(known: Slice) -> DaybookError:

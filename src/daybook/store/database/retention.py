@@ -24,7 +24,9 @@ from daybook.store.records import RunRecord
 
 
 @dataclass(frozen=True, slots=True)
-class ExpiredVersion:
+class RegisteredVersion:
+    """A version of a dataset that a run registered, and the data it stays readable as."""
+
     dataset_id: str
     version: int
     pin: RegisteredDataPin
@@ -56,7 +58,7 @@ class RetentionQueries:
         for run_id in run_ids:
             self._connection.execute(delete(RUN).where(RUN.c.id == run_id, RUN.c.status.not_in(ACTIVE_STATUSES)))
 
-    def expired_versions(self, keep: int) -> tuple[ExpiredVersion, ...]:
+    def expired_versions(self, keep: int) -> tuple[RegisteredVersion, ...]:
         """Pinned data of registered versions beyond the newest `keep` that no project is pinned to."""
         newer = DEFINITION_VERSION.alias("newer")
         version = DEFINITION_VERSION
@@ -98,12 +100,12 @@ class RetentionQueries:
             .order_by(version.c.id, version.c.version)
         )
         return tuple(
-            ExpiredVersion(row.id, row.version, RegisteredDataPin(row.pin_uri, row.pin_version))
+            RegisteredVersion(row.id, row.version, RegisteredDataPin(row.pin_uri, row.pin_version))
             for row in self._connection.execute(query)
         )
 
-    def kept_pins(self, expired: Iterable[ExpiredVersion] = ()) -> tuple[RegisteredDataPin, ...]:
-        """What registered versions stay readable as, but for the expired ones."""
+    def kept_versions(self, expired: Iterable[RegisteredVersion] = ()) -> tuple[RegisteredVersion, ...]:
+        """Registered versions that stay readable as they were, but for the expired ones."""
         gone = {(item.dataset_id, item.version) for item in expired}
         gone |= {(row.dataset_id, row.version) for row in self._connection.execute(select(EXPIRED_DATA))}
         version = DEFINITION_VERSION
@@ -111,7 +113,7 @@ class RetentionQueries:
             version.c.pin_uri.is_not(None)
         )
         return tuple(
-            RegisteredDataPin(row.pin_uri, row.pin_version)
+            RegisteredVersion(row.id, row.version, RegisteredDataPin(row.pin_uri, row.pin_version))
             for row in self._connection.execute(query)
             if (row.id, row.version) not in gone
         )
@@ -127,7 +129,7 @@ class RetentionQueries:
         query = select(version, OUTPUT_COMMIT.c.destination).where(version.is_not(None))
         return tuple(sorted({(row.table_version.format, row.destination) for row in self._connection.execute(query)}))
 
-    def mark_expired(self, expired: Iterable[ExpiredVersion], *, now: datetime.datetime) -> None:
+    def mark_expired(self, expired: Iterable[RegisteredVersion], *, now: datetime.datetime) -> None:
         rows = [{"dataset_id": item.dataset_id, "version": item.version, "expired_at": now} for item in expired]
         if rows:
             self._connection.execute(insert(EXPIRED_DATA), rows)

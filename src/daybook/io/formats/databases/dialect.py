@@ -70,6 +70,14 @@ class Database(ABC):
     @abstractmethod
     def create_ledger(self) -> None: ...
 
+    def add_ledger_workspace(self) -> None:
+        """Ledgers made before workspaces were kept lack the column."""
+        self.execute(f"alter table {self.table(self.ledger.table)} add column {self.quote('workspace')} text")
+
+    def ledger_condition(self, table: str) -> tuple[str, tuple[str, ...]]:
+        """What picks the entries of a table, in every spelling that means it, and its parameters."""
+        return f"{self.quote(self.ledger.target)} = {self.parameter}", (table,)
+
     def entry_number(self) -> dict[str, object]:
         """The number of the next entry of the ledger, where the database does not count by itself."""
         return {}

@@ -8,10 +8,13 @@ from pyspark.sql import DataFrame
 
 from daybook.errors import DaybookError
 from daybook.io.formats.databases.dialect import Database, Dialect
-from daybook.io.target import OutputColumn, TableTarget
+from daybook.io.slices import DROP_MODE, SliceCommit, WrittenSlice, affected_slices, slices_after
+from daybook.io.target import OutputColumn, SliceOwner, TableTarget
 from daybook.io.writer import Commit, Fence, StagedOutput, check_schema_change, no_fence
 from daybook.model.secrets import mask_secrets
 from daybook.model.types import RUN_PERIOD_COLUMN
+
+_WORKSPACE = "workspace"
 
 
 class DatabaseWriter:
@@ -37,8 +40,9 @@ class DatabaseWriter:
                 database.begin()
                 if (done := _find_commit(database, target)) is not None:
                     return done
+                slices = affected_slices(_slices(database, target), target)
                 self._move_rows(database, staged, target)
-                fence()
+                fence(slices)
                 database.commit()
         except dialect.conflict_errors:
             if (done := self.committed(target)) is not None:
@@ -62,6 +66,35 @@ class DatabaseWriter:
         if reason is not None:
             raise DaybookError("RUN_084", run_id=target.run_id, location=target.label, reason=reason)
 
+    def slices(self, target: TableTarget) -> tuple[WrittenSlice, ...]:
+        with self._reading(target) as database:
+            return () if database is None else affected_slices(_slices(database, target), target)
+
+    def drop_slice(self, target: TableTarget, fence: Fence = no_fence) -> Commit:
+        dialect = self._dialect
+        if not dialect.exists(target):
+            raise DaybookError("IO_001", location=target.label)
+        try:
+            self._create_ledger(target)
+            with dialect.connect(target) as database:
+                database.begin()
+                if (done := _find_commit(database, target)) is not None:
+                    return done
+                if not database.has_table(target.table):
+                    raise DaybookError("IO_001", location=target.label)
+                database.lock(target.table)
+                slices = affected_slices(_slices(database, target), target)
+                rows = _count_slice_rows(database, target)
+                _record_commit(database, StagedOutput("", rows), target, mode=DROP_MODE)
+                self._remove_replaced(database, target)
+                fence(slices)
+                database.commit()
+        except dialect.conflict_errors:
+            raise DaybookError("IO_024", location=target.label, slice=target.slice_note) from None
+        except dialect.storage_errors as failure:
+            raise DaybookError("IO_026", location=target.label, reason=mask_secrets(str(failure).strip())) from failure
+        return Commit(rows)
+
     def discard(self, target: TableTarget) -> None:
         self._dialect.discard(target)
 
@@ -73,6 +106,9 @@ class DatabaseWriter:
         """In a transaction of its own; safe when two processes create it at the same time."""
         with self._dialect.connect(target) as database:
             if database.has_table(database.ledger.table):
+                if _WORKSPACE not in (database.columns(database.ledger.table) or ()):
+                    database.add_ledger_workspace()
+                    database.commit()
                 return
             expected: tuple[type[Exception], ...] = (DaybookError, *self._dialect.storage_errors)
             try:
@@ -154,13 +190,14 @@ def _find_commit(database: Database, target: TableTarget) -> Commit | None:
 
 def _replacement(database: Database, target: TableTarget) -> str | None:
     """Why rows of other commits lie where the run's were written; None where there are none."""
-    ledger, quote, mark = database.ledger, database.quote, database.parameter
+    ledger, quote = database.ledger, database.quote
     if not database.has_table(ledger.table):
         return "nothing was committed"
+    condition, names = database.ledger_condition(target.table)
     found = database.query(
         f"select {', '.join(map(quote, (ledger.entry, 'run_id', 'operation_seq', ledger.mode, 'run_period')))} "
-        f"from {database.table(ledger.table)} where {quote(ledger.target)} = {mark} order by {quote(ledger.entry)}",
-        (target.table,),
+        f"from {database.table(ledger.table)} where {condition} order by {quote(ledger.entry)}",
+        names,
     )
     own = next((row for row in found if (row[1], int(row[2])) == (target.run_id, target.operation_seq)), None)
     if own is None:
@@ -178,11 +215,12 @@ def _slice_version(database: Database, target: TableTarget) -> str:
     ledger, quote, mark = database.ledger, database.quote, database.parameter
     if not database.has_table(ledger.table):
         return "0"
+    condition, names = database.ledger_condition(target.table)
     query = (
         f"select max({quote(ledger.entry)}) from {database.table(ledger.table)} "
-        f"where {quote(ledger.target)} = {mark} and {quote(ledger.mode)} <> 'append'"
+        f"where {condition} and {quote(ledger.mode)} <> 'append'"
     )
-    parameters = [target.table]
+    parameters = [*names]
     if target.mode == "replace_period" and target.run_period is not None:
         query += f" and ({quote('run_period')} = {mark} or {quote(ledger.mode)} = 'replace')"
         parameters.append(target.run_period)
@@ -190,18 +228,46 @@ def _slice_version(database: Database, target: TableTarget) -> str:
     return str(int(last or 0))
 
 
-def _record_commit(database: Database, staged: StagedOutput, target: TableTarget) -> None:
+def _slices(database: Database, target: TableTarget) -> dict[str, WrittenSlice]:
+    """The slices of a table by the ledger's entries."""
+    ledger, quote = database.ledger, database.quote
+    columns = database.columns(ledger.table)
+    if columns is None:
+        return {}
+    named = ["run_id", ledger.mode, "run_period", "project_id", "operation_id"]
+    named += [_WORKSPACE] if _WORKSPACE in columns else []
+    condition, parameters = database.ledger_condition(target.table)
+    entries = database.query(
+        f"select {', '.join(map(quote, named))} from {database.table(ledger.table)} "
+        f"where {condition} order by {quote(ledger.entry)}",
+        parameters,
+    )
+    return slices_after(
+        SliceCommit(run_id, mode, period, SliceOwner(project, operation, workspace[0] or "" if workspace else ""))
+        for run_id, mode, period, project, operation, *workspace in entries
+    )
+
+
+def _count_slice_rows(database: Database, target: TableTarget) -> int:
+    column = database.quote(RUN_PERIOD_COLUMN)
+    query = f"select count(*) from {database.table(target.table)} where {column} = {database.parameter}"
+    ((rows,),) = database.query(query, (target.run_period,))
+    return int(rows)
+
+
+def _record_commit(database: Database, staged: StagedOutput, target: TableTarget, mode: str | None = None) -> None:
     """A run and an operation have one row at most."""
     ledger = database.ledger
     values: dict[str, object] = {
         "run_id": target.run_id,
         "operation_seq": target.operation_seq,
         ledger.target: target.table,
-        ledger.mode: target.mode,
+        ledger.mode: mode or target.mode,
         "run_period": target.run_period,
         ledger.rows: staged.rows,
         "project_id": target.owner.project_id,
         "operation_id": target.owner.operation_id,
+        _WORKSPACE: target.owner.workspace,
         **database.entry_number(),
     }
     names = ", ".join(map(database.quote, values))

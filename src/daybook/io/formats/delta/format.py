@@ -7,8 +7,8 @@ from deltalake.exceptions import DeltaError
 from pyspark.sql import SparkSession
 
 from daybook.io.filesystem import FileStat
-from daybook.io.format import Format, Leftover, ReadRequest, VacuumRequest
-from daybook.io.formats.delta.maintenance import staged_leftovers, vacuum_table
+from daybook.io.format import Format, Leftover, ReadRequest, VacuumRequest, VersionHolder
+from daybook.io.formats.delta.maintenance import hold_version, release_version, staged_leftovers, vacuum_table
 from daybook.io.formats.delta.rows import committed_rows
 from daybook.io.formats.delta.table import (
     has_data_commits_since,
@@ -66,6 +66,12 @@ class DeltaFormat(FolderFormat):
 
     def fingerprint(self, spark: SparkSession, target: FileTarget, commit: Commit) -> str:
         return self.writer.fingerprint(spark, target, commit)
+
+    def hold_version(self, uri: str, version: TableVersion, holder: VersionHolder) -> None:
+        hold_version(uri, version, holder)
+
+    def release_version(self, uri: str, version: TableVersion, holder: VersionHolder) -> None:
+        release_version(uri, version, holder)
 
     def vacuum(self, request: VacuumRequest) -> tuple[FileStat, ...]:
         return vacuum_table(request)

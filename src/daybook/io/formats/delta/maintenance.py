@@ -1,14 +1,50 @@
 """Removing what a Delta table no longer needs, and finding what dead runs staged inside of it."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Collection, Iterator
 
 from deltalake import DeltaTable
+from pyarrow import fs
 
 from daybook.io.filesystem import FileStat, arrow_path, join_uri, list_files
-from daybook.io.format import Leftover, VacuumRequest
-from daybook.io.formats.delta.table import data_files, open_table, refuse_unknown_features, table_uri
+from daybook.io.format import Leftover, VacuumRequest, VersionHolder
+from daybook.io.formats.delta.log import table_uri
+from daybook.io.formats.delta.table import data_files, open_table, refuse_unknown_features
 from daybook.io.leftovers import list_folder
 from daybook.io.target import parse_staged_name, staged_key
+from daybook.model.definition import TableVersion
+
+# Readers pass over names that begin with an underscore.
+_PINS = "_daybook/pins"
+
+
+def hold_version(uri: str, version: TableVersion, holder: VersionHolder) -> None:
+    at = arrow_path(_pin_file(uri, version, holder))
+    log = arrow_path(join_uri(table_uri(uri), "_delta_log"))
+    is_gone = log.system.get_file_info(log.path).type != fs.FileType.Directory
+    if is_gone or at.system.get_file_info(at.path).type == fs.FileType.File:
+        return
+    at.system.create_dir(at.path.rpartition("/")[0], recursive=True)
+    content = {"version": version.token, "dataset": holder.dataset_id, "dataset_version": holder.dataset_version}
+    with at.system.open_output_stream(at.path) as stream:
+        stream.write(json.dumps(content).encode())
+
+
+def release_version(uri: str, version: TableVersion, holder: VersionHolder) -> None:
+    at = arrow_path(_pin_file(uri, version, holder))
+    if at.system.get_file_info(at.path).type == fs.FileType.File:
+        at.system.delete_file(at.path)
+
+
+def held_versions(uri: str, released: Collection[VersionHolder] = ()) -> set[int]:
+    """Versions that some holder needs; a name says it all, so that a half-written file still counts."""
+    gone = {holder.key for holder in released}
+    names = [item.base_name.split(".") for item in list_folder(join_uri(table_uri(uri), _PINS))]
+    return {int(name[0]) for name in names if len(name) == 3 and name[0].isdecimal() and name[1] not in gone}
+
+
+def _pin_file(uri: str, version: TableVersion, holder: VersionHolder) -> str:
+    return join_uri(table_uri(uri), _PINS, f"{version.token}.{holder.key}.json")
 
 
 def vacuum_table(request: VacuumRequest) -> tuple[FileStat, ...]:
@@ -17,7 +53,8 @@ def vacuum_table(request: VacuumRequest) -> tuple[FileStat, ...]:
         return ()
     refuse_unknown_features(table, request.uri, is_write=True)
     newest = table.version()
-    wanted = {version for version in map(int, request.keep) if version <= newest}
+    kept = {*map(int, request.keep), *held_versions(request.uri, request.released)}
+    wanted = {version for version in kept if version <= newest}
     wanted |= set(range(max(0, newest - request.latest + 1), newest + 1))
     needed: set[str] = set()
     for version in wanted:

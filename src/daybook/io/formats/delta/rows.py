@@ -11,13 +11,8 @@ import pyarrow.parquet as pq
 
 from daybook.errors import DaybookError
 from daybook.io.filesystem import arrow_path, relative_to
-from daybook.io.formats.delta.table import (
-    data_files,
-    open_table,
-    refuse_unknown_features,
-    table_uri,
-    version_number,
-)
+from daybook.io.formats.delta.log import table_uri
+from daybook.io.formats.delta.table import data_files, open_table, refuse_unknown_features, version_number
 from daybook.io.rows.stored import ParquetPart, StoredRows, parquet_rows
 from daybook.io.target import FileTarget, parse_staged_name
 from daybook.io.writer import Commit

@@ -1,8 +1,7 @@
 """Reading Delta: the log gives files and partition values at a version, Spark reads the files."""
 
-import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import unquote
@@ -14,7 +13,8 @@ from pyspark.sql import SparkSession
 
 from daybook.errors import DaybookError, raise_all
 from daybook.io.bindings import bind_columns, extra_column_notices, is_slice_needed, missing_column_errors
-from daybook.io.filesystem import arrow_path, join_uri, list_files, local_path, relative_to, translate_read_errors
+from daybook.io.filesystem import join_uri, list_files, local_path, relative_to, translate_read_errors
+from daybook.io.formats.delta.log import TABLE_TRANSACTION, is_appended_since, read_entry, slice_transaction, table_uri
 from daybook.io.formats.parquet.scan import DataFile, scan_parquet, type_errors
 from daybook.io.pins import ReadPart, TablePin
 from daybook.io.target import parse_staged_name
@@ -36,28 +36,6 @@ def numbered_version(number: int) -> TableVersion:
 def version_number(version: TableVersion | None) -> int | None:
     """The number by which the log knows a version."""
     return None if version is None else int(version.token)
-
-
-def table_uri(uri: str) -> str:
-    path = local_path(uri)
-    return uri.rstrip("/") if path is None else str(path.absolute())
-
-
-def commit_infos(table: DeltaTable, uri: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """What each commit says of itself, newest first, as far back as the log goes.
-
-    Read from the log, since `DeltaTable.history` finds nothing in a folder with # or ? in its name.
-    """
-    for version in range(table.version(), -1, -1):
-        place = arrow_path(join_uri(table_uri(uri), "_delta_log", f"{version:020}.json"))
-        try:
-            with place.system.open_input_stream(place.path) as stream:
-                actions = [json.loads(line) for line in stream.read().splitlines()]
-        except FileNotFoundError:
-            return
-        for action in actions:
-            if "commitInfo" in action:
-                yield version, action["commitInfo"]
 
 
 def open_table(uri: str, version: int | None = None) -> DeltaTable | None:
@@ -141,19 +119,11 @@ def _has_appended_slice(table: DeltaTable, files: Sequence[DataFile], uri: str) 
 
 
 def _is_replaced(table: DeltaTable, run_period: str | None) -> bool:
-    """Whether a commit has replaced the slice or the whole table: appends leave no such transaction."""
-    return any(
+    """Whether a commit has replaced the slice or the whole table, and none has appended since."""
+    return not is_appended_since(table, run_period) and any(
         table.transaction_version(transaction) is not None
         for transaction in (slice_transaction(run_period), TABLE_TRANSACTION)
     )
-
-
-# A writer that replaces the table, or the slice of a period, raises the version of this transaction.
-TABLE_TRANSACTION = "daybook-table"
-
-
-def slice_transaction(run_period: str | None) -> str:
-    return f"daybook-slice-{run_period}"
 
 
 def data_files(table: DeltaTable, uri: str) -> list[DataFile]:
@@ -197,14 +167,8 @@ def has_data_commits_since(pin: TablePin) -> bool:
     if table is None or str(table.metadata().id) != pin.table_id:
         return True
     for version in range(int(pin.version.token) + 1, table.version() + 1):
-        entry = arrow_path(join_uri(table_uri(pin.uri), "_delta_log", f"{version:020}.json"))
-        try:
-            with entry.system.open_input_stream(entry.path) as stream:
-                actions = [json.loads(line) for line in stream.read().splitlines()]
-        except FileNotFoundError:
-            return True
-        changes = [action.get("add") or action.get("remove") for action in actions]
-        if any(change and change.get("dataChange", True) for change in changes):
+        entry = read_entry(pin.uri, version)
+        if entry is None or entry.changes_data:
             return True
     return False
 

@@ -18,16 +18,20 @@ from daybook.io.bindings import Binding, checked_options
 from daybook.io.column_types import arrow_type
 from daybook.io.filesystem import arrow_path, join_uri, list_files, local_path, partition_folder
 from daybook.io.fingerprint import fingerprint
-from daybook.io.formats.delta.table import (
+from daybook.io.formats.delta.log import (
+    INFO_KEY,
     TABLE_TRANSACTION,
-    commit_infos,
-    numbered_version,
-    open_table,
-    refuse_unknown_features,
+    append_transaction,
+    entries_back,
+    is_appended_since,
+    next_number,
     slice_transaction,
     table_uri,
+    written_slices,
 )
+from daybook.io.formats.delta.table import numbered_version, open_table, refuse_unknown_features
 from daybook.io.formats.parquet.scan import DataFile, scan_parquet
+from daybook.io.slices import WrittenSlice
 from daybook.io.target import STAGED_PREFIX, FileTarget, OutputColumn
 from daybook.io.writer import (
     Commit,
@@ -87,7 +91,6 @@ _CONFIGURATION = {
     "delta.deletedFileRetentionDuration": "interval 36500 days",
     "delta.enableExpiredLogCleanup": "false",
 }
-_INFO_KEY = "daybook"
 _ATTEMPTS = 30
 
 
@@ -115,12 +118,14 @@ class DeltaWriter:
         actions = _add_actions(staged, target)
         for _ in range(_ATTEMPTS):
             table = open_table(target.uri)
+            slices: tuple[WrittenSlice, ...] = ()
             if table is not None:
                 if (done := _find_commit(table, target)) is not None:
                     return done
                 self._check_table(table, target)
                 self._check_slice(table, staged, target)
-            fence()
+                slices = written_slices(table, target)
+            fence(slices)
             try:
                 if table is None:
                     self._create(actions, staged, target)
@@ -140,10 +145,38 @@ class DeltaWriter:
         table = open_table(target.uri)
         return None if table is None else _find_commit(table, target)
 
+    def slices(self, target: FileTarget) -> tuple[WrittenSlice, ...]:
+        table = open_table(target.uri)
+        return () if table is None else written_slices(table, target)
+
+    def drop_slice(self, target: FileTarget, fence: Fence = no_fence) -> Commit:
+        for _ in range(_ATTEMPTS):
+            table = open_table(target.uri)
+            if table is None:
+                raise DaybookError("IO_001", location=target.label)
+            if (done := _find_commit(table, target)) is not None:
+                return done
+            refuse_unknown_features(table, target.label, is_write=True)
+            rows = _slice_rows(table, target)
+            fence(written_slices(table, target))
+            properties = _commit_properties(table, target, StagedOutput("", rows), is_dropped=True)
+            filters = [(RUN_PERIOD_COLUMN, "=", target.run_period or "")]
+            try:
+                table.create_write_transaction(
+                    [], "overwrite", table.schema(), [RUN_PERIOD_COLUMN], filters, commit_properties=properties
+                )
+            except CommitFailedError:
+                continue
+            except DeltaError as failure:
+                raise DaybookError("IO_026", location=target.label, reason=str(failure)) from failure
+            dropped = self.committed(target)
+            return Commit(rows, dropped.version if dropped else None)
+        raise DaybookError("IO_024", location=target.label, slice=target.slice_note)
+
     def discard(self, target: FileTarget) -> None:
         """Staged folders that no version of the table refers to."""
         root = local_path(target.uri)
-        committed = self._committed_place(target)
+        committed = self._committed_folder(target)
         for name in _staged_names(target):
             if name == committed:
                 continue
@@ -155,7 +188,7 @@ class DeltaWriter:
 
     def fingerprint(self, spark: SparkSession, target: FileTarget, commit: Commit) -> str:
         """Of the rows a commit wrote, from its files; IO_009 when they have been vacuumed."""
-        place = self._committed_place(target)
+        place = self._committed_folder(target)
         folder = join_uri(table_uri(target.uri), place or "")
         files = list_files(folder) if place and place != "*" else ()
         if not files and commit.rows:
@@ -207,12 +240,12 @@ class DeltaWriter:
             mode="error",
             partition_by=list(_partition_columns(target)),
             configuration=_CONFIGURATION,
-            commit_properties=_commit_properties(target, staged, 0),
+            commit_properties=_commit_properties(None, target, staged),
         )
 
     def _write(self, table: DeltaTable, adds: list[AddAction], staged: StagedOutput, target: FileTarget) -> None:
         actions: list[AddAction | RemoveAction] = [*adds]
-        properties = _commit_properties(target, staged, _slice_version(table, target) + 1)
+        properties = _commit_properties(table, target, staged)
         partitions = list(_partition_columns(target))
         if target.mode == "replace" and table.metadata().partition_columns != partitions:
             create_table_with_add_actions(
@@ -246,7 +279,7 @@ class DeltaWriter:
             fields = Schema.from_arrow(pa.schema([(c.name, arrow_type(c.type)) for c in added])).fields
             table.alter.add_columns([Field(field.name, field.type, nullable=True) for field in fields])
 
-    def _committed_place(self, target: FileTarget) -> str | None:
+    def _committed_folder(self, target: FileTarget) -> str | None:
         table = open_table(target.uri)
         if table is None or table.transaction_version(target.staging_key) is None:
             return None
@@ -290,21 +323,34 @@ def _slice_rows(table: DeltaTable, target: FileTarget) -> int:
     return sum(1 if row["num_records"] is None else row["num_records"] for row in rows)
 
 
-def _commit_properties(target: FileTarget, staged: StagedOutput, slice_version: int) -> CommitProperties:
+def _commit_properties(
+    table: DeltaTable | None, target: FileTarget, staged: StagedOutput, *, is_dropped: bool = False
+) -> CommitProperties:
     info = {
         "key": target.staging_key,
         "run_id": target.run_id,
         "operation_seq": target.operation_seq,
         "project_id": target.owner.project_id,
         "operation_id": target.owner.operation_id,
+        "workspace": target.owner.workspace,
         "run_period": target.run_period,
         "rows": staged.rows,
         "place": staged.staging.rpartition("/")[2],
+        **({"is_dropped": True} if is_dropped else {}),
     }
-    transactions = [Transaction(target.staging_key, 1)]
-    if target.mode != "append":
-        transactions.append(Transaction(_slice_id(target), slice_version))
-    return CommitProperties(custom_metadata={_INFO_KEY: json.dumps(info)}, app_transactions=transactions)
+    number = next_number(table)
+    transactions = [Transaction(target.staging_key, 1), *(Transaction(name, number) for name in _claims(table, target))]
+    return CommitProperties(custom_metadata={INFO_KEY: json.dumps(info)}, app_transactions=transactions)
+
+
+def _claims(table: DeltaTable | None, target: FileTarget) -> list[str]:
+    """The transactions that make two writers of one slice conflict, and by which its owner is found."""
+    if target.mode == "append":
+        # Set once, so that later appends do not conflict.
+        is_marked = target.run_period is None or (table is not None and is_appended_since(table, target.run_period))
+        return [] if is_marked else [append_transaction(target.run_period)]
+    whole = [] if target.mode == "replace_period" else [TABLE_TRANSACTION]
+    return whole + ([slice_transaction(target.run_period)] if target.run_period is not None else [])
 
 
 def _find_commit(table: DeltaTable, target: FileTarget) -> Commit | None:
@@ -319,11 +365,9 @@ def _find_commit(table: DeltaTable, target: FileTarget) -> Commit | None:
 
 def _find_commit_info(table: DeltaTable, target: FileTarget) -> tuple[int, dict[str, Any]] | None:
     """Version and description of the commit of this run and operation; it is nearly always among the last few."""
-    for version, entry in commit_infos(table, target.uri):
-        text = entry.get(_INFO_KEY)
-        info = json.loads(text) if isinstance(text, str) else {}
-        if info.get("key") == target.staging_key:
-            return version, info
+    for entry in entries_back(table, target.uri):
+        if (info := entry.info).get("key") == target.staging_key:
+            return entry.version, info
     return None
 
 

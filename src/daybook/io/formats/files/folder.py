@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -11,6 +12,7 @@ from daybook.errors import DaybookError, Notice, notice
 from daybook.io.filesystem import list_files, partition_folder, partition_values, relative_to
 from daybook.io.formats.files.atomic_rename import ExchangeUnsupportedError, exchange_names, lock_folder, rename_if_free
 from daybook.io.formats.files.manifest import MANIFEST_NAME, Manifest, ManifestEntry, read_manifest
+from daybook.io.slices import SliceCommit, WrittenSlice, affected_slices, slices_after
 from daybook.io.target import FileTarget
 from daybook.io.writer import Commit, Fence, StagedOutput, check_schema_change, remove_tree, sync_to_disk
 from daybook.model.types import RUN_PERIOD_COLUMN
@@ -70,6 +72,19 @@ def committed_folder(path: Path, target: FileTarget) -> Commit | None:
     return None
 
 
+def folder_slices(path: Path, target: FileTarget) -> tuple[WrittenSlice, ...]:
+    """The slices that a commit would write to or throw away, by the manifest."""
+    manifest = read_manifest(str(_existing_folder(path)))
+    commits = [
+        SliceCommit(entry.run_id, entry.mode, entry.run_period, entry.owner)
+        for entry in (manifest.entries if manifest else ())
+        if entry.run_id
+    ]
+    # Entries are live, so none of them was thrown away by a later one.
+    live = [replace(commit, mode="" if commit.mode in ("replace", "error") else commit.mode) for commit in commits]
+    return affected_slices(slices_after(live), target)
+
+
 def commit_folder(
     parts: Path, work: Path, path: Path, staged: StagedOutput, target: FileTarget, fence: Fence, files: PartFiles
 ) -> Commit:
@@ -84,20 +99,46 @@ def commit_folder(
         current = _current_manifest(path, target, files) or Manifest({}, ())
         kept = _kept_entries(current, target)
         _refuse_emptying(current, kept, staged, target)
-        fresh = work / "new"
-        remove_tree(fresh)
-        fresh.mkdir()
-        there = _data_files(path) if path.exists() else set()
-        _link_files(
-            path, fresh, [*(file for entry in kept for file in entry.files if file in there), *_hidden_files(path)]
-        )
+        fresh = _link_kept(path, work, kept)
         added = _move_parts(parts, fresh, target)
-        manifest = _next_manifest(current, kept, added, staged, target)
-        (fresh / MANIFEST_NAME).write_text(manifest.to_json(), encoding="utf-8")
-        _sync_folder(fresh)
-        fence()
+        _write_manifest(fresh, _next_manifest(current, kept, added, staged, target))
+        fence(folder_slices(path, target))
         notices = _publish_folder(fresh, path, work)
     return Commit(staged.rows, notices=notices)
+
+
+def drop_folder_slice(work: Path, path: Path, target: FileTarget, fence: Fence, files: PartFiles) -> Commit:
+    """The folder without the files of one slice; `work` is a staging folder beside it."""
+    with lock_folder(path.parent):
+        recover_folder(path)
+        if (done := committed_folder(path, target)) is not None:
+            return done
+        current = _current_manifest(path, target, files)
+        if current is None:
+            raise DaybookError("IO_001", location=target.label)
+        _refuse_differences(path, current, target)
+        kept = _kept_entries(current, target)
+        rows = sum(entry.rows for entry in current.entries) - sum(entry.rows for entry in kept)
+        fresh = _link_kept(path, work, kept)
+        _write_manifest(fresh, Manifest(current.columns, kept, _next_past(current, target, rows)))
+        fence(folder_slices(path, target))
+        notices = _publish_folder(fresh, path, work)
+    return Commit(rows, notices=notices)
+
+
+def _link_kept(path: Path, work: Path, kept: tuple[ManifestEntry, ...]) -> Path:
+    """A new folder with the files that stay."""
+    fresh = work / "new"
+    remove_tree(fresh)
+    fresh.mkdir()
+    there = _data_files(path) if path.exists() else set()
+    _link_files(path, fresh, [*(file for entry in kept for file in entry.files if file in there), *_hidden_files(path)])
+    return fresh
+
+
+def _write_manifest(fresh: Path, manifest: Manifest) -> None:
+    (fresh / MANIFEST_NAME).write_text(manifest.to_json(), encoding="utf-8")
+    _sync_folder(fresh)
 
 
 def _kept_entries(current: Manifest, target: FileTarget) -> tuple[ManifestEntry, ...]:
@@ -132,9 +173,14 @@ def _next_manifest(
         target.run_period,
         staged.rows,
         files,
+        target.mode,
+        owner.workspace,
     )
-    past = (*current.past, (target.run_id, target.operation_seq, staged.rows))[-_MAX_PAST_COMMITS:]
-    return Manifest(columns, (*kept, entry), past)
+    return Manifest(columns, (*kept, entry), _next_past(current, target, staged.rows))
+
+
+def _next_past(current: Manifest, target: FileTarget, rows: int) -> tuple[tuple[str, int, int], ...]:
+    return (*current.past, (target.run_id, target.operation_seq, rows))[-_MAX_PAST_COMMITS:]
 
 
 def _link_files(source: Path, fresh: Path, files: list[str]) -> None:

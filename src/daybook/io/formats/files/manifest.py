@@ -9,6 +9,7 @@ from typing import Any
 
 from daybook.errors import DaybookError
 from daybook.io.filesystem import local_path
+from daybook.io.target import SliceOwner
 
 MANIFEST_NAME = "_daybook.json"
 
@@ -24,6 +25,13 @@ class ManifestEntry:
     run_period: str | None
     rows: int
     files: tuple[str, ...]
+    # Empty in manifests made before these were kept.
+    mode: str = ""
+    workspace: str = ""
+
+    @property
+    def owner(self) -> SliceOwner:
+        return SliceOwner(self.project_id, self.operation_id, self.workspace)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ def commit_file(staged_file: Path, path: Path, staged: StagedOutput, target: Fil
         _refuse_emptying_file(path, staged, target)
         sync_to_disk(staged_file)
         _write_note(path, staged_file, staged, target)
-        fence()
+        fence(())
         if target.mode == "error":
             try:
                 rename_if_free(staged_file, path)

@@ -14,8 +14,16 @@ from daybook.expression import quote_identifier
 from daybook.io.bindings import checked_options
 from daybook.io.filesystem import local_path
 from daybook.io.fingerprint import FingerprintObserver
-from daybook.io.formats.files.folder import check_folder, commit_folder, committed_folder, slice_state
+from daybook.io.formats.files.folder import (
+    check_folder,
+    commit_folder,
+    committed_folder,
+    drop_folder_slice,
+    folder_slices,
+    slice_state,
+)
 from daybook.io.formats.files.one_file import check_file, commit_file, committed_file
+from daybook.io.slices import WrittenSlice
 from daybook.io.target import FileTarget, OutputColumn
 from daybook.io.writer import Commit, Fence, StagedOutput, no_fence, remove_tree, translate_spark_failures
 
@@ -89,9 +97,9 @@ class FileWriter(ABC):
         path, work = _target_path(target), Path(staged.staging)
         refusals: list[Exception] = []
 
-        def guard() -> None:
+        def guard(slices: tuple[WrittenSlice, ...]) -> None:
             try:
-                fence()
+                fence(slices)
             except Exception as refusal:
                 refusals.append(refusal)
                 raise
@@ -111,6 +119,23 @@ class FileWriter(ABC):
     def committed(self, target: FileTarget) -> Commit | None:
         path = _target_path(target)
         return committed_file(path, target) if target.is_one_file else committed_folder(path, target)
+
+    def slices(self, target: FileTarget) -> tuple[WrittenSlice, ...]:
+        """One file has no slices: it is replaced as a whole."""
+        return () if target.is_one_file else folder_slices(_target_path(target), target)
+
+    def drop_slice(self, target: FileTarget, fence: Fence = no_fence) -> Commit:
+        path = _target_path(target)
+        if target.is_one_file or not path.parent.is_dir():
+            raise DaybookError("IO_001", location=target.label)
+        work = path.parent / f".{target.new_attempt_name()}"
+        try:
+            work.mkdir()
+            return drop_folder_slice(work, path, target, fence, self)
+        except OSError as failure:
+            raise DaybookError("IO_026", location=target.label, reason=str(failure)) from failure
+        finally:
+            remove_tree(work)
 
     def discard(self, target: FileTarget) -> None:
         parent = _target_path(target).parent

@@ -33,6 +33,7 @@ _LEDGER_COLUMNS = {
     "project_id": "VARCHAR(128) NOT NULL",
     "operation_id": "VARCHAR(128) NOT NULL",
     "entry": "DECIMAL(19) NOT NULL",
+    "workspace": "VARCHAR(128)",
 }
 
 
@@ -73,6 +74,16 @@ class JdbcDatabase(Database):
         key = f"PRIMARY KEY ({self.quote('run_id')}, {self.quote('operation_seq')})"
         unique = f"UNIQUE ({self.quote(self.ledger.entry)})"
         self.execute(f"create table {self.table(self.ledger.table)} ({defined}, {key}, {unique})")
+
+    def add_ledger_workspace(self) -> None:
+        """Every database has the first of these words, and some have only them."""
+        self.execute(f"alter table {self.table(self.ledger.table)} add {self.quote('workspace')} VARCHAR(128)")
+
+    def ledger_condition(self, table: str) -> tuple[str, tuple[str, ...]]:
+        """As it is written, and as the database spells it."""
+        found = self._find(table)
+        names = tuple(dict.fromkeys((table, *([found.name] if found else []))))
+        return f"{self.quote(self.ledger.target)} in ({', '.join('?' * len(names))})", names
 
     def entry_number(self) -> dict[str, object]:
         """Entries count up and are unique, so that of two commits at once one fails."""

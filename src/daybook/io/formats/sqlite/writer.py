@@ -47,8 +47,12 @@ class SqliteDatabase(Database):
             f"create table if not exists {self.ledger.table} (id integer primary key autoincrement, "
             "run_id text not null, operation_seq integer not null, target text not null, mode text not null, "
             "run_period text, rows integer not null, project_id text not null, operation_id text not null, "
-            "committed_at text not null default current_timestamp, unique (run_id, operation_seq))"
+            "workspace text, committed_at text not null default current_timestamp, unique (run_id, operation_seq))"
         )
+
+    def ledger_condition(self, table: str) -> tuple[str, tuple[str, ...]]:
+        """Names that differ in case are one table."""
+        return f"{self.quote(self.ledger.target)} = ? collate nocase", (table,)
 
     def begin(self) -> None:
         self.execute("begin immediate")

@@ -1,0 +1,117 @@
+"""`daybook slices`: what runs wrote into tables that collect periods, and dropping one of them."""
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from daybook.cli import completion
+from daybook.cli.arguments import AsJson, add_command, open_workspace, open_workspace_with_spark, root_options
+from daybook.cli.terminal import confirm, echo, echo_json, echo_note, is_attended, show_notice, show_table
+
+
+class _ListByDefault(TyperGroup):
+    """`daybook slices TABLE` is `daybook slices list TABLE`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        is_command = bool(args) and (args[0] in self.commands or args[0] in ctx.help_option_names)
+        return super().parse_args(ctx, args if is_command else ["list", *args])
+
+
+app = typer.Typer(
+    cls=_ListByDefault,
+    help="List and drop slices of tables: what runs wrote into them for each period.",
+    short_help="List and drop slices of tables",
+    epilog="""\b
+Examples:
+  daybook slices
+  daybook slices warehouse.sales --json
+  daybook slices drop warehouse.sales 2026-Q1 --reason "run by mistake\"""",
+    rich_markup_mode=None,
+)
+
+_TABLE_HELP = "A table by its destination (warehouse.sales), its name, its location or its dataset."
+
+
+def list_slices(
+    context: typer.Context,
+    table: Annotated[
+        str | None, typer.Argument(metavar="TABLE", help=_TABLE_HELP, autocompletion=completion.tables_with_slices)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List slices with their owner, run, rows and time."""
+    from daybook.workspace.result_json import slice_as_json
+    from daybook.workspace.slices import list_slices as found_slices
+
+    found = found_slices(open_workspace(context), table)
+    if as_json:
+        echo_json([slice_as_json(each) for each in found])
+        return
+    if not found:
+        echo_note("no run wrote to a table that collects periods")
+        return
+    rows = [
+        (
+            each.table,
+            each.period,
+            each.project_id or "all that append",
+            each.run_id,
+            "" if each.rows is None else f"{each.rows:,}",
+            f"{each.written_at:%Y-%m-%d %H:%M}" if each.written_at else "",
+        )
+        for each in found
+    ]
+    show_table(("table", "period", "project", "run", "rows", "written"), rows, right=(4,), fixed=(1, 3, 4, 5))
+
+
+def drop(
+    context: typer.Context,
+    table: Annotated[
+        str, typer.Argument(metavar="TABLE", help=_TABLE_HELP, autocompletion=completion.tables_with_slices)
+    ],
+    period: Annotated[
+        str,
+        typer.Argument(
+            metavar="PERIOD", help="The period of the slice, such as 2026-Q1.", autocompletion=completion.slice_periods
+        ),
+    ],
+    reason: Annotated[
+        str | None, typer.Option("--reason", metavar="TEXT", help="Why; it is recorded permanently.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Remove what runs wrote into a table for a period.
+
+    Other periods stay. A locked period is refused. Datasets of the table get a new version; on Delta earlier versions
+    stay readable as they were. Who dropped the slice, when and why is recorded permanently.
+    """
+    from daybook.errors import DaybookError
+    from daybook.workspace.result_json import slice_drop_as_json
+    from daybook.workspace.slices import choose_slice, drop_slice
+
+    if not (reason or "").strip():
+        raise DaybookError("STORE_032", action="Dropping a slice")
+    with open_workspace_with_spark(context) as workspace:
+        chosen = choose_slice(workspace, table, period)
+        if not yes:
+            if as_json or not is_attended():
+                raise DaybookError("STORE_039")
+            rows = "its rows" if chosen.rows is None else f"{chosen.rows:,} rows"
+            if not confirm(f"Remove {rows} of {chosen.period} from {chosen.location}?"):
+                raise typer.Exit(1)
+        done = drop_slice(workspace, table, period, reason=reason or "")
+    if as_json:
+        echo_json(slice_drop_as_json(done))
+        return
+    for notice in done.notices:
+        show_notice(notice)
+    echo(f"dropped {done.slice.period} of {done.slice.table}: {done.rows:,} rows")
+    if not root_options(context).is_quiet:
+        for dataset_id, version in done.datasets:
+            echo(f"registered {dataset_id} version {version} without it")
+
+
+add_command(app, "list", list_slices, "daybook slices list", "daybook slices list warehouse.sales --json")
+add_command(app, "drop", drop, 'daybook slices drop warehouse.sales 2026-Q1 --reason "run by mistake"')

@@ -1,0 +1,148 @@
+"""The log of a Delta table: what each commit says of itself, and whose the slices are by it.
+
+Read from the files of the log, since `DeltaTable.history` finds nothing in a folder with # or ? in its name.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from deltalake import DeltaTable
+
+from daybook.io.filesystem import arrow_path, join_uri, local_path
+from daybook.io.slices import WrittenSlice
+from daybook.io.target import FileTarget, SliceOwner
+from daybook.model.types import RUN_PERIOD_COLUMN
+
+# What Daybook writes of itself into a commit.
+INFO_KEY = "daybook"
+# A writer that replaces the table, or the slice of a period, raises the version of this transaction.
+TABLE_TRANSACTION = "daybook-table"
+# A transaction is numbered by the version its commit was meant to be; other commits may have come in between.
+_MOST_BETWEEN = 4
+
+
+def slice_transaction(run_period: str | None) -> str:
+    return f"daybook-slice-{run_period}"
+
+
+def append_transaction(run_period: str | None) -> str:
+    """Set by the first append to a slice after it was replaced or dropped."""
+    return f"daybook-append-{run_period}"
+
+
+def is_appended_since(table: DeltaTable, run_period: str | None) -> bool:
+    """Whether a slice was appended to after it, or the whole table, was last replaced."""
+    appended = table.transaction_version(append_transaction(run_period))
+    names = (slice_transaction(run_period), TABLE_TRANSACTION)
+    replaced = [number for name in names if (number := table.transaction_version(name)) is not None]
+    return appended is not None and appended > max(replaced, default=-1)
+
+
+def table_uri(uri: str) -> str:
+    path = local_path(uri)
+    return uri.rstrip("/") if path is None else str(path.absolute())
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """One commit: its actions as the log has them."""
+
+    version: int
+    actions: tuple[dict[str, Any], ...]
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """What Daybook wrote of itself; empty for commits of others."""
+        for action in self.actions:
+            text = action.get("commitInfo", {}).get(INFO_KEY)
+            if isinstance(text, str):
+                found: dict[str, Any] = json.loads(text)
+                return found
+        return {}
+
+    @property
+    def transactions(self) -> dict[str, int]:
+        return {action["txn"]["appId"]: action["txn"]["version"] for action in self.actions if "txn" in action}
+
+    @property
+    def changes_data(self) -> bool:
+        changes = [action.get("add") or action.get("remove") for action in self.actions]
+        return any(change and change.get("dataChange", True) for change in changes)
+
+    @property
+    def owner(self) -> SliceOwner:
+        info = self.info
+        return SliceOwner(info["project_id"], info["operation_id"], info.get("workspace", ""))
+
+
+def read_entry(uri: str, version: int) -> LogEntry | None:
+    """A commit; None when the log no longer has it."""
+    at = arrow_path(join_uri(table_uri(uri), "_delta_log", f"{version:020}.json"))
+    try:
+        with at.system.open_input_stream(at.path) as stream:
+            return LogEntry(version, tuple(json.loads(line) for line in stream.read().splitlines()))
+    except FileNotFoundError:
+        return None
+
+
+def entries_back(table: DeltaTable, uri: str) -> Iterator[LogEntry]:
+    """Newest first, as far back as the log goes."""
+    for version in range(table.version(), -1, -1):
+        if (entry := read_entry(uri, version)) is None:
+            return
+        yield entry
+
+
+def next_number(table: DeltaTable | None) -> int:
+    """The version that the next commit is meant to be, by which its transactions are numbered."""
+    return 0 if table is None else table.version() + 1
+
+
+def written_slices(table: DeltaTable, target: FileTarget) -> tuple[WrittenSlice, ...]:
+    """The slices that a commit would write to or throw away."""
+    match target.mode:
+        case "replace":
+            found = [_written_slice(table, target.uri, period) for period in _live_periods(table)]
+        case "replace_period" | "append":
+            found = [_written_slice(table, target.uri, target.run_period)] if target.run_period is not None else []
+        case "error":
+            found = []
+    return tuple(each for each in found if each is not None)
+
+
+def _live_periods(table: DeltaTable) -> list[str]:
+    if table.metadata().partition_columns != [RUN_PERIOD_COLUMN]:
+        return []
+    return sorted({str(each[RUN_PERIOD_COLUMN]) for each in table.partitions()})
+
+
+def _written_slice(table: DeltaTable, uri: str, period: str) -> WrittenSlice | None:
+    """By the last commits that replaced the table, replaced the slice, and began to append to it."""
+    whole = _find_transaction(table, uri, TABLE_TRANSACTION)
+    own = _find_transaction(table, uri, slice_transaction(period))
+    shared = _find_transaction(table, uri, append_transaction(period))
+    first = whole.version if whole is not None else 0
+    if own is not None and own.version >= first and own.info:
+        if not own.info.get("is_dropped"):
+            return WrittenSlice(period, own.info["run_id"], own.owner)
+        whole, first = None, own.version
+    if whole is not None and whole.info.get("run_period") == period:
+        return WrittenSlice(period, whole.info["run_id"], whole.owner)
+    if shared is not None and shared.version >= first and shared.info:
+        return WrittenSlice(period, shared.info["run_id"], None)
+    return None
+
+
+def _find_transaction(table: DeltaTable, uri: str, name: str) -> LogEntry | None:
+    """The commit that made the last version of a transaction."""
+    number = table.transaction_version(name)
+    if number is None:
+        return None
+    for version in range(number, min(number + _MOST_BETWEEN, table.version()) + 1):
+        entry = read_entry(uri, version)
+        if entry is not None and entry.transactions.get(name) == number:
+            return entry
+    # Tables of earlier Daybooks number their transactions from 0.
+    return next((entry for entry in entries_back(table, uri) if entry.transactions.get(name) == number), None)

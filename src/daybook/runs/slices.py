@@ -1,0 +1,207 @@
+"""The slices of tables: which there are, and dropping one."""
+
+import datetime
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from daybook.errors import DaybookError, Notice
+from daybook.errors.suggestion import did_you_mean
+from daybook.io.location_checks import location_identity
+from daybook.io.registry import format_named, writer_for
+from daybook.io.slices import WrittenSlice
+from daybook.io.writer import Commit
+from daybook.model.dataset import Dataset
+from daybook.runs.environment import RunEnvironment
+from daybook.runs.outputs import PlannedOutput
+from daybook.runs.permissions import SHARED_PROJECT, is_of_workspace, require_unlocked
+from daybook.runs.preparation import restore_run
+from daybook.runs.recorder import data_pin, hold_version, newest_pin
+from daybook.runs.snapshot import RunSnapshot, new_run_id, snapshot_from_json
+from daybook.runs.sources import slice_table
+from daybook.store.definition_text import decode_definition
+from daybook.store.lifecycle import RegisteredDataset, register_output
+from daybook.store.records import DroppedSlice, OutputCommit, Registration, Slice
+from daybook.store.store import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class SliceEntry:
+    """A slice of a table that runs of this store wrote.
+
+    `table` is the destination as a project names it, `location` the address of the table. A slice that projects append
+    to has no `project_id`; its run is the last that appended, its rows are those of all of them.
+    """
+
+    table: str
+    location: str
+    period: str
+    project_id: str | None
+    operation_id: str | None
+    run_id: str
+    rows: int | None
+    written_at: datetime.datetime | None
+    # Ids of datasets that were registered from the table.
+    datasets: tuple[str, ...]
+    stored: Slice
+
+    @property
+    def names(self) -> Iterator[str]:
+        """By which somebody may mean the table."""
+        yield from (self.table, self.location, self.stored.destination, self.table.rpartition(".")[2], *self.datasets)
+
+
+@dataclass(frozen=True, slots=True)
+class SliceDrop:
+    """A slice that was removed, and the versions of datasets that were registered because of it."""
+
+    slice: SliceEntry
+    rows: int
+    datasets: tuple[tuple[str, int], ...]
+    notices: tuple[Notice, ...] = ()
+
+
+def list_slices(transaction: Transaction) -> tuple[SliceEntry, ...]:
+    """Every slice, by table and period."""
+    slices = transaction.slices.all()
+    by_run = transaction.close.commits(each.run_id for each in slices)
+    made = [_commit_of(each, by_run.get(each.run_id, [])) for each in slices]
+    written = transaction.outcomes.slice_commits(commit.destination for commit in made if commit is not None)
+    dropped = {(each.destination, each.period): each.dropped_at for each in transaction.slices.dropped()}
+    entries = []
+    for known, own in zip(slices, made, strict=True):
+        to_table = [each for each in written if own is not None and each[2].destination == own.destination]
+        since = dropped.get((known.destination, known.period))
+        commits = [
+            (run_id, commit)
+            for run_id, period, commit in to_table
+            if period == known.period and (since is None or commit.committed_at is None or commit.committed_at > since)
+        ]
+        ids = {str(commit.details["dataset_id"]) for _, _, commit in to_table if commit.details.get("dataset_id")}
+        entries.append(_entry(known, own, commits, tuple(sorted(ids))))
+    return tuple(sorted(entries, key=lambda entry: (entry.table, entry.location, entry.period)))
+
+
+def _commit_of(known: Slice, commits: list[OutputCommit]) -> OutputCommit | None:
+    """The commit of its run that wrote a slice; None when the run took the slice and did not write it."""
+    return next((each for each in commits if known.destination in each.table.names), None)
+
+
+def _entry(
+    known: Slice, own: OutputCommit | None, commits: list[tuple[str, OutputCommit]], datasets: tuple[str, ...]
+) -> SliceEntry:
+    table = str(own.details.get("label", own.destination)) if own is not None else known.destination
+    location = own.destination if own is not None else known.destination
+    owner: tuple[str | None, str | None] = (known.project_id, known.operation_id)
+    run_id, rows, written_at = known.run_id, known.rows, known.written_at
+    if known.project_id == SHARED_PROJECT:
+        owner = (None, None)
+        if commits:
+            run_id, last = commits[-1]
+            rows, written_at = sum(commit.rows or 0 for _, commit in commits), last.committed_at
+    return SliceEntry(table, location, known.period, *owner, run_id, rows, written_at, datasets, known)
+
+
+def slices_of_table(entries: tuple[SliceEntry, ...], table: str) -> tuple[SliceEntry, ...]:
+    """The slices of the table that somebody means; STORE_035 when there is none, STORE_036 when it may be several."""
+    found = tuple(each for each in entries if table in each.names)
+    exact = tuple(each for each in found if table in (each.table, each.location))
+    found = exact or found
+    if not found:
+        known = sorted({each.table for each in entries})
+        hint = did_you_mean(table, tuple(known)) if known else None
+        raise DaybookError("STORE_035", table=table, hint=hint)
+    if len({each.stored.destination for each in found}) > 1:
+        raise DaybookError("STORE_036", table=table, tables=", ".join(sorted({each.location for each in found})))
+    return found
+
+
+def find_slice(entries: tuple[SliceEntry, ...], table: str, period: str) -> SliceEntry:
+    """STORE_037 when the table has no such slice."""
+    of_table = slices_of_table(entries, table)
+    for each in of_table:
+        if each.period == period:
+            return each
+    known = ", ".join(each.period for each in of_table)
+    raise DaybookError("STORE_037", table=of_table[0].table, period=period, periods=known)
+
+
+def drop_slice(around: RunEnvironment, entry: SliceEntry, *, reason: str, user: str | None) -> SliceDrop:
+    """Remove the rows of a slice from its table; its period must not be locked.
+
+    The datasets of the table get a new version, so that readers of the latest see the table without the slice.
+    """
+    known = entry.stored
+    with around.store.read() as transaction:
+        snapshot = snapshot_from_json(transaction.runs.snapshot(known.run_id))
+        _require_droppable(transaction, snapshot)
+    planned = _planned_output(around, snapshot, known)
+    table = slice_table(planned.target.location, planned.target.workspace)
+    now = around.clock()
+    drop_id = f"drop-{new_run_id(now)}"
+    target = replace(planned.target, mode="replace_period", run_id=drop_id, allow_empty=True)
+    if format_named(target.format).needs_session:
+        around.session()
+
+    def look(written: tuple[WrittenSlice, ...]) -> None:
+        with around.store.write() as transaction:
+            _require_droppable(transaction, snapshot)
+            for each in written:
+                _require_same_slice(transaction, each, entry, planned)
+
+    commit = writer_for(target.format).drop_slice(target, look)
+    with around.store.write() as transaction:
+        dropped = DroppedSlice(
+            known.destination, known.period, known.project_id, known.run_id, commit.rows, now, user, reason
+        )
+        transaction.slices.drop(table, dropped)
+        registered = tuple(_register_without_slice(around, transaction, entry, planned, commit, drop_id))
+    notices = [each for made in registered for each in hold_version(around.store, made, destination=entry.table)]
+    datasets = tuple((made.dataset_id, made.version) for made in registered)
+    return SliceDrop(entry, commit.rows, datasets, tuple(notices))
+
+
+def _require_droppable(transaction: Transaction, snapshot: RunSnapshot) -> None:
+    if snapshot.settings.sandbox is None:
+        require_unlocked(transaction, snapshot.period)
+
+
+def _require_same_slice(
+    transaction: Transaction, written: WrittenSlice, entry: SliceEntry, planned: PlannedOutput
+) -> None:
+    """STORE_016 for a slice that another workspace wrote, IO_024 for one that was written since it was chosen."""
+    owner = written.owner
+    if owner is not None and not is_of_workspace(transaction, written, planned.target):
+        name = f"operation {owner.operation_id} of project {owner.project_id} of workspace {owner.workspace}"
+        hint = "drop it in that workspace"
+        raise DaybookError("STORE_016", destination=entry.location, period=entry.period, owner=name, hint=hint)
+    if owner is not None and entry.project_id is not None and written.run_id != entry.run_id:
+        raise DaybookError("IO_024", location=entry.location, slice=f" for {entry.period}", hint="look at it again")
+
+
+def _planned_output(around: RunEnvironment, snapshot: RunSnapshot, known: Slice) -> PlannedOutput:
+    """The output that wrote a slice, as its run planned it."""
+    for planned in restore_run(snapshot, around.root).outputs:
+        identity = location_identity(planned.target.location, around.root)
+        if known.destination in (identity, planned.target.label):
+            return planned
+    raise DaybookError("STORE_038", run_id=known.run_id, destination=known.destination)
+
+
+def _register_without_slice(
+    around: RunEnvironment,
+    transaction: Transaction,
+    entry: SliceEntry,
+    planned: PlannedOutput,
+    commit: Commit,
+    drop_id: str,
+) -> Iterator[RegisteredDataset]:
+    transaction.definitions.lock()
+    pin = data_pin(planned, commit)
+    pin = newest_pin(pin) if pin is not None else None
+    project_id = planned.target.owner.project_id
+    for number, dataset_id in enumerate(entry.datasets):
+        stored = transaction.definitions.get("dataset", dataset_id)
+        model = decode_definition("dataset", stored.body)
+        if stored.status == "active" and isinstance(model, Dataset):
+            registration = Registration(project_id, drop_id, number, pin)
+            yield register_output(transaction, model, registration, now=around.clock(), plans=around.plans)
