@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from daybook.model.datasource import CredentialRef
-from daybook.model.declaration import Declaration, NonEmptyText, Violation, validated_by, violation
+from daybook.model.declaration import Declaration, NonEmptyText, Violation, raise_violations, validated_by, violation
 
 
 def _check_duration(text: str) -> Iterator[Violation]:
@@ -78,6 +78,9 @@ class ServeSettings(Declaration):
     )
 
 
+_LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
+
+
 def _check_event_target(to: str) -> Iterator[Violation]:
     """An http or https address, or a file on this machine."""
     try:
@@ -111,6 +114,14 @@ class OpenLineageSettings(Declaration):
     credential_ref: CredentialRef | None = Field(
         default=None, description="Where the token of the receiver is: env://NAME or file://PATH."
     )
+
+    @model_validator(mode="after")
+    def _check(self) -> "OpenLineageSettings":
+        parts = urlsplit(self.to)
+        if self.credential_ref is not None and parts.scheme == "http" and parts.hostname not in _LOOPBACK_HOSTS:
+            reason = "a token goes over https only, or to this machine"
+            raise_violations([violation("MODEL_028", "to", where="to", reason=reason)])
+        return self
 
 
 class LineageSettings(Declaration):

@@ -129,8 +129,11 @@ class PlanLineage:
 
     def inputs(self, output_seq: int, column: str | None) -> Mapping[How, tuple[InputColumn, ...]]:
         """The inputs of a column by how they arrive; without a column, what decides about the output's rows."""
-        found = self._reach[self._root(output_seq, column)]
-        return {how or "identity": self._input_names(mask) for how, mask in found.items()}
+        found: dict[How, int] = {}
+        for how, mask in self._reach[self._root(output_seq, column)].items():
+            # Rows arrive without a way of their own.
+            found[how or "identity"] = found.get(how or "identity", 0) | mask
+        return {how: self._input_names(mask) for how, mask in found.items()}
 
     def column(self, output_seq: int, column: str) -> ColumnLineage:
         """One column with the operations on the way to it."""

@@ -10,6 +10,8 @@ from daybook.io.pins import FilesPin, LandedPin, Pin, TablePin
 from daybook.model.dataset import ColumnDef
 from daybook.model.datasource import JdbcSource, PostgresqlSource, SqliteSource
 from daybook.model.types import ColumnType
+from daybook.plan.lineage import InputColumn, PlanLineage
+from daybook.plan.lineage_graph import How
 from daybook.resolve.locations.location import Location
 
 Json = dict[str, Any]
@@ -103,6 +105,50 @@ def dataset(location: Location, columns: Iterable[tuple[str, ColumnType]], versi
 
 def _source_uri(namespace: str, name: str) -> str:
     return f"file://{name}" if namespace == "file" else namespace
+
+
+# The kind of a transformation, and its kind in more detail.
+_TRANSFORMATIONS: Mapping[How, tuple[str, str]] = {
+    "identity": ("DIRECT", "IDENTITY"),
+    "transformation": ("DIRECT", "TRANSFORMATION"),
+    "aggregation": ("DIRECT", "AGGREGATION"),
+    "selector": ("INDIRECT", "FILTER"),
+    "join": ("INDIRECT", "JOIN"),
+    "group_by": ("INDIRECT", "GROUP_BY"),
+    "order_by": ("INDIRECT", "SORT"),
+    "condition": ("INDIRECT", "CONDITIONAL"),
+    "window": ("INDIRECT", "WINDOW"),
+}
+
+
+def column_lineage(lineage: PlanLineage, seq: int, names: Mapping[str, list[tuple[str, str]]]) -> Json:
+    """The columns that each written column comes from; what decides about all rows stands once, for the dataset."""
+    for_rows = lineage.inputs(seq, None)
+    fields = {}
+    for output_seq, column in lineage.columns:
+        if output_seq == seq:
+            own = {
+                how: [each for each in found if each not in for_rows.get(how, ())]
+                for how, found in lineage.inputs(seq, column).items()
+            }
+            fields[column] = {"inputFields": _input_fields(own, names)}
+    return facet("ColumnLineageDatasetFacet", "1-2-0", fields=fields, dataset=_input_fields(for_rows, names))
+
+
+def _input_fields(
+    inputs: Mapping[How, Iterable[InputColumn]], names: Mapping[str, list[tuple[str, str]]]
+) -> list[Json]:
+    """Each column once, with all ways in which it arrives."""
+    found: dict[InputColumn, list[Json]] = {}
+    for how, (kind, detail) in _TRANSFORMATIONS.items():
+        for each in inputs.get(how, ()):
+            if each.column is not None:
+                found.setdefault(each, []).append({"type": kind, "subtype": detail})
+    return [
+        {"namespace": namespace, "name": name, "field": each.column, "transformations": ways}
+        for each, ways in sorted(found.items(), key=lambda item: (item[0].dataset_id, item[0].column or ""))
+        for namespace, name in names.get(each.dataset_id, ())
+    ]
 
 
 def declared_columns(columns: Iterable[ColumnDef]) -> Iterator[tuple[str, ColumnType]]:

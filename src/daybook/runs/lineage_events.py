@@ -14,8 +14,18 @@ from daybook.io.event_sender import EventSender, event_sender
 from daybook.io.pins import Pin
 from daybook.model.loading.workspace import WorkspaceLocation
 from daybook.model.secrets import mask_secrets
+from daybook.plan.lineage import plan_lineage
 from daybook.plan.steps import CheckStep
-from daybook.runs.lineage_datasets import PRODUCER, Json, dataset, declared_columns, facet, pinned_versions
+from daybook.runs.lineage_datasets import (
+    PRODUCER,
+    Json,
+    column_lineage,
+    dataset,
+    dataset_name,
+    declared_columns,
+    facet,
+    pinned_versions,
+)
 from daybook.runs.preparation import PreparedRun
 from daybook.runs.recorder import recorded_pins
 from daybook.runs.result import OutputResult
@@ -247,6 +257,7 @@ def _inputs(prepared: PreparedRun, pins: Mapping[str, tuple[Pin, ...]]) -> list[
 def _outputs(prepared: PreparedRun, written: Mapping[int, OutputResult], *, are_planned: bool) -> list[Json]:
     """At the start, what is going to be written; at the end, what was committed."""
     found: dict[tuple[str, str], Json] = {}
+    lineage, names = plan_lineage(prepared.plan), _dataset_names(prepared)
     for planned in prepared.outputs:
         result = written.get(planned.step.seq)
         if result is None and not are_planned:
@@ -254,6 +265,7 @@ def _outputs(prepared: PreparedRun, written: Mapping[int, OutputResult], *, are_
         version = result.table_version.token if result and result.table_version else None
         one = dataset(planned.target.location, planned.step.columns.items(), version)
         if result is not None:
+            one["facets"]["columnLineage"] = column_lineage(lineage, planned.step.seq, names)
             if (change := _state_change(planned.target.mode, result)) is not None:
                 one["facets"]["lifecycleStateChange"] = facet(
                     "LifecycleStateChangeDatasetFacet", "1-0-1", lifecycleStateChange=change
@@ -262,6 +274,15 @@ def _outputs(prepared: PreparedRun, written: Mapping[int, OutputResult], *, are_
             one["outputFacets"] = {"outputStatistics": statistics}
         found[one["namespace"], one["name"]] = one
     return list(found.values())
+
+
+def _dataset_names(prepared: PreparedRun) -> dict[str, list[tuple[str, str]]]:
+    """What OpenLineage calls the datasets that a run reads; one that lies at several places has several names."""
+    found: dict[str, dict[tuple[str, str], None]] = {}
+    for load in prepared.plan.loads:
+        for location in prepared.snapshot.source(load.key).resolution.locations:
+            found.setdefault(load.dataset_id, {})[dataset_name(location)] = None
+    return {dataset_id: list(names) for dataset_id, names in found.items()}
 
 
 def _state_change(mode: str, result: OutputResult) -> str | None:
