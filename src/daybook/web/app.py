@@ -28,7 +28,11 @@ def create_app(workspace: OpenedWorkspace, site: Site) -> FastAPI:
     app.state.served = Served(workspace, access, templates)
     app.include_router(api.router, prefix=API)
     app.include_router(pages.router, include_in_schema=False)
-    app.mount("/static", StaticFiles(directory=WEB_FOLDER / "static"), name="static")
+    app.mount(
+        "/static",
+        StaticFiles(directory=WEB_FOLDER / "static", packages=[("daybook.pictures", "static")]),
+        name="static",
+    )
     app.add_route("/health", _health, include_in_schema=False)
     add_problem_handlers(app)
     app.add_middleware(Failures)

@@ -6,9 +6,9 @@ from fastapi import APIRouter, Form, Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from daybook.errors import DaybookError
+from daybook.pictures.number_format import NEGATIVES
 from daybook.runs.result import summarize_operations
 from daybook.web.access import SESSION_SECONDS, check_csrf, local_path
-from daybook.web.number_format import NEGATIVES
 from daybook.web.problems import status_of
 from daybook.web.served import NEGATIVES_COOKIE, AskedBy, ServedHere
 from daybook.workspace.history import RUN_STATUSES, list_runs, show_run

@@ -12,9 +12,9 @@ from starlette.responses import HTMLResponse, Response
 
 from daybook.errors import DaybookError
 from daybook.errors.render import printable
-from daybook.web import number_format
+from daybook.pictures import number_format
+from daybook.pictures.number_format import NEGATIVES, Negatives
 from daybook.web.access import Access, Visitor
-from daybook.web.number_format import NEGATIVES, Negatives
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 WEB_FOLDER = Path(__file__).parent
