@@ -178,8 +178,19 @@ class FormatFacts:
         return self.max_name_bytes is not None and len(name.encode()) > self.max_name_bytes
 
 
+_DELTA_OPTIONS = (
+    FormatOption(
+        "shallow_clones",
+        "true or false",
+        False,
+        "Whether a table may name data files outside of its folder when it is read, as a shallow clone does.",
+        ("shallow_clone",),
+        is_fixed_in_outputs=True,
+    ),
+)
+
 FORMATS: dict[str, FormatFacts] = {
-    "delta": FormatFacts(("delta",), has_single_files=False, keeps_versions=True),
+    "delta": FormatFacts(("delta",), _DELTA_OPTIONS, has_single_files=False, keeps_versions=True),
     "parquet": FormatFacts(("parquet",)),
     "csv": FormatFacts(("csv",), _CSV_OPTIONS, has_table_files=True),
     "json": FormatFacts(("json", "jsonl", "ndjson"), has_table_files=True),

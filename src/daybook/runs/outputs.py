@@ -1,5 +1,6 @@
 """Where the outputs of a run go: destination, sandbox or scratch, and never into what the workspace lives on."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import assert_never
 from pyspark.errors import PySparkException
 
 from daybook.errors import DaybookError, flatten, raise_all
+from daybook.io.filesystem import local_path
 from daybook.io.location_checks import is_same_location, target_overlaps
 from daybook.io.registry import format_named, writer_for
 from daybook.io.target import FileTarget, OutputColumn, SliceOwner, Target, target_at
@@ -151,14 +153,34 @@ def refuse_workspace_files(workspace: LoadedWorkspace, outputs: Iterable[Planned
     if not is_sandboxed:
         # The sandbox is a folder of Daybook's own too, and may well lie there.
         own.append(("the state folder", Location("json", uri=workspace.settings.state)))
-    errors = []
+    errors: list[DaybookError] = []
     for output in outputs:
         touched = next(((what, place.uri) for what, place in own if target_overlaps(output.target, place)), None)
         if touched is not None:
             what, place = touched
             seq = output.step.seq
             errors.append(DaybookError("IO_034", operation_seq=seq, output=output.label, what=what, place=place))
+        elif not is_sandboxed and (error := _hidden_target_error(output, workspace.root)) is not None:
+            errors.append(error)
     raise_all(errors)
+
+
+def _hidden_target_error(output: PlannedOutput, root: Path) -> DaybookError | None:
+    """IO_043 for a target whose path has a part that begins with a dot; where the workspace itself lies is its affair.
+
+    Programs keep there what they read and execute: git, shells, editors, Daybook.
+    """
+    location = output.target.location
+    occupied = format_named(location.format).occupied_path(location, root)
+    path = local_path(occupied) if occupied is not None else None
+    if path is None:
+        return None
+    real, own = Path(os.path.realpath(root / path)), Path(os.path.realpath(root))
+    parts = real.relative_to(own).parts if real.is_relative_to(own) else real.parts
+    hidden = next((part for part in parts if part.startswith(".")), None)
+    if hidden is None:
+        return None
+    return DaybookError("IO_043", operation_seq=output.step.seq, output=output.label, part=hidden)
 
 
 def _workspace_files(workspace: LoadedWorkspace) -> Iterator[tuple[str, str]]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import assert_never
 
 from daybook.errors import DaybookError, Notice, notice
+from daybook.io.location_checks import location_exists
 from daybook.io.slices import WrittenSlice
 from daybook.io.target import SliceOwner, Target
 from daybook.model.calendar import Period
@@ -20,6 +21,15 @@ from daybook.store.store import Transaction
 # Appends share a slice: nobody owns it, so nobody may replace it.
 SHARED_PROJECT = "*"
 SHARED_OPERATION = "append"
+
+
+def require_log(transaction: Transaction, target: Target) -> None:
+    """IO_041 where runs wrote a table with versions, and its folder is there without them."""
+    path = target.location.local_path
+    if path is None or not path.is_dir() or location_exists(target.location):
+        return
+    if transaction.outcomes.has_versions(target.label):
+        raise DaybookError("IO_041", location=target.label)
 
 
 def require_slice(transaction: Transaction, target: Target, written: tuple[WrittenSlice, ...] = ()) -> None:

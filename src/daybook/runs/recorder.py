@@ -25,6 +25,7 @@ from daybook.runs.permissions import (
     claim_slice,
     conflict_notices,
     replaced_slices,
+    require_log,
     require_slice,
     require_unlocked,
     unknown_run_notices,
@@ -124,6 +125,7 @@ class RunRecorder:
     def require_slice(self, planned: PlannedOutput, written: tuple[WrittenSlice, ...]) -> tuple[Notice, ...]:
         """Refuse another owner's slice, and a locked one, before anything is written."""
         with self._store.read() as transaction:
+            require_log(transaction, planned.target)
             require_slice(transaction, planned.target, written)
             self._require_unlocked(transaction, planned)
             return tuple(unknown_run_notices(transaction, planned.target, written))

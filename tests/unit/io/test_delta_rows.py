@@ -4,11 +4,14 @@ from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from deltalake import write_deltalake
+from deltalake import Schema, write_deltalake
+from deltalake.transaction import AddAction, create_table_with_add_actions
 
 from daybook.errors import DaybookError
 from daybook.io.formats.delta.rows import read_rows
+from daybook.io.formats.delta.table import data_files, open_table, refuse_foreign_files
 
 
 @pytest.fixture
@@ -54,3 +57,43 @@ def test_a_table_that_does_not_exist(tmp_path: Path) -> None:
     with pytest.raises(DaybookError) as caught:
         read_rows(str(tmp_path / "nowhere"))
     assert caught.value.code == "IO_001"
+
+
+def table_with_file(folder: Path, path: str) -> str:
+    """A table whose log names one file, by whatever path."""
+    pq.write_table(pa.table({"secret": ["rows"]}), folder / "outside.parquet")
+    (folder / "t").mkdir()
+    pq.write_table(pa.table({"secret": ["own"]}), folder / "t" / "inside.parquet")
+    schema = Schema.from_arrow(pa.schema([("secret", pa.string())]))
+    create_table_with_add_actions(str(folder / "t"), schema, [AddAction("x", 100, {}, 0, True, "")])
+    (log,) = (folder / "t/_delta_log").glob("*.json")
+    log.write_text(log.read_text().replace('"path":"x"', f'"path":"{path.format(folder=folder)}"'))
+    return str(folder / "t")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../outside.parquet",
+        "%2e%2e/outside.parquet",
+        "x/../../outside.parquet",
+        "{folder}/outside.parquet",
+        "{folder}/t/../outside.parquet",
+        "file://{folder}/outside.parquet",
+        "file:{folder}/outside.parquet",
+        "s3://somewhere/outside.parquet",
+    ],
+)
+def test_a_log_that_names_a_file_outside_of_its_table_is_refused(tmp_path: Path, path: str) -> None:
+    uri = table_with_file(tmp_path, path)
+    with pytest.raises(DaybookError) as caught:
+        read_rows(uri)
+    assert (caught.value.code, "outside.parquet" in str(caught.value)) == ("IO_042", True)
+    table = open_table(uri)
+    assert table is not None
+    refuse_foreign_files(data_files(table, uri), uri, {"shallow_clones": True})
+
+
+@pytest.mark.parametrize("path", ["inside.parquet", "{folder}/t/inside.parquet", "file://{folder}/t/inside.parquet"])
+def test_a_file_of_the_table_is_read_however_the_log_names_it(tmp_path: Path, path: str) -> None:
+    assert read_rows(table_with_file(tmp_path, path)).to_pylist() == [{"secret": "own"}]

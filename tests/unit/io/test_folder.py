@@ -1,5 +1,6 @@
 """A folder of part files: nothing that somebody put there is lost, and nothing that is gone goes unnoticed."""
 
+import os
 import shutil
 import uuid
 from pathlib import Path
@@ -9,6 +10,8 @@ import pytest
 
 from daybook.errors import DaybookError
 from daybook.io.formats.csv.writer import CsvWriter
+from daybook.io.formats.files import folder
+from daybook.io.formats.files.atomic_rename import ExchangeUnsupportedError
 from daybook.io.formats.files.folder import commit_folder, slice_state
 from daybook.io.formats.files.manifest import MANIFEST_NAME
 from daybook.io.target import FileTarget, OutputColumn, SliceOwner
@@ -146,3 +149,38 @@ def test_a_delta_table_is_no_folder_of_files(tmp_path: Path) -> None:
     with pytest.raises(DaybookError) as refused:
         run(tmp_path / "t", "2026-01")
     assert refused.value.code == "IO_028"
+
+
+def test_who_is_listing_a_folder_that_is_replaced_can_finish(table: Path) -> None:
+    """The names in an open folder stay, and so do the files behind them, until the next commit."""
+    listing = os.open(table / "_run_period=2026-01", os.O_RDONLY)
+    try:
+        run(table, "2026-01", "b")
+        (name,) = os.listdir(listing)  # noqa: PTH208 - of an open folder
+        with open(name, opener=lambda path, flags: os.open(path, flags, dir_fd=listing)) as stream:
+            assert stream.read() == "key\na\n"
+        run(table, "2026-02", "b")
+        assert os.listdir(listing) == []  # noqa: PTH208 - of an open folder
+    finally:
+        os.close(listing)
+    assert contents(table) == {"2026-01": ["b"], "2026-02": ["b"]}
+
+
+def test_a_table_that_somebody_removed_does_not_come_back(table: Path) -> None:
+    run(table, "2026-01", "b")
+    shutil.rmtree(table)
+    run(table, "2026-03", "c")
+    assert contents(table) == {"2026-03": ["c"]}
+
+
+def test_a_folder_that_cannot_be_exchanged_keeps_its_last_state_too(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cannot(first: Path, second: Path) -> None:
+        raise ExchangeUnsupportedError
+
+    monkeypatch.setattr(folder, "exchange_names", cannot)
+    run(table, "2026-01", "b")
+    assert contents(table) == {"2026-01": ["b"], "2026-02": ["a"]}
+    assert contents(table.parent / ".t.daybook-previous") == {"2026-01": ["a"], "2026-02": ["a"]}
+    assert not (table.parent / ".t.daybook-old").exists()

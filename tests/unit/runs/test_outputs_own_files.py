@@ -18,11 +18,14 @@ def at(path: str, format_: str) -> dict[str, Any]:
 
 def plan(tmp_path: Path, output: dict[str, Any], **settings: Any) -> tuple[str, ...]:
     """The places a run would write to."""
+    tmp_path.mkdir(exist_ok=True)
     folder = Folder.new(tmp_path / "w", no_session, **settings)
     # Elsewhere, since an output that contains the input is refused for that.
     elsewhere = str(tmp_path.with_name("orders.csv"))
     folder.dataset("orders", COLUMNS, {"path": elsewhere}, temporal_mode="period")
     folder.datasource("state", "csv", path=".daybook")
+    folder.datasource("hidden", "delta", path=".warehouse")
+    folder.datasource("hidden-db", "sqlite", path=".data/x.db")
     folder.datasource("db", "sqlite", path=".daybook/store.db")
     folder.project(output)
     workspace = folder.load()
@@ -59,6 +62,36 @@ def test_own_files_are_refused_before_a_run_exists(tmp_path: Path, output: dict[
         plan(tmp_path, output)
     assert refused.value.code == "IO_034"
     assert refused.value.parameters["what"] == what
+
+
+@pytest.mark.parametrize(
+    ("output", "part"),
+    [
+        (at(".git/config", "csv"), ".git"),
+        (at(".git/hooks", "parquet"), ".git"),
+        (at("sub/.git/config", "csv"), ".git"),
+        (at(".gitattributes", "csv"), ".gitattributes"),
+        (at(".github/x.csv", "csv"), ".github"),
+        (at("out/.hidden/x.csv", "csv"), ".hidden"),
+        (at("link-to-git/config", "csv"), ".git"),
+        (at("{home}/.ssh/authorized_keys", "csv"), ".ssh"),
+        (at("file://{home}/.bashrc", "csv"), ".bashrc"),
+        (to_table("t", "hidden"), ".warehouse"),
+        (to_table("t", "hidden-db"), ".data"),
+    ],
+)
+def test_names_that_begin_with_a_dot_are_not_written_to(tmp_path: Path, output: dict[str, Any], part: str) -> None:
+    (tmp_path / "w/.git").mkdir(parents=True)
+    (tmp_path / "w/link-to-git").symlink_to(tmp_path / "w/.git")
+    if location := output["arguments"]["destination"].get("location"):
+        location["path"] = location["path"].format(home=tmp_path)
+    with pytest.raises(DaybookError) as refused:
+        plan(tmp_path, output)
+    assert (refused.value.code, refused.value.parameters["part"]) == ("IO_043", part)
+
+
+def test_a_workspace_below_a_folder_with_a_dot_is_written_to(tmp_path: Path) -> None:
+    assert len(plan(tmp_path / ".work", to_table())) == 1
 
 
 @pytest.mark.parametrize("output", [at("out/daybook.yaml", "csv"), at("definitions2", "parquet"), to_table()])

@@ -2,6 +2,7 @@
 
 import datetime
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,12 +10,15 @@ import pytest
 from daybook.errors import DaybookError
 from daybook.io.slices import WrittenSlice
 from daybook.io.target import FileTarget, OutputColumn, SliceOwner, Target
+from daybook.model.definition import TableVersion
 from daybook.model.operation import OutputMode
 from daybook.model.types import STRING
 from daybook.resolve.locations.location import Location
-from daybook.runs.permissions import claim_slice, require_slice, unknown_run_notices
+from daybook.runs.permissions import claim_slice, require_log, require_slice, unknown_run_notices
 from daybook.store import open_store
+from daybook.store.records import OutputCommit
 from daybook.store.store import Transaction
+from tests.unit.store.samples import PROCESS, new_run
 
 NOW = datetime.datetime(2026, 2, 1, tzinfo=datetime.UTC)
 
@@ -126,3 +130,19 @@ def test_a_slice_of_a_run_that_the_store_does_not_know_is_noted(store: Transacti
     (found,) = unknown_run_notices(store, target("a"), (written("a"),))
     assert (found.code, "run r," in found.message) == ("RUN_041", True)
     assert list(unknown_run_notices(store, target("a"), (written("b"), written(None)))) == []
+
+
+def test_a_table_that_lost_its_log_is_not_begun_anew(store: Transaction, tmp_path: Path) -> None:
+    place = tmp_path / "lake/orders"
+    given = replace(target(), location=Location("delta", uri=str(place)))
+    require_log(store, given)
+    lease = store.runs.start(**new_run("run"), process=PROCESS, now=NOW)
+    version = TableVersion("delta", "3")
+    commit = OutputCommit(1, "op-1", str(place), "replace_period", table_version=version)
+    store.outcomes.record_commit(lease, commit, now=NOW)
+    # The whole table was moved away: a new one begins.
+    require_log(store, given)
+    (place / "daybook-run.1.0a1b2c3d").mkdir(parents=True)
+    with pytest.raises(DaybookError) as caught:
+        require_log(store, given)
+    assert caught.value.code == "IO_041"

@@ -214,6 +214,27 @@ IO_CODES: dict[str, Code] = code_family(
         hint="restore it from a backup, or remove it: then the data is taken as it is",
     ),
     Code(
+        "IO_041",
+        "{location} was written as a Delta table and has no log any more",
+        "The folder `_delta_log` says which files are the table. Without it the rows of all periods are lost to "
+        "readers, and a run would begin a new table beside files that nothing refers to.",
+        hint="restore the folder `_delta_log`; or move the whole folder away, and the next run begins a new table",
+    ),
+    Code(
+        "IO_042",
+        "The Delta table {location} names a file outside of its folder: {file}",
+        "A log may name any file of the machine, so only files of the table's own folder are read.",
+        hint="if it is a shallow clone that you trust, set `options: {{shallow_clones: true}}` on its data source or "
+        "location",
+    ),
+    Code(
+        "IO_043",
+        "The output {output} would be written to {part}, and names that begin with a dot are not written to",
+        "Folders and files whose names begin with a dot belong to programs: `.git` to git, `.daybook` to Daybook, "
+        "others to shells and editors, which read and execute what lies there.",
+        hint="write to another place",
+    ),
+    Code(
         "IO_050",
         "{file} cannot be read as a workbook: {problem}",
         "A file with the format xlsx is no workbook, is damaged or protected, or is made to fill memory and disk.",

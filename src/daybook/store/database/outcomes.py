@@ -72,6 +72,11 @@ class Outcomes:
             for row in self._connection.execute(query)
         )
 
+    def has_versions(self, destination: str) -> bool:
+        """Whether a run wrote versions of a table there."""
+        is_version = (OUTPUT_COMMIT.c.destination == destination) & OUTPUT_COMMIT.c.table_version.is_not(None)
+        return self._connection.execute(select(OUTPUT_COMMIT.c.run_id).where(is_version).limit(1)).first() is not None
+
     def commit(self, run_id: str, operation_seq: int) -> OutputCommit | None:
         return next((item for item in self.commits(run_id) if item.operation_seq == operation_seq), None)
 

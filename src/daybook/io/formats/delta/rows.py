@@ -12,7 +12,13 @@ import pyarrow.parquet as pq
 from daybook.errors import DaybookError
 from daybook.io.filesystem import arrow_path, relative_to
 from daybook.io.formats.delta.log import table_uri
-from daybook.io.formats.delta.table import data_files, open_table, refuse_unknown_features, version_number
+from daybook.io.formats.delta.table import (
+    data_files,
+    open_table,
+    refuse_foreign_files,
+    refuse_unknown_features,
+    version_number,
+)
 from daybook.io.rows.stored import ParquetPart, StoredRows, parquet_rows
 from daybook.io.target import FileTarget, parse_staged_name
 from daybook.io.writer import Commit
@@ -27,7 +33,9 @@ def read_rows(uri: str, *, run_period: str | None = None, version: int | None = 
     refuse_unknown_features(table, uri, is_write=False)
     schema = pa.schema(table.schema().to_arrow())
     parts = []
-    for file in data_files(table, uri):
+    files = data_files(table, uri)
+    refuse_foreign_files(files, uri, {})
+    for file in files:
         if run_period is None or file.partitions.get(RUN_PERIOD_COLUMN) == run_period:
             place = arrow_path(file.path)
             with place.system.open_input_file(place.path) as source:
@@ -55,9 +63,11 @@ def committed_rows(target: FileTarget, commit: Commit) -> StoredRows:
     if table is None:
         raise DaybookError("RUN_084", run_id=target.run_id, location=target.label, reason="the table does not exist")
     refuse_unknown_features(table, uri, is_write=False)
+    files = data_files(table, uri)
+    refuse_foreign_files(files, uri, target.options)
     parts = [
         ParquetPart(file.path, file.partitions)
-        for file in data_files(table, uri)
+        for file in files
         if parse_staged_name(relative_to(file.path, table_uri(uri)).partition("/")[0])
         == (target.run_id, target.operation_seq)
     ]

@@ -1,7 +1,9 @@
 """Reading Delta: the log gives files and partition values at a version, Spark reads the files."""
 
+import os
+import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import unquote
@@ -12,8 +14,14 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from pyspark.sql import SparkSession
 
 from daybook.errors import DaybookError, raise_all
-from daybook.io.bindings import bind_columns, extra_column_notices, is_slice_needed, missing_column_errors
-from daybook.io.filesystem import join_uri, list_files, local_path, relative_to, translate_read_errors
+from daybook.io.bindings import (
+    bind_columns,
+    checked_options,
+    extra_column_notices,
+    is_slice_needed,
+    missing_column_errors,
+)
+from daybook.io.filesystem import is_uri, join_uri, list_files, local_path, relative_to, translate_read_errors
 from daybook.io.formats.delta.log import TABLE_TRANSACTION, is_appended_since, read_entry, slice_transaction, table_uri
 from daybook.io.formats.parquet.scan import DataFile, scan_parquet, type_errors
 from daybook.io.pins import ReadPart, TablePin
@@ -97,6 +105,7 @@ def read_delta(
     bindings = bind_columns(schema.names, version, location)
     raise_all([*missing_column_errors(bindings, uri), *type_errors(bindings.all, schema, uri)])
     files = [file for file in data_files(table, uri) if is_slice_needed(file.partitions, slices)]
+    refuse_foreign_files(files, uri, location.options)
     _refuse_vacuumed(files, uri, at)
     df = scan_parquet(spark, files, bindings.all, frozenset(table.metadata().partition_columns), location.root or uri)
     carried = frozenset(binding.name for binding in bindings.carried)
@@ -127,7 +136,10 @@ def _is_replaced(table: DeltaTable, run_period: str | None) -> bool:
 
 
 def data_files(table: DeltaTable, uri: str) -> list[DataFile]:
-    """The live files with their partition values as the log writes them, in the order of their paths."""
+    """The live files with their partition values as the log writes them, in the order of their paths.
+
+    A log may name any file; whoever reads them asks `refuse_foreign_files` first.
+    """
     columns = table.metadata().partition_columns
     rows: list[dict[str, Any]] = pa.table(table.get_add_actions(flatten=True)).to_pylist()
     base = table_uri(uri)
@@ -136,9 +148,27 @@ def data_files(table: DeltaTable, uri: str) -> list[DataFile]:
         values = {column: _partition_text(row[f"partition.{column}"]) for column in columns}
         # The log holds paths as URIs.
         path = unquote(row["path"])
-        place = path if "://" in path or path.startswith("/") else join_uri(base, path)
-        files.append(DataFile(place, values, row["size_bytes"]))
+        is_absolute = is_uri(path) or path.startswith("/")
+        files.append(DataFile(_without_dots(path if is_absolute else join_uri(base, path)), values, row["size_bytes"]))
     return sorted(files, key=lambda file: file.path)
+
+
+def _without_dots(path: str) -> str:
+    """A local path or a URI whose parts . and .. are resolved."""
+    if (local := local_path(path)) is not None:
+        return os.path.normpath(local)
+    start = path.find("/", path.find("://") + 3)
+    return path if start < 0 else path[:start] + posixpath.normpath(path[start:])
+
+
+def refuse_foreign_files(files: Sequence[DataFile], uri: str, options: Mapping[str, Any]) -> None:
+    """IO_042 for a data file outside of the table's folder, which somebody may have written into the log."""
+    if checked_options("delta", options)["shallow_clones"]:
+        return
+    base = _without_dots(table_uri(uri)) + "/"
+    foreign = next((file.path for file in files if not file.path.startswith(base)), None)
+    if foreign is not None:
+        raise DaybookError("IO_042", location=uri, file=foreign)
 
 
 def _partition_text(value: object) -> str | None:

@@ -17,6 +17,8 @@ from daybook.io.target import FileTarget
 from daybook.io.writer import Commit, Fence, StagedOutput, check_schema_change, remove_tree, sync_to_disk
 from daybook.model.types import RUN_PERIOD_COLUMN
 
+# Of the name of a folder as it was before the last commit.
+PREVIOUS_SUFFIX = ".daybook-previous"
 _MAX_PAST_COMMITS = 1000
 # Files that one message names.
 _MAX_NAMED_FILES = 3
@@ -225,12 +227,20 @@ def _publish_folder(fresh: Path, path: Path, work: Path) -> tuple[Notice, ...]:
             old = _set_aside_path(path)
             path.rename(old)
             fresh.rename(path)
-            remove_tree(old)
-            sync_to_disk(path.parent)
+            _keep_for_readers(old, path)
             return (notice("IO_030", location=str(path)),)
+        _keep_for_readers(fresh, path)
     sync_to_disk(path.parent)
     remove_tree(work)
     return ()
+
+
+def _keep_for_readers(replaced: Path, path: Path) -> None:
+    """The folder as it was stays until the next commit: who is listing or reading it can finish."""
+    previous = path.with_name(f".{path.name}{PREVIOUS_SUFFIX}")
+    remove_tree(previous)
+    replaced.rename(previous)
+    sync_to_disk(path.parent)
 
 
 def recover_folder(path: Path) -> None:
