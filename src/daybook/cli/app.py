@@ -20,6 +20,7 @@ from daybook.cli import (
     explain,
     expressions,
     history,
+    lineage,
     maintenance,
     periods,
     run,
@@ -172,6 +173,14 @@ add_command(
 )
 add_command(app, "status", close.status, "daybook status", "daybook status --period 2026-01..2026-03 --json")
 add_command(app, "graph", close.graph, "daybook graph", "daybook graph --period 2026-01 --mermaid")
+add_command(
+    app,
+    "lineage",
+    lineage.lineage,
+    "daybook lineage close",
+    "daybook lineage close net_revenue --all",
+    "daybook lineage --downstream gl-lines.amount --json",
+)
 add_command(app, "retry", run.retry, "daybook retry 20260131-180000-4f1c2a")
 add_command(
     app,

@@ -16,17 +16,24 @@ from daybook.model.resolver import CatalogStrategy, PathStrategy, TableStrategy
 from daybook.model.view import MissingPeriod, OffsetWindow, View, ViewOf, Window, ends_before_run
 
 _TOKEN = re.compile(r"\{\{.*?\}\}")
+# A project and the seq of an output of it.
+_Output = tuple[str, int]
+
 _TABLE_FILE = re.compile(r"\.(csv|json)$")
 
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """`reader` reads what `maker` writes, as `dataset`; `views` are the views on the way, the reader's first."""
+    """`reader` reads what `maker` writes, as `dataset`; `views` are the views on the way, the reader's first.
+
+    `outputs` are the outputs of the maker that write it, by seq.
+    """
 
     reader: str
     maker: str
     dataset: str
     views: tuple[ViewOf, ...] = ()
+    outputs: tuple[int, ...] = field(default=(), compare=False)
 
     @property
     def looks_back(self) -> bool:
@@ -77,20 +84,20 @@ class ProjectGraph:
 
 def derive_graph(projects: Mapping[str, Project], catalog: Catalog) -> ProjectGraph:
     """A project depends on another where it reads a dataset that the other registers, or a place that it writes."""
-    registered: dict[str, list[str]] = {}
-    written: dict[str, list[str]] = {}
+    registered: dict[str, list[_Output]] = {}
+    written: dict[str, list[_Output]] = {}
     for project_id, project in projects.items():
         for operation in project.operations:
             if isinstance(operation, OutputOperation):
                 if name := operation.arguments.registered_id:
-                    registered.setdefault(name, []).append(project_id)
-                written.setdefault(_target_pattern(operation, catalog), []).append(project_id)
+                    registered.setdefault(name, []).append((project_id, operation.seq))
+                written.setdefault(_target_pattern(operation, catalog), []).append((project_id, operation.seq))
     found: dict[Dependency, None] = {}
     for project_id, project in projects.items():
         for _, reference in project.reads():
             for dataset_id, views, makers in _makers_of(reference, project, catalog, registered, written):
-                for maker in makers:
-                    found[Dependency(project_id, maker, dataset_id, views)] = None
+                for maker, outputs in makers.items():
+                    found[Dependency(project_id, maker, dataset_id, views, tuple(outputs))] = None
     return ProjectGraph(projects, tuple(found))
 
 
@@ -133,9 +140,9 @@ def _makers_of(
     reference: DatasetRef,
     project: Project,
     catalog: Catalog,
-    registered: Mapping[str, list[str]],
-    written: Mapping[str, list[str]],
-) -> Iterator[tuple[str, tuple[ViewOf, ...], list[str]]]:
+    registered: Mapping[str, list[_Output]],
+    written: Mapping[str, list[_Output]],
+) -> Iterator[tuple[str, tuple[ViewOf, ...], dict[str, list[int]]]]:
     dataset_id, version = reference.dataset_id, reference.dataset_version
     views: list[ViewOf] = []
     found = catalog.declared(dataset_id, version)
@@ -146,13 +153,16 @@ def _makers_of(
     if version is not None and found is not None and found.pin is not None:
         # A pinned version of what a run registered is frozen data.
         return
-    makers = dict.fromkeys(registered.get(dataset_id, ()))
+    outputs = dict.fromkeys(registered.get(dataset_id, ()))
     if found is not None:
         for pattern in _location_patterns(found, project, catalog):
             for target, writers in written.items():
                 if _may_be_same(pattern, target):
-                    makers |= dict.fromkeys(writers)
-    yield reference.dataset_id, tuple(views), list(makers)
+                    outputs |= dict.fromkeys(writers)
+    makers: dict[str, list[int]] = {}
+    for project_id, seq in outputs:
+        makers.setdefault(project_id, []).append(seq)
+    yield reference.dataset_id, tuple(views), makers
 
 
 def _location_patterns(found: DeclaredVersion, project: Project, catalog: Catalog) -> Iterator[str]:

@@ -80,14 +80,14 @@ class ColumnLineage:
     """Where one column of an output comes from; without inputs it is a constant.
 
     `nodes` are the nodes of the graph on the way. `row_sources` are the datasets whose rows decide about the rows of
-    the output or about a value in them, whatever their columns hold.
+    the output or about a value in them, whatever their columns hold; the names of their columns are empty.
     """
 
     project_id: str
     output_seq: int
     column: str
     inputs: tuple[ColumnInput, ...]
-    row_sources: tuple[str, ...]
+    row_sources: tuple[ColumnInput, ...]
     nodes: tuple[int, ...] = field(repr=False)
 
 
@@ -284,17 +284,12 @@ class PlanLineage:
 
     def _lineage(self, output_seq: int, column: str, trace: _Trace) -> ColumnLineage:
         nodes = self.graph.nodes
-        inputs: list[ColumnInput] = []
-        row_sources: set[str] = set()
-        for (number, how), mask in trace.masks.items():
-            found = _input_of(nodes[number])
-            if found.column is None:
-                row_sources.add(found.dataset_id)
-            else:
-                inputs.append(ColumnInput(found.dataset_id, found.column, how, mask, self.seqs))
-        inputs.sort(key=_input_order)
-        passed = tuple(sorted(trace.nodes))
-        return ColumnLineage(self.project_id, output_seq, column, tuple(inputs), tuple(sorted(row_sources)), passed)
+        named = ((_input_of(nodes[number]), how, mask) for (number, how), mask in trace.masks.items())
+        found = [ColumnInput(each.dataset_id, each.column or "", how, mask, self.seqs) for each, how, mask in named]
+        found.sort(key=input_order)
+        inputs = tuple(each for each in found if each.column)
+        row_sources = tuple(each for each in found if not each.column)
+        return ColumnLineage(self.project_id, output_seq, column, inputs, row_sources, tuple(sorted(trace.nodes)))
 
     def _step(self, node: LineageNode) -> ColumnStep | None:
         match node.role:
@@ -313,7 +308,8 @@ class PlanLineage:
 _HOW_ORDER = {how: number for number, how in enumerate(HOWS)}
 
 
-def _input_order(each: ColumnInput) -> tuple[int, str, str]:
+def input_order(each: ColumnInput) -> tuple[int, str, str]:
+    """Direct inputs first, then by name."""
     return _HOW_ORDER[each.how], each.dataset_id, each.column
 
 

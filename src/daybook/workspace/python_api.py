@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from daybook.workspace.execution import DryRun
     from daybook.workspace.history import CancelResult, DefinitionDetails, RunDetails, RunListing
     from daybook.workspace.lifecycle import Deactivation
+    from daybook.workspace.lineage import LineageResult
     from daybook.workspace.maintenance import Examination
     from daybook.workspace.numbers import CsvDownload, NumbersPage, NumbersRequest
     from daybook.workspace.periods import PeriodChange, PeriodListing
@@ -96,6 +97,8 @@ ARGUMENT_CHECKS: Mapping[str, _Check] = {
     "identifier": _TEXT,
     "expression": _TEXT,
     "columns": _TEXT,
+    "written": (lambda value: all(map(_is_text, value)), "names of columns"),
+    "downstream": _TEXT,
     "code": _TEXT,
     "reason": _TEXT,
     "table": _TEXT,
@@ -147,6 +150,7 @@ ARGUMENT_CHECKS: Mapping[str, _Check] = {
             "keep_going",
             "ask",
             "totals",
+            "to_start",
         ),
         _FLAG,
     ),
@@ -388,6 +392,19 @@ class Workspace:
         from daybook.workspace.close import close_graph
 
         return close_graph(self._opened, period=period)
+
+    @_coded
+    def lineage(
+        self, project: str | None = None, *written: str, downstream: str | None = None, to_start: bool = False
+    ) -> "LineageResult":
+        """Which input columns every written column comes from, and how; without a project, for all of them.
+
+        `written` are columns to look at. `downstream`, as `dataset.column`, gives the columns that come from that one.
+        `to_start` goes through other projects down to data that nothing computes.
+        """
+        from daybook.workspace.lineage import trace_columns
+
+        return trace_columns(self._opened, project, written, downstream=downstream, to_start=to_start)
 
     @_coded
     def status(self, *, period: str | None = None, ask: bool = False) -> "CloseStatus":

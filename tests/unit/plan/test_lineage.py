@@ -325,8 +325,8 @@ def test_the_steps_on_the_way_are_told_with_their_texts() -> None:
 
 def test_the_rows_of_sources_are_told_apart_from_their_columns() -> None:
     found = lineage(append() + aggregate(expression="COUNT(*)") + output("", "_operation_seq = 2"))
-    assert found.column(3, "x").row_sources == ("budget", "orders")
-    assert found.rows(3).row_sources == ("budget", "orders")
+    assert {each.dataset_id for each in found.column(3, "x").row_sources} == {"budget", "orders"}
+    assert {each.dataset_id for each in found.rows(3).row_sources} == {"budget", "orders"}
 
 
 def test_columns_that_are_computed_alike_have_the_same_signature() -> None:

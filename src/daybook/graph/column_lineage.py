@@ -1,0 +1,231 @@
+"""Lineage across projects: a column that one project reads is a column that another one writes.
+
+Projects may read each other over periods, so columns may come from themselves: every column is visited once.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from daybook.errors import DaybookError
+from daybook.graph.dependencies import ProjectGraph
+from daybook.model.definition import Catalog, Definition
+from daybook.model.operation import OutputOperation
+from daybook.model.project import Project
+from daybook.model.types import SYSTEM_COLUMNS
+from daybook.model.view import View
+from daybook.plan.lineage import (
+    ColumnInput,
+    ColumnLineage,
+    InputColumn,
+    PlanLineage,
+    input_order,
+    plan_lineage,
+)
+from daybook.plan.lineage_graph import UNTRACED_COLUMNS, How, combine
+from daybook.plan.plan_cache import PlanCache
+from daybook.plan.steps import Plan
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class WrittenColumn:
+    """A column of an output; without a name, the rows of the output."""
+
+    project_id: str
+    output_seq: int
+    column: str | None
+
+
+# A column that a project reads, and how what was asked for comes from it.
+_Visit = tuple[str, InputColumn, How | None]
+
+
+class CloseLineage:
+    """The lineage of the projects of a workspace; each of them is planned when it is first needed."""
+
+    def __init__(
+        self,
+        projects: Mapping[str, Definition[Project]],
+        graph: ProjectGraph,
+        catalog: Catalog,
+        plans: PlanCache,
+    ) -> None:
+        self._projects = projects
+        self._catalog = catalog
+        self._plans = plans
+        self._lineages: dict[str, PlanLineage] = {}
+        self._readings: dict[str, Mapping[InputColumn, tuple[tuple[WrittenColumn, How], ...]]] = {}
+        # What keeps a project from being planned; its outputs are taken for data that nothing computes.
+        self.broken: dict[str, DaybookError] = {}
+        self._writers: dict[tuple[str, str], list[tuple[str, int]]] = {}
+        self._readers: dict[tuple[str, int], list[tuple[str, str]]] = {}
+        for each in graph.dependencies:
+            for seq in each.outputs:
+                self._writers.setdefault((each.reader, each.dataset), []).append((each.maker, seq))
+                self._readers.setdefault((each.maker, seq), []).append((each.reader, each.dataset))
+
+    def plan(self, project_id: str) -> Plan:
+        """The plan of a project; raises all that is wrong with it."""
+        return self._plans.examine(self._projects[project_id], self._catalog).checked_plan(with_locations=False)
+
+    def project(self, project_id: str) -> PlanLineage:
+        """The lineage of one project; raises all that is wrong with it."""
+        if project_id not in self._lineages:
+            self._lineages[project_id] = plan_lineage(self.plan(project_id))
+        return self._lineages[project_id]
+
+    def project_or_none(self, project_id: str) -> PlanLineage | None:
+        """The same for a project that may have errors, which are kept in `broken`."""
+        if project_id in self.broken:
+            return None
+        try:
+            return self.project(project_id)
+        except DaybookError as error:
+            self.broken[project_id] = error
+            return None
+
+    def writers(self, reader: str, dataset_id: str) -> tuple[tuple[str, int], ...]:
+        """The outputs that write what a project reads as a dataset: projects and seqs."""
+        return tuple(self._writers.get((reader, dataset_id), ()))
+
+    def from_start(self, lineage: ColumnLineage) -> ColumnLineage:
+        """The same column with the inputs that nothing else computes; the operations are still its own project's."""
+        masks: dict[tuple[InputColumn, How], ColumnInput] = {}
+        for each in (*lineage.inputs, *lineage.row_sources):
+            for origin, how in self._origins(lineage.project_id, InputColumn(each.dataset_id, each.column or None)):
+                combined = combine(each.how, how) or each.how
+                known = masks.get((origin, combined))
+                mask = each.mask | (known.mask if known else 0)
+                found = ColumnInput(origin.dataset_id, origin.column or "", combined, mask, each.seqs)
+                masks[origin, combined] = found
+        found_inputs = sorted(masks.values(), key=input_order)
+        return ColumnLineage(
+            lineage.project_id,
+            lineage.output_seq,
+            lineage.column,
+            tuple(each for each in found_inputs if each.column),
+            tuple(each for each in found_inputs if not each.column),
+            lineage.nodes,
+        )
+
+    def _origins(self, reader: str, column: InputColumn) -> set[tuple[InputColumn, How | None]]:
+        """The columns that nothing computes, from which a column comes that a project reads."""
+        found: set[tuple[InputColumn, How | None]] = set()
+        seen: set[_Visit] = set()
+        waiting: list[_Visit] = [(reader, column, None)]
+        while waiting:
+            visit = waiting.pop()
+            if visit in seen:
+                continue
+            seen.add(visit)
+            project_id, read, how = visit
+            writers = [
+                (lineage, seq)
+                for maker, seq in self.writers(project_id, read.dataset_id)
+                if (lineage := self.project_or_none(maker)) is not None
+            ]
+            if not writers:
+                found.add((InputColumn(self.viewed(read.dataset_id), read.column), how))
+            for lineage, seq in writers:
+                for named, source in self._sources(lineage, seq, read.column):
+                    waiting.append((lineage.project_id, source, combine(how, named)))
+        return found
+
+    def _sources(self, lineage: PlanLineage, seq: int, column: str | None) -> Iterator[tuple[How, InputColumn]]:
+        if column is not None and (seq, column) not in lineage.graph.outputs:
+            return
+        for how, sources in lineage.inputs(seq, column).items():
+            yield from ((how, source) for source in sources)
+        if column is None and self._writes_deleted(lineage.project_id, seq):
+            # Whoever reads the output does not see the rows that were deleted before.
+            for sources in lineage.inputs(seq, "_deleted").values():
+                yield from (("selector", source) for source in sources)
+
+    def _writes_deleted(self, project_id: str, seq: int) -> bool:
+        lineage = self.project_or_none(project_id)
+        operation = next(each for each in self._projects[project_id].model.operations if each.seq == seq)
+        return (
+            isinstance(operation, OutputOperation)
+            and operation.arguments.include_deleted
+            and lineage is not None
+            and (seq, "_deleted") in lineage.graph.outputs
+        )
+
+    def downstream(self, start: Iterable[InputColumn]) -> Mapping[WrittenColumn, Mapping[How, frozenset[InputColumn]]]:
+        """The written columns that come from columns of datasets, and how; with what their own projects read of it."""
+        found: dict[WrittenColumn, dict[How, set[InputColumn]]] = {}
+        seen: set[_Visit] = set()
+        waiting: list[_Visit] = [
+            (project_id, InputColumn(dataset_id, column.column), None)
+            for column in start
+            for project_id, definition in self._projects.items()
+            for dataset_id in {reference.dataset_id for _, reference in definition.model.reads()}
+            if column.dataset_id in (dataset_id, self.viewed(dataset_id))
+        ]
+        while waiting:
+            visit = waiting.pop()
+            if visit in seen:
+                continue
+            seen.add(visit)
+            project_id, read, how = visit
+            for written, named in self._reading(project_id).get(read, ()):
+                combined = combine(named, how) or named
+                if written.column is not None:
+                    found.setdefault(written, {}).setdefault(combined, set()).add(read)
+                waiting += self._read_again(written, combined)
+        return {
+            written: {how: frozenset(reads) for how, reads in hows.items()} for written, hows in sorted(found.items())
+        }
+
+    def written_downstream(
+        self, start: Iterable[WrittenColumn]
+    ) -> Mapping[WrittenColumn, Mapping[How, frozenset[InputColumn]]]:
+        """The columns of other projects that come from written columns."""
+        reads = (
+            InputColumn(dataset_id, written.column)
+            for written in start
+            for _, dataset_id in self._readers.get((written.project_id, written.output_seq), ())
+        )
+        return self.downstream(dict.fromkeys(reads))
+
+    def _read_again(self, written: WrittenColumn, how: How) -> Iterator[_Visit]:
+        key = (written.project_id, written.output_seq)
+        is_deleted = written.column == "_deleted" and self._writes_deleted(*key)
+        for reader, dataset_id in self._readers.get(key, ()):
+            yield reader, InputColumn(dataset_id, written.column), how
+            if is_deleted:
+                yield reader, InputColumn(dataset_id, None), "selector"
+
+    def _reading(self, project_id: str) -> Mapping[InputColumn, tuple[tuple[WrittenColumn, How], ...]]:
+        """What a project writes by what it reads."""
+        if project_id not in self._readings:
+            found: dict[InputColumn, list[tuple[WrittenColumn, How]]] = {}
+            lineage = self.project_or_none(project_id)
+            rows = [(seq, None) for seq in lineage.graph.rows] if lineage is not None else []
+            for seq, column in (*rows, *(lineage.columns if lineage is not None else ())):
+                assert lineage is not None
+                written = WrittenColumn(project_id, seq, column)
+                for how, sources in lineage.inputs(seq, column).items():
+                    for source in sources:
+                        found.setdefault(source, []).append((written, how))
+            self._readings[project_id] = {source: tuple(each) for source, each in found.items()}
+        return self._readings[project_id]
+
+    def datasets(self) -> dict[str, tuple[str, ...]]:
+        """Every dataset that projects read or that is declared, with its columns and the traced system columns."""
+        found: dict[str, tuple[str, ...]] = {}
+        read = {each.dataset_id for project in self._projects.values() for _, each in project.model.reads()}
+        for dataset_id in sorted({*self._catalog.ids("dataset"), *read}):
+            known = self._catalog.dataset(dataset_id)
+            if known is not None:
+                columns = (column.name for column in known.dataset.main_table.columns)
+                found[dataset_id] = (*columns, *(name for name in SYSTEM_COLUMNS if name not in UNTRACED_COLUMNS))
+        return found
+
+    def viewed(self, dataset_id: str) -> str:
+        """The dataset behind views; itself where it is none."""
+        for _ in range(len(self._catalog.ids("dataset")) + 1):
+            known = self._catalog.declared(dataset_id)
+            if known is None or not isinstance(known.dataset, View):
+                break
+            dataset_id = known.dataset.view.of
+        return dataset_id

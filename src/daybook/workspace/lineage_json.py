@@ -1,0 +1,99 @@
+"""Lineage as JSON and as a flow chart."""
+
+from typing import Any
+
+from daybook.graph.lineage_picture import LineagePicture, PictureNode
+from daybook.workspace.lineage import LineageResult
+
+_MOST_CHARACTERS = 60
+
+
+def lineage_as_json(result: LineageResult) -> dict[str, Any]:
+    return {
+        "columns": [
+            {
+                "project": output.project_id,
+                "output": output.seq,
+                "column": column.column,
+                "inputs": [
+                    {
+                        "dataset": each.dataset_id,
+                        "column": each.column,
+                        "kind": each.kind,
+                        "how": each.how,
+                        "operations": list(each.operations),
+                    }
+                    for each in column.inputs
+                ],
+            }
+            for output in result.outputs
+            for column in output.columns
+        ]
+    }
+
+
+def picture_as_json(picture: LineagePicture) -> dict[str, Any]:
+    """Nodes and edges, for whoever draws them."""
+    return {
+        "nodes": [
+            {
+                "id": node.number,
+                "role": node.role,
+                "project": node.project_id,
+                "operation": node.seq or None,
+                "dataset": node.dataset_id,
+                "column": node.column,
+                "text": node.text,
+            }
+            for node in picture.nodes
+        ],
+        "edges": [
+            {"from": edge.source, "to": edge.target, "kind": edge.kind, "how": edge.how} for edge in picture.edges
+        ],
+    }
+
+
+def picture_as_mermaid(picture: LineagePicture) -> str:
+    """A flow chart, inputs on the left; what is only read to decide has dotted lines."""
+    lines = ["flowchart LR"]
+    lines += [f'    n{node.number}["{_escaped(node_label(node))}"]' for node in picture.nodes]
+    for edge in picture.edges:
+        if edge.kind == "direct":
+            lines.append(f"    n{edge.source} --> n{edge.target}")
+        else:
+            lines.append(f'    n{edge.source} -.->|"{edge.how.replace("_", " ")}"| n{edge.target}')
+    return "\n".join(lines)
+
+
+def node_label(node: PictureNode) -> str:
+    """What a node is called: a column where it is read or written, an operation with its expression in between."""
+    match node.role:
+        case "input":
+            return f"{node.dataset_id}.{node.column}"
+        case "output":
+            return f"{node.project_id} {node.seq}: {node.column}"
+        case "value":
+            return _shortened(f"{node.seq}: {node.column}" + (f" = {node.text}" if node.text else ""))
+        case "selector":
+            return _shortened(f"{node.seq}: where {node.text}")
+        case "join":
+            return _shortened(f"{node.seq}: join {node.dataset_id} on {node.text}")
+        case "group":
+            picked = f" where {node.text}" if node.text else ""
+            return _shortened(
+                f"{node.seq}: append {node.dataset_id}{picked}" if node.dataset_id else f"{node.seq}: group"
+            )
+        case "order":
+            return f"{node.seq}: order"
+
+
+def _shortened(text: str) -> str:
+    plain = " ".join(text.split())
+    return plain if len(plain) <= _MOST_CHARACTERS else f"{plain[: _MOST_CHARACTERS - 1]}…"
+
+
+def _escaped(text: str) -> str:
+    """Mermaid reads quotes and a few signs even inside of a quoted label."""
+    for sign, code in (("#", "#35;"), ('"', "#quot;"), ("<", "#lt;"), (">", "#gt;"), ("`", "#96;")):
+        text = text.replace(sign, code)
+    return text
