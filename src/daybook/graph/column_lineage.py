@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from daybook.errors import DaybookError
-from daybook.graph.dependencies import ProjectGraph
+from daybook.graph.dependencies import ProjectGraph, derive_graph
 from daybook.model.definition import Catalog, Definition
+from daybook.model.loading import LoadedWorkspace
 from daybook.model.operation import OutputOperation
 from daybook.model.project import Project
 from daybook.model.types import SYSTEM_COLUMNS
@@ -23,7 +24,10 @@ from daybook.plan.lineage import (
 )
 from daybook.plan.lineage_graph import UNTRACED_COLUMNS, How, combine
 from daybook.plan.plan_cache import PlanCache
+from daybook.plan.registered_catalog import RegisteredCatalog
 from daybook.plan.steps import Plan
+from daybook.store.changes import ProspectiveCatalog, find_changes
+from daybook.store.store import Transaction
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -229,3 +233,13 @@ class CloseLineage:
                 break
             dataset_id = known.dataset.view.of
         return dataset_id
+
+
+def read_close_lineage(definitions: LoadedWorkspace, transaction: Transaction) -> CloseLineage:
+    """The lineage of all projects as their files are now; it asks the store while it is used."""
+    heads = transaction.definitions.heads()
+    changes = find_changes(definitions.all(), heads, workspace=definitions.settings.name, prune=False)
+    base, plans = ProspectiveCatalog(transaction.catalog(), changes), PlanCache()
+    projects: Mapping[str, Definition[Project]] = definitions.definitions["project"]
+    graph = derive_graph({key: each.model for key, each in projects.items()}, base)
+    return CloseLineage(projects, graph, RegisteredCatalog(base, projects.values(), plans), plans)

@@ -6,18 +6,13 @@ from dataclasses import dataclass, replace
 
 from daybook.errors import DaybookError, Notice, notice
 from daybook.errors.suggestion import did_you_mean
-from daybook.graph.column_lineage import CloseLineage, WrittenColumn
-from daybook.graph.dependencies import derive_graph
+from daybook.graph.column_lineage import CloseLineage, WrittenColumn, read_close_lineage
 from daybook.graph.lineage_picture import LineagePicture, draw_lineage
-from daybook.model.loading import LoadedWorkspace
 from daybook.model.project import target_name
 from daybook.model.types import SYSTEM_COLUMNS
 from daybook.plan.lineage import ColumnInput, ColumnLineage, ColumnStep, InputColumn, input_order
 from daybook.plan.lineage_graph import How
-from daybook.plan.plan_cache import PlanCache
-from daybook.plan.registered_catalog import RegisteredCatalog
 from daybook.plan.steps import OutputStep
-from daybook.store.changes import ProspectiveCatalog, find_changes
 from daybook.store.references import files_with_errors, load_project
 from daybook.workspace.open_workspace import OpenedWorkspace
 
@@ -94,7 +89,7 @@ def trace_columns(
                     outputs.append(written)
         roots = [(each.project_id, each.seq, column.column) for each in outputs for column in each.columns]
         picture = draw_lineage(close, roots, to_start=to_start)
-        broken = tuple(notice("RUN_082", project=name) for name in sorted(close.broken))
+        broken = tuple(notice("RUN_122", project=name) for name in sorted(close.broken))
         return LineageResult(tuple(outputs), picture, (*notices, *broken))
 
 
@@ -110,27 +105,15 @@ def _open_lineage(
         project_ids = (definition.id,)
     elif others := files_with_errors(definitions):
         notices = (notice("MODEL_087", files=", ".join(others), project="the close"),)
-    with open_close_lineage(workspace, definitions) as close:
-        yield close, project_ids, notices
-
-
-@contextmanager
-def open_close_lineage(workspace: OpenedWorkspace, definitions: LoadedWorkspace) -> Iterator[CloseLineage]:
-    """The lineage of all projects as their files are now."""
     with workspace.open_store_or_empty() as store, store.read() as transaction:
-        heads = transaction.definitions.heads()
-        changes = find_changes(definitions.all(), heads, workspace=workspace.settings.name, prune=False)
-        base, plans = ProspectiveCatalog(transaction.catalog(), changes), PlanCache()
-        projects = definitions.definitions["project"]
-        graph = derive_graph({key: each.model for key, each in projects.items()}, base)
-        yield CloseLineage(projects, graph, RegisteredCatalog(base, projects.values(), plans), plans)
+        yield read_close_lineage(definitions, transaction), project_ids, notices
 
 
 def _known_columns(project_id: str, columns: Iterable[str], written: Sequence[str]) -> Iterator[str]:
     for column in columns:
         if column not in written:
             business = [name for name in written if name not in SYSTEM_COLUMNS]
-            raise DaybookError("RUN_080", project=project_id, column=column, hint=did_you_mean(column, business))
+            raise DaybookError("RUN_120", project=project_id, column=column, hint=did_you_mean(column, business))
         yield column
 
 
@@ -145,7 +128,7 @@ def _parse_input(close: CloseLineage, text: str) -> InputColumn:
     named = next((each for each in sorted(datasets, key=len, reverse=True) if text.startswith(f"{each}.")), None)
     known = [f"{named}.{column}" for column in datasets[named]] if named is not None else list(datasets)
     hint = did_you_mean(text if named is not None else parts[0], known)
-    raise DaybookError("RUN_081", name=text, hint=hint)
+    raise DaybookError("RUN_121", name=text, hint=hint)
 
 
 def _describe_output(

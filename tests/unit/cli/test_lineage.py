@@ -160,7 +160,7 @@ def test_the_flow_chart(folder: Folder, capsys: pytest.CaptureFixture[str]) -> N
 
 def test_a_column_that_is_not_written_is_refused(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     error = refused(capsys, "maker", "nett")
-    assert (error["code"], error["hint"]) == ("RUN_080", "did you mean net?")
+    assert (error["code"], error["hint"]) == ("RUN_120", "did you mean net?")
 
 
 def test_a_project_that_is_not_there_is_refused(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
@@ -169,7 +169,7 @@ def test_a_project_that_is_not_there_is_refused(folder: Folder, capsys: pytest.C
 
 @pytest.mark.parametrize("name", ["orders", "orders.", "orders.amout", "ordrs.amount", ".amount"])
 def test_a_column_that_no_dataset_has_is_refused(folder: Folder, capsys: pytest.CaptureFixture[str], name: str) -> None:
-    assert refused(capsys, "--downstream", name)["code"] == "RUN_081"
+    assert refused(capsys, "--downstream", name)["code"] == "RUN_121"
 
 
 def test_a_project_with_errors_is_named_and_left_out(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
@@ -177,5 +177,5 @@ def test_a_project_with_errors_is_named_and_left_out(folder: Folder, capsys: pyt
     assert main(["lineage", "--json"]) == 0
     found = capsys.readouterr()
     assert {each["project"] for each in json.loads(found.out)["columns"]} == {"maker", "reader"}
-    assert "RUN_082" in found.err
+    assert "RUN_122" in found.err
     assert refused(capsys, "third")["code"] == "UPDATE_006"

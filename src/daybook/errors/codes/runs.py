@@ -279,18 +279,18 @@ RUN_CODES: dict[str, Code] = code_family(
         hint="`daybook explain {run_id} OPERATION` computes them again",
     ),
     Code(
-        "RUN_080",
+        "RUN_120",
         "{project} writes no column {column}",
         "`daybook lineage` shows the columns that outputs of a project write. `_row_id`, `_created_at` and "
         "`_updated_at` are left out.",
     ),
     Code(
-        "RUN_081",
+        "RUN_121",
         "{name} is not a dataset and one of its columns",
         "`daybook lineage --downstream` takes the id of a dataset, a dot and the name of a column.",
     ),
     Code(
-        "RUN_082",
+        "RUN_122",
         "Where the columns of {project} come from is not known, because it has errors",
         "Lineage is computed from checked projects. What a project with errors writes is shown as if nothing "
         "computed it.",
