@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from daybook.cli import completion
 from daybook.cli.arguments import AsJson, ProjectArgument, json_option, open_workspace, root_options
 from daybook.cli.terminal import echo, echo_coloured, echo_json, echo_note, show_error, show_notice
 
@@ -109,29 +110,47 @@ def _show_or_echo(context: typer.Context, changes: "ApplyPlan", *, as_json: bool
 
 def activate(
     context: typer.Context,
-    project: ProjectArgument,
+    projects: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PROJECT…]",
+            help="Ids of projects, or the files that define them.",
+            autocompletion=completion.project_ids,
+        ),
+    ] = None,
+    all_projects: Annotated[
+        bool, typer.Option("--all", help="All projects of the workspace but those that were deactivated.")
+    ] = False,
     dataset_version: Annotated[
         int | None,
         typer.Option("--dataset-version", metavar="N", help="The version of the input to read from now on.", min=1),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Validate a project and make it the version that runs."""
-    from daybook.workspace.lifecycle import activate_project
+    """Validate projects and make them the versions that run.
+
+    Several are checked together, against what they will register, and activated all or none.
+    """
+    from daybook.workspace.lifecycle import activate_projects
     from daybook.workspace.result_json import activation_as_json
 
-    done = activate_project(open_workspace(context), project, dataset_version=dataset_version)
+    if bool(projects) == all_projects or (dataset_version is not None and len(projects or ()) != 1):
+        raise typer.BadParameter("name one project or several, or use --all; --dataset-version goes with one project")
+    done = activate_projects(open_workspace(context), projects or (), dataset_version=dataset_version)
     if as_json:
-        echo_json(activation_as_json(done))
+        shown = [activation_as_json(each) for each in done]
+        echo_json(shown[0] if len(shown) == 1 and not all_projects else shown)
         return
-    for notice in done.notices:
-        show_notice(notice)
-    echo(f"{done.project_id} is active as version {done.version}" + ("" if done.is_new else " already"))
-    if not root_options(context).is_quiet:
-        inputs = ", ".join(
-            f"{item.dataset_id} version {item.version}{' (pinned)' if item.is_pinned else ''}" for item in done.inputs
-        )
-        echo_note(f"validated against {inputs}")
+    for each in done:
+        for notice in each.notices:
+            show_notice(notice)
+        echo(f"{each.project_id} is active as version {each.version}" + ("" if each.is_new else " already"))
+        if not root_options(context).is_quiet:
+            inputs = ", ".join(
+                f"{item.dataset_id} version {item.version}{' (pinned)' if item.is_pinned else ''}"
+                for item in each.inputs
+            )
+            echo_note(f"validated against {inputs}")
 
 
 def deactivate(context: typer.Context, project: ProjectArgument, as_json: AsJson = False) -> None:

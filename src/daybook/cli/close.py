@@ -132,6 +132,7 @@ def build(
     ] = False,
     jobs: Annotated[int, typer.Option("--jobs", metavar="N", help="How many nodes run side by side.")] = 2,
     allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Let an output replace rows by no rows.")] = False,
+    draft: Annotated[bool, typer.Option("--draft", help="Run the files as they are, into the sandbox.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Bring projects and everything they need up to date, in the order they need each other.
@@ -142,7 +143,7 @@ def build(
     from daybook.workspace.close import build_close, plan_close_build
     from daybook.workspace.close_json import build_plan_as_json, done_event
 
-    request = BuildRequest(period, tuple(projects or ()), only, full, keep_going, jobs, allow_empty)
+    request = BuildRequest(period, tuple(projects or ()), only, full, keep_going, jobs, allow_empty, draft)
     if dry_run:
         plan = plan_close_build(open_workspace(context), request)
         _show_notices(plan.notices)

@@ -33,6 +33,11 @@ def run(
         str | None, typer.Option("--as-of", metavar="DATE", help="Date for bitemporal data: 2026-01-15.")
     ] = None,
     draft: Annotated[bool, typer.Option("--draft", help="Run the file as it is, without activating it.")] = False,
+    require_fresh: Annotated[bool, typer.Option("--require-fresh", help="Refuse to read what is out of date.")] = False,
+    sandbox_inputs: Annotated[
+        bool,
+        typer.Option("--sandbox-inputs/--no-sandbox-inputs", help="Whether a draft reads what your drafts wrote."),
+    ] = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Resolve, plan and check; write nothing.")] = False,
     allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Let an output replace rows by no rows.")] = False,
     as_json: AsJson = False,
@@ -49,7 +54,15 @@ def run(
     from daybook.workspace.result_json import dry_run_as_json, range_as_json
 
     is_quiet = root_options(context).is_quiet
-    request = RunRequest(project, period, parse_as_of(as_of), draft, allow_empty)
+    request = RunRequest(
+        project,
+        period,
+        parse_as_of(as_of),
+        is_draft=draft,
+        allow_empty=allow_empty,
+        requires_fresh=require_fresh,
+        reads_sandbox=sandbox_inputs,
+    )
     with open_workspace_with_spark(context) as workspace:
         if dry_run:
             planned = dry_run_project(workspace, request)

@@ -31,6 +31,8 @@ def show_run_result(result: "RunResult", *, is_quiet: bool) -> None:
     echo(f"{result.project_id} for {result.period}: {result.status}{draft} in {format_seconds(result.duration_ms)}")
     if not is_quiet:
         echo(f"run {result.run_id}, as of {result.as_of.isoformat()}, project version {result.project_version}\n")
+        for each in result.slices:
+            echo(f"read {each.dataset_id} {each.period}: {each.origin}, run {each.run_id}")
         show_effects(result.operations, result.names)
         echo("")
     show_outputs(result.outputs)

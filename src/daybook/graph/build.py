@@ -40,6 +40,8 @@ class BuildRequest:
     keep_going: bool = False
     jobs: int = 2
     allow_empty: bool = False
+    # Runs the files as they are, into the sandbox, whether something there is fresh or not.
+    is_draft: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,10 @@ def plan_build(close: Close, request: BuildRequest) -> BuildPlan:
     will_run: dict[Node, tuple[str, ...]] = {}
     for node in in_order(edges, edges):
         status = statuses[node]
+        if request.is_draft:
+            is_draft = node.project in close.drafts
+            will_run[node] = ("it is a draft",) if is_draft else ("it reads what a draft writes, or is named",)
+            continue
         if status.is_locked:
             continue
         makers = [edge.maker for edge in edges[node] if edge.maker in will_run]
@@ -118,6 +124,11 @@ def plan_build(close: Close, request: BuildRequest) -> BuildPlan:
 def _selected(close: Close, request: BuildRequest) -> tuple[dict[Node, tuple[Edge, ...]], tuple[str, ...]]:
     if close.span is None:
         raise ValueError("a build has a period")
+    if request.is_draft:
+        chain = close.chain_of_drafts(request.projects, only=request.only)
+        close.check_cycles(chain)
+        found = close.nodes.nodes_in(close.span, sorted(chain))
+        return {node: close.nodes.edges_of(node) for node in found}, close.nodes.left_out(close.span, sorted(chain))
     targets, allowed = close.select(request.projects, only=request.only)
     close.check_cycles(allowed)
     nodes = close.nodes.nodes_in(close.span, sorted(targets))
@@ -131,7 +142,13 @@ def build(
     definitions: LoadedWorkspace, environment: RunEnvironment, request: BuildRequest, listener: BuildListener
 ) -> BuildResult:
     """Run what is not fresh; after a failure, what does not depend on it only with `keep_going`."""
-    with read_close(definitions, environment.store, period=request.period, asks_databases=True) as close:
+    with read_close(
+        definitions,
+        environment.store,
+        period=request.period,
+        asks_databases=True,
+        as_drafts=request.is_draft,
+    ) as close:
         edges, left_out = _selected(close, request)
     order = in_order(edges, edges)
     listener.planned(order)
@@ -236,6 +253,8 @@ class _Build:
                 return NodeResult(node, "blocked", reason=f"{name} {maker.result}", is_failure=True)
         if self.is_stopped:
             return NodeResult(node, "blocked", reason="the build ended before it", is_failure=True)
+        if self.request.is_draft:
+            return None
         with read_close(
             self.definitions, self.environment.store, projects=[node.project], asks_databases=True
         ) as close:
@@ -272,7 +291,11 @@ class _Build:
             self.environment, session=lambda: activate_session(separate_session(session())), listener=listener
         )
         request = RunRequest(
-            node.project, node.period.identifier, allow_empty=self.request.allow_empty, build_id=self.build_id
+            node.project,
+            node.period.identifier,
+            is_draft=self.request.is_draft,
+            allow_empty=self.request.allow_empty,
+            build_id=self.build_id,
         )
         try:
             done: RunResult | None = None

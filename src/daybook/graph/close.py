@@ -8,7 +8,8 @@ from pathlib import Path
 from daybook.errors import DaybookError
 from daybook.errors.suggestion import did_you_mean
 from daybook.graph.dependencies import ProjectGraph, cycle_errors, derive_graph
-from daybook.graph.freshness import CloseHistory, Freshness, NodeFreshness, NodeState, ProjectNow
+from daybook.graph.freshness import Freshness, NodeFreshness, NodeState, ProjectNow
+from daybook.graph.history import CloseHistory
 from daybook.graph.nodes import CloseGraph, Edge, Node, Span, in_order, known_calendar, parse_span
 from daybook.model.definition import Catalog, Definition
 from daybook.model.loading import LoadedWorkspace
@@ -46,7 +47,9 @@ class Close:
         period: str | None = None,
         projects: Iterable[str] | None = None,
         asks_databases: bool = False,
+        as_drafts: bool = False,
     ) -> None:
+        self._as_drafts = as_drafts
         self._transaction = transaction
         self._definitions = definitions
         heads = transaction.definitions.heads()
@@ -104,6 +107,9 @@ class Close:
             hint = f"it was never activated: `daybook activate {project_id}`"
             return ProjectNow(definition.model, None, self.catalog, hint)
         catalog = ActivatedCatalog(self.catalog, active.inputs)
+        is_edited = encode_definition("project", definition.model).structure_digest != active.structure_digest
+        if self._as_drafts and is_edited:
+            return ProjectNow(definition.model, None, self.catalog)
         problem = None
         if errors:
             problem = _error_text(errors)
@@ -111,7 +117,7 @@ class Close:
             problem = "it is inactive"
         elif state.status == "conflict":
             problem = f"it is in conflict: {'; '.join(state.warnings)}"
-        elif encode_definition("project", definition.model).structure_digest != active.structure_digest:
+        elif is_edited:
             problem = f"edited, not activated: `daybook activate {project_id}`, or `daybook run {project_id} --draft`"
         return ProjectNow(active.project, active.version, catalog, problem)
 
@@ -123,6 +129,35 @@ class Close:
             for project_id, now in self.projects.items()
             if now.version is not None and now.problem != "it is inactive"
         )
+
+    @property
+    def drafts(self) -> frozenset[str]:
+        """Projects whose files differ from their active version, or that have none."""
+        return frozenset(project_id for project_id, now in self.projects.items() if now.version is None)
+
+    def chain_of_drafts(self, names: Iterable[str], *, only: bool = False) -> frozenset[str]:
+        """The named drafts, or all; with those they need, and with what stands between drafts."""
+        targets, allowed = self.select(names or sorted(self.drafts), only=only)
+        found = set(targets) | (self.drafts & allowed)
+        while more := {
+            each.reader
+            for each in self.graph.dependencies
+            if each.maker in found and each.reader in allowed and each.reader not in found
+        }:
+            found |= more
+        return frozenset(found)
+
+    def stale_inputs(self, node: Node) -> Iterator[tuple[Edge, str]]:
+        """What a node would read that is out of date, each with the reason."""
+        span = Span(node.period.start_date, node.period.end_date, node.period.level)
+        edges = self.closure([node], span, self.graph.upstream([node.project]))
+        statuses = self.statuses(edges)
+        for edge in edges[node]:
+            status = statuses.get(edge.maker)
+            is_active = self.projects[edge.maker.project].version is not None
+            if status is None or not is_active or status.state not in ("stale", "failed", "never"):
+                continue
+            yield edge, "has never run" if status.state == "never" else "; ".join(status.reasons)
 
     def select(self, names: Iterable[str], *, only: bool = False) -> tuple[frozenset[str], frozenset[str]]:
         """The projects that were named, and those together with what they need.
@@ -219,6 +254,7 @@ def read_close(
     period: str | None = None,
     projects: Iterable[str] | None = None,
     asks_databases: bool = False,
+    as_drafts: bool = False,
 ) -> Iterator[Close]:
     """The close as the store has it now; everything is read in one transaction."""
     with store.read() as transaction:
@@ -229,4 +265,5 @@ def read_close(
             period=period,
             projects=projects,
             asks_databases=asks_databases,
+            as_drafts=as_drafts,
         )

@@ -7,20 +7,19 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from daybook.errors import DaybookError
+from daybook.graph.history import CloseHistory
 from daybook.graph.nodes import Node
 from daybook.io.filesystem import FileStat, content_digest, list_files
-from daybook.io.location_checks import location_exists
-from daybook.io.pins import FilesPin, LandedPin, Pin, TablePin, pin_from_json
+from daybook.io.pins import FilesPin, LandedPin, Pin, TablePin
 from daybook.io.registry import format_named
+from daybook.model.calendar import Period
 from daybook.model.definition import Catalog, DatasetVersion
 from daybook.model.project import Project
+from daybook.model.resolver import CatalogStrategy
 from daybook.plan.references import LoadReference, load_references
 from daybook.resolve.locations.location import Location, Resolution
-from daybook.resolve.resolution import resolve_dataset
-from daybook.runs.sources import slice_table
-from daybook.store.database.nodes import NodeRuns
-from daybook.store.records import OutputCommit, RunRecord, Slice, SliceTable
-from daybook.store.store import Transaction
+from daybook.resolve.resolution import ByResolver, choose_location_source, matching_rule, resolve_dataset
+from daybook.store.records import RunRecord
 
 NodeState: TypeAlias = Literal["fresh", "stale", "never", "failed", "running", "blocked"]
 
@@ -47,82 +46,6 @@ class NodeFreshness:
     unknown: tuple[str, ...] = ()
 
 
-class SliceMap:
-    """Every slice that the store knows, read once; also says whether locations exist."""
-
-    def __init__(self, slices: Mapping[str, Mapping[str, Slice]], root: Path) -> None:
-        self._slices = slices
-        self._root = root
-
-    def slices(self, location: Location) -> Mapping[str, str] | None:
-        found = self._find(slice_table(location, self._root))
-        return {period: each.run_id for period, each in found.items()} if found else None
-
-    def exists(self, location: Location) -> bool:
-        return location_exists(location)
-
-    def owner(self, table: SliceTable, period: str) -> str | None:
-        found = self._find(table).get(period)
-        return found.run_id if found is not None else None
-
-    def is_collected(self, table: SliceTable) -> bool:
-        return bool(self._find(table))
-
-    def _find(self, table: SliceTable) -> Mapping[str, Slice]:
-        found: dict[str, Slice] = {}
-        for name in reversed(table.names):
-            found.update(self._slices.get(name, {}))
-        return found
-
-
-class CloseHistory:
-    """What the completed runs of a close used, read from the store in a few queries."""
-
-    def __init__(self, transaction: Transaction, root: Path, projects: Iterable[str] | None = None) -> None:
-        queries = transaction.close
-        self.runs: dict[tuple[str, str], NodeRuns] = queries.runs(projects)
-        self.slices = SliceMap(queries.slices(), root)
-        completed = [found.completed.id for found in self.runs.values() if found.completed is not None]
-        self.snapshots = queries.snapshots(completed)
-        self.commits: dict[str, list[OutputCommit]] = queries.commits(completed)
-        self._pins = queries.pins(completed)
-        self._dropped = {(each.destination, each.period): each.dropped_at for each in transaction.slices.dropped()}
-        self.started = {found.latest.id: found.latest for found in self.runs.values()}
-
-    def pins(self, run_id: str, key: str) -> tuple[Pin, ...]:
-        return tuple(pin_from_json(pin) for pin in self._pins.get(run_id, {}).get(key, ()))
-
-    def is_dropped(self, run: RunRecord, commit: OutputCommit) -> bool:
-        """Whether the slice that a commit wrote to was dropped since."""
-        dropped = [self._dropped.get((name, run.period)) for name in commit.table.names]
-        written = commit.committed_at
-        return any(each is not None and (written is None or each >= written) for each in dropped)
-
-    def levels(self) -> dict[str, str]:
-        """The level of the last completed run of every project."""
-        found: dict[str, RunRecord] = {}
-        for runs in self.runs.values():
-            run = runs.completed
-            if run is not None and (run.project_id not in found or found[run.project_id].created_at < run.created_at):
-                found[run.project_id] = run
-        return {
-            project_id: self.snapshots[run.id]["period"]["level"]
-            for project_id, run in found.items()
-            if run.id in self.snapshots
-        }
-
-    def is_overwritten_by_period(self, run: RunRecord, destination: str) -> bool:
-        """Whether a later run of the project, for another period, wrote to the same place."""
-        return any(
-            runs.completed is not None
-            and runs.completed.project_id == run.project_id
-            and runs.completed.period != run.period
-            and runs.completed.created_at > run.created_at
-            and any(commit.destination == destination for commit in self.commits.get(runs.completed.id, ()))
-            for runs in self.runs.values()
-        )
-
-
 class Freshness:
     """Answers for nodes; what was listed once is not listed again."""
 
@@ -141,6 +64,7 @@ class Freshness:
         self._allowed_hosts = allowed_hosts
         self._asks_databases = asks_databases
         self._list_files = cache(list_files)
+        history.slices.asks_databases = asks_databases
 
     def of(self, node: Node) -> NodeFreshness:
         """The node by itself, whatever the state of the nodes it reads."""
@@ -192,6 +116,10 @@ class Freshness:
             return
         if reference.dataset.dataset_version is not None and version.pin is not None:
             return
+        label = f"{dataset_id} {node.period.identifier}"
+        if not self._asks_databases and _asks_catalog(version, node.period, now):
+            unknown.append(f"{label}: the catalog was not asked")
+            return
         try:
             resolution = resolve_dataset(
                 version,
@@ -203,11 +131,9 @@ class Freshness:
                 lookup=self._history.slices,
             )
         except DaybookError as error:
-            yield f"{dataset_id} {node.period.identifier}: {error.message}"
+            yield f"{label}: {error.message}"
             return
-        yield from self._data_changes(
-            f"{dataset_id} {node.period.identifier}", resolution, reference, run, source, unknown
-        )
+        yield from self._data_changes(label, resolution, reference, run, source, unknown, _freshness_column(version))
 
     def _data_changes(
         self,
@@ -217,8 +143,14 @@ class Freshness:
         run: RunRecord,
         source: Mapping[str, Any],
         unknown: list[str],
+        column: str | None,
     ) -> Iterator[str]:
         before = source["resolution"]
+        is_unasked = not self._asks_databases and any(each.is_database for each in resolution.locations)
+        if is_unasked and tuple(before["periods"]) != resolution.periods:
+            # Whether a table is there that nobody wrote yet is known to the database alone.
+            unknown.append(f"{label}: the database was not asked")
+            return
         if _places(resolution.locations) != {_stored_place(each) for each in before["locations"]}:
             yield f"{label}: the data is now in another location"
             return
@@ -232,12 +164,29 @@ class Freshness:
             if location in collected:
                 continue
             if location.is_database:
-                if self._asks_databases:
+                if not self._asks_databases:
+                    unknown.append(f"{label}: the database was not asked")
+                elif column is None:
                     yield f"{label}: a database is read again by every build"
                 else:
-                    unknown.append(f"{label}: the database was not asked")
+                    yield from self._table_changes(label, location, column, pins)
             elif location.uri is not None:
                 yield from self._file_changes(label, location, pins)
+
+    def _table_changes(self, label: str, location: Location, column: str, pins: tuple[Pin, ...]) -> Iterator[str]:
+        """By what the table of a database said of itself before it was read, and says now."""
+        states = [state for pin in pins if isinstance(pin, LandedPin) for state in pin.states]
+        before = next((each for each in states if (each.table, each.column) == (location.label, column)), None)
+        try:
+            now = format_named(location.format).table_state(location, column, self._root)
+        except DaybookError as error:
+            yield f"{label}: {error.message}"
+            return
+        if before is None or now is None:
+            yield f"{label}: a database is read again by every build"
+        elif now != before:
+            was, is_ = (f"{each.rows} rows, {column} up to {each.newest}" for each in (before, now))
+            yield f"{label}: {location.label} has {is_}; the run read {was}"
 
     def _slice_changes(
         self, label: str, resolution: Resolution, locations: Iterable[Location], used: Mapping[str, str]
@@ -355,6 +304,32 @@ def _definition_change(version: DatasetVersion, source: Mapping[str, Any], snaps
         current = current.view.dataset if current.view is not None else None
         stored = viewed["dataset"] if viewed else None
     return None if current is None and stored is None else f"{dataset_id} was changed"
+
+
+def _innermost(version: DatasetVersion) -> DatasetVersion:
+    """The dataset with a table that views lead to."""
+    while version.view is not None:
+        version = version.view.dataset
+    return version
+
+
+def _freshness_column(version: DatasetVersion) -> str | None:
+    rule = _innermost(version).dataset.freshness
+    return rule.column if rule is not None else None
+
+
+def _asks_catalog(version: DatasetVersion, period: Period, now: ProjectNow) -> bool:
+    """Whether only an endpoint knows where the data of a dataset is."""
+    table = _innermost(version)
+    try:
+        match choose_location_source(table, now.catalog, now.project.resolver_overrides):
+            case ByResolver(chosen):
+                rule = matching_rule(chosen, table.dataset.main_table.name, period)
+                return isinstance(rule.strategy, CatalogStrategy)
+            case _:
+                return False
+    except DaybookError:
+        return False
 
 
 def _places(locations: Iterable[Location]) -> set[tuple[str | None, ...]]:

@@ -14,7 +14,7 @@ from daybook.errors import DaybookError
 from daybook.io.filesystem import FileStat
 from daybook.io.landing.request import LandingRequest, TextFile
 from daybook.io.landing.rows import RowSource
-from daybook.io.pins import Pin, ReadPart, TablePin
+from daybook.io.pins import Pin, ReadPart, TablePin, TableState
 from daybook.io.rows.stored import StoredRows
 from daybook.io.writer import Commit, Writer
 from daybook.model.datasource import DataSource
@@ -121,6 +121,14 @@ class Format(ABC):
     def committed_rows(self, target: Any, commit: Commit) -> StoredRows:
         """The rows that a commit wrote, to be read without Spark; RUN_084 when they are not there as they were."""
         raise DaybookError("RUN_085", run_id=target.run_id, location=target.label, format=self.name)
+
+    def table_exists(self, location: Location, workspace: Path) -> bool:
+        """Whether a table of a database is there; asks the database where that needs no Spark."""
+        return True
+
+    def table_state(self, location: Location, column: str, workspace: Path) -> TableState | None:
+        """What a table of a database says of itself; None where it cannot be asked without Spark."""
+        return None
 
     def has_changed(self, pin: TablePin) -> bool:
         """Whether rows of a pinned table were added or removed since; asks no data."""

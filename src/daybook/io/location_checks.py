@@ -49,6 +49,13 @@ def location_exists(location: Location) -> bool:
     return format_named(location.format).exists(location)
 
 
+def data_exists(location: Location, workspace: Path) -> bool:
+    """The same for tables of databases, too, which are asked."""
+    if location.is_database:
+        return format_named(location.format).table_exists(location, workspace)
+    return location_exists(location)
+
+
 def refuse_overlap(target: Target, sources: Iterable[Location]) -> None:
     """IO_027 for the first input that the output equals, lies inside of or contains."""
     for source in sources:

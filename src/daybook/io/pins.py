@@ -39,6 +39,16 @@ class PinnedFile:
 
 
 @dataclass(frozen=True, slots=True)
+class TableState:
+    """What a table of a database says of itself: its rows, and the largest value of a column as text."""
+
+    table: str
+    column: str
+    rows: int
+    newest: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class LandedPin:
     """A landing, which is immutable; `folder` is relative to the landing area."""
 
@@ -47,6 +57,8 @@ class LandedPin:
     rows: int
     # The files it was made of; none for databases, and in runs of earlier versions.
     files: tuple[PinnedFile, ...] = ()
+    # Of tables of databases whose dataset names a column for it, as they were before they were read.
+    states: tuple[TableState, ...] = ()
 
 
 Pin: TypeAlias = TablePin | FilesPin | LandedPin
@@ -77,7 +89,8 @@ def pin_from_json(data: Mapping[str, Any]) -> Pin:
             return FilesPin(uri, tuple(FileStat(**file) for file in files))
         case {"kind": "landed", "uris": uris, "folder": folder, "rows": rows}:
             files = (PinnedFile(FileStat(**file["stat"]), file["digest"]) for file in data.get("files", ()))
-            return LandedPin(tuple(uris), folder, rows, tuple(files))
+            states = (TableState(**state) for state in data.get("states", ()))
+            return LandedPin(tuple(uris), folder, rows, tuple(files), tuple(states))
         case {"kind": str(format_), "uri": uri, "version": version, "table_id": table_id}:
             # Earlier stores hold the version as a number.
             return TablePin(uri, TableVersion(format_, str(version)), table_id)

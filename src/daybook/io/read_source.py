@@ -1,6 +1,6 @@
 """Reading a resolved dataset: declared columns in declared types, pinned or landed, checked against the declaration."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
@@ -23,7 +23,7 @@ from daybook.io.pins import FilesPin, LandedPin, Pin, ReadPart, TablePin, verify
 from daybook.io.registry import format_named
 from daybook.io.repeated_keys import find_repeated_by_spark, is_asked_for, report_repeated
 from daybook.model.definition import DatasetVersion
-from daybook.model.types import DATE, STRING, ColumnType
+from daybook.model.types import DATE, RUN_PERIOD_COLUMN, STRING, ColumnType
 from daybook.resolve.locations.location import Location, Resolution
 
 # Bytes of files; most tables that are joined for a rate or a name are below it.
@@ -60,30 +60,49 @@ def read_source(
     refuse_repeated_locations(resolution, workspace)
     slices = needed_slices(dataset_version, resolution.periods)
     pins = list(pinned) if pinned is not None else None
-    direct: dict[str, list[PinnedLocation]] = {}
-    landed: list[Location] = []
+    groups: dict[tuple[object, ...], list[Location]] = {}
     for location in resolution.locations:
-        if format_named(location.format).is_landed:
-            landed.append(location)
-        else:
-            pin = _take_pin(pins, location)
-            direct.setdefault(location.format, []).append(PinnedLocation(location, pin))
+        groups.setdefault((location.slices, location.without), []).append(location)
     parts: list[ReadPart] = []
-    for name, locations in direct.items():
-        parts += format_named(name).read(spark, ReadRequest(tuple(locations), dataset_version, slices))
-    if landed:
-        request = LandingRequest(landed, dataset_version, landing, slices, workspace)
-        parts.append(read_landed(spark, request, _take_landed_pin(pins, landed[0])))
+    for locations in groups.values():
+        request = LandingRequest(locations, dataset_version, landing, slices, workspace)
+        parts += [_with_slices(part, locations[0]) for part in _read_group(spark, request, pins)]
     if not parts:
         parts.append(_empty_part(spark, dataset_version))
     source = _union_parts(parts, resolution)
-    if not direct or not is_asked_for(dataset_version.dataset):
+    is_direct = any(not format_named(location.format).is_landed for location in resolution.locations)
+    if not is_direct or not is_asked_for(dataset_version.dataset):
         return source
     names = ", ".join(location.uri or "" for location in resolution.locations[:_MAX_NAMED_LOCATIONS])
     frame = source.frame
     repeated = find_repeated_by_spark(frame.df, dataset_version.dataset, frame.carried, frame.periods)
     found = report_repeated(dataset_version.dataset, repeated, names)
     return replace(source, notices=(*source.notices, *found))
+
+
+def _read_group(spark: SparkSession, wanted: LandingRequest, pins: list[Pin] | None) -> Iterator[ReadPart]:
+    """The parts of some locations, format by format; those that are landed become one."""
+    direct: dict[str, list[PinnedLocation]] = {}
+    landed: list[Location] = []
+    for location in wanted.locations:
+        if format_named(location.format).is_landed:
+            landed.append(location)
+        else:
+            direct.setdefault(location.format, []).append(PinnedLocation(location, _take_pin(pins, location)))
+    for name, locations in direct.items():
+        yield from format_named(name).read(spark, ReadRequest(tuple(locations), wanted.version, wanted.slices))
+    if landed:
+        yield read_landed(spark, replace(wanted, locations=landed), _take_landed_pin(pins, landed[0]))
+
+
+def _with_slices(part: ReadPart, location: Location) -> ReadPart:
+    """The rows of the slices that are read in this location, where others are read elsewhere."""
+    column = next((name for name in (RUN_PERIOD_COLUMN, "_period") if name in part.carried), None)
+    if column is None or (location.slices is None and not location.without):
+        return part
+    period = F.col(column)
+    kept = period.isin(*location.slices) if location.slices is not None else ~period.isin(*location.without)
+    return replace(part, df=part.df.where(kept | period.isNull() if location.slices is None else kept))
 
 
 def _take_pin(pins: list[Pin] | None, location: Location) -> Pin | None:

@@ -182,6 +182,12 @@ class MainTable(Declaration):
     )
 
 
+class FreshnessRule(Declaration):
+    """How a table of a database tells that it has changed: by the largest value of a column and the number of rows."""
+
+    column: NonEmptyText = Field(description="A column that grows with every change, such as updated_at.")
+
+
 class Dataset(NamedDeclaration):
     """A dataset with a table."""
 
@@ -194,6 +200,10 @@ class Dataset(NamedDeclaration):
         "JSON, databases) and allow for Parquet and Delta, where looking for them costs a pass over the data.",
     )
     resolver_id: Id | None = Field(default=None, description="The resolver that finds the data.")
+    freshness: FreshnessRule | None = Field(
+        default=None,
+        description="For tables of databases: how `daybook build` and `daybook status --ask` find out about changes.",
+    )
     main_table: MainTable = Field(description="The table: its name, its columns, where its rows are.")
 
     @model_validator(mode="after")

@@ -27,6 +27,7 @@ from daybook.runs.outputs import PlannedOutput, output_errors
 from daybook.runs.preparation import PreparedRun
 from daybook.runs.recorder import RunRecorder
 from daybook.runs.result import OutputResult, RunFailedError, RunResult
+from daybook.runs.sandbox import slices_of_draft
 from daybook.runs.snapshot import RunSnapshot
 from daybook.runs.sources import read_sources
 from daybook.store.records import FinalStatus, Lease, milliseconds
@@ -275,4 +276,5 @@ def _build_result(snapshot: RunSnapshot, store: MetadataStore, execution: Execut
         outputs=tuple(execution.outputs),
         notices=tuple(execution.notices),
         duration_ms=milliseconds(duration),
+        slices=tuple(slices_of_draft(snapshot)),
     )

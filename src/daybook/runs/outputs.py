@@ -36,6 +36,8 @@ class PlannedOutput:
     step: OutputStep
     target: Target
     label: str
+    # The place that a draft in the sandbox writes instead of.
+    live: Location | None = None
 
 
 def plan_targets(
@@ -71,6 +73,7 @@ def _plan_target(step: OutputStep, snapshot: RunSnapshot, catalog: Catalog, root
     mode: OutputMode = step.arguments.mode or ("replace_period" if is_table else "replace")
     location = _resolve_destination(step, snapshot, catalog, root)
     label = _destination_label(step, snapshot)
+    live = location if snapshot.settings.sandbox is not None else None
     if snapshot.settings.sandbox is not None:
         location = _sandbox_location(destination, location, root, snapshot.settings.sandbox)
         label = f"{label}{SANDBOX_SUFFIX}"
@@ -87,7 +90,7 @@ def _plan_target(step: OutputStep, snapshot: RunSnapshot, catalog: Catalog, root
         workspace=root,
         facts=run_facts(snapshot, root),
     )
-    return PlannedOutput(step, target, label)
+    return PlannedOutput(step, target, label, live)
 
 
 def _resolve_destination(step: OutputStep, snapshot: RunSnapshot, catalog: Catalog, root: Path) -> Location:

@@ -15,11 +15,9 @@ from daybook.io.target import SliceOwner, Target
 from daybook.model.calendar import Period
 from daybook.runs.sources import slice_table
 from daybook.store.effects import ProjectEffect
-from daybook.store.records import Slice
+from daybook.store.records import SHARED_PROJECT, Slice
 from daybook.store.store import Transaction
 
-# Appends share a slice: nobody owns it, so nobody may replace it.
-SHARED_PROJECT = "*"
 SHARED_OPERATION = "append"
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import assert_never
+from typing import Any, assert_never
 
 from daybook.engine.counters import GroupCounts
 from daybook.errors import DaybookError, Notice, notice
@@ -33,15 +33,19 @@ from daybook.runs.permissions import (
 from daybook.runs.preparation import PreparedRun
 from daybook.runs.result import INCLUDES_DELETED, OutputResult
 from daybook.runs.sources import slice_table
+from daybook.store.definition_text import encode_definition
 from daybook.store.lifecycle import RegisteredDataset, register_output
 from daybook.store.records import OperationResult, OutputCommit, Registration
 from daybook.store.store import MetadataStore, Transaction
 
 
-def registered_dataset(planned: PlannedOutput, prepared: PreparedRun) -> Dataset:
-    """The dataset an output is registered as; OUTPUT_007 when it has nothing but system columns."""
+def registered_dataset(planned: PlannedOutput, prepared: PreparedRun, *, as_live: bool = False) -> Dataset:
+    """The dataset an output is registered as; OUTPUT_007 when it has nothing but system columns.
+
+    That of a draft in the sandbox; `as_live` what it will be once the project is active.
+    """
     snapshot = prepared.snapshot
-    is_sandboxed = snapshot.settings.sandbox is not None
+    is_sandboxed = snapshot.settings.sandbox is not None and not as_live
     location = _dataset_location(planned, snapshot.input_table, is_sandboxed=is_sandboxed)
     is_own_path = isinstance(location, PathLocation) and names_one_period(location.path, snapshot.period)
     has_own_period = planned.target.run_period is not None or is_own_path
@@ -188,10 +192,22 @@ class RunRecorder:
                 "duration_ms": output.write_duration_ms,
                 "dataset_id": output.dataset_id,
                 "dataset_version": output.dataset_version,
+                **self._live_details(planned, output),
             },
         )
         period = target.run_period if is_owned else None
         transaction.outcomes.record_commit(self._keeper.lease, commit, now=transaction.now(), period=period)
+
+    def _live_details(self, planned: PlannedOutput, output: OutputResult) -> dict[str, Any]:
+        """What an output in the sandbox stands for, so that other drafts find it."""
+        if planned.live is None:
+            return {}
+        live = slice_table(planned.live, planned.target.workspace).identity
+        found: dict[str, Any] = {"live": live, "is_slice": planned.target.run_period is not None}
+        if output.dataset_id is not None:
+            dataset = registered_dataset(planned, self._prepared, as_live=True)
+            found["live_dataset"] = encode_definition("dataset", dataset).body
+        return found
 
     def _record_counts(self, transaction: Transaction, counts: GroupCounts) -> None:
         """The counts of the operations before an output are known once it is written."""

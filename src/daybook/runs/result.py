@@ -3,7 +3,7 @@
 import datetime
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol, assert_never
+from typing import Literal, Protocol, assert_never
 
 from daybook.errors import DaybookError, Notice
 from daybook.model.definition import TableVersion
@@ -35,6 +35,16 @@ class OutputResult:
 
 
 @dataclass(frozen=True, slots=True)
+class SliceRead:
+    """A period that a draft in the sandbox read, where from, and the run that wrote it."""
+
+    dataset_id: str
+    period: str
+    origin: Literal["sandbox", "live"]
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunResult:
     """A finished run with what each operation did; `names` are the operations' names by seq."""
 
@@ -51,6 +61,8 @@ class RunResult:
     outputs: tuple[OutputResult, ...]
     notices: tuple[Notice, ...]
     duration_ms: int
+    # Of drafts in the sandbox.
+    slices: tuple[SliceRead, ...] = ()
 
 
 class RunFailedError(Exception):

@@ -13,14 +13,14 @@ from daybook.io.writer import Commit
 from daybook.model.dataset import Dataset
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.outputs import PlannedOutput
-from daybook.runs.permissions import SHARED_PROJECT, is_of_workspace, require_unlocked
+from daybook.runs.permissions import is_of_workspace, require_unlocked
 from daybook.runs.preparation import restore_run
 from daybook.runs.recorder import data_pin, hold_version, newest_pin
 from daybook.runs.snapshot import RunSnapshot, new_run_id, snapshot_from_json
 from daybook.runs.sources import slice_table
 from daybook.store.definition_text import decode_definition
 from daybook.store.lifecycle import RegisteredDataset, register_output
-from daybook.store.records import DroppedSlice, OutputCommit, Registration, Slice
+from daybook.store.records import SHARED_PROJECT, DroppedSlice, OutputCommit, Registration, Slice
 from daybook.store.store import Transaction
 
 

@@ -40,6 +40,8 @@ class SourceSnapshot:
     resolution: Resolution
     # Of tables that collect slices: the run that wrote each slice that is read.
     slices: Mapping[str, str] = field(default_factory=dict)
+    # The periods that a draft read from the sandbox; the others were read from live data.
+    sandbox_periods: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

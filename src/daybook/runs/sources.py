@@ -1,32 +1,44 @@
 """What a run reads: resolved before it begins, read once per dataset version, and how much of it there is."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 from pyspark.sql import SparkSession
 
 from daybook.errors import DaybookError, flatten, raise_all
 from daybook.io.filesystem import list_files
 from daybook.io.landing.area import LandingArea
-from daybook.io.location_checks import check_locations_exist, location_exists, location_identity
+from daybook.io.location_checks import check_locations_exist, data_exists, location_identity
 from daybook.io.pins import Pin
 from daybook.io.read_source import ReadSource, read_source
 from daybook.model.calendar import Period
-from daybook.model.definition import Catalog
+from daybook.model.definition import Catalog, DatasetVersion
+from daybook.plan.references import load_references
 from daybook.plan.steps import LoadStep, Plan
 from daybook.resolve.calendars.calendar import GREGORIAN, PeriodCalendar
 from daybook.resolve.calendars.periods import calendar_for, periods_overlap
 from daybook.resolve.locations.location import Location, Resolution
 from daybook.resolve.resolution import PeriodLookup, resolve_dataset
 from daybook.runs.snapshot import RunSnapshot, SourceSnapshot
-from daybook.store.records import SliceTable
+from daybook.store.records import SHARED_PROJECT, Slice, SliceTable
 from daybook.store.store import Transaction
 
 
 def slice_table(location: Location, root: Path) -> SliceTable:
     """A table as the store keeps its slices by."""
     return SliceTable(location_identity(location, root), location.label)
+
+
+def written_slices(transaction: Transaction, table: SliceTable) -> dict[str, Slice]:
+    """The slices that runs committed, by period; a run claims its slice right before that, and may die in between."""
+    return {
+        each.period: each
+        for each in transaction.slices.of(table)
+        if each.rows is not None or each.project_id == SHARED_PROJECT or transaction.outcomes.commits(each.run_id)
+    }
 
 
 class StoredPeriods:
@@ -37,11 +49,27 @@ class StoredPeriods:
         self._root = root
 
     def slices(self, location: Location) -> Mapping[str, str] | None:
-        found = self._transaction.slices.of(slice_table(location, self._root))
-        return {each.period: each.run_id for each in found} if found else None
+        found = written_slices(self._transaction, slice_table(location, self._root))
+        return {period: each.run_id for period, each in found.items()} if found else None
 
     def exists(self, location: Location) -> bool:
-        return location_exists(location)
+        return data_exists(location, self._root)
+
+
+@dataclass(frozen=True, slots=True)
+class RedirectedSource:
+    """A resolution with locations of the sandbox in it, the periods that are read there, and the runs behind them."""
+
+    resolution: Resolution
+    periods: tuple[str, ...] = ()
+    runs: Mapping[str, str] = field(default_factory=dict)
+
+
+@runtime_checkable
+class RedirectedPeriods(PeriodLookup, Protocol):
+    """A lookup that knows newer data of some periods elsewhere."""
+
+    def redirect(self, resolution: Resolution, version: DatasetVersion) -> RedirectedSource: ...
 
 
 def resolve_sources(
@@ -49,6 +77,7 @@ def resolve_sources(
 ) -> tuple[SourceSnapshot, ...]:
     """One question per dataset version, however often it is used."""
     known: dict[tuple[str, int], Resolution] = {}
+    pinned = {each.key for each in load_references(plan.project) if each.dataset.dataset_version is not None}
     errors: list[DaybookError] = []
     sources: list[SourceSnapshot] = []
     for load in plan.loads:
@@ -68,11 +97,28 @@ def resolve_sources(
                 for location in known[key].locations:
                     calendars = (calendar_for(period.calendar_id, catalog), GREGORIAN)
                     refuse_overlapping_slices(load.dataset_id, lookup.slices(location) or (), calendars)
-            sources.append(SourceSnapshot(load.key, *key, known[key], slices_read(known[key], lookup)))
+            sources.append(_source_snapshot(load, known[key], lookup, is_pinned=load.key in pinned))
         except DaybookError as error:
             errors += [_load_error(single, load) for single in flatten(error)]
     raise_all(errors)
     return tuple(sources)
+
+
+def _source_snapshot(
+    load: LoadStep, resolution: Resolution, lookup: PeriodLookup, *, is_pinned: bool
+) -> SourceSnapshot:
+    """What is read of a resolution; drafts read each other in the sandbox, but for references to a version."""
+    key = (load.dataset_id, load.version.version)
+    slices = slices_read(resolution, lookup)
+    if not isinstance(lookup, RedirectedPeriods) or is_pinned or _is_pinned_view(load.version):
+        return SourceSnapshot(load.key, *key, resolution, slices)
+    found = lookup.redirect(resolution, load.version)
+    return SourceSnapshot(load.key, *key, found.resolution, {**slices, **found.runs}, found.periods)
+
+
+def _is_pinned_view(version: DatasetVersion) -> bool:
+    view = version.view
+    return view is not None and (view.of.dataset_version is not None or _is_pinned_view(view.dataset))
 
 
 def refuse_overlapping_slices(dataset_id: str, slices: Iterable[str], calendars: Iterable[PeriodCalendar]) -> None:

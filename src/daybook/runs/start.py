@@ -15,11 +15,13 @@ from daybook.model.serialization import to_yaml
 from daybook.plan.registered_catalog import RegisteringProjects
 from daybook.plan.registration import registration_errors
 from daybook.resolve.calendars.periods import calendar_for, period_range
+from daybook.resolve.resolution import PeriodLookup
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.outputs import refuse_workspace_files
 from daybook.runs.permissions import check_period, conflict_notices
 from daybook.runs.preparation import PreparedRun, resolve_run
 from daybook.runs.provenance import provenance
+from daybook.runs.sandbox import SandboxCatalog, SandboxPeriods
 from daybook.runs.snapshot import RunSettings, RunSnapshot, new_run_id
 from daybook.runs.sources import StoredPeriods
 from daybook.store.apply import apply
@@ -42,6 +44,10 @@ class RunRequest:
     is_draft: bool = False
     allow_empty: bool = False
     build_id: str | None = None
+    # Whether a run is refused that would read something out of date.
+    requires_fresh: bool = False
+    # Whether a draft reads what other drafts of its user wrote into the sandbox.
+    reads_sandbox: bool = True
 
 
 def check_request(workspace: LoadedWorkspace, request: RunRequest) -> tuple[Definition[Project], tuple[Notice, ...]]:
@@ -97,10 +103,15 @@ def prepare_run(
 ) -> PreparedRun:
     """Everything that can be known and checked before the run exists."""
     found = find_version(transaction, definition.model, as_draft=request.is_draft)
-    stored = transaction.catalog(with_sandbox=found.is_draft)
+    stored: Catalog = transaction.catalog(with_sandbox=found.is_draft)
+    sandbox = workspace.settings.sandbox if found.is_draft else None
+    periods: PeriodLookup = StoredPeriods(transaction, workspace.root)
+    origin = provenance(workspace.root, environment.version, workspace.settings.name)
+    if sandbox is not None and request.reads_sandbox:
+        periods = in_sandbox = SandboxPeriods(transaction, origin.user, workspace.root)
+        stored = SandboxCatalog(stored, transaction, in_sandbox)
     named = RegisteringProjects(stored, workspace.definitions["project"].values())
     catalog = ActivatedCatalog(named, found.inputs)
-    sandbox = workspace.settings.sandbox if found.is_draft else None
     notices = [
         *check_period(transaction, period, is_sandboxed=sandbox is not None),
         *_draft_notices(transaction, found, sandbox),
@@ -118,7 +129,7 @@ def prepare_run(
         settings=RunSettings(
             found.is_draft, sandbox, request.allow_empty, dict(workspace.settings.engine.conf), request.build_id
         ),
-        provenance=provenance(workspace.root, environment.version, workspace.settings.name),
+        provenance=origin,
     )
     hosts = workspace.settings.catalogs.allowed_hosts
     # The file has the structure of the version that runs, so its places are those of the version.
@@ -126,7 +137,7 @@ def prepare_run(
         Definition("project", found.project, definition.source), catalog, Constants(now, period)
     )
     raise_all(registration_errors(plan, definition.source, catalog))
-    prepared = resolve_run(snapshot, plan, catalog, workspace.root, hosts, StoredPeriods(transaction, workspace.root))
+    prepared = resolve_run(snapshot, plan, catalog, workspace.root, hosts, periods)
     refuse_workspace_files(workspace, prepared.outputs, is_sandboxed=sandbox is not None)
     return replace(prepared, notices=(*notices, *prepared.notices))
 

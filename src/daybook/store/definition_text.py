@@ -44,6 +44,9 @@ def decode_definition(kind: DefinitionKind, body: str) -> Any:
 def structural_content(kind: DefinitionKind, content: dict[str, Any]) -> dict[str, Any]:
     """What makes a version when it changes."""
     bare: dict[str, Any] = _without_descriptions({key: value for key, value in content.items() if key != "name"})
+    if kind == "dataset":
+        # How changes are found out changes nothing of what is read.
+        bare.pop("freshness", None)
     if kind == "project":
         bare["operations"] = [
             {key: value for key, value in operation.items() if key not in ("name", "accept")}

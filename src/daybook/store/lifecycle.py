@@ -1,7 +1,7 @@
 """Activating, deactivating, running: the states of a project."""
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from daybook.errors import DaybookError, Notice, raise_all
@@ -11,13 +11,14 @@ from daybook.model.operation import OutputOperation
 from daybook.model.project import Project
 from daybook.model.source_map import SourceMap
 from daybook.plan.plan_cache import PlanCache
+from daybook.plan.registered_catalog import RegisteredCatalog
 from daybook.store.apply import write_state
 from daybook.store.changes import expected_catalog
 from daybook.store.checks import check_project
 from daybook.store.database.projects import ProjectVersion, find_active_project
 from daybook.store.definition_text import DefinitionModel, decode_definition, encode_definition
 from daybook.store.effects import ProjectEffect, ProjectEffects
-from daybook.store.records import ProjectInput, ProjectState, Registration
+from daybook.store.records import ProjectInput, ProjectState, ProjectValidation, Registration
 from daybook.store.references import validated_inputs
 from daybook.store.store import MetadataStore, Transaction
 
@@ -57,29 +58,62 @@ def activate(
     It is checked against what the store holds, and against what the projects of `files` will register.
     `dataset_version` is the version of the input that it reads from now on, where its text leaves that open.
     """
+    (activation,) = activate_together(
+        store, {project_id: source}, now=now, dataset_version=dataset_version, files=files, plans=plans
+    )
+    return activation
+
+
+def activate_together(
+    store: MetadataStore,
+    sources: Mapping[str, SourceMap | None],
+    *,
+    now: datetime.datetime,
+    dataset_version: int | None = None,
+    files: Iterable[Definition[DefinitionModel]] = (),
+    plans: PlanCache | None = None,
+) -> tuple[Activation, ...]:
+    """Activate several projects, all or none; `sources` are the texts of their files, by id."""
     with store.write() as transaction:
         transaction.definitions.lock()
-        state = transaction.projects.get(project_id)
-        written: Project = decode_definition("project", transaction.definitions.get("project", project_id).body)
         stored, plans = transaction.catalog(), plans or PlanCache()
         catalog = expected_catalog(stored, stored, files, transaction.definitions.heads(), plans)
-        project = _with_input_version(written, dataset_version, catalog)
-        definition = Definition("project", project, source or SourceMap.empty())
-        validation = check_project(definition, catalog, plans)
-        raise_all(validation.errors)
-        inputs = validated_inputs(project, catalog)
-        active = find_active_project(transaction.definitions, transaction.projects, state)
-        digest = encode_definition("project", written).structure_digest
-        if active and state.status == "active" and active.structure_digest == digest and active.inputs == inputs:
-            return Activation(project_id, active.version, inputs, validation.notices, is_new=False)
-        version = transaction.definitions.add_activation(project, now=now)
-        transaction.projects.set_inputs(project_id, version, inputs)
-        transaction.projects.set_usage(project_id, version, validation.usage)
-        transaction.projects.set_state(project_id, "active", active_version=version, now=now)
-        effects = ProjectEffects(transaction.definitions, transaction.projects, stored, plans, catalog)
-        broken = effects.of_datasets(_registered_ids(project))
-        notices = (*validation.notices, *(each for effect in broken for each in effect.expected_notices))
-        return Activation(project_id, version, inputs, notices, is_new=True)
+        checked: list[tuple[Project, Project, ProjectValidation]] = []
+        for project_id, source in sources.items():
+            transaction.projects.get(project_id)
+            written: Project = decode_definition("project", transaction.definitions.get("project", project_id).body)
+            project = _with_input_version(written, dataset_version, catalog)
+            definition = Definition("project", project, source or SourceMap.empty())
+            checked.append((written, project, check_project(definition, catalog, plans)))
+        raise_all(error for *_, validation in checked for error in validation.errors)
+        return tuple(_activate(transaction, *each, stored, catalog, plans, now) for each in checked)
+
+
+def _activate(
+    transaction: Transaction,
+    written: Project,
+    project: Project,
+    validation: ProjectValidation,
+    stored: Catalog,
+    catalog: RegisteredCatalog,
+    plans: PlanCache,
+    now: datetime.datetime,
+) -> Activation:
+    project_id = project.id
+    state = transaction.projects.get(project_id)
+    inputs = validated_inputs(project, catalog)
+    active = find_active_project(transaction.definitions, transaction.projects, state)
+    digest = encode_definition("project", written).structure_digest
+    if active and state.status == "active" and active.structure_digest == digest and active.inputs == inputs:
+        return Activation(project_id, active.version, inputs, validation.notices, is_new=False)
+    version = transaction.definitions.add_activation(project, now=now)
+    transaction.projects.set_inputs(project_id, version, inputs)
+    transaction.projects.set_usage(project_id, version, validation.usage)
+    transaction.projects.set_state(project_id, "active", active_version=version, now=now)
+    effects = ProjectEffects(transaction.definitions, transaction.projects, stored, plans, catalog)
+    broken = effects.of_datasets(_registered_ids(project))
+    notices = (*validation.notices, *(each for effect in broken for each in effect.expected_notices))
+    return Activation(project_id, version, inputs, notices, is_new=True)
 
 
 def deactivate(store: MetadataStore, project_id: str, *, now: datetime.datetime) -> bool:

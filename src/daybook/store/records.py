@@ -110,6 +110,10 @@ class OutputCommit:
         return SliceTable(self.details.get("identity", self.destination), self.destination)
 
 
+# Appends share a slice: nobody owns it, so nobody may replace it.
+SHARED_PROJECT = "*"
+
+
 @dataclass(frozen=True, slots=True)
 class Slice:
     """What one operation of one project wrote into a destination, the identity of a table, for one period."""

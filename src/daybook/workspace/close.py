@@ -128,10 +128,11 @@ def _periods_run(definitions: LoadedWorkspace, store: MetadataStore) -> str | No
 
 def plan_close_build(workspace: OpenedWorkspace, request: BuildRequest) -> BuildPlan:
     """What `build_close` would run, and why."""
+    _check_request(workspace, request)
     definitions = workspace.read_definitions()
     with (
         workspace.open_store_or_empty() as store,
-        read_close(definitions, store, period=request.period, asks_databases=True) as close,
+        read_close(definitions, store, period=request.period, asks_databases=True, as_drafts=request.is_draft) as close,
     ):
         return replace(plan_build(close, request), notices=_error_notices(definitions))
 
@@ -140,12 +141,18 @@ def build_close(
     workspace: OpenedWorkspace, request: BuildRequest, *, listener: BuildListener | None = None
 ) -> BuildResult:
     """Bring projects and everything they need up to date; one Spark application runs all of it."""
-    if request.jobs < 1:
-        raise DaybookError("RUN_040", jobs=request.jobs)
+    _check_request(workspace, request)
     definitions = workspace.read_definitions()
     with workspace.open_run_environment() as environment:
         result = build(definitions, environment, request, listener or _SilentBuild())
     return replace(result, notices=_error_notices(definitions))
+
+
+def _check_request(workspace: OpenedWorkspace, request: BuildRequest) -> None:
+    if request.jobs < 1:
+        raise DaybookError("RUN_040", jobs=request.jobs)
+    if request.is_draft and workspace.settings.sandbox is None:
+        raise DaybookError("RUN_070")
 
 
 class _SilentBuild:

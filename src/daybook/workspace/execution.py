@@ -4,9 +4,14 @@ import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from daybook.errors import DaybookError, Notice
+from daybook.errors import DaybookError, Notice, notice
+from daybook.graph.close import read_close
+from daybook.graph.dependencies import derive_graph
+from daybook.graph.nodes import Node
+from daybook.model.loading import LoadedWorkspace
+from daybook.model.loading.workspace import WorkspaceCatalog
 from daybook.runs import explain_levels
-from daybook.runs.environment import open_run_environment, workspace_with_store_copy
+from daybook.runs.environment import RunEnvironment, open_run_environment, workspace_with_store_copy
 from daybook.runs.explain import OperationExplanation, RowsQuestion, explain
 from daybook.runs.explain_levels import NumberExplanation
 from daybook.runs.preparation import PreparedRun
@@ -88,6 +93,7 @@ def run_project(
         try:
             for prepared in prepare_runs(definitions, environment, request):
                 environment.begin_session(prepared.snapshot)
+                prepared = _with_stale_inputs(definitions, environment, prepared, request)
                 known = () if hears_known_notices or prepared.snapshot.settings.is_draft else prepared.plan.notices
                 listening = replace(environment, listener=ListenerWithout(known, environment.listener))
                 completed.append(execute_run(listening, prepared))
@@ -96,6 +102,36 @@ def run_project(
                 raise
             return RangeResult(tuple(completed), failure)
     return RangeResult(tuple(completed))
+
+
+def _with_stale_inputs(
+    definitions: LoadedWorkspace, environment: RunEnvironment, prepared: PreparedRun, request: RunRequest
+) -> PreparedRun:
+    """The run with a warning for everything it reads that is out of date; RUN_072 where that must not be."""
+    node = Node(prepared.snapshot.project.id, prepared.snapshot.period)
+    projects = {key: each.model for key, each in definitions.definitions["project"].items()}
+    graph = derive_graph(projects, WorkspaceCatalog(definitions))
+    upstream = graph.upstream([node.project])
+    is_alone = not graph.makers.get(node.project)
+    if is_alone or prepared.snapshot.settings.is_draft:
+        return prepared
+    with read_close(definitions, environment.store, projects=upstream) as close:
+        stale = tuple(close.stale_inputs(node))
+    if stale and request.requires_fresh:
+        reasons = "; ".join(f"{edge.maker.project} {edge.maker.period.identifier} {reason}" for edge, reason in stale)
+        raise DaybookError("RUN_072", project=node.project, period=node.period.identifier, reasons=reasons)
+    notices = tuple(
+        notice(
+            "RUN_071",
+            dataset=edge.dataset,
+            maker=edge.maker.project,
+            period=edge.maker.period.identifier,
+            reason=reason,
+            hint=f"`daybook build {node.project} --period {node.period.identifier}` runs {edge.maker.project} first",
+        )
+        for edge, reason in stale
+    )
+    return replace(prepared, notices=(*prepared.notices, *notices))
 
 
 def dry_run_project(workspace: OpenedWorkspace, request: RunRequest) -> tuple[DryRun, ...]:

@@ -10,11 +10,13 @@ from daybook.model.definition import Definition
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.loading.workspace import WorkspaceCatalog
 from daybook.model.project import Project
+from daybook.model.source_map import SourceMap
 from daybook.plan.plan_cache import PlanCache
 from daybook.store.apply import ApplyPlan, StaleProject, apply, plan
 from daybook.store.changes import DefinitionChange
-from daybook.store.lifecycle import Activation, activate, deactivate
+from daybook.store.lifecycle import Activation, activate_together, deactivate
 from daybook.store.references import load_project, reachable_definitions
+from daybook.store.store import MetadataStore
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 
@@ -54,30 +56,43 @@ def activate_project(workspace: OpenedWorkspace, project: str, *, dataset_versio
 
     On an embedded store its file and everything it refers to are applied first.
     """
+    (activation,) = activate_projects(workspace, [project], dataset_version=dataset_version)
+    return activation
+
+
+def activate_projects(
+    workspace: OpenedWorkspace, projects: Iterable[str] = (), *, dataset_version: int | None = None
+) -> tuple[Activation, ...]:
+    """Check projects together, against what they will register, and make them what runs: all or none.
+
+    Without names, all projects of the workspace but those that were deactivated.
+    """
     definitions = workspace.read_definitions()
     files = tuple(definitions.all())
     now, plans = workspace.clock(), PlanCache()
     with workspace.open_store() as store:
-        notices: tuple[Notice, ...] = ()
-        # A shared store may know projects that are not in this workspace.
-        if store.is_shared and not is_definition_file(project):
-            project_id, definition = project, definitions.get("project", project)
-        else:
-            definition, notices = _load_project(definitions, project)
-            project_id = definition.id
+        found: dict[str, SourceMap | None] = {}
+        notices: dict[str, tuple[Notice, ...]] = {}
+        for named in tuple(projects) or _not_deactivated(definitions, store):
+            # A shared store may know projects that are not in this workspace.
+            if store.is_shared and not is_definition_file(named):
+                known = definitions.get("project", named)
+                found[named] = known.source if known else None
+            else:
+                definition, notices[definition.id] = _load_project(definitions, named)
+                found[definition.id] = definition.source
         if not store.is_shared:
-            reached = reachable_definitions(definitions, project_id)
+            keys = {(each.kind, each.id) for one in found for each in reachable_definitions(definitions, one)}
+            reached = tuple(each for each in files if (each.kind, each.id) in keys)
             apply(store, reached, workspace=workspace.settings.name, now=now, files=files, plans=plans)
-        activation = activate(
-            store,
-            project_id,
-            now=now,
-            dataset_version=dataset_version,
-            source=definition.source if definition else None,
-            files=files,
-            plans=plans,
-        )
-    return replace(activation, notices=(*notices, *activation.notices))
+        done = activate_together(store, found, now=now, dataset_version=dataset_version, files=files, plans=plans)
+    return tuple(replace(each, notices=(*notices.get(each.project_id, ()), *each.notices)) for each in done)
+
+
+def _not_deactivated(definitions: LoadedWorkspace, store: MetadataStore) -> tuple[str, ...]:
+    with store.read() as transaction:
+        inactive = {state.project_id for state in transaction.projects.all() if state.status == "inactive"}
+    return tuple(each for each in definitions.definitions["project"] if each not in inactive)
 
 
 def deactivate_project(workspace: OpenedWorkspace, project: str) -> Deactivation:

@@ -325,6 +325,13 @@ class Workspace:
         return activate_project(self._opened, project, dataset_version=dataset_version)
 
     @_coded
+    def activate_all(self, *projects: str) -> "tuple[Activation, ...]":
+        """Check projects together, against what they will register, and make them what runs; without names, all."""
+        from daybook.workspace.lifecycle import activate_projects
+
+        return activate_projects(self._opened, projects)
+
+    @_coded
     def deactivate(self, project: str) -> "Deactivation":
         """Keep a project from running until it is activated again."""
         from daybook.workspace.lifecycle import deactivate_project
@@ -423,12 +430,14 @@ class Workspace:
         keep_going: bool = False,
         jobs: int = 2,
         allow_empty: bool = False,
+        draft: bool = False,
     ) -> "BuildResult":
         """Bring projects, by default all active ones, and everything they need up to date for a period or a span."""
         from daybook.graph.build import BuildRequest
         from daybook.workspace.close import build_close
 
-        return build_close(self._opened, BuildRequest(period, projects, only, full, keep_going, jobs, allow_empty))
+        request = BuildRequest(period, projects, only, full, keep_going, jobs, allow_empty, draft)
+        return build_close(self._opened, request)
 
     @_coded
     def plan_build(self, *projects: str, period: str, only: bool = False, full: bool = False) -> "BuildPlan":

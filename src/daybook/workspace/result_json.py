@@ -207,6 +207,7 @@ def run_result_as_json(result: "RunResult") -> JsonObject:
         ],
         "outputs": [_fields(output) for output in result.outputs],
         "notices": [notice_as_json(notice) for notice in result.notices],
+        **({"slices": [_fields(each) for each in result.slices]} if result.slices else {}),
     }
 
 

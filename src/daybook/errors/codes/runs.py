@@ -296,6 +296,25 @@ RUN_CODES: dict[str, Code] = code_family(
         "computed it.",
         hint="`daybook validate` shows the errors of {project}",
     ),
+    Code(
+        "RUN_070",
+        "A build of drafts needs a sandbox",
+        "Drafts of a chain write to the sandbox and read each other there; without one they would write to their "
+        "destinations.",
+        hint="add `sandbox: sandbox` to daybook.yaml",
+    ),
+    Code(
+        "RUN_071",
+        "{dataset} is not up to date: {maker} for {period} {reason}",
+        "The run reads what another run made, and that one would give something else now. `daybook status` shows the "
+        "reasons, `daybook build` runs what is needed first.",
+    ),
+    Code(
+        "RUN_072",
+        "{project} for {period} is not run, since what it reads is not up to date: {reasons}",
+        "`--require-fresh` refuses a run that would read something out of date.",
+        hint="`daybook build {project} --period {period}` brings it up to date first",
+    ),
 )
 
 

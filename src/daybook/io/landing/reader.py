@@ -1,7 +1,7 @@
 """Landing: sources that cannot be pinned become Parquet once, and are read from there."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ from daybook.io.landing.area import PublishedLanding
 from daybook.io.landing.request import LandingRequest, TextFile, columns_in_folder_names, find_text_files, landing_key
 from daybook.io.landing.rows import Batch, RowSource, check_nulls
 from daybook.io.landing.sink import LandingSink, identity_columns, identity_hash
-from daybook.io.pins import LandedPin, PinnedFile, ReadPart
+from daybook.io.pins import LandedPin, PinnedFile, ReadPart, TableState
 from daybook.io.registry import format_named
 from daybook.io.repeated_keys import report_repeated
 from daybook.resolve.locations.location import Location
@@ -34,9 +34,19 @@ def read_landed(spark: SparkSession, request: LandingRequest, pin: LandedPin | N
     found = _find_inputs(request)
     if pin is not None and found.folder != pin.folder:
         raise DaybookError("IO_009", location=", ".join(request.names), reason=f"{reason}, and so have its files")
+    states = tuple(_table_states(request, found.databases))
     landed = request.area.find(found.folder) or _land(spark, request, found)
     files = tuple(PinnedFile(file.stat, file.digest) for file in found.files)
-    return _read_landing(spark, landed, request, LandedPin(request.names, landed.folder, landed.rows, files))
+    return _read_landing(spark, landed, request, LandedPin(request.names, landed.folder, landed.rows, files, states))
+
+
+def _table_states(request: LandingRequest, databases: Iterable[Location]) -> Iterator[TableState]:
+    """What tables say of themselves before they are read, so that a change meanwhile is one that comes later."""
+    rule = request.version.dataset.freshness
+    for location in databases if rule is not None else ():
+        state = format_named(location.format).table_state(location, rule.column, request.workspace) if rule else None
+        if state is not None:
+            yield state
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,9 @@ class Location:
     period: Period | None = None
     # A version that stays readable, of formats that keep them; None for the data as it is.
     version: TableVersion | None = None
+    # Of a table whose slices are read in several locations: those that are read here, or those that are not.
+    slices: tuple[str, ...] | None = None
+    without: tuple[str, ...] = ()
 
     @property
     def is_database(self) -> bool:

@@ -1,11 +1,12 @@
 """What the runs of a close left behind, read for many projects and periods at once."""
 
+import datetime
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from daybook.store.database.runs import to_run_record
 from daybook.store.database.tables import OUTPUT_COMMIT, RUN, RUN_OPERATION, RUN_SNAPSHOT, SLICE, to_record
@@ -22,6 +23,23 @@ class NodeRuns:
 
     latest: RunRecord
     completed: RunRecord | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxCommit:
+    """What a draft wrote into the sandbox instead of the live place `live`.
+
+    `is_slice`: a slice of a table, else a whole file or folder. `dataset` is what it will be registered as, as text.
+    """
+
+    live: str
+    destination: str
+    period: str
+    run_id: str
+    mode: str
+    is_slice: bool
+    committed_at: datetime.datetime
+    dataset: str | None = None
 
 
 class CloseQueries:
@@ -65,6 +83,39 @@ class CloseQueries:
         for row in self._connection.execute(select(SLICE)):
             each = to_record(Slice, SLICE, row)
             found.setdefault(each.destination, {})[each.period] = each
+        return found
+
+    def sandbox_commits(self, user: str) -> Iterator[SandboxCommit]:
+        """What drafts of a user wrote into the sandbox, the first one first."""
+        query = (
+            select(OUTPUT_COMMIT, RUN.c.period)
+            .join(RUN, RUN.c.id == OUTPUT_COMMIT.c.run_id)
+            .where(RUN.c.is_sandboxed, RUN.c.user == user)
+            .order_by(OUTPUT_COMMIT.c.committed_at, OUTPUT_COMMIT.c.operation_seq)
+        )
+        for row in self._connection.execute(query):
+            values = row._mapping
+            details = values[OUTPUT_COMMIT.c.details]
+            if "live" in details:
+                yield SandboxCommit(
+                    details["live"],
+                    values[OUTPUT_COMMIT.c.destination],
+                    values[RUN.c.period],
+                    values[OUTPUT_COMMIT.c.run_id],
+                    values[OUTPUT_COMMIT.c.mode],
+                    details["is_slice"],
+                    values[OUTPUT_COMMIT.c.committed_at],
+                    details.get("live_dataset"),
+                )
+
+    def last_live_commit(self, destination: str) -> datetime.datetime | None:
+        """When a run that is no draft in the sandbox wrote somewhere last."""
+        query = (
+            select(func.max(OUTPUT_COMMIT.c.committed_at))
+            .join(RUN, RUN.c.id == OUTPUT_COMMIT.c.run_id)
+            .where(OUTPUT_COMMIT.c.destination == destination, RUN.c.is_sandboxed.is_(False))
+        )
+        found: datetime.datetime | None = self._connection.execute(query).scalar_one()
         return found
 
     def _in_batches(self, column: Any, ids: Iterable[str], *selected: Any, also: Any = None) -> Iterable[Any]:

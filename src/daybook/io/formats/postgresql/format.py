@@ -10,16 +10,19 @@ import pyarrow as pa
 from psycopg import sql
 from pyspark.sql import SparkSession
 
+from daybook.errors import DaybookError
 from daybook.io.format import Format, Leftover
 from daybook.io.formats.databases.writer import DatabaseWriter
-from daybook.io.formats.postgresql.table import PostgresqlRows, connect_postgresql, postgresql_source
+from daybook.io.formats.postgresql.table import PostgresqlRows, columns_of, connect_postgresql, postgresql_source
 from daybook.io.formats.postgresql.writer import ACKNOWLEDGED_SUFFIX, PostgresqlDialect
 from daybook.io.landing.request import LandingRequest
 from daybook.io.landing.rows import RowSource
+from daybook.io.pins import TableState
 from daybook.io.rows.stored import SourceBlock, StoredRows, dataset_of
 from daybook.io.target import STAGED_PREFIX, TableTarget, parse_staged_name
 from daybook.io.writer import Commit
 from daybook.model.datasource import DataSource
+from daybook.model.secrets import mask_secrets
 from daybook.resolve.locations.location import Location
 
 
@@ -42,6 +45,28 @@ class PostgresqlFormat(Format):
         slices = None if target.run_period is None else frozenset({target.run_period})
         rows = PostgresqlRows(target.location, dataset_of(target.columns), target.workspace, slices)
         return StoredRows(target.columns, (SourceBlock(rows),), is_columnar=False)
+
+    def table_exists(self, location: Location, workspace: Path) -> bool:
+        source = postgresql_source(location.datasource)
+        with connect_postgresql(source, workspace) as connection:
+            return (
+                columns_of(connection, location.schema or source.options.schema_name, location.table_name) is not None
+            )
+
+    def table_state(self, location: Location, column: str, workspace: Path) -> TableState | None:
+        source = postgresql_source(location.datasource)
+        table = sql.Identifier(location.schema or source.options.schema_name, location.table_name)
+        query = sql.SQL("select count(*), max({})::text from {}").format(sql.Identifier(column), table)
+        try:
+            with connect_postgresql(source, workspace) as connection:
+                # Times are told apart whatever zone the session has.
+                connection.execute("set time zone 'UTC'")
+                found = connection.execute(query).fetchone()
+        except psycopg.Error as failure:
+            reason = mask_secrets(str(failure).strip())
+            raise DaybookError("IO_012", location=location.label, reason=reason) from failure
+        rows, newest = found or (0, None)
+        return TableState(location.label, column, rows, newest)
 
     def identity(self, location: Location, workspace: Path) -> str:
         options = postgresql_source(location.datasource).options

@@ -1,0 +1,181 @@
+"""Drafts read each other: what drafts of a user wrote into the sandbox is read instead of older live data."""
+
+import datetime
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from daybook.io.filesystem import list_files
+from daybook.io.location_checks import data_exists
+from daybook.model.dataset import Dataset
+from daybook.model.definition import Catalog, CatalogKind, CatalogLayer, DatasetVersion, DeclaredVersion
+from daybook.plan.registration import has_same_schema
+from daybook.resolve.locations.location import Location, Resolution
+from daybook.runs.result import SliceRead
+from daybook.runs.snapshot import RunSnapshot
+from daybook.runs.sources import RedirectedSource, slice_table, written_slices
+from daybook.store.database.nodes import SandboxCommit
+from daybook.store.definition_text import decode_definition
+from daybook.store.records import Slice
+from daybook.store.store import Transaction
+
+
+class SandboxPeriods:
+    """Which periods of a table there are for a draft: those of live runs, and those of this user's drafts."""
+
+    def __init__(self, transaction: Transaction, user: str, root: Path) -> None:
+        self._transaction = transaction
+        self._root = root
+        self._commits = _latest_commits(transaction.close.sandbox_commits(user))
+        self._live: dict[str, dict[str, Slice]] = {}
+
+    @property
+    def datasets(self) -> dict[str, SandboxCommit]:
+        """The last commit of every dataset that drafts registered, by the id it will have."""
+        registered = (each for found in self._commits.values() for each in found if each.dataset is not None)
+        return {_dataset_of(each).id: each for each in sorted(registered, key=lambda each: each.committed_at)}
+
+    def slices(self, location: Location) -> Mapping[str, str] | None:
+        live = {period: each.run_id for period, each in self._live_slices(location).items()}
+        drafts = {period: each.run_id for period, each in self._newer_slices(location).items()}
+        if not live and (not drafts or data_exists(location, self._root)):
+            # A table that others fill may hold any period besides.
+            return None
+        return {**live, **drafts}
+
+    def exists(self, location: Location) -> bool:
+        return data_exists(location, self._root) or self._newer_place(location) is not None
+
+    def redirect(self, resolution: Resolution, version: DatasetVersion) -> RedirectedSource:
+        """The same periods, each from where its newest data is."""
+        is_by_period = version.dataset.main_table.temporal_mode == "period"
+        wanted = frozenset(resolution.periods) if is_by_period else None
+        locations: list[Location] = []
+        runs: dict[str, str] = {}
+        for location in resolution.locations:
+            place = self._newer_place(location)
+            if place is not None:
+                locations.append(_in_sandbox(location, place))
+                own = location.period.identifier if location.period is not None else place.period
+                runs[own] = place.run_id
+                continue
+            newer = {
+                period: each
+                for period, each in self._newer_slices(location).items()
+                if wanted is None or period in wanted
+            }
+            runs |= {period: each.run_id for period, each in newer.items()}
+            locations += _divided(location, newer, wanted, is_there=not newer or data_exists(location, self._root))
+        if not runs:
+            return RedirectedSource(resolution)
+        return RedirectedSource(replace(resolution, locations=tuple(locations)), tuple(sorted(runs)), runs)
+
+    def _live_slices(self, location: Location) -> dict[str, Slice]:
+        table = slice_table(location, self._root)
+        if table.identity not in self._live:
+            self._live[table.identity] = written_slices(self._transaction, table)
+        return self._live[table.identity]
+
+    def _drafts_of(self, location: Location) -> list[SandboxCommit]:
+        return self._commits.get(slice_table(location, self._root).identity, [])
+
+    def _newer_slices(self, location: Location) -> dict[str, SandboxCommit]:
+        live = self._live_slices(location)
+        return {
+            each.period: each
+            for each in self._drafts_of(location)
+            if each.is_slice and _is_newer(each, live.get(each.period))
+        }
+
+    def _newer_place(self, location: Location) -> SandboxCommit | None:
+        """What a draft wrote instead of a whole file or folder, if that is newer."""
+        commit = next((each for each in self._drafts_of(location) if not each.is_slice), None)
+        if commit is None:
+            return None
+        written = self._transaction.close.last_live_commit(location.label) or _modified(location)
+        return commit if written is None or written < commit.committed_at else None
+
+
+class SandboxCatalog(CatalogLayer):
+    """A catalog in which datasets are what this user's drafts registered last, where that differs and is newer."""
+
+    def __init__(self, base: Catalog, transaction: Transaction, periods: SandboxPeriods) -> None:
+        super().__init__(base)
+        self._registered = periods.datasets
+        self._transaction = transaction
+
+    def declared(self, dataset_id: str, version: int | None = None) -> DeclaredVersion | None:
+        known = super().declared(dataset_id, version)
+        commit = self._registered.get(dataset_id)
+        if version is not None or commit is None or (known is not None and known.contract is not None):
+            return known
+        made = _dataset_of(commit)
+        if known is None:
+            return DeclaredVersion(made, 1)
+        registered_at = self._transaction.definitions.get("dataset", dataset_id).created_at
+        if has_same_schema(known.dataset, made) or registered_at > commit.committed_at:
+            return known
+        return DeclaredVersion(made, known.version + 1)
+
+    def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
+        return super().dataset_versions(dataset_id) or ((1,) if dataset_id in self._registered else ())
+
+    def ids(self, kind: CatalogKind) -> tuple[str, ...]:
+        known = super().ids(kind)
+        return known if kind != "dataset" else tuple(dict.fromkeys((*known, *self._registered)))
+
+
+def _is_newer(commit: SandboxCommit, live: Slice | None) -> bool:
+    return live is None or live.written_at is None or live.written_at < commit.committed_at
+
+
+def _dataset_of(commit: SandboxCommit) -> Dataset:
+    found: Dataset = decode_definition("dataset", commit.dataset or "")
+    return found
+
+
+def _latest_commits(commits: Iterable[SandboxCommit]) -> dict[str, list[SandboxCommit]]:
+    """By the live place that each stands for: the last commit of every period that is still there."""
+    found: dict[str, dict[str, SandboxCommit]] = {}
+    for commit in commits:
+        known = found.setdefault(commit.live, {})
+        if commit.mode == "replace" and commit.is_slice:
+            known.clear()
+        known[commit.period if commit.is_slice else ""] = commit
+    return {live: list(known.values()) for live, known in found.items()}
+
+
+def _divided(
+    location: Location, newer: Mapping[str, SandboxCommit], wanted: frozenset[str] | None, *, is_there: bool
+) -> Iterator[Location]:
+    """The live location without the slices that are read from the sandbox, and those."""
+    if is_there and (wanted is None or not wanted <= newer.keys()):
+        yield replace(location, without=tuple(sorted(newer))) if newer else location
+    for uri in dict.fromkeys(each.destination for each in newer.values()):
+        slices = tuple(sorted(period for period, each in newer.items() if each.destination == uri))
+        place = next(each for each in newer.values() if each.destination == uri)
+        yield replace(_in_sandbox(location, place), slices=slices)
+
+
+def _in_sandbox(location: Location, commit: SandboxCommit) -> Location:
+    return Location("delta", uri=commit.destination, period=location.period)
+
+
+def _modified(location: Location) -> datetime.datetime | None:
+    """When the files of a location were changed last; None where there are none."""
+    times = [file.modified_ns for file in list_files(location.uri)] if location.uri is not None else []
+    return datetime.datetime.fromtimestamp(max(times) / 1e9, datetime.UTC) if times else None
+
+
+def slices_of_draft(snapshot: RunSnapshot) -> Iterator[SliceRead]:
+    """Each slice that a draft in the sandbox reads, with its origin."""
+    if snapshot.settings.sandbox is None:
+        return
+    seen: set[tuple[str, str]] = set()
+    for source in snapshot.sources:
+        for period, run_id in sorted(source.slices.items()):
+            if (source.dataset_id, period) not in seen:
+                seen.add((source.dataset_id, period))
+                origin: Literal["sandbox", "live"] = "sandbox" if period in source.sandbox_periods else "live"
+                yield SliceRead(source.dataset_id, period, origin, run_id)

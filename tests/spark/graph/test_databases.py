@@ -1,0 +1,89 @@
+"""Databases in a close: a first period whose table is not there yet, and whether a table has changed."""
+
+import sqlite3
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from daybook.graph.build import BuildRequest
+from daybook.workspace.close import build_close, close_status
+from daybook.workspace.lifecycle import activate_projects
+from daybook.workspace.open_workspace import OpenedWorkspace, open_workspace
+from tests.workspaces import Folder, to_table
+
+BALANCES = [{"name": "account", "type": "string"}, {"name": "amount", "type": "decimal(38,2)"}]
+
+
+@pytest.fixture
+def books(folder: Folder) -> Folder:
+    folder.datasource("db", "sqlite", path="books.db")
+    return folder
+
+
+def execute(folder: Folder, *statements: str) -> None:
+    with closing(sqlite3.connect(folder.root / "books.db")) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def opened(folder: Folder) -> OpenedWorkspace:
+    return open_workspace(folder.root, session=folder.session)
+
+
+def built(folder: Folder, period: str) -> dict[str, tuple[str, str | None]]:
+    result = build_close(opened(folder), BuildRequest(period))
+    return {each.node.name: (each.result, each.reason) for each in result.nodes}
+
+
+def test_the_first_period_of_a_roll_forward_needs_no_table(books: Folder) -> None:
+    location: dict[str, Any] = {"datasource_id": "db", "table": "closing"}
+    books.dataset("closing", BALANCES, location, temporal_mode="period")
+    books.define("dataset", {"id": "opening", "view": {"of": "closing", "window": "previous", "missing": "empty"}})
+    books.dataset("movements", BALANCES, {"path": "gl/{{identifier}}.csv"}, temporal_mode="period")
+    for month, amount in (("2026-01", "10.00"), ("2026-02", "2.50")):
+        books.write_csv(f"gl/{month}.csv", [{"account": "cash", "amount": amount}])
+    total = {"group_by": ["account"], "aggregations": [{"column": "amount", "expression": "SUM(amount)"}]}
+    books.project(
+        {"type": "append", "arguments": {"source": {"dataset_id": "opening"}}},
+        {"type": "aggregate", "arguments": total},
+        {**to_table("closing", "db", columns=["account", "amount"]), "selector": "_operation_seq = 2"},
+        id_="roll",
+        input_="movements",
+    )
+    activate_projects(opened(books))
+    assert {result for result, _ in built(books, "2026-01..2026-02").values()} == {"ran"}
+    with closing(sqlite3.connect(books.root / "books.db")) as connection:
+        rows = connection.execute("select _run_period, amount from closing order by 1").fetchall()
+    assert [(period, str(amount)) for period, amount in rows] == [("2026-01", "10.00"), ("2026-02", "12.50")]
+    assert {result for result, _ in built(books, "2026-01..2026-02").values()} == {"fresh"}
+
+
+@pytest.mark.parametrize("has_column", [True, False])
+def test_a_table_is_asked_by_the_column_that_its_dataset_names(books: Folder, has_column: bool) -> None:
+    execute(
+        books,
+        "create table items (account text, amount text, changed text)",
+        "insert into items values ('cash', '1.00', '2026-01-05')",
+    )
+    table = {"name": "items", "columns": BALANCES, "location": {"datasource_id": "db", "table": "items"}}
+    rule = {"freshness": {"column": "changed"}} if has_column else {}
+    books.define("dataset", {"id": "items", "main_table": table, **rule})
+    books.project(to_table("copy"), id_="copies", input_="items")
+    activate_projects(opened(books))
+    assert built(books, "2026-01")["copies@2026-01"][0] == "ran"
+    (status,) = close_status(opened(books), period="2026-01").nodes
+    assert (status.state, status.reasons) == ("fresh", ("items 2026-01: the database was not asked",))
+    (asked,) = close_status(opened(books), period="2026-01", ask=True).nodes
+    if not has_column:
+        assert (asked.state, asked.reasons) == ("stale", ("items 2026-01: a database is read again by every build",))
+        return
+    assert (asked.state, asked.reasons) == ("fresh", ())
+    assert built(books, "2026-01")["copies@2026-01"][0] == "fresh"
+    execute(books, "update items set amount = '2.00', changed = '2026-01-06'")
+    (asked,) = close_status(opened(books), period="2026-01", ask=True).nodes
+    words = (
+        "items 2026-01: db.items has 1 rows, changed up to 2026-01-06; the run read 1 rows, changed up to 2026-01-05"
+    )
+    assert (asked.state, asked.reasons) == ("stale", (words,))
+    assert built(books, "2026-01")["copies@2026-01"][0] == "ran"
