@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from daybook.expression import Constants, Grouping, Scope, Selectors, compile_expression
+from daybook.expression import Constants, Grouping, NamedExpressions, Scope, compile_expression
 from daybook.expression.parser import parse_expression
 from daybook.model.calendar import Period
 from daybook.model.types import DATE, INTEGER, STRING, ColumnType, DecimalType
@@ -27,7 +27,7 @@ COLUMNS: dict[str, ColumnType] = {
 SCOPE = Scope(COLUMNS, {"orders": COLUMNS, "customers": {"tier": STRING}}, frozenset({"customers"}))
 PERIOD = Period("2026-01", "month", datetime.date(2026, 1, 1), datetime.date(2026, 1, 31))
 CONSTANTS = Constants(datetime.datetime(2026, 1, 31, tzinfo=datetime.UTC), PERIOD)
-SELECTORS = Selectors({"active": 'orders.status = "active"', "large": "{{active}} AND amount > 10000"})
+SELECTORS = NamedExpressions({"active": 'orders.status = "active"', "large": "{{active}} AND amount > 10000"})
 
 SELECTOR = "{{active}} AND order_date BETWEEN period.start_date AND period.end_date"
 ASSIGNMENTS = (
@@ -63,11 +63,11 @@ def _project(operations: int) -> None:
     """Each operation has a selector and four expressions, all of them different texts."""
     for number in range(operations):
         column = f"column_{number % 40}"
-        compile_expression(f"{SELECTOR} AND {column} > {number}", SCOPE, selectors=SELECTORS, expect="boolean").sql(
+        compile_expression(f"{SELECTOR} AND {column} > {number}", SCOPE, names=SELECTORS, expect="boolean").sql(
             CONSTANTS
         )
         for text in ASSIGNMENTS[:3]:
-            compiled = compile_expression(text.replace("amount", column) + " " * number, SCOPE, selectors=SELECTORS)
+            compiled = compile_expression(text.replace("amount", column) + " " * number, SCOPE, names=SELECTORS)
             compiled.sql(CONSTANTS)
         grouped = AGGREGATION.replace("amount", column) + " " * number
         compile_expression(grouped, SCOPE, grouping=Grouping(("status",))).sql(CONSTANTS)
@@ -78,7 +78,7 @@ def _median(text: str) -> float:
     for number in range(300):
         # Trees are remembered by their text; a text that was not seen before has to be parsed.
         start = time.perf_counter()
-        compile_expression(text + " " * number, SCOPE, selectors=SELECTORS).sql(CONSTANTS)
+        compile_expression(text + " " * number, SCOPE, names=SELECTORS).sql(CONSTANTS)
         times.append(_milliseconds(start))
     return statistics.median(times)
 

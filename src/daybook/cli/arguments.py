@@ -110,6 +110,15 @@ def period_option(text: str) -> Any:
 
 
 AsJson = Annotated[bool, json_option("The result as JSON.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="A value for a parameter of the project; may be repeated.",
+        autocompletion=completion.parameter_names,
+    ),
+]
 ProjectArgument = Annotated[
     str,
     typer.Argument(

@@ -133,6 +133,15 @@ def build(
     jobs: Annotated[int, typer.Option("--jobs", metavar="N", help="How many nodes run side by side.")] = 2,
     allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Let an output replace rows by no rows.")] = False,
     draft: Annotated[bool, typer.Option("--draft", help="Run the files as they are, into the sandbox.")] = False,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="PROJECT.NAME=VALUE",
+            help="A value for a parameter of a project; may be repeated.",
+            autocompletion=completion.project_parameter_names,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Bring projects and everything they need up to date, in the order they need each other.
@@ -140,10 +149,12 @@ def build(
     Only what is not fresh is run. Building again after a failure continues where it ended.
     """
     from daybook.graph.build import BuildRequest
+    from daybook.model.parameter import by_project, parse_settings
     from daybook.workspace.close import build_close, plan_close_build
     from daybook.workspace.close_json import build_plan_as_json, done_event
 
-    request = BuildRequest(period, tuple(projects or ()), only, full, keep_going, jobs, allow_empty, draft)
+    given = by_project(parse_settings(settings or (), "PROJECT.NAME=VALUE"))
+    request = BuildRequest(period, tuple(projects or ()), only, full, keep_going, jobs, allow_empty, draft, given)
     if dry_run:
         plan = plan_close_build(open_workspace(context), request)
         _show_notices(plan.notices)

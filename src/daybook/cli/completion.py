@@ -40,6 +40,20 @@ def project_ids(context: typer.Context) -> Iterable[str]:
 
 
 @_matching_or_empty
+def parameter_names(context: typer.Context) -> Iterable[Candidate]:
+    """The parameters of the project that stands before, as they are set."""
+    project = _read_workspace(context).definitions["project"][str(context.params.get("project"))].model
+    return [(f"{name}=", f"a {each.type}") for name, each in project.parameters.items()]
+
+
+@_matching_or_empty
+def project_parameter_names(context: typer.Context) -> Iterable[Candidate]:
+    """The parameters of all projects, as a build sets them."""
+    projects = _read_workspace(context).definitions["project"].values()
+    return [(f"{one.id}.{name}=", f"a {each.type}") for one in projects for name, each in one.model.parameters.items()]
+
+
+@_matching_or_empty
 def calendar_ids(context: typer.Context) -> Iterable[str]:
     from daybook.resolve.calendars.calendar import GREGORIAN_ID
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from daybook.cli.arguments import ProjectArgument, json_option, open_workspace, period_option, root_options
+from daybook.cli.arguments import ProjectArgument, Settings, json_option, open_workspace, period_option, root_options
 from daybook.cli.terminal import echo, echo_json, echo_note, show_error, show_notice
 
 
@@ -49,16 +49,19 @@ def compile_project(
     context: typer.Context,
     project: ProjectArgument,
     period: Annotated[str | None, period_option("The period; otherwise this month.")] = None,
+    settings: Settings = None,
     as_json: Annotated[bool, json_option("The plan as JSON.")] = False,
 ) -> None:
     """Show the steps of a project, with schemas and Spark SQL.
 
     The project is checked as a whole; Spark is not started.
     """
+    from daybook.model.parameter import parse_settings
     from daybook.workspace.definitions import compile_project
     from daybook.workspace.result_json import compiled_as_json
 
-    compiled = compile_project(open_workspace(context), project, period=period)
+    given = parse_settings(settings or ())
+    compiled = compile_project(open_workspace(context), project, period=period, parameters=given)
     if as_json:
         echo_json(compiled_as_json(compiled))
         return

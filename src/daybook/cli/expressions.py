@@ -61,6 +61,13 @@ def parse(
             metavar="COLUMNS", help="Check it as an aggregation grouped by these columns, separated by commas."
         ),
     ] = None,
+    named: Annotated[
+        list[str] | None,
+        typer.Option("--named", metavar="NAME=EXPRESSION", help="What {{NAME}} stands for; may be repeated."),
+    ] = None,
+    parameters: Annotated[
+        str, typer.Option(metavar="PARAMETERS", help='With their types: "threshold decimal", used as param.threshold.')
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
     """Check an expression and show its type and its Spark SQL.
@@ -68,12 +75,14 @@ def parse(
     Spark is not started.
     """
     from daybook.errors import DaybookError, flatten, raise_all
+    from daybook.model.parameter import parse_settings
     from daybook.workspace.reference import check_expression
     from daybook.workspace.result_json import expression_as_json
 
     groups = None if group_by is None else [name.strip() for name in group_by.split(",") if name.strip()]
     try:
-        checked = check_expression(expression, columns=columns, group_by=groups)
+        names = parse_settings(named or (), "NAME=EXPRESSION", option="--named")
+        checked = check_expression(expression, columns=columns, group_by=groups, names=names, parameters=parameters)
     except DaybookError as error:
         raise_all(_with_columns_hint(single) if not columns.strip() else single for single in flatten(error))
         raise

@@ -8,6 +8,7 @@ from daybook.cli import completion
 from daybook.cli.arguments import (
     AsJson,
     ProjectArgument,
+    Settings,
     open_workspace,
     open_workspace_with_spark,
     period_option,
@@ -40,6 +41,7 @@ def run(
     ] = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Resolve, plan and check; write nothing.")] = False,
     allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Let an output replace rows by no rows.")] = False,
+    settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a project for a period, or for a range of periods.
@@ -48,12 +50,14 @@ def run(
     """
     from daybook.cli import run_report
     from daybook.cli.terminal import run_listener
+    from daybook.model.parameter import parse_settings
     from daybook.runs.result import RunFailedError
     from daybook.runs.start import RunRequest
     from daybook.workspace.execution import dry_run_project, parse_as_of, run_project
     from daybook.workspace.result_json import dry_run_as_json, range_as_json
 
     is_quiet = root_options(context).is_quiet
+    parameters = parse_settings(settings or ())
     request = RunRequest(
         project,
         period,
@@ -62,6 +66,7 @@ def run(
         allow_empty=allow_empty,
         requires_fresh=require_fresh,
         reads_sandbox=sandbox_inputs,
+        parameters=parameters,
     )
     with open_workspace_with_spark(context) as workspace:
         if dry_run:

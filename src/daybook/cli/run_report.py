@@ -30,12 +30,21 @@ def show_run_result(result: "RunResult", *, is_quiet: bool) -> None:
     draft = " as a draft" if result.is_draft else ""
     echo(f"{result.project_id} for {result.period}: {result.status}{draft} in {format_seconds(result.duration_ms)}")
     if not is_quiet:
-        echo(f"run {result.run_id}, as of {result.as_of.isoformat()}, project version {result.project_version}\n")
+        echo(f"run {result.run_id}, as of {result.as_of.isoformat()}, project version {result.project_version}")
+        _show_parameters(result.parameters)
+        if result.accepted:
+            echo(f"{result.accepted} warning{'' if result.accepted == 1 else 's'} accepted")
         for each in result.slices:
             echo(f"read {each.dataset_id} {each.period}: {each.origin}, run {each.run_id}")
+        echo("")
         show_effects(result.operations, result.names)
         echo("")
     show_outputs(result.outputs)
+
+
+def _show_parameters(parameters: Mapping[str, str], lead: str = "") -> None:
+    if parameters:
+        echo(f"{lead}parameters {', '.join(f'{name} = {text}' for name, text in parameters.items())}")
 
 
 def show_range(result: "RangeResult", *, is_quiet: bool) -> None:
@@ -94,6 +103,7 @@ def show_dry_runs(found: "Iterable[DryRun]") -> None:
     for each in found:
         version = f"project version {each.project_version}"
         echo(f"{each.project_id} can run for {each.period}, as of {each.as_of}, {version}")
+        _show_parameters(each.parameters, "  ")
         for line in source_lines(each.sources):
             echo(f"  reads {line}")
         for output in each.outputs:
@@ -156,6 +166,8 @@ def show_run_details(run: "RunDetails") -> None:
     echo(f"  created   {_format_moment(record.created_at)} by {record.user or 'somebody'} on {record.process.host}")
     if record.finished_at:
         echo(f"  finished  {_format_moment(record.finished_at)}")
+    for name, text in (run.snapshot.get("parameters") or {}).items():
+        echo(f"  parameter {name} = {text}")
     if record.attempt > 1:
         echo(f"  attempts  {record.attempt}")
     for line in source_lines(run.sources):

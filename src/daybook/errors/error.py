@@ -50,6 +50,7 @@ class DaybookError(Exception):
 
     `message` comes from the code's template and `parameters`; tests assert on `code`
     and `parameters`, never on prose. Without a hint of its own, that of its only cause is the way out.
+    `used_as` says which name stands for the text that `span` points into, and where the name is used.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class DaybookError(Exception):
         hint: str | None = None,
         operation_seq: int | None = None,
         causes: Iterable["DaybookError"] = (),
+        used_as: str | None = None,
         **parameters: object,
     ) -> None:
         entry = CODES[code]
@@ -69,6 +71,7 @@ class DaybookError(Exception):
         self.span = span
         self.operation_seq = operation_seq
         self.causes: tuple[DaybookError, ...] = tuple(causes)
+        self.used_as = used_as
         own = hint if hint is not None else entry.way_out(parameters)
         self.hint: str | None = self.causes[0].hint if own is None and len(self.causes) == 1 else own
         super().__init__(f"[{code}] {self.message}")
@@ -93,6 +96,7 @@ class DaybookErrors(DaybookError):
         self.span = first.span
         self.operation_seq = first.operation_seq
         self.causes = first.causes
+        self.used_as = first.used_as
         Exception.__init__(self, "\n".join(str(error) for error in self.errors))
 
 

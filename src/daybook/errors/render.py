@@ -22,6 +22,7 @@ _EMPTY_FINDING: FindingJson = {
     "line": None,
     "column": None,
     "excerpt": None,
+    "used_as": None,
     "hint": None,
     "operation_seq": None,
     "causes": [],
@@ -49,6 +50,7 @@ def error_to_json(finding: DaybookError | Notice) -> dict[str, Any]:
         "line": span.line if span else None,
         "column": span.column if span else None,
         "excerpt": _excerpt_lines(span) if span else None,
+        "used_as": finding.used_as if isinstance(finding, DaybookError) else None,
         "hint": finding.hint,
         "operation_seq": finding.operation_seq,
         "causes": [error_to_json(cause) for cause in causes],
@@ -108,7 +110,8 @@ def _distinct_causes(finding: FindingJson) -> Iterator[FindingJson]:
 def _position_lines(finding: FindingJson) -> list[str]:
     """Where the finding stands; records that were kept before excerpts were have none."""
     where = [f"  at {finding['place']}"] if finding.get("file") else []
-    return [*where, *(f"    {line}" for line in finding.get("excerpt") or ())]
+    used = [f"  used as {finding['used_as']}"] if finding.get("used_as") else []
+    return [*where, *(f"    {line}" for line in finding.get("excerpt") or ()), *used]
 
 
 def _excerpt_lines(span: Span) -> list[str]:

@@ -2,7 +2,7 @@
 
 from daybook.expression.compiler import CompiledExpression, compile_expression
 from daybook.expression.quoting import quote_identifier, quote_literal
-from daybook.expression.scope import ColumnUse, Constants, Grouping, Scope, Selectors
+from daybook.expression.scope import ColumnUse, Constants, Grouping, NamedExpressions, Scope
 from daybook.expression.type_rules import cast_sql, common_type, fits, spark_type
 
 __all__ = [
@@ -10,8 +10,8 @@ __all__ = [
     "CompiledExpression",
     "Constants",
     "Grouping",
+    "NamedExpressions",
     "Scope",
-    "Selectors",
     "cast_sql",
     "common_type",
     "compile_expression",

@@ -1,4 +1,4 @@
-"""What a name in an expression stands for: a column, a variable of the period or a named selector."""
+"""What a name stands for: a column, a variable of the period, a parameter, a named selector or expression."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -7,26 +7,35 @@ from typing import Any
 
 from daybook.errors import DaybookError, Span
 from daybook.errors.suggestion import closest_match
-from daybook.expression.scope import ColumnUse, Grouping, Scope, Selectors
+from daybook.expression.scope import ColumnUse, Grouping, NamedExpressions, Scope
 from daybook.expression.syntax_tree import MAX_DEPTH, MAX_NODES, Column, NodeSpan, SelectorReference, SyntaxNode
-from daybook.expression.typed_tree import ColumnValue, ConstantName, ConstantValue, InvalidNode, TypedNode
+from daybook.expression.typed_tree import (
+    ColumnValue,
+    ConstantName,
+    ConstantValue,
+    InvalidNode,
+    ParameterValue,
+    TypedNode,
+)
+from daybook.model.parameter import PARAMETER_QUALIFIER
 from daybook.model.types import COLUMN_SYNONYMS, DATE, STRING, ColumnType
 
 
 @dataclass(slots=True)
 class CheckContext:
-    """Errors are collected; `source` is the text at hand, which changes inside a named selector.
+    """Errors are collected; `source` is the text at hand, which changes inside a named expression.
 
-    Without `selectors` none may be named here.
+    Without `names` none may be used here. `open_names` are those around the node at hand, each with the span where it
+    is used.
     """
 
     scope: Scope
-    selectors: Selectors | None
+    names: NamedExpressions | None
     grouping: Grouping | None
     source: Span
     errors: list[DaybookError] = field(default_factory=list)
     uses: set[ColumnUse] = field(default_factory=set)
-    open_selectors: tuple[str, ...] = ()
+    open_names: tuple[tuple[str, Span], ...] = ()
     aggregate: str | None = None
     has_aggregate: bool = False
     allows_windows: bool = False
@@ -42,19 +51,30 @@ class CheckContext:
         return InvalidNode()
 
     def keep(self, error: DaybookError) -> None:
-        """A finding of a named selector that is used twice stays one finding."""
+        """A finding of a named expression that is used twice stays one finding."""
         if not any(known.code == error.code and known.span == error.span for known in self.errors):
+            error.used_as = self._use()
             self.errors.append(error)
 
+    def _use(self) -> str | None:
+        """The names around the node at hand, and where the outermost of them is used."""
+        if not self.open_names:
+            return None
+        path = " in ".join(f"{{{{{name}}}}}" for name, _ in reversed(self.open_names))
+        (_, span) = self.open_names[0]
+        if span.file is None:
+            return path if len(self.open_names) > 1 else None
+        return f"{path} at {span}"
+
     @contextmanager
-    def inside_selector(self, name: str, source: Span) -> Iterator[None]:
+    def inside_name(self, name: str, used: NodeSpan, source: Span) -> Iterator[None]:
         outer, self.source = self.source, source
-        self.open_selectors = (*self.open_selectors, name)
+        self.open_names = (*self.open_names, (name, outer.within(used.start, used.end)))
         try:
             yield
         finally:
             self.source = outer
-            self.open_selectors = self.open_selectors[:-1]
+            self.open_names = self.open_names[:-1]
 
     @contextmanager
     def inside_aggregate(self, name: str) -> Iterator[None]:
@@ -74,7 +94,7 @@ class CheckContext:
             self.window = None
 
     def has_room_for(self, tree: SyntaxNode) -> bool:
-        """Counts spliced trees, so that selectors of selectors cannot multiply without end."""
+        """Counts spliced trees, so that names of names cannot multiply without end."""
         self.nodes += tree.span.size
         return self.nodes <= MAX_NODES
 
@@ -111,10 +131,27 @@ def check_column(node: Column, checking: CheckContext, *, may_be_text: bool = Fa
             return ConstantValue(*variable)
         hint = f"period has {', '.join(PERIOD_VARIABLES)}"
         return checking.report("EXPR_012", node.span, hint=hint, name=f"{PERIOD_NAME}.{node.name}")
-    known = sorted({*scope.qualifiers, *((PERIOD_NAME,) if scope.has_period else ())})
+    if node.qualifier == PARAMETER_QUALIFIER and scope.parameters:
+        return _check_parameter(node, checking)
+    known = sorted(
+        {
+            *scope.qualifiers,
+            *((PERIOD_NAME,) if scope.has_period else ()),
+            *((PARAMETER_QUALIFIER,) if scope.parameters else ()),
+        }
+    )
     qualifier_hint = _suggest_name(node.qualifier, known) or (f"known here: {', '.join(known)}" if known else None)
     column = f"{node.qualifier}.{node.name}"
     return checking.report("EXPR_013", node.span, hint=qualifier_hint, name=node.qualifier, column=column)
+
+
+def _check_parameter(node: Column, checking: CheckContext) -> TypedNode:
+    parameters = checking.scope.parameters
+    if node.name in parameters:
+        return ParameterValue(node.name, parameters[node.name])
+    of = f"{PARAMETER_QUALIFIER}."
+    hint = _suggest_name(node.name, parameters, of=of) or f"the project declares {', '.join(parameters)}"
+    return checking.report("EXPR_012", node.span, hint=hint, name=f"{of}{node.name}")
 
 
 def _resolve_column(
@@ -150,32 +187,37 @@ def _suggest_name(name: str, candidates: Mapping[str, ColumnType] | list[str], *
     return f"did you mean {of}{found}?" if found else None
 
 
-def check_selector(
-    node: SelectorReference, checking: CheckContext, check_condition: Callable[[SyntaxNode, CheckContext], TypedNode]
+def check_name(
+    node: SelectorReference,
+    checking: CheckContext,
+    check: Callable[[SyntaxNode, CheckContext], TypedNode],
+    check_condition: Callable[[SyntaxNode, CheckContext], TypedNode],
 ) -> TypedNode:
-    """The named selector's own tree; its errors point into its own text."""
-    name, selectors = node.name, checking.selectors
-    if selectors is None:
+    """The tree of a named selector or expression; its errors point into its own text and say where it is used."""
+    name, names = node.name, checking.names
+    if names is None:
         return checking.report("EXPR_052", node.span, name=name)
-    if name not in selectors.names:
-        known = sorted(selectors.names)
+    if name not in names.names:
+        known = sorted(names.names)
         hint = _suggest_name(name, known) or (
-            f"known: {', '.join(known)}" if known else "define it under selectors of the project"
+            f"known: {', '.join(known)}" if known else "define it under selectors or expressions of the project"
         )
         return checking.report("EXPR_050", node.span, hint=hint, name=name)
-    selectors.used.add(name)
-    if name in checking.open_selectors:
-        circle = (*checking.open_selectors[checking.open_selectors.index(name) :], name)
+    names.used.add(name)
+    around = [each for each, _ in checking.open_names]
+    if name in around:
+        circle = (*around[around.index(name) :], name)
         return checking.report("EXPR_051", node.span, name=name, path=" → ".join(circle))
-    try:
-        tree = selectors.tree(name)
-    except DaybookError as error:
-        checking.keep(error)
-        return InvalidNode()
+    with checking.inside_name(name, node.span, names.source(name)):
+        try:
+            tree = names.tree(name)
+        except DaybookError as error:
+            checking.keep(error)
+            return InvalidNode()
     if checking.level + tree.span.depth > MAX_DEPTH:
         return checking.report("EXPR_007", node.span, limit=MAX_DEPTH)
     if not checking.has_room_for(tree):
-        found = f"more than {MAX_NODES:,} parts with its selectors"
+        found = f"more than {MAX_NODES:,} parts with what its names stand for"
         return checking.report("EXPR_008", node.span, found=found, limit=f"{MAX_NODES:,}")
-    with checking.inside_selector(name, selectors.source(name)):
-        return check_condition(tree, checking)
+    with checking.inside_name(name, node.span, names.source(name)):
+        return check_condition(tree, checking) if names.is_selector(name) else check(tree, checking)

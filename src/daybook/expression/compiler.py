@@ -7,7 +7,7 @@ from typing import Literal, assert_never
 from daybook.errors import DaybookError, Span, raise_all
 from daybook.expression import decimals
 from daybook.expression.check_calls import check_call, check_window, report_mixed
-from daybook.expression.check_names import CheckContext, check_column, check_selector
+from daybook.expression.check_names import CheckContext, check_column, check_name
 from daybook.expression.functions.declaration import OperandError
 from daybook.expression.functions.table import FUNCTIONS
 from daybook.expression.operators import (
@@ -21,7 +21,7 @@ from daybook.expression.operators import (
     widen_operands,
 )
 from daybook.expression.parser import parse_expression, source_span
-from daybook.expression.scope import ColumnUse, Constants, Grouping, Scope, Selectors
+from daybook.expression.scope import ColumnUse, Constants, Grouping, NamedExpressions, Scope
 from daybook.expression.sql import check_weight, only_where, to_sql
 from daybook.expression.syntax_tree import (
     Between,
@@ -90,7 +90,7 @@ def _check_by_type(node: SyntaxNode, checking: CheckContext) -> TypedNode:
         case Column():
             return check_column(node, checking)
         case SelectorReference():
-            return check_selector(node, checking, check_condition)
+            return check_name(node, checking, check_node, check_condition)
         case Star():
             return checking.report("EXPR_045", node.span)
         case Call():
@@ -301,7 +301,7 @@ def compile_expression(
     text: str,
     scope: Scope,
     *,
-    selectors: Selectors | None = None,
+    names: NamedExpressions | None = None,
     span: Span | None = None,
     expect: Literal["boolean"] | None = None,
     grouping: Grouping | None = None,
@@ -309,7 +309,7 @@ def compile_expression(
 ) -> CompiledExpression:
     """Check an expression completely; raises all its errors at once."""
     tree = parse_expression(text, span)
-    checking = CheckContext(scope, selectors, grouping, source_span(text, span), allows_windows=allow_windows)
+    checking = CheckContext(scope, names, grouping, source_span(text, span), allows_windows=allow_windows)
     checking.has_room_for(tree)
     typed = check_condition(tree, checking) if expect == "boolean" else check_node(tree, checking)
     if grouping is not None:
@@ -325,14 +325,22 @@ def _check_aggregation(tree: SyntaxNode, grouping: Grouping, checking: CheckCont
     if not checking.has_aggregate:
         hint = "use SUM, COUNT, COUNT_ALL, AVG, MIN_AGG or MAX_AGG"
         checking.errors.append(DaybookError("EXPR_044", span=checking.source, hint=hint))
-    elif grouping.strict and not _is_function_of_column(tree):
+    elif grouping.strict and not _is_function_of_column(tree, checking.names):
         checking.errors.append(DaybookError("EXPR_043", span=checking.source))
 
 
-def _is_function_of_column(tree: SyntaxNode) -> bool:
+def _is_function_of_column(tree: SyntaxNode, names: NamedExpressions | None) -> bool:
+    call = _named_tree(tree, names)
     return (
-        isinstance(tree, Call)
-        and FUNCTIONS[tree.name].is_aggregate
-        and len(tree.arguments) == 1
-        and isinstance(tree.arguments[0], Column | Star)
+        isinstance(call, Call)
+        and FUNCTIONS[call.name].is_aggregate
+        and len(call.arguments) == 1
+        and isinstance(_named_tree(call.arguments[0], names), Column | Star)
     )
+
+
+def _named_tree(tree: SyntaxNode, names: NamedExpressions | None) -> SyntaxNode:
+    """What a name stands for; everything else stands for itself."""
+    while isinstance(tree, SelectorReference) and names is not None:
+        tree = names.tree(tree.name)
+    return tree

@@ -1,14 +1,14 @@
-"""What an expression can see: columns, named selectors, the run's constants, the grouping it stands in."""
+"""What an expression can see: columns, named expressions, the run's constants, the grouping it stands in."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from daybook.errors import Span
 from daybook.expression.parser import parse_expression, source_span
 from daybook.expression.syntax_tree import SyntaxNode
 from daybook.model.calendar import Period
-from daybook.model.types import ColumnType
+from daybook.model.types import ColumnType, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,8 @@ class Scope:
     qualifiers: Mapping[str, Mapping[str, ColumnType]]
     aliases: frozenset[str] = frozenset()
     has_period: bool = True
+    # The project's parameters, found under the name param where there are any.
+    parameters: Mapping[str, ColumnType] = field(default_factory=dict)
 
     def type_of(self, use: ColumnUse) -> ColumnType | None:
         """The type of a column; None where it cannot be seen."""
@@ -36,10 +38,11 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """What NOW(), TODAY() and period.* become; `timestamp` is aware and in UTC."""
+    """What NOW(), TODAY(), period.* and param.* become; `timestamp` is aware and in UTC."""
 
     timestamp: datetime
     period: Period | None
+    parameters: Mapping[str, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +53,18 @@ class Grouping:
     strict: bool = False
 
 
-class Selectors:
-    """Named selectors with their spans; each is parsed on its own, once, and spliced as a tree."""
+class NamedExpressions:
+    """A project's named selectors and expressions with their spans; each is parsed once and spliced as a tree."""
 
-    def __init__(self, texts: Mapping[str, str], spans: Mapping[str, Span | None] | None = None) -> None:
-        self._texts = dict(texts)
+    def __init__(
+        self,
+        selectors: Mapping[str, str],
+        spans: Mapping[str, Span | None] | None = None,
+        *,
+        expressions: Mapping[str, str] | None = None,
+    ) -> None:
+        self._texts = {**(expressions or {}), **selectors}
+        self._selectors = frozenset(selectors)
         self._spans = dict(spans or {})
         self._trees: dict[str, SyntaxNode] = {}
         # The names that expressions have referred to so far.
@@ -64,11 +74,15 @@ class Selectors:
     def names(self) -> frozenset[str]:
         return frozenset(self._texts)
 
+    def is_selector(self, name: str) -> bool:
+        """Whether it must be boolean wherever it stands."""
+        return name in self._selectors
+
     def source(self, name: str) -> Span:
         return source_span(self._texts[name], self._spans.get(name))
 
     def tree(self, name: str) -> SyntaxNode:
-        """The tree of a selector; raises what is wrong with its text, pointing into its own line."""
+        """The tree of a name; raises what is wrong with its text, pointing into its own line."""
         if name not in self._trees:
             self._trees[name] = parse_expression(self._texts[name], self._spans.get(name))
         return self._trees[name]

@@ -21,6 +21,7 @@ from daybook.expression.typed_tree import (
     Conversion,
     InvalidNode,
     LiteralValue,
+    ParameterValue,
     TypedBetween,
     TypedCall,
     TypedCase,
@@ -87,7 +88,17 @@ def _split_repeats(node: TypedComparison | TypedMembership | TypedBetween) -> in
     return 4 if node.is_split else 1
 
 
-_ATOMIC_NODES = (AllRows, LiteralValue, ColumnValue, ConstantValue, Conversion, TypedCase, TypedCall, TypedWindow)
+_ATOMIC_NODES = (
+    AllRows,
+    LiteralValue,
+    ColumnValue,
+    ConstantValue,
+    ParameterValue,
+    Conversion,
+    TypedCase,
+    TypedCall,
+    TypedWindow,
+)
 
 
 def to_sql(node: TypedNode, constants: Constants) -> str:
@@ -99,6 +110,9 @@ def to_sql(node: TypedNode, constants: Constants) -> str:
             return quote_identifier(use.name if use.qualifier is None else f"{use.qualifier}.{use.name}")
         case ConstantValue():
             return _constant_sql(node, constants)
+        case ParameterValue(name, kind):
+            # Without a value, where an expression is only shown, the way Spark writes a parameter.
+            return quote_literal(constants.parameters[name], kind) if name in constants.parameters else f":{name}"
         case AllRows():
             return "*"
         case Conversion(operand, kind):
@@ -192,7 +206,7 @@ def _divisor_sql(node: TypedNode, constants: Constants) -> str:
     if isinstance(node, LiteralValue) and node.value:
         return text
     zero = quote_literal(0, node.type)
-    if isinstance(node, ColumnValue | LiteralValue):
+    if isinstance(node, ColumnValue | LiteralValue | ParameterValue):
         return f"NULLIF({text}, {zero})"
     return f"GET(ARRAY_REMOVE(ARRAY({text}), {zero}), 0)"
 

@@ -78,7 +78,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class SelectorReference:
-    """`{{NAME}}`: the named selector's own tree stands here."""
+    """`{{NAME}}`: the tree of the named selector or expression stands here."""
 
     span: NodeSpan = field(compare=False)
     name: str

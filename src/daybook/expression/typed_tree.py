@@ -67,6 +67,14 @@ class ConstantValue(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class ParameterValue(Node):
+    """A parameter of the project, known when the run starts."""
+
+    name: str
+    type: ColumnType
+
+
+@dataclass(frozen=True, slots=True)
 class AllRows(Node):
     """The `*` of `COUNT(*)`."""
 
@@ -210,6 +218,7 @@ TypedNode: TypeAlias = (
     LiteralValue
     | ColumnValue
     | ConstantValue
+    | ParameterValue
     | AllRows
     | Conversion
     | Arithmetic

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -12,9 +12,12 @@ from typing import Literal, Protocol, TypeAlias
 from daybook.engine.java.classic import activate_session
 from daybook.engine.java.session import separate_session
 from daybook.errors import DaybookError, Notice
+from daybook.errors.suggestion import did_you_mean
 from daybook.graph.close import Close, NodeStatus, read_close
+from daybook.graph.freshness import GivenParameters
 from daybook.graph.nodes import Edge, Node, in_order, sort_key
 from daybook.model.loading import LoadedWorkspace
+from daybook.model.parameter import given_values
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.result import OutputResult, RunFailedError, RunResult
 from daybook.runs.run import execute_run, prepare_runs
@@ -42,6 +45,7 @@ class BuildRequest:
     allow_empty: bool = False
     # Runs the files as they are, into the sandbox, whether something there is fresh or not.
     is_draft: bool = False
+    parameters: GivenParameters = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +139,18 @@ def _selected(close: Close, request: BuildRequest) -> tuple[dict[Node, tuple[Edg
     edges = close.closure(nodes, close.span, allowed)
     if request.only:
         edges = {node: edges[node] for node in nodes}
+    _check_parameters(close, request, {node.project for node in edges})
     return edges, close.nodes.left_out(close.span, sorted(targets))
+
+
+def _check_parameters(close: Close, request: BuildRequest, projects: Collection[str]) -> None:
+    """Whether every value is for a parameter of a project that is built, and of its type."""
+    for project_id, given in request.parameters.items():
+        if project_id not in close.projects:
+            raise DaybookError("RUN_001", project=project_id, hint=did_you_mean(project_id, tuple(close.projects)))
+        if project_id not in projects:
+            raise DaybookError("RUN_051", project=project_id)
+        given_values(project_id, close.projects[project_id].project.parameters, given)
 
 
 def build(
@@ -148,6 +163,7 @@ def build(
         period=request.period,
         asks_databases=True,
         as_drafts=request.is_draft,
+        parameters=request.parameters,
     ) as close:
         edges, left_out = _selected(close, request)
     order = in_order(edges, edges)
@@ -256,7 +272,11 @@ class _Build:
         if self.request.is_draft:
             return None
         with read_close(
-            self.definitions, self.environment.store, projects=[node.project], asks_databases=True
+            self.definitions,
+            self.environment.store,
+            projects=[node.project],
+            asks_databases=True,
+            parameters=self.request.parameters,
         ) as close:
             found = close.freshness(node)
             now = close.projects[node.project]
@@ -296,6 +316,7 @@ class _Build:
             is_draft=self.request.is_draft,
             allow_empty=self.request.allow_empty,
             build_id=self.build_id,
+            parameters=self.request.parameters.get(node.project, {}),
         )
         try:
             done: RunResult | None = None

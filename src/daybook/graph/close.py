@@ -8,7 +8,13 @@ from pathlib import Path
 from daybook.errors import DaybookError
 from daybook.errors.suggestion import did_you_mean
 from daybook.graph.dependencies import ProjectGraph, cycle_errors, derive_graph
-from daybook.graph.freshness import Freshness, NodeFreshness, NodeState, ProjectNow
+from daybook.graph.freshness import (
+    Freshness,
+    GivenParameters,
+    NodeFreshness,
+    NodeState,
+    ProjectNow,
+)
 from daybook.graph.history import CloseHistory
 from daybook.graph.nodes import CloseGraph, Edge, Node, Span, in_order, known_calendar, parse_span
 from daybook.model.definition import Catalog, Definition
@@ -48,6 +54,7 @@ class Close:
         projects: Iterable[str] | None = None,
         asks_databases: bool = False,
         as_drafts: bool = False,
+        parameters: GivenParameters | None = None,
     ) -> None:
         self._as_drafts = as_drafts
         self._transaction = transaction
@@ -80,6 +87,7 @@ class Close:
             root=definitions.root,
             allowed_hosts=definitions.settings.catalogs.allowed_hosts,
             asks_databases=asks_databases,
+            parameters=parameters,
         )
 
     def _unreadable_projects(self, definitions: LoadedWorkspace) -> dict[str, ProjectNow]:
@@ -255,6 +263,7 @@ def read_close(
     projects: Iterable[str] | None = None,
     asks_databases: bool = False,
     as_drafts: bool = False,
+    parameters: GivenParameters | None = None,
 ) -> Iterator[Close]:
     """The close as the store has it now; everything is read in one transaction."""
     with store.read() as transaction:
@@ -266,4 +275,5 @@ def read_close(
             projects=projects,
             asks_databases=asks_databases,
             as_drafts=as_drafts,
+            parameters=parameters,
         )

@@ -14,14 +14,19 @@ from daybook.io.pins import FilesPin, LandedPin, Pin, TablePin
 from daybook.io.registry import format_named
 from daybook.model.calendar import Period
 from daybook.model.definition import Catalog, DatasetVersion
+from daybook.model.parameter import given_values, read_value
 from daybook.model.project import Project
 from daybook.model.resolver import CatalogStrategy
+from daybook.model.types import value_text
 from daybook.plan.references import LoadReference, load_references
 from daybook.resolve.locations.location import Location, Resolution
 from daybook.resolve.resolution import ByResolver, choose_location_source, matching_rule, resolve_dataset
 from daybook.store.records import RunRecord
 
 NodeState: TypeAlias = Literal["fresh", "stale", "never", "failed", "running", "blocked"]
+
+# Values for parameters, by project and name.
+GivenParameters: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 _NAMED_FILES = 3
 
@@ -57,8 +62,10 @@ class Freshness:
         root: Path,
         allowed_hosts: tuple[str, ...] = (),
         asks_databases: bool = False,
+        parameters: GivenParameters | None = None,
     ) -> None:
         self._history = history
+        self._parameters = parameters or {}
         self._projects = projects
         self._root = root
         self._allowed_hosts = allowed_hosts
@@ -84,7 +91,9 @@ class Freshness:
             return NodeFreshness("stale", run, ("its snapshot has been removed by `daybook gc`",))
         reasons: list[str] = []
         unknown: list[str] = []
-        reasons += _project_changes(now, run, snapshot)
+        reasons += _project_changes(now, run, snapshot) or _parameter_changes(
+            now, self._parameters.get(node.project, {}), snapshot
+        )
         if run.as_of is not None and run.as_of != node.period.start_date:
             reasons.append(f"the run was as of {run.as_of}, not {node.period.start_date}")
         if not reasons:
@@ -254,19 +263,41 @@ class Freshness:
                 yield f"its output {_short(place)} is gone"
 
 
-def _project_changes(now: ProjectNow, run: RunRecord, snapshot: Mapping[str, Any]) -> Iterator[str]:
+def _parameter_changes(now: ProjectNow, given: Mapping[str, Any], snapshot: Mapping[str, Any]) -> list[str]:
+    """Values that a run would use now and the run did not; what nobody gives and has no default is as it was."""
+    used = snapshot.get("parameters") or {}
+    declared = now.project.parameters
+    values = {name: each.default for name, each in declared.items()} | given_values(now.project.id, declared, given)
+    return [
+        f"parameter {name} is {value_text(value)}, the run used {used.get(name, 'none')}"
+        for name, value in values.items()
+        if value is not None and (name not in used or read_value(used[name], declared[name].type) != value)
+    ]
+
+
+def _project_changes(now: ProjectNow, run: RunRecord, snapshot: Mapping[str, Any]) -> list[str]:
     if now.version == run.project_version:
-        return
+        return []
     before = {each["seq"]: each for each in snapshot["project"]["operations"]}
     after = {each.seq: each.model_dump(mode="json", by_alias=True) for each in now.project.operations}
     changed = [seq for seq in after if seq in before and not _is_same_operation(before[seq], after[seq])]
     parts = [
+        *_name_changes(now.project, snapshot["project"]),
         _operations(changed, "changed"),
         _operations([seq for seq in after if seq not in before], "added"),
         _operations([seq for seq in before if seq not in after], "removed"),
     ]
     what = ", ".join(filter(None, parts)) or "the project was changed"
-    yield f"{what} (version {now.version} is active, the run used {run.project_version})"
+    return [f"{what} (version {now.version} is active, the run used {run.project_version})"]
+
+
+def _name_changes(now: Project, before: Mapping[str, Any]) -> Iterator[str]:
+    """Selectors and expressions of the project that stand for something else."""
+    texts = {**now.selectors, **now.expressions}
+    known = {**(before.get("selectors") or {}), **(before.get("expressions") or {})}
+    for name in dict.fromkeys((*known, *texts)):
+        if texts.get(name) != known.get(name):
+            yield f"{{{{{name}}}}} was {'added' if name not in known else 'changed' if name in texts else 'removed'}"
 
 
 def _is_same_operation(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:

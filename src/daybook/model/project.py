@@ -1,4 +1,4 @@
-"""Projects: an input dataset, named selectors, ordered operations."""
+"""Projects: an input dataset, named selectors and expressions, parameters, ordered operations."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -32,6 +32,7 @@ from daybook.model.operation import (
     OutputOperation,
     UpdateOperation,
 )
+from daybook.model.parameter import Parameter, ParameterName
 from daybook.model.types import ColumnType
 
 _SELECTOR_NAME_PATTERN = re.compile(r"[^\s{}](?:[^\n{}]*[^\s{}])?")
@@ -133,6 +134,12 @@ class Project(NamedDeclaration):
     selectors: dict[SelectorName, Expression] = Field(
         default_factory=dict, description="Boolean expressions by name, referred to as {{NAME}}."
     )
+    expressions: dict[SelectorName, Expression] = Field(
+        default_factory=dict, description="Expressions by name, referred to as {{NAME}} like selectors."
+    )
+    parameters: dict[ParameterName, Parameter] = Field(
+        default_factory=dict, description="Values that a run may be given, referred to as param.NAME."
+    )
     resolver_overrides: dict[Id, Id] = Field(
         default_factory=dict, description="Dataset id to the id of the resolver this project finds it with."
     )
@@ -158,6 +165,8 @@ class Project(NamedDeclaration):
                     yield (*path, "joins", number), reference
 
     def _findings(self) -> Iterator[Violation]:
+        for repeated in (name for name in self.expressions if name in self.selectors):
+            yield violation("PROJECT_050", "expressions", repeated, name=repeated)
         read = {reference.dataset_id for _, reference in self.reads()}
         for index, operation in enumerate(self.operations):
             if isinstance(operation, OutputOperation) and (name := operation.arguments.registered_id) in read:

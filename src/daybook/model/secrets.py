@@ -11,7 +11,7 @@ from daybook.model.source_map import DocumentNode, ListNode, MappingNode, Scalar
 
 # Texts below these keys are expressions, or names users chose.
 _IGNORED_KEYS = frozenset(
-    {"selectors", "resolver_overrides", "selector", "source_selector", "expression", "on", "when"}
+    {"selectors", "expressions", "resolver_overrides", "selector", "source_selector", "expression", "on", "when"}
 )
 
 _SECRET_REFERENCE = re.compile(r"(?:\w+ )?(?:env|file)://\S+")

@@ -91,7 +91,7 @@ _SCHEMA_DESCRIPTIONS: dict[DefinitionKind, str] = {
     "datasource": "A data source: a named connection to a folder of files or to a database.",
     "resolver": "A resolver: rules that turn a table and a period into places.",
     "calendar": "A calendar: how time is cut into periods.",
-    "project": "A project: an input dataset, named selectors and ordered operations.",
+    "project": "A project: an input dataset, named selectors and expressions, parameters and ordered operations.",
 }
 
 

@@ -175,7 +175,7 @@ def plan_append(walk: Walk, operation: AppendOperation, index: int) -> AppendSte
     load = walk.load(append_key(operation.seq))
     if load is None:
         return None
-    scope = source_scope(load)
+    scope = walk.source_scope(load)
     translate = error_translator("APPEND_004", unknown="APPEND_006")
     selector_path = (*path, "source_selector")
     selector = walk.condition(arguments.source_selector, selector_path, translate, seq=operation.seq, scope=scope)
@@ -208,12 +208,6 @@ def plan_append(walk: Walk, operation: AppendOperation, index: int) -> AppendSte
         columns,
         walk.schema(),
     )
-
-
-def source_scope(load: LoadStep) -> Scope:
-    """What expressions over the source of an append can see."""
-    visible = {**load.types, **SYSTEM_COLUMNS}
-    return Scope(visible, {load.table: visible})
 
 
 def _fit_column(

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import Any, assert_never
 
 from daybook.errors import DaybookError, Notice, flatten, raise_all
-from daybook.expression import Constants, Scope, Selectors, compile_expression
+from daybook.expression import Constants, Grouping, NamedExpressions, Scope, compile_expression
 from daybook.model.definition import Catalog
 from daybook.model.operation import (
     AggregateOperation,
@@ -16,6 +16,7 @@ from daybook.model.operation import (
     OutputOperation,
     UpdateOperation,
 )
+from daybook.model.parameter import PARAMETER_QUALIFIER
 from daybook.model.project import Project, declared_column_types
 from daybook.model.source_map import SourceMap
 from daybook.model.types import STRING, SYSTEM_COLUMNS, ColumnType, NullType
@@ -35,7 +36,6 @@ from daybook.plan.operations import (
     plan_delete,
     plan_output,
     plan_update,
-    source_scope,
 )
 from daybook.plan.references import find_load, load_references
 from daybook.plan.steps import INPUT_KEY, LoadStep, Plan, Step
@@ -64,22 +64,24 @@ def check_given_types(walk: Walk) -> Iterator[DaybookError]:
             )
 
 
-def check_unused_selectors(walk: Walk) -> Iterator[DaybookError]:
-    """Selectors that no operation names; the others are checked where they are used.
+def check_unused_names(walk: Walk) -> Iterator[DaybookError]:
+    """Selectors and expressions that no operation uses; the others are checked where they are used.
 
     One that is right over the rows of some operation is right: the working dataset at the end, with everything that
-    is joined anywhere, or the source of an append.
+    is joined anywhere, or the source of an append; an expression also as an aggregation of them.
     """
     aliases = {load.alias: {**load.types, **SYSTEM_COLUMNS} for load in walk.loads if load.alias is not None}
-    sources = [source_scope(load) for load in walk.loads if load.role == "append"]
+    scopes = [walk.scope(aliases), *(walk.source_scope(load) for load in walk.loads if load.role == "append")]
     known: set[object] = set()
-    for name in [name for name in walk.project.selectors if name not in walk.selectors.used]:
-        found = [_selector_errors(name, scope, walk.selectors) for scope in (walk.scope(aliases), *sources)]
-        causes = [each for each in found[0] if _mistake(each) not in known] if all(found) else []
-        known |= set(map(_mistake, causes))
-        if causes:
-            span = causes[0].span or walk.source.span("selectors", name)
-            yield DaybookError("PROJECT_028", span=span, causes=causes, name=name)
+    for key, code in (("selectors", "PROJECT_028"), ("expressions", "PROJECT_051")):
+        for name in [name for name in getattr(walk.project, key) if name not in walk.names.used]:
+            found = [errors for scope in scopes for errors in _name_errors(name, scope, walk.names)]
+            fewest = min(found, key=len)
+            causes = [each for each in fewest if _mistake(each) not in known]
+            known |= set(map(_mistake, causes))
+            if causes:
+                span = causes[0].span or walk.source.span(key, name)
+                yield DaybookError(code, span=span, causes=causes, used_as=causes[0].used_as, name=name)
 
 
 def _mistake(error: DaybookError) -> object:
@@ -88,18 +90,38 @@ def _mistake(error: DaybookError) -> object:
     return frozenset(str(names).split(" → ")) if names else (error.code, error.span)
 
 
-def _selector_errors(name: str, scope: Scope, selectors: Selectors) -> tuple[DaybookError, ...]:
+def _name_errors(name: str, scope: Scope, names: NamedExpressions) -> Iterator[tuple[DaybookError, ...]]:
+    """What is wrong with a name as it may be used over these columns, use by use."""
+    if names.is_selector(name):
+        yield _errors_of(name, scope, names, expect="boolean")
+        return
+    yield _errors_of(name, scope, names, allow_windows=True)
+    yield _errors_of(name, scope, names, grouping=Grouping(tuple(scope.columns)))
+
+
+def _errors_of(name: str, scope: Scope, names: NamedExpressions, **options: Any) -> tuple[DaybookError, ...]:
     try:
-        compile_expression(f"{{{{{name}}}}}", scope, selectors=selectors, expect="boolean")
+        compile_expression(f"{{{{{name}}}}}", scope, names=names, **options)
     except DaybookError as error:
         return flatten(error)
     return ()
 
 
+def check_parameter_name(walk: Walk) -> Iterator[DaybookError]:
+    """Tables and aliases that are called as expressions call the parameters."""
+    for load in walk.loads if walk.project.parameters else ():
+        name = load.alias if load.role == "join" else load.table
+        if name is not None and name.casefold() == PARAMETER_QUALIFIER:
+            what = f"A join of operation {load.operation_seq}" if load.alias else f"The table of {load.dataset_id}"
+            seq = load.operation_seq or None
+            yield DaybookError("PROJECT_049", span=walk.span_of(load), operation_seq=seq, what=what, name=name)
+
+
 # Passes over what the walk found, in the order in which their findings are reported.
 CHECKS: tuple[Callable[[Walk], Iterable[DaybookError]], ...] = (
-    check_unused_selectors,
+    check_unused_names,
     check_given_types,
+    check_parameter_name,
     check_self_reading,
 )
 LOCATION_CHECKS: tuple[Callable[[Walk], Iterable[DaybookError]], ...] = (
@@ -154,8 +176,9 @@ def examine_project(project: Project, source: SourceMap, catalog: Catalog) -> Ex
         load = _load_input(project, source, catalog)
     except DaybookError as error:
         return ExaminedProject(None, flatten(error))
-    spans = {name: source.scalar("selectors", name) for name in project.selectors}
-    walk = _walk_until_types_settle(project, source, catalog, Selectors(project.selectors, spans), load)
+    spans = {name: source.scalar(key, name) for key in ("selectors", "expressions") for name in getattr(project, key)}
+    names = NamedExpressions(project.selectors, spans, expressions=project.expressions)
+    walk = _walk_until_types_settle(project, source, catalog, names, load)
     errors = _flattened((*walk.errors, *(finding for check in CHECKS for finding in check(walk))))
     locations = _flattened(finding for check in LOCATION_CHECKS for finding in check(walk))
     if errors:
@@ -196,7 +219,7 @@ def _load_input(project: Project, source: SourceMap, catalog: Catalog) -> LoadSt
 
 
 def _walk_until_types_settle(
-    project: Project, source: SourceMap, catalog: Catalog, selectors: Selectors, load: LoadStep
+    project: Project, source: SourceMap, catalog: Catalog, names: NamedExpressions, load: LoadStep
 ) -> Walk:
     """Walks until the types of the columns that the project makes no longer widen, or widened to what no type holds."""
     assumed: Mapping[str, ColumnType] = {}
@@ -205,7 +228,7 @@ def _walk_until_types_settle(
     while True:
         changed: frozenset[str] = frozenset()
         for _ in range(_MAX_WALKS):
-            walk = _walk_operations(project, source, catalog, selectors, load, assumed, growing, compiled)
+            walk = _walk_operations(project, source, catalog, names, load, assumed, growing, compiled)
             found = {name: _string_if_null(made) for name, made in walk.made.items()}
             if found == assumed or (walk.errors and changed <= growing):
                 return walk
@@ -226,7 +249,7 @@ def _walk_operations(
     project: Project,
     source: SourceMap,
     catalog: Catalog,
-    selectors: Selectors,
+    names: NamedExpressions,
     load: LoadStep,
     assumed: Mapping[str, ColumnType],
     growing: frozenset[str],
@@ -234,7 +257,7 @@ def _walk_operations(
 ) -> Walk:
     given = {each.column: each.type for each in declared_column_types(project.operations)}
     fixed = {**given, **load.types}
-    walk = Walk(project, source, catalog, selectors, load, assumed, growing, dict(load.types), fixed, compiled)
+    walk = Walk(project, source, catalog, names, load, assumed, growing, dict(load.types), fixed, compiled)
     walk.loads.append(load)
     for index, operation in enumerate(project.operations):
         try:

@@ -11,8 +11,8 @@ from daybook.expression import (
     ColumnUse,
     CompiledExpression,
     Grouping,
+    NamedExpressions,
     Scope,
-    Selectors,
     common_type,
     compile_expression,
     fits,
@@ -67,7 +67,9 @@ def translate_errors(
         if chosen := translate(found):
             code, parameters = chosen
             where = found.span or span
-            findings.append(DaybookError(code, span=where, operation_seq=seq, causes=(found,), **parameters))
+            findings.append(
+                DaybookError(code, span=where, operation_seq=seq, causes=(found,), used_as=found.used_as, **parameters)
+            )
     return findings
 
 
@@ -116,7 +118,7 @@ class Walk:
     project: Project
     source: SourceMap
     catalog: Catalog
-    selectors: Selectors
+    names: NamedExpressions
     input: LoadStep
     assumed: Mapping[str, ColumnType]
     growing: frozenset[str]
@@ -140,7 +142,16 @@ class Walk:
         """What expressions over the working dataset can see, with the joins of one operation."""
         visible = self.visible
         joined = aliases or {}
-        return Scope(visible, {**joined, self.input.table: visible}, frozenset(joined))
+        return Scope(visible, {**joined, self.input.table: visible}, frozenset(joined), parameters=self.parameter_types)
+
+    def source_scope(self, load: LoadStep) -> Scope:
+        """What expressions over the source of an append can see."""
+        visible = {**load.types, **SYSTEM_COLUMNS}
+        return Scope(visible, {load.table: visible}, parameters=self.parameter_types)
+
+    @cached_property
+    def parameter_types(self) -> Mapping[str, ColumnType]:
+        return {name: parameter.type for name, parameter in self.project.parameters.items()}
 
     def schema(self) -> Schema:
         return dict(self.columns)
@@ -178,19 +189,17 @@ class Walk:
         seq: int,
         expect: Literal["boolean"] | None = None,
         grouping: Grouping | None = None,
-        allow_selectors: bool = False,
         allow_windows: bool = False,
     ) -> CompiledExpression | None:
         """The compiled expression, or None with its findings reported."""
         span = self.source.scalar(*path)
-        selectors = self.selectors if allow_selectors else None
         try:
             return self.compiled.compile(
                 text,
                 scope,
                 path,
                 grouping,
-                selectors=selectors,
+                names=self.names,
                 span=span,
                 expect=expect,
                 allow_windows=allow_windows,
@@ -202,12 +211,10 @@ class Walk:
     def condition(
         self, text: str | None, path: SourcePath, translate: ErrorTranslator, *, seq: int, scope: Scope | None = None
     ) -> CompiledExpression | None:
-        """A boolean expression that may name selectors; None where none is written, or with its findings reported."""
+        """A boolean expression; None where none is written, or with its findings reported."""
         if text is None:
             return None
-        return self.compile(
-            text, scope or self.scope(), path, translate, seq=seq, expect="boolean", allow_selectors=True
-        )
+        return self.compile(text, scope or self.scope(), path, translate, seq=seq, expect="boolean")
 
     def _whole(self, span: Span | None, path: SourcePath) -> Span | None:
         return span or self.source.span(*path)

@@ -19,6 +19,7 @@ from daybook.expression.typed_tree import (
     Conversion,
     InvalidNode,
     LiteralValue,
+    ParameterValue,
     TypedBetween,
     TypedCall,
     TypedCase,
@@ -251,7 +252,7 @@ class _ConditionEvaluator:
                 return None if otherwise is None else self.value(otherwise)
             case TypedCall(function, arguments):
                 return CONDITION_FUNCTIONS[function.name](*(self.value(argument) for argument in arguments))
-            case AllRows() | TypedWindow() | InvalidNode():
+            case AllRows() | TypedWindow() | ParameterValue() | InvalidNode():
                 raise TypeError(f"{node!r} has no value")
             case _:
                 assert_never(node)

@@ -277,4 +277,6 @@ def _build_result(snapshot: RunSnapshot, store: MetadataStore, execution: Execut
         notices=tuple(execution.notices),
         duration_ms=milliseconds(duration),
         slices=tuple(slices_of_draft(snapshot)),
+        parameters=snapshot.parameters,
+        accepted=execution.prepared.plan.accepted,
     )

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from daybook.errors import Notice
-from daybook.expression import Constants
 from daybook.io.location_checks import is_same_location, refuse_overlap
 from daybook.io.target import Target
 from daybook.model.datasource import DataSource
@@ -65,8 +64,7 @@ def resolve_run(
 def restore_run(snapshot: RunSnapshot, root: Path) -> PreparedRun:
     """The same run from its snapshot alone."""
     catalog = SnapshotCatalog(snapshot)
-    constants = Constants(snapshot.timestamp, snapshot.period)
-    plan = plan_project(snapshot.project, snapshot.project_source(root), catalog, constants)
+    plan = plan_project(snapshot.project, snapshot.project_source(root), catalog, snapshot.constants)
     return PreparedRun(snapshot, plan, plan_targets(plan.outputs, snapshot, catalog, root))
 
 

@@ -2,7 +2,7 @@
 
 import datetime
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol, assert_never
 
 from daybook.errors import DaybookError, Notice
@@ -63,6 +63,10 @@ class RunResult:
     duration_ms: int
     # Of drafts in the sandbox.
     slices: tuple[SliceRead, ...] = ()
+    # The value of every parameter of the project, as text.
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    # How many warnings about the project its operations accept.
+    accepted: int = 0
 
 
 class RunFailedError(Exception):

@@ -11,10 +11,12 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from daybook.errors import DaybookError
+from daybook.expression import Constants
 from daybook.model.calendar import Calendar, Period
 from daybook.model.datasource import DataSource
 from daybook.model.definition import Catalog, CatalogKind, DatasetCatalog, DatasetVersion, ResolverVersion
 from daybook.model.loading.definitions import read_definitions
+from daybook.model.parameter import parameter_values
 from daybook.model.project import Project
 from daybook.model.serialization import frozen
 from daybook.model.source_map import SourceMap
@@ -79,6 +81,14 @@ class RunSnapshot:
     provenance: Provenance
     format: int = SNAPSHOT_FORMAT
     project_file: str | None = None
+    # The value of every parameter, given or default, as text.
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def constants(self) -> Constants:
+        """What expressions of this run know before they see a row."""
+        values = parameter_values(self.project.id, self.project.parameters, self.parameters)
+        return Constants(self.timestamp, self.period, values)
 
     @property
     def input_table(self) -> str:

@@ -1,15 +1,17 @@
 """Starting a run: which version of a project may run, on which period, and the lease that goes with it."""
 
 import datetime
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from daybook.errors import DaybookError, Notice, notice, raise_all
-from daybook.expression import Constants
 from daybook.model.calendar import Period
 from daybook.model.definition import Catalog, Definition
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.loading.workspace import WorkspaceCatalog
+from daybook.model.parameter import parameter_texts, parameter_values
 from daybook.model.project import Project
 from daybook.model.serialization import to_yaml
 from daybook.plan.registered_catalog import RegisteringProjects
@@ -48,6 +50,8 @@ class RunRequest:
     requires_fresh: bool = False
     # Whether a draft reads what other drafts of its user wrote into the sandbox.
     reads_sandbox: bool = True
+    # Values for parameters of the project, as text or as values of Python.
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
 def check_request(workspace: LoadedWorkspace, request: RunRequest) -> tuple[Definition[Project], tuple[Notice, ...]]:
@@ -56,6 +60,7 @@ def check_request(workspace: LoadedWorkspace, request: RunRequest) -> tuple[Defi
     Raises what is wrong with anything the project reaches.
     """
     definition, notices = load_project(workspace, request.project)
+    parameter_values(definition.id, definition.model.parameters, request.parameters)
     calendar_id = definition.model.calendar_id
     if calendar_id is None or workspace.get("calendar", calendar_id) is not None:
         parse_periods(definition, request.period, WorkspaceCatalog(workspace))
@@ -126,6 +131,7 @@ def prepare_run(
         period=period,
         as_of=request.as_of or period.start_date,
         timestamp=now,
+        parameters=parameter_texts(parameter_values(found.project.id, found.project.parameters, request.parameters)),
         settings=RunSettings(
             found.is_draft, sandbox, request.allow_empty, dict(workspace.settings.engine.conf), request.build_id
         ),
@@ -133,9 +139,7 @@ def prepare_run(
     )
     hosts = workspace.settings.catalogs.allowed_hosts
     # The file has the structure of the version that runs, so its places are those of the version.
-    plan = environment.plans.plan(
-        Definition("project", found.project, definition.source), catalog, Constants(now, period)
-    )
+    plan = environment.plans.plan(Definition("project", found.project, definition.source), catalog, snapshot.constants)
     raise_all(registration_errors(plan, definition.source, catalog))
     prepared = resolve_run(snapshot, plan, catalog, workspace.root, hosts, periods)
     refuse_workspace_files(workspace, prepared.outputs, is_sandboxed=sandbox is not None)

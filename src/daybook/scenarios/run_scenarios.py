@@ -29,6 +29,7 @@ from daybook.model.dataset import Dataset, TemporalMode
 from daybook.model.definition import CatalogKind, DatasetCatalog, DatasetVersion, DeclaredVersion, Definition
 from daybook.model.loading import find_workspace
 from daybook.model.loading.workspace import read_workspace
+from daybook.model.parameter import parameter_values
 from daybook.model.types import STRING, ColumnType, value_text
 from daybook.plan.plan_project import plan_project
 from daybook.plan.steps import LoadStep, OutputStep
@@ -199,7 +200,9 @@ def _compute_outputs(spark: SparkSession, scenario: Scenario) -> dict[str, tuple
     period = period_of(scenario.frame.period, calendar)
     midnight = datetime.datetime.combine(period.start_date, datetime.time(), datetime.UTC)
     raise_all(unknown_output_errors(scenario, definition.model))
-    plan = plan_project(definition.model, definition.source, catalog, Constants(midnight, period), with_locations=False)
+    values = parameter_values(definition.id, definition.model.parameters, scenario.frame.parameters)
+    constants = Constants(midnight, period, values)
+    plan = plan_project(definition.model, definition.source, catalog, constants, with_locations=False)
     with tempfile.TemporaryDirectory(prefix="daybook-scenario-") as scratch:
         frames = {
             load.key: _view_frame(_load_frame(spark, scenario, load, scratch), load, period, calendar)

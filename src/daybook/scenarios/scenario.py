@@ -72,6 +72,9 @@ class ScenarioHeader(Declaration):
     as_of: Annotated[datetime.date | None, BeforeValidator(_parse_date)] = Field(
         default=None, description="The date for bitemporal data; left out, the period's first day."
     )
+    parameters: dict[str, Any] = Field(
+        default_factory=dict, description="Values for parameters of the project, by name."
+    )
     expect: Expectation = Field(description="What must come out.")
 
 

@@ -52,11 +52,15 @@ def structural_content(kind: DefinitionKind, content: dict[str, Any]) -> dict[st
             {key: value for key, value in operation.items() if key not in ("name", "accept")}
             for operation in bare["operations"]
         ]
+        if "parameters" in bare:
+            bare["parameters"] = {name: _without_descriptions(each) for name, each in bare["parameters"].items()}
     return bare
 
 
 # Free-form maps of the user, in which `description` is a value like any other.
-_FREE_FORM_FIELDS = frozenset({"options", "selectors", "params", "headers", "resolver_overrides"})
+_FREE_FORM_FIELDS = frozenset(
+    {"options", "selectors", "expressions", "parameters", "params", "headers", "resolver_overrides"}
+)
 
 
 def _without_descriptions(value: Any) -> Any:

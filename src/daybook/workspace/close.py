@@ -132,7 +132,14 @@ def plan_close_build(workspace: OpenedWorkspace, request: BuildRequest) -> Build
     definitions = workspace.read_definitions()
     with (
         workspace.open_store_or_empty() as store,
-        read_close(definitions, store, period=request.period, asks_databases=True, as_drafts=request.is_draft) as close,
+        read_close(
+            definitions,
+            store,
+            period=request.period,
+            asks_databases=True,
+            as_drafts=request.is_draft,
+            parameters=request.parameters,
+        ) as close,
     ):
         return replace(plan_build(close, request), notices=_error_notices(definitions))
 

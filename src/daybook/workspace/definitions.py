@@ -10,7 +10,9 @@ from daybook.model.loading.workspace import WORKSPACE_FILE, find_workspace, load
 from daybook.workspace.open_workspace import OpenedWorkspace, workspace_root
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import date
+    from typing import Any
 
     from daybook.expression import Constants
     from daybook.model.calendar import Period
@@ -97,9 +99,16 @@ def _with_cycles(definitions: "LoadedWorkspace", errors: "list[DaybookError]") -
     return [*(error for error in errors if not is_of_registered_dataset(error, definitions)), *cycles]
 
 
-def compile_project(workspace: OpenedWorkspace, project: str, *, period: str | None = None) -> CompiledProject:
+def compile_project(
+    workspace: OpenedWorkspace,
+    project: str,
+    *,
+    period: str | None = None,
+    parameters: "Mapping[str, Any] | None" = None,
+) -> CompiledProject:
     """Check a project, by its id or file, as it would run for a period, by default the current month."""
     from daybook.expression import Constants
+    from daybook.model.parameter import given_values
     from daybook.plan.plan_cache import PlanCache
     from daybook.plan.registered_catalog import RegisteredCatalog
     from daybook.plan.registration import registration_errors
@@ -109,6 +118,9 @@ def compile_project(workspace: OpenedWorkspace, project: str, *, period: str | N
 
     definitions = workspace.read_definitions()
     definition, notices = load_project(definitions, project)
+    declared = definition.model.parameters
+    defaults = {name: each.default for name, each in declared.items() if each.default is not None}
+    values = {**defaults, **given_values(definition.id, declared, parameters or {})}
     now = workspace.clock()
     with workspace.open_store_or_empty() as store, store.read() as transaction:
         heads = transaction.definitions.heads()
@@ -119,7 +131,7 @@ def compile_project(workspace: OpenedWorkspace, project: str, *, period: str | N
         catalog = RegisteredCatalog(ProspectiveCatalog(stored, changes), projects, plans)
         calendar = calendar_for(definition.model.calendar_id, catalog)
         chosen = period_of(period, calendar) if period else _current_period(calendar, now.date())
-        constants = Constants(now, chosen)
+        constants = Constants(now, chosen, values)
         plan = plans.plan(definition, catalog, constants)
         raise_all(registration_errors(plan, definition.source, catalog))
     plan = replace(plan, notices=(*notices, *plan.notices))

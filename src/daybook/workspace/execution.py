@@ -2,7 +2,7 @@
 
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from daybook.errors import DaybookError, Notice, notice
 from daybook.graph.close import read_close
@@ -71,6 +71,7 @@ class DryRun:
     sources: tuple[DryRunSource, ...]
     outputs: tuple[DryRunOutput, ...]
     notices: tuple[Notice, ...]
+    parameters: Mapping[str, str] = field(default_factory=dict)
 
 
 def run_project(
@@ -234,4 +235,5 @@ def _dry_run(prepared: PreparedRun) -> DryRun:
         tuple(sources),
         tuple(outputs),
         prepared.notices,
+        snapshot.parameters,
     )

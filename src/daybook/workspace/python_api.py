@@ -99,6 +99,11 @@ ARGUMENT_CHECKS: Mapping[str, _Check] = {
     "columns": _TEXT,
     "written": (lambda value: all(map(_is_text, value)), "names of columns"),
     "downstream": _TEXT,
+    "parameter_types": _TEXT,
+    "names": (
+        lambda value: isinstance(value, Mapping) and all(map(_is_text, (*value, *value.values()))),
+        "expressions by name",
+    ),
     "code": _TEXT,
     "reason": _TEXT,
     "table": _TEXT,
@@ -106,6 +111,10 @@ ARGUMENT_CHECKS: Mapping[str, _Check] = {
     "kind": (lambda value: value in DEFINITION_KINDS, f"one of {', '.join(DEFINITION_KINDS)}"),
     "operation": (lambda value: _is_text(value) or _is_whole(value), "the id or the seq of an operation"),
     "keys": (lambda value: all(map(_is_key, value.values())), "columns with texts, numbers, dates or None"),
+    "parameters": (
+        lambda value: isinstance(value, Mapping) and all(map(_is_text, value)),
+        "values by the names of parameters",
+    ),
     "as_of": (lambda value: _is_text(value) or _is_date(value), "a date, or its text such as 2026-01-15"),
     "group_by": _COLUMNS,
     "key": _COLUMNS,
@@ -297,11 +306,13 @@ class Workspace:
         return validate_definitions(None if path is None else Path(path), workspace=self.root)
 
     @_coded
-    def compile(self, project: str, *, period: str | None = None) -> "CompiledProject":
+    def compile(
+        self, project: str, *, period: str | None = None, parameters: "Mapping[str, Value] | None" = None
+    ) -> "CompiledProject":
         """The checked steps of a project with their Spark SQL; without a period for the current month."""
         from daybook.workspace.definitions import compile_project
 
-        return compile_project(self._opened, project, period=period)
+        return compile_project(self._opened, project, period=period, parameters=parameters)
 
     @_coded
     def plan(self, *, prune: bool = False) -> "ApplyPlan":
@@ -347,14 +358,17 @@ class Workspace:
         as_of: str | datetime.date | None = None,
         draft: bool = False,
         allow_empty: bool = False,
+        parameters: "Mapping[str, Value] | None" = None,
     ) -> "Run":
-        """Run a project, by its id or file, for one period.
+        """Run a project, by its id or file, for one period; `parameters` are values by name.
 
         Raises DaybookError when it may not run, RunFailedError when it does not complete.
         """
         if _RANGE_SEPARATOR in period:
             raise DaybookError("RUN_021", period=period)
-        (done,) = self.run_range(project, period, as_of=as_of, draft=draft, allow_empty=allow_empty)
+        (done,) = self.run_range(
+            project, period, as_of=as_of, draft=draft, allow_empty=allow_empty, parameters=parameters
+        )
         return done
 
     @_coded
@@ -366,6 +380,7 @@ class Workspace:
         as_of: str | datetime.date | None = None,
         draft: bool = False,
         allow_empty: bool = False,
+        parameters: "Mapping[str, Value] | None" = None,
     ) -> "tuple[Run, ...]":
         """Run a project for the periods of a range such as `2026-01..2026-12`, one after the other.
 
@@ -373,7 +388,8 @@ class Workspace:
         """
         from daybook.workspace.execution import run_project
 
-        result = run_project(self._opened, _run_request(project, periods, as_of, draft, allow_empty))
+        request = _run_request(project, periods, as_of, draft, allow_empty, parameters)
+        result = run_project(self._opened, request)
         if result.failure is not None:
             raise result.failure
         return tuple(Run(self, completed) for completed in result.completed)
@@ -387,11 +403,12 @@ class Workspace:
         as_of: str | datetime.date | None = None,
         draft: bool = False,
         allow_empty: bool = False,
+        parameters: "Mapping[str, Value] | None" = None,
     ) -> "tuple[DryRun, ...]":
         """What a run would read and write, one result per period; nothing is written, and Spark is not started."""
         from daybook.workspace.execution import dry_run_project
 
-        return dry_run_project(self._opened, _run_request(project, periods, as_of, draft, allow_empty))
+        return dry_run_project(self._opened, _run_request(project, periods, as_of, draft, allow_empty, parameters))
 
     @_coded
     def graph(self, *, period: str | None = None) -> "CloseGraphResult":
@@ -431,21 +448,36 @@ class Workspace:
         jobs: int = 2,
         allow_empty: bool = False,
         draft: bool = False,
+        parameters: "Mapping[str, Value] | None" = None,
     ) -> "BuildResult":
-        """Bring projects, by default all active ones, and everything they need up to date for a period or a span."""
+        """Bring projects, by default all active ones, and everything they need up to date for a period or a span.
+
+        `parameters` are values by project and name: `{"close.threshold": 250}`.
+        """
         from daybook.graph.build import BuildRequest
+        from daybook.model.parameter import by_project
         from daybook.workspace.close import build_close
 
-        request = BuildRequest(period, projects, only, full, keep_going, jobs, allow_empty, draft)
+        given = by_project(parameters or {})
+        request = BuildRequest(period, projects, only, full, keep_going, jobs, allow_empty, draft, given)
         return build_close(self._opened, request)
 
     @_coded
-    def plan_build(self, *projects: str, period: str, only: bool = False, full: bool = False) -> "BuildPlan":
+    def plan_build(
+        self,
+        *projects: str,
+        period: str,
+        only: bool = False,
+        full: bool = False,
+        parameters: "Mapping[str, Value] | None" = None,
+    ) -> "BuildPlan":
         """What `build` would run, and why."""
         from daybook.graph.build import BuildRequest
+        from daybook.model.parameter import by_project
         from daybook.workspace.close import plan_close_build
 
-        return plan_close_build(self._opened, BuildRequest(period, projects, only, full))
+        request = BuildRequest(period, projects, only, full, parameters=by_project(parameters or {}))
+        return plan_close_build(self._opened, request)
 
     @_coded
     def retry(self, run_id: str) -> "Run":
@@ -664,11 +696,21 @@ class Workspace:
 
     @staticmethod
     @_coded
-    def parse(expression: str, *, columns: str = "", group_by: Sequence[str] | None = None) -> "CheckedExpression":
-        """The type and the Spark SQL of an expression over columns such as `amount decimal, status string`."""
+    def parse(
+        expression: str,
+        *,
+        columns: str = "",
+        group_by: Sequence[str] | None = None,
+        names: Mapping[str, str] | None = None,
+        parameter_types: str = "",
+    ) -> "CheckedExpression":
+        """The type and the Spark SQL of an expression over columns such as `amount decimal, status string`.
+
+        `names` are named expressions; `parameter_types` is written as the columns are.
+        """
         from daybook.workspace.reference import check_expression
 
-        return check_expression(expression, columns=columns, group_by=group_by)
+        return check_expression(expression, columns=columns, group_by=group_by, names=names, parameters=parameter_types)
 
     @staticmethod
     @_coded
@@ -703,12 +745,17 @@ class Workspace:
 
 
 def _run_request(
-    project: str, period: str, as_of: str | datetime.date | None, draft: bool, allow_empty: bool
+    project: str,
+    period: str,
+    as_of: str | datetime.date | None,
+    draft: bool,
+    allow_empty: bool,
+    parameters: "Mapping[str, Value] | None",
 ) -> "RunRequest":
     from daybook.runs.start import RunRequest
     from daybook.workspace.execution import parse_as_of
 
-    return RunRequest(project, period, parse_as_of(as_of), draft, allow_empty)
+    return RunRequest(project, period, parse_as_of(as_of), draft, allow_empty, parameters=parameters or {})
 
 
 def _numbers_request(

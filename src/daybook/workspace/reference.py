@@ -7,7 +7,7 @@ from daybook.errors import CODES, Code, DaybookError
 from daybook.errors.suggestion import closest_match, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +69,31 @@ def list_functions(name: str | None = None) -> tuple[FunctionEntry, ...]:
     )
 
 
-def check_expression(text: str, *, columns: str = "", group_by: "Iterable[str] | None" = None) -> CheckedExpression:
-    """Check an expression over columns such as `amount decimal, status string`; with `group_by` as an aggregation."""
+def check_expression(
+    text: str,
+    *,
+    columns: str = "",
+    group_by: "Iterable[str] | None" = None,
+    names: "Mapping[str, str] | None" = None,
+    parameters: str = "",
+) -> CheckedExpression:
+    """Check an expression over columns such as `amount decimal, status string`; with `group_by` as an aggregation.
+
+    `names` are named expressions, `parameters` are written as the columns are.
+    """
     from datetime import UTC, date, datetime
 
     from daybook.expression.compiler import compile_expression
     from daybook.expression.parser import parse_expression
-    from daybook.expression.scope import Constants, Grouping, Scope
+    from daybook.expression.scope import Constants, Grouping, NamedExpressions, Scope
     from daybook.expression.syntax_tree import format_tree
     from daybook.model.calendar import Period
     from daybook.model.types import parse_columns
 
     grouping = None if group_by is None else Grouping(tuple(group_by))
-    compiled = compile_expression(text, Scope(parse_columns(columns), {}), grouping=grouping)
+    scope = Scope(parse_columns(columns), {}, parameters=parse_columns(parameters))
+    named = NamedExpressions({}, expressions=names) if names else None
+    compiled = compile_expression(text, scope, grouping=grouping, names=named)
     # Any moment will do: what is shown is the shape of the SQL.
     example = Period("2026-01", "month", date(2026, 1, 1), date(2026, 1, 31))
     sql = compiled.sql(Constants(datetime(2026, 1, 31, tzinfo=UTC), example))

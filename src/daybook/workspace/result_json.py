@@ -200,6 +200,7 @@ def run_result_as_json(result: "RunResult") -> JsonObject:
         "status": result.status,
         "is_draft": result.is_draft,
         "sandbox": result.sandbox,
+        "parameters": dict(result.parameters),
         "duration_ms": result.duration_ms,
         "operations": [
             {**_fields(operation), "name": result.names.get(operation.seq, operation.type)}
@@ -207,7 +208,7 @@ def run_result_as_json(result: "RunResult") -> JsonObject:
         ],
         "outputs": [_fields(output) for output in result.outputs],
         "notices": [notice_as_json(notice) for notice in result.notices],
-        **({"slices": [_fields(each) for each in result.slices]} if result.slices else {}),
+        "accepted": result.accepted,
     }
 
 
@@ -294,6 +295,7 @@ def dry_run_as_json(found: "DryRun") -> JsonObject:
         "as_of": found.as_of.isoformat(),
         "is_draft": found.is_draft,
         "sandbox": found.sandbox,
+        "parameters": dict(found.parameters),
         "sources": [_fields(source) for source in found.sources],
         "outputs": [
             {

@@ -6,10 +6,10 @@ A first line `@group a, b`, `@strict a`, `@boolean` or `@windows` says how the i
 from dataclasses import dataclass
 from pathlib import Path
 
-from daybook.expression import CompiledExpression, Grouping, Selectors, compile_expression
+from daybook.expression import CompiledExpression, Grouping, NamedExpressions, compile_expression
 from tests.unit.expression.world import SCOPE
 
-SELECTORS = Selectors(
+SELECTORS = NamedExpressions(
     {
         "active": 'status = "active" OR quantity > 1',
         "big_and_active": "{{active}} AND amount > 100",
@@ -31,9 +31,9 @@ class Fixture:
         kind, _, columns = self.how.partition(" ")
         grouping = Grouping(tuple(columns.split(", ")), strict=kind == "@strict") if columns else None
         if kind == "@boolean":
-            return compile_expression(self.text, SCOPE, selectors=SELECTORS, expect="boolean")
+            return compile_expression(self.text, SCOPE, names=SELECTORS, expect="boolean")
         is_assigned = kind == "@windows"
-        return compile_expression(self.text, SCOPE, selectors=SELECTORS, grouping=grouping, allow_windows=is_assigned)
+        return compile_expression(self.text, SCOPE, names=SELECTORS, grouping=grouping, allow_windows=is_assigned)
 
 
 def load(name: str) -> list[Fixture]:

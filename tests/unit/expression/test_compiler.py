@@ -5,7 +5,7 @@ import datetime
 import pytest
 
 from daybook.errors import DaybookError, Span, flatten
-from daybook.expression import ColumnUse, Constants, Grouping, Scope, Selectors, compile_expression
+from daybook.expression import ColumnUse, Constants, Grouping, NamedExpressions, Scope, compile_expression
 from daybook.model.types import BOOLEAN, INTEGER, NULL, STRING, DecimalType
 from tests.unit.expression.world import COLUMNS, CONSTANTS, SCOPE
 
@@ -26,8 +26,8 @@ def test_uses_name_working_columns_and_joined_columns() -> None:
 
 
 def test_uses_go_through_selectors_and_synonyms() -> None:
-    selectors = Selectors({"a": "{{b}} OR is_open", "b": '_source_dataset = "x"'})
-    compiled = compile_expression("{{a}}", SCOPE, selectors=selectors)
+    selectors = NamedExpressions({"a": "{{b}} OR is_open", "b": '_source_dataset = "x"'})
+    compiled = compile_expression("{{a}}", SCOPE, names=selectors)
     assert compiled.uses == {ColumnUse(None, "is_open"), ColumnUse(None, "_source_dataset_id")}
 
 
@@ -132,24 +132,24 @@ def test_one_error_stays_one() -> None:
 def test_selector_errors_point_into_the_selector() -> None:
     text = "is_open AND amout > 1"
     span = Span(text, 0, len(text), "close.yaml", 12, 9)
-    selectors = Selectors({"open": text, "twice": "{{open}} OR {{open}}"}, {"open": span})
+    selectors = NamedExpressions({"open": text, "twice": "{{open}} OR {{open}}"}, {"open": span})
     with pytest.raises(DaybookError) as refusal:
-        compile_expression("{{twice}}", SCOPE, selectors=selectors)
+        compile_expression("{{twice}}", SCOPE, names=selectors)
     assert [str(finding.span) for finding in flatten(refusal.value)] == ["close.yaml:12:21"]
 
 
 def test_a_syntax_error_in_a_selector_points_into_the_selector() -> None:
     text = "is_open AND"
-    selectors = Selectors({"open": text}, {"open": Span(text, 0, len(text), "close.yaml", 12, 9)})
+    selectors = NamedExpressions({"open": text}, {"open": Span(text, 0, len(text), "close.yaml", 12, 9)})
     with pytest.raises(DaybookError) as refusal:
-        compile_expression("{{open}} OR {{open}}", SCOPE, selectors=selectors)
+        compile_expression("{{open}} OR {{open}}", SCOPE, names=selectors)
     assert [finding.code for finding in flatten(refusal.value)] == ["EXPR_002"]
     assert str(refusal.value.span) == "close.yaml:12:20"
 
 
 def test_precedence_does_not_leak_out_of_a_selector() -> None:
-    selectors = Selectors({"either": "is_open OR quantity = 1"})
-    compiled = compile_expression("{{either}} AND quantity = 2", SCOPE, selectors=selectors)
+    selectors = NamedExpressions({"either": "is_open OR quantity = 1"})
+    compiled = compile_expression("{{either}} AND quantity = 2", SCOPE, names=selectors)
     spelled = compile_expression("(is_open OR quantity = 1) AND quantity = 2", SCOPE)
     assert compiled.sql(CONSTANTS) == spelled.sql(CONSTANTS)
 
@@ -164,19 +164,19 @@ def test_precedence_does_not_leak_out_of_a_selector() -> None:
 )
 def test_circles(texts: dict[str, str], path: str) -> None:
     with pytest.raises(DaybookError) as refusal:
-        compile_expression("{{a}}", SCOPE, selectors=Selectors(texts))
+        compile_expression("{{a}}", SCOPE, names=NamedExpressions(texts))
     assert refusal.value.code == "EXPR_051"
     assert refusal.value.parameters["path"] == path
 
 
 def test_selectors_that_multiply_are_refused() -> None:
     texts = {f"s{level}": f"{{{{s{level + 1}}}}} AND {{{{s{level + 1}}}}}" for level in range(40)} | {"s40": "is_open"}
-    assert "EXPR_008" in _codes("{{s0}}", selectors=Selectors(texts))
+    assert "EXPR_008" in _codes("{{s0}}", names=NamedExpressions(texts))
 
 
 def test_a_long_chain_of_selectors_is_refused_before_it_hurts() -> None:
     texts = {f"s{level}": f"NOT {{{{s{level + 1}}}}}" for level in range(900)} | {"s900": "is_open"}
-    assert _codes("{{s0}}", selectors=Selectors(texts)) == ["EXPR_007"]
+    assert _codes("{{s0}}", names=NamedExpressions(texts)) == ["EXPR_007"]
 
 
 def test_a_selector_is_a_text_inside_quotes() -> None:

@@ -316,7 +316,8 @@ PROJECT_CODES: dict[str, Code] = code_family(
     Code(
         "PROJECT_011",
         "Invalid selector name {name!r}",
-        "A selector is referred to as {{NAME}}, so its name has no braces, no line ends and no spaces at its ends.",
+        "Selectors and expressions are referred to as {{NAME}}, so a name has no braces, no line ends and no spaces at "
+        "its ends.",
     ),
     Code(
         "PROJECT_012",
@@ -453,5 +454,33 @@ PROJECT_CODES: dict[str, Code] = code_family(
         "A window with an order and without a group is sorted by a single task, however many rows there are.",
         hint="group the rows inside OVER, or keep it for few rows",
         is_acceptable=True,
+    ),
+    Code(
+        "PROJECT_047",
+        "{name!r} cannot name a parameter",
+        "The name of a parameter has letters, digits and underscores and does not begin with a digit.",
+        hint="write it as in parameters: {{threshold: {{type: decimal, default: 100}}}}",
+    ),
+    Code(
+        "PROJECT_048",
+        "The default {value!r} is not a valid {type}: {reason}",
+        "The default of a parameter is a value of its type, exactly; nothing is rounded or converted.",
+    ),
+    Code(
+        "PROJECT_049",
+        "{what} is called {name}, and so are the parameters of this project",
+        "In a project that declares parameters, expressions find them under the name param.",
+        hint="give it another name, or declare no parameters",
+    ),
+    Code(
+        "PROJECT_050",
+        "{name} is both a selector and an expression",
+        "Selectors and expressions of a project share their names: {{NAME}} must mean one of them.",
+        hint="rename one of them",
+    ),
+    Code(
+        "PROJECT_051",
+        "Invalid expression {name}",
+        "Named expressions are checked whether an operation uses them or not.",
     ),
 )

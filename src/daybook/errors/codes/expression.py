@@ -44,7 +44,7 @@ EXPRESSION_CODES: dict[str, Code] = code_family(
     Code(
         "EXPR_008",
         "The expression is too large: {found}, the most is {limit}",
-        "An expression may have 2,000 parts, named selectors counted where they are used, and what Spark repeats.",
+        "An expression may have 2,000 parts, named expressions counted where they are used, and what Spark repeats.",
         hint="compute a part into a column first",
     ),
     Code("EXPR_009", "The expression is empty", "An expression needs at least a value."),
@@ -157,20 +157,20 @@ EXPRESSION_CODES: dict[str, Code] = code_family(
     Code(
         "EXPR_050",
         "Selector {name!r} not defined in Project",
-        "A selector in double braces must be one of the project's named selectors.",
+        "A name in double braces must be one of the project's selectors or expressions.",
     ),
     Code(
         "EXPR_051",
-        "Selector {name} refers to itself: {path}",
-        "Named selectors may use each other, but not in a circle.",
+        "{name} refers to itself: {path}",
+        "Named selectors and expressions may use each other, but not in a circle.",
         hint="take one of these references out",
     ),
     Code(
         "EXPR_052",
-        "The named selector {name} cannot be used here",
-        "A project's named selectors can be used in selectors, source selectors and other named selectors; not in "
-        "expressions that make values, in join conditions, or in the rules of a resolver.",
-        hint="write its condition out here",
+        "{{{{{name}}}}} cannot be used here",
+        "Named selectors and expressions belong to a project, and can be used in all of its expressions; not in the "
+        "rules of a resolver.",
+        hint="write it out here",
     ),
     Code(
         "EXPR_060",

@@ -315,10 +315,6 @@ RUN_CODES: dict[str, Code] = code_family(
         "`--require-fresh` refuses a run that would read something out of date.",
         hint="`daybook build {project} --period {period}` brings it up to date first",
     ),
-)
-
-
-ENGINE_CODES: dict[str, Code] = code_family(
     Code(
         "RUN_044",
         "Operation {seq} of run {run_id} made no row with the id {ids}",
@@ -337,6 +333,38 @@ ENGINE_CODES: dict[str, Code] = code_family(
         "themselves are not concerned.",
         hint="`lineage: openlineage:` in daybook.yaml says where events go",
     ),
+    Code(
+        "RUN_047",
+        "Project {project} has no parameter {name}",
+        "A run can be given values for the parameters that its project declares.",
+    ),
+    Code(
+        "RUN_048",
+        "{value!r} is not a valid {type} for parameter {name}: {reason}",
+        "A parameter takes a value of its declared type, exactly; nothing is rounded or converted.",
+    ),
+    Code(
+        "RUN_049",
+        "Parameter {name} of project {project}, a {type}, needs a value",
+        "A parameter without a default must be given with every run.",
+        hint="give it by `--set {name}=VALUE`, for a build by `--set {project}.{name}=VALUE`",
+    ),
+    Code(
+        "RUN_050",
+        "{option} {text!r}: {reason}",
+        "Parameters and named expressions are given by name and value, each name once.",
+        hint="write {option} NAME=VALUE; in a build {option} PROJECT.NAME=VALUE",
+    ),
+    Code(
+        "RUN_051",
+        "Parameters are given for project {project}, which is no part of this build",
+        "A build gives parameters to the projects that it brings up to date.",
+        hint="name the project, or leave its parameters out",
+    ),
+)
+
+
+ENGINE_CODES: dict[str, Code] = code_family(
     Code(
         "RUN_901",
         "No Java {oldest} or newer was found (found: {found})",

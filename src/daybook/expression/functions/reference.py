@@ -21,7 +21,8 @@ names may be written in any case; names of columns are case-sensitive. Everythin
 | `` `net amount` `` | a name with spaces or signs, or one that is also a keyword; a backtick inside is doubled |
 | `period.identifier`, `period.level` | of the run's period, text |
 | `period.start_date`, `period.end_date` | first and last day of the run's period, dates |
-| `{{{{NAME}}}}` | the project's named selector of that name, as if in parentheses |
+| `param.threshold` | a [parameter](../howto/names-and-parameters.md) of the project, in its declared type |
+| `{{{{NAME}}}}` | the project's selector or [expression](../howto/names-and-parameters.md) of that name |
 | `42` | an integer of 64 bits; with more digits than fit, a decimal |
 | `3.14` | an exact decimal with the digits written: `decimal(3,2)` |
 | `"text"` or `'text'` | a text; the quote is doubled inside, a backslash is a backslash |

@@ -70,6 +70,8 @@ def _models_of(annotation: Any) -> list[type[BaseModel]]:
         return _models_of(get_args(annotation)[0])
     if origin in (tuple, list, typing.Union, types.UnionType):
         return [model for argument in get_args(annotation) for model in _models_of(argument)]
+    if origin is dict:
+        return _models_of(get_args(annotation)[1])
     return []
 
 
