@@ -54,6 +54,8 @@ class RunEnvironment:
     begin_session: Callable[[RunSnapshot], None] = _begin_later
     # Who is told what runs read and write.
     events: "LineageEvents | None" = None
+    # Who is recorded with new runs; the user of this process where it is None.
+    user: str | None = None
 
     def landing(self, run_id: str) -> LandingArea:
         return LandingArea(f"{self.state}/landing", run_id)
@@ -79,6 +81,7 @@ def open_run_environment(
     listener: RunListener | None = None,
     *,
     clock: Callable[[], datetime.datetime] | None = None,
+    user: str | None = None,
 ) -> Iterator[RunEnvironment]:
     """The store of a workspace with its state folder and a clock; definitions are not needed."""
     with open_store(workspace.settings.store, root=workspace.root) as store:
@@ -92,6 +95,7 @@ def open_run_environment(
             version=version("daybook"),
             begin_session=getattr(session, "begin_for", _begin_later),
             events=_find_events(workspace, clock or _utc_now),
+            user=user,
         )
 
 

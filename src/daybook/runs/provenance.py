@@ -52,8 +52,8 @@ class _Repository:
     shared: Path
 
 
-def provenance(root: Path, daybook_version: str, workspace: str) -> Provenance:
-    return Provenance(current_user(), platform.node(), daybook_version, read_git_state(root), workspace)
+def provenance(root: Path, daybook_version: str, workspace: str, user: str | None = None) -> Provenance:
+    return Provenance(user or current_user(), platform.node(), daybook_version, read_git_state(root), workspace)
 
 
 def read_git_state(workspace: Path) -> GitState | None:

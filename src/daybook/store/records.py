@@ -168,6 +168,17 @@ class StatusChange:
 
 
 @dataclass(frozen=True, slots=True)
+class Action:
+    """Somebody did something on the page: `name` says what, to `subject`."""
+
+    done_at: datetime.datetime
+    done_by: str
+    name: str
+    subject: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class RunFilter:
     project_id: str | None = None
     period: str | None = None

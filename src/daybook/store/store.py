@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Engine, inspect, text
 from daybook.errors import DaybookError
 from daybook.store.address import EmbeddedStore, SharedStore, StoreAddress, parse_address
 from daybook.store.catalog import StoreCatalog
+from daybook.store.database.actions import Actions
 from daybook.store.database.connection import connect_store, read_transaction, write_transaction
 from daybook.store.database.definitions import Definitions
 from daybook.store.database.nodes import CloseQueries
@@ -23,8 +24,8 @@ from daybook.store.database.projects import Projects
 from daybook.store.database.retention import RetentionQueries
 from daybook.store.database.runs import Runs
 
-LATEST_SCHEMA = "0004"
-KNOWN_SCHEMAS = ("0001", "0002", "0003", "0004")
+LATEST_SCHEMA = "0005"
+KNOWN_SCHEMAS = ("0001", "0002", "0003", "0004", "0005")
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
@@ -65,6 +66,7 @@ class Transaction:
         self.periods = PeriodStatuses(connection)
         self.retention = RetentionQueries(connection)
         self.close = CloseQueries(connection)
+        self.actions = Actions(connection)
 
     def catalog(self, *, with_sandbox: bool = False) -> StoreCatalog:
         return StoreCatalog(self.definitions, with_sandbox=with_sandbox)

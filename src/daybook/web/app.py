@@ -5,10 +5,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.staticfiles import StaticFiles
 
-from daybook.web import api, pages
+from daybook.web import api, live, pages
 from daybook.web.access import Access, Guard, Site
+from daybook.web.actions import Actions
 from daybook.web.problems import API, Failures, add_problem_handlers
+from daybook.web.questions import Questions
 from daybook.web.served import WEB_FOLDER, Served, Templates
+from daybook.web.store_watch import StoreWatch
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 
@@ -25,7 +28,11 @@ def create_app(workspace: OpenedWorkspace, site: Site) -> FastAPI:
     access = Access(site)
     templates = Templates(workspace, access)
     app.state.templates = templates
-    app.state.served = Served(workspace, access, templates)
+    app.state.served = Served(
+        workspace, access, templates, Questions(workspace), Actions(workspace), StoreWatch(workspace)
+    )
+    # Before the API, whose paths of runs would take `events` for an id.
+    app.include_router(live.router, prefix=API)
     app.include_router(api.router, prefix=API)
     app.include_router(pages.router, include_in_schema=False)
     app.mount(

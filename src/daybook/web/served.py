@@ -15,6 +15,9 @@ from daybook.errors.render import printable
 from daybook.pictures import number_format
 from daybook.pictures.number_format import NEGATIVES, Negatives
 from daybook.web.access import Access, Visitor
+from daybook.web.actions import Actions
+from daybook.web.questions import Questions
+from daybook.web.store_watch import StoreWatch
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 WEB_FOLDER = Path(__file__).parent
@@ -81,6 +84,9 @@ class Served:
     workspace: OpenedWorkspace
     access: Access
     templates: Templates
+    questions: Questions
+    actions: Actions
+    watch: StoreWatch
 
 
 def _served(request: Request) -> Served:

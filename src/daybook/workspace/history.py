@@ -1,5 +1,6 @@
 """What ran: list runs, show a run or a definition as the store has it, ask a run to stop."""
 
+import difflib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,12 +8,13 @@ from typing import Any, get_args
 
 from daybook.errors import DaybookError, findings_of_record
 from daybook.errors.suggestion import closest_match
-from daybook.model.definition import DefinitionKind, RegisteredDataPin
+from daybook.model.definition import DEFINITION_KINDS, SANDBOX_PREFIX, DefinitionKind, RegisteredDataPin
 from daybook.model.serialization import to_yaml
 from daybook.resolve.calendars.periods import calendar_for, nearest_period
 from daybook.store.database.runs import format_page_mark, is_page_mark
 from daybook.store.definition_text import decode_definition
 from daybook.store.records import (
+    Action,
     OperationResult,
     OutputCommit,
     ProjectInput,
@@ -115,6 +117,29 @@ class DefinitionDetails:
 
 
 @dataclass(frozen=True, slots=True)
+class DefinitionSummary:
+    """A definition in its latest version; `active_version` is that of a project that has been activated."""
+
+    kind: DefinitionKind
+    id: str
+    version: int
+    status: str
+    active_version: int | None
+    workspace: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class VersionDifference:
+    """`lines` begin with a blank, + or -; none where the versions read the same."""
+
+    kind: DefinitionKind
+    id: str
+    before: int
+    after: int
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CancelResult:
     """`is_active` is True while the run has not stopped yet."""
 
@@ -177,6 +202,43 @@ def show_definition(
                 return DefinitionDetails(stored, versions, pin=pin, history=history)
             case _:
                 return DefinitionDetails(stored, versions)
+
+
+def list_definitions(workspace: OpenedWorkspace) -> tuple[DefinitionSummary, ...]:
+    """Every definition of the store with its status, by kind and id; sandboxes are left out."""
+    with workspace.open_store_or_empty() as store, store.read() as transaction:
+        heads = transaction.definitions.heads()
+        projects = {state.project_id: state for state in transaction.projects.all()}
+    found = [
+        DefinitionSummary(
+            head.kind,
+            head.id,
+            head.version,
+            projects[head.id].status if head.kind == "project" and head.id in projects else head.status,
+            projects[head.id].active_version if head.kind == "project" and head.id in projects else None,
+            head.workspace,
+        )
+        for head in heads.values()
+        if not head.id.startswith(SANDBOX_PREFIX)
+    ]
+    return tuple(sorted(found, key=lambda each: (DEFINITION_KINDS.index(each.kind), each.id)))
+
+
+def compare_versions(
+    workspace: OpenedWorkspace, kind: DefinitionKind, identifier: str, before: int, after: int
+) -> VersionDifference:
+    """Two versions of a definition as YAML, line by line."""
+    first = show_definition(workspace, kind, identifier, before)
+    second = show_definition(workspace, kind, identifier, after)
+    names = f"version {before}", f"version {after}"
+    lines = difflib.unified_diff(first.yaml.splitlines(), second.yaml.splitlines(), *names, lineterm="", n=3)
+    return VersionDifference(kind, identifier, before, after, tuple(lines))
+
+
+def list_actions(workspace: OpenedWorkspace, *, limit: int = 50) -> tuple[Action, ...]:
+    """What was done on the page, newest first."""
+    with workspace.open_store_or_empty() as store, store.read() as transaction:
+        return transaction.actions.latest(limit)
 
 
 def cancel_run(workspace: OpenedWorkspace, run_id: str) -> CancelResult:

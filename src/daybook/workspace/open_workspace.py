@@ -83,7 +83,7 @@ class OpenedWorkspace(WorkspaceLocation):
         """What runs need: store, state folder, session and clock; definitions are not read."""
         from daybook.runs.environment import open_run_environment
 
-        with open_run_environment(self, self.session, listener, clock=self.clock) as environment:
+        with open_run_environment(self, self.session, listener, clock=self.clock, user=self.user) as environment:
             yield environment
 
 

@@ -33,10 +33,18 @@ if TYPE_CHECKING:
     from daybook.runs.start import RunRequest
     from daybook.store.apply import ApplyPlan
     from daybook.store.lifecycle import Activation
+    from daybook.store.records import Action
     from daybook.workspace.close import CloseGraphResult, CloseStatus
     from daybook.workspace.definitions import CompiledProject, ValidationResult
     from daybook.workspace.execution import DryRun
-    from daybook.workspace.history import CancelResult, DefinitionDetails, RunDetails, RunListing
+    from daybook.workspace.history import (
+        CancelResult,
+        DefinitionDetails,
+        DefinitionSummary,
+        RunDetails,
+        RunListing,
+        VersionDifference,
+    )
     from daybook.workspace.lifecycle import Deactivation
     from daybook.workspace.lineage import LineageResult
     from daybook.workspace.maintenance import Examination
@@ -137,6 +145,8 @@ ARGUMENT_CHECKS: Mapping[str, _Check] = {
     "paths": (lambda value: all(isinstance(each, str | Path) for each in value), "paths"),
     "limit": (lambda value: _is_whole(value) and 1 <= value <= _MOST_ROWS, f"a whole number from 1 to {_MOST_ROWS}"),
     "version": _POSITIVE,
+    "version_a": _POSITIVE,
+    "version_b": _POSITIVE,
     "dataset_version": _POSITIVE,
     "year": (lambda value: _is_whole(value) and 1 <= value <= 9999, "a year"),
     "status": _TEXT,
@@ -605,6 +615,29 @@ class Workspace:
         from daybook.workspace.history import show_definition
 
         return show_definition(self._opened, kind, identifier, version)
+
+    @_coded
+    def stored_definitions(self) -> "tuple[DefinitionSummary, ...]":
+        """Every definition of the store with its latest version and its status."""
+        from daybook.workspace.history import list_definitions
+
+        return list_definitions(self._opened)
+
+    @_coded
+    def compare_versions(
+        self, kind: DefinitionKind, identifier: str, version_a: int, version_b: int
+    ) -> "VersionDifference":
+        """What differs between two versions of a definition, line by line."""
+        from daybook.workspace.history import compare_versions
+
+        return compare_versions(self._opened, kind, identifier, version_a, version_b)
+
+    @_coded
+    def actions(self, *, limit: int = 20) -> "tuple[Action, ...]":
+        """What was done on the page of `daybook serve`, newest first."""
+        from daybook.workspace.history import list_actions
+
+        return list_actions(self._opened, limit=limit)
 
     @_coded
     def cancel(self, run_id: str) -> "CancelResult":

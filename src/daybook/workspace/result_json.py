@@ -22,10 +22,17 @@ if TYPE_CHECKING:
     from daybook.runs.slices import SliceDrop, SliceEntry
     from daybook.store.apply import ApplyPlan
     from daybook.store.lifecycle import Activation
-    from daybook.store.records import ProjectInput, RunRecord
+    from daybook.store.records import Action, ProjectInput, RunRecord
     from daybook.workspace.definitions import CompiledProject, ValidationResult
     from daybook.workspace.execution import DryRun, RangeResult
-    from daybook.workspace.history import CancelResult, DefinitionDetails, RunDetails, RunListing
+    from daybook.workspace.history import (
+        CancelResult,
+        DefinitionDetails,
+        DefinitionSummary,
+        RunDetails,
+        RunListing,
+        VersionDifference,
+    )
     from daybook.workspace.lifecycle import Deactivation
     from daybook.workspace.maintenance import Examination
     from daybook.workspace.numbers import NumbersPage
@@ -261,6 +268,18 @@ def definition_as_json(found: "DefinitionDetails") -> JsonObject:
     if found.pin is not None:
         data["data"] = {"uri": found.pin.uri, **_version_fields(found.pin.version)}
     return data
+
+
+def definition_summary_as_json(found: "DefinitionSummary") -> JsonObject:
+    return _fields(found)
+
+
+def version_difference_as_json(found: "VersionDifference") -> JsonObject:
+    return _fields(found)
+
+
+def action_as_json(action: "Action") -> JsonObject:
+    return _fields(action)
 
 
 def cancellation_as_json(done: "CancelResult") -> JsonObject:

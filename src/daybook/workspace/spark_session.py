@@ -116,16 +116,28 @@ class ProgramSession:
     """The session of a Python program: the one it passes in, else one that is started when it is first called.
 
     Workspaces of one program share the Java process; it ends when the workspace that started it is closed, or with the
-    program.
+    program. Where `engines` has a warm engine that fits, nothing is started.
     """
 
-    def __init__(self, settings: "EngineSettings", given: "SparkSession | None" = None) -> None:
+    def __init__(
+        self,
+        settings: "EngineSettings",
+        given: "SparkSession | None" = None,
+        *,
+        engines: "WarmEngines | None" = None,
+    ) -> None:
         self._settings = settings
         self._given = given
+        self._engines = engines
+        self._lock = threading.Lock()
         self._session: SparkSession | None = None
         self._stop: Callable[[], None] | None = None
 
     def __call__(self) -> "SparkSession":
+        with self._lock:
+            return self._open()
+
+    def _open(self) -> "SparkSession":
         from daybook.engine.java.session import adopt_session, has_session_ended, join_running_session
 
         if self._session is not None and self._given is None and has_session_ended(self._session):
@@ -145,9 +157,10 @@ class ProgramSession:
         self._session = self._stop = None
 
     def _start(self) -> "SparkSession":
-        from daybook.engine.java.session import start_session, stop_session
+        from daybook.engine.java.session import open_warm_session, start_session, stop_session
 
-        session = start_session(self._settings, app_name="daybook")
+        warm = open_warm_session(self._engines, app_name="daybook") if self._engines is not None else None
+        session = start_session(self._settings, app_name="daybook") if warm is None or isinstance(warm, str) else warm
         self._stop = partial(stop_session, session)
         # A program that never closes its workspace must not lose Java before PySpark has let go of it.
         atexit.register(self._stop)

@@ -350,6 +350,19 @@ PERIOD_CHANGE = Table(
     PrimaryKeyConstraint("calendar_id", "identifier", "number"),
 )
 
+ACTION = Table(
+    "action",
+    METADATA,
+    Column("id", String(64), nullable=False),
+    Column("done_at", UtcTimestamp, nullable=False),
+    Column("done_by", Text, nullable=False),
+    Column("name", String(32), nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("details", JsonText, nullable=False),
+    PrimaryKeyConstraint("id"),
+    Index("ix_action_done_at_id", "done_at", "id"),
+)
+
 DROPPED_SLICE = Table(
     "dropped_slice",
     METADATA,

@@ -1,0 +1,124 @@
+"""What happens while somebody looks: runs, also of other processes, and questions, as server-sent events."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import StreamingResponse
+
+from daybook.errors import DaybookError
+from daybook.web.problems import event_text
+from daybook.web.questions import Question
+from daybook.web.served import ServedHere
+from daybook.web.store_watch import POLL_SECONDS, WATCHED_RUNS, StoreWatch
+from daybook.workspace.history import list_runs, show_run
+from daybook.workspace.result_json import run_details_as_json, run_listing_as_json
+
+# Proxies close connections that say nothing.
+_HEARTBEAT_SECONDS = 15.0
+_QUESTION_SECONDS = 0.25
+
+router = APIRouter()
+
+
+class EventStream(StreamingResponse):
+    media_type = "text/event-stream"
+
+    def __init__(self, events: AsyncIterator[str]) -> None:
+        super().__init__(events, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+
+
+def _event(name: str, data: Any) -> str:
+    return f"event: {name}\ndata: {event_text(data)}\n\n"
+
+
+async def _changes(
+    request: Request, watch: StoreWatch, read: Callable[[], tuple[Any, bool]], name: str
+) -> AsyncIterator[str]:
+    """What `read` gives, first and then whenever the store changed, until it says that nothing more will come."""
+    watch.begin()
+    try:
+        last: tuple[Any, bool] | None = None
+        number, told_at = -1, time.monotonic()
+        while not await request.is_disconnected():
+            if number != watch.number:
+                number = watch.number
+                found = await asyncio.to_thread(read)
+                if found != last:
+                    last, told_at = found, time.monotonic()
+                    yield _event(name, found[0])
+                    if found[1]:
+                        yield _event("end", {})
+                        return
+            if time.monotonic() - told_at > _HEARTBEAT_SECONDS:
+                told_at = time.monotonic()
+                yield ": still here\n\n"
+            await asyncio.sleep(POLL_SECONDS / 2)
+    finally:
+        watch.end()
+
+
+_STREAM: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "Server-sent events, each with the JSON of the answer without `/events`; `end` is the last.",
+        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    }
+}
+
+
+@router.get("/runs/events", tags=["runs"], response_class=EventStream, responses=_STREAM)
+async def run_list_events(request: Request, served: ServedHere) -> StreamingResponse:
+    """The latest runs, again whenever one of them begins, goes on or ends."""
+
+    def read() -> tuple[Any, bool]:
+        return run_listing_as_json(list_runs(served.workspace, limit=WATCHED_RUNS)), False
+
+    return EventStream(_changes(request, served.watch, read, "runs"))
+
+
+@router.get("/runs/{run_id}/events", tags=["runs"], response_class=EventStream, responses=_STREAM)
+async def run_events(request: Request, served: ServedHere, run_id: str) -> StreamingResponse:
+    """A run, again whenever one of its steps finished; the events end with the run."""
+    await asyncio.to_thread(show_run, served.workspace, run_id)
+
+    def read() -> tuple[Any, bool]:
+        found = show_run(served.workspace, run_id)
+        return run_details_as_json(found), not found.record.is_active
+
+    return EventStream(_changes(request, served.watch, read, "run"))
+
+
+async def _progress(request: Request, served: ServedHere, question: Question) -> AsyncIterator[str]:
+    last: dict[str, Any] | None = None
+    while not await request.is_disconnected():
+        now = question_as_json(served, question)
+        if now != last:
+            last = now
+            yield _event("progress", now)
+        if question.is_over:
+            yield _event("end", {})
+            return
+        await asyncio.sleep(_QUESTION_SECONDS)
+
+
+def question_as_json(served: ServedHere, question: Question) -> dict[str, Any]:
+    return {
+        "id": question.id,
+        "title": question.title,
+        "state": question.state,
+        "stage": question.stage,
+        "before": served.questions.position(question),
+        "done": question.done,
+        "total": question.total,
+    }
+
+
+@router.get("/questions/{question_id}/events", tags=["questions"], response_class=EventStream, responses=_STREAM)
+async def question_events(request: Request, served: ServedHere, question_id: str) -> StreamingResponse:
+    """How far a question is; the events end with it."""
+    question = served.questions.find(question_id)
+    if question is None:
+        raise DaybookError("WEB_013", path=request.url.path)
+    return EventStream(_progress(request, served, question))

@@ -1,0 +1,172 @@
+"""Questions that Spark answers: one at a time, in the order they came, with progress, until somebody cancels them."""
+
+import contextlib
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from daybook.errors import DaybookError
+from daybook.workspace.open_workspace import OpenedWorkspace
+
+QuestionState = Literal["waiting", "running", "done", "failed"]
+Answering = Callable[[OpenedWorkspace], Any]
+
+_KEPT_ANSWERS = 100
+# A failure is shown to whoever reloads the page; later the question is asked again.
+_KEPT_FAILURE_SECONDS = 20.0
+_REPEAT_STOP_SECONDS = 0.5
+
+
+@dataclass(eq=False, slots=True)
+class Question:
+    """`done` of `total` tasks are known while it runs; `answer` or `failure` is there when it is over."""
+
+    key: Hashable
+    title: str
+    answering: Answering
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
+    state: QuestionState = "waiting"
+    stage: str = "waiting for the questions before it"
+    done: int = 0
+    total: int = 0
+    answer: Any = None
+    failure: Exception | None = None
+    ended_at: float = 0.0
+    is_cancelled: bool = False
+    over: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def tag(self) -> str:
+        return f"daybook-question-{self.id}"
+
+    @property
+    def is_over(self) -> bool:
+        return self.over.is_set()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        return self.over.wait(seconds)
+
+    def result(self) -> Any:
+        """The answer; what went wrong is raised."""
+        if self.failure is not None:
+            raise self.failure
+        return self.answer
+
+
+class Questions:
+    """Asks Spark in a thread of its own; the session starts with the first question and stays."""
+
+    def __init__(self, workspace: OpenedWorkspace) -> None:
+        self._workspace = workspace
+        self._lock = threading.Condition()
+        self._waiting: list[Question] = []
+        self._known: OrderedDict[Hashable, Question] = OrderedDict()
+        self._by_id: dict[str, Question] = {}
+        self._running: Question | None = None
+        self._thread: threading.Thread | None = None
+
+    def ask(self, key: Hashable, title: str, answering: Answering) -> Question:
+        """The question with this key: answered already, on its way, or asked now."""
+        with self._lock:
+            found = self._known.get(key)
+            if found is not None and not self._is_outdated(found):
+                self._known.move_to_end(key)
+                return found
+            question = Question(key, title, answering)
+            self._known[key] = question
+            self._by_id[question.id] = question
+            self._waiting.append(question)
+            self._forget_old()
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._work, name="daybook-questions", daemon=True)
+                self._thread.start()
+            self._lock.notify_all()
+            return question
+
+    def find(self, question_id: str) -> Question | None:
+        with self._lock:
+            return self._by_id.get(question_id)
+
+    def position(self, question: Question) -> int:
+        """How many questions come before it."""
+        with self._lock:
+            before = 1 if self._running is not None else 0
+            return self._waiting.index(question) + before if question in self._waiting else 0
+
+    def cancel(self, question: Question) -> None:
+        """End a question that waits or runs; one that is over stays as it is."""
+        with self._lock:
+            question.is_cancelled = True
+            if question in self._waiting:
+                self._waiting.remove(question)
+                self._end(question, failure=DaybookError("WEB_016"))
+            elif question is self._running:
+                threading.Thread(target=self._stop_jobs, args=(question,), daemon=True).start()
+
+    def close(self) -> None:
+        with self._lock:
+            for question in (*self._waiting, *([self._running] if self._running else [])):
+                question.is_cancelled = True
+            self._waiting.clear()
+
+    def _is_outdated(self, question: Question) -> bool:
+        return question.state == "failed" and time.monotonic() - question.ended_at > _KEPT_FAILURE_SECONDS
+
+    def _forget_old(self) -> None:
+        while len(self._known) > _KEPT_ANSWERS:
+            key = next((key for key, each in self._known.items() if each.is_over), None)
+            if key is None:
+                return
+            del self._known[key]
+        kept = {id(each) for each in self._known.values()}
+        self._by_id = {name: each for name, each in self._by_id.items() if id(each) in kept or not each.is_over}
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                while not self._waiting:
+                    self._lock.wait()
+                question = self._running = self._waiting.pop(0)
+                question.state, question.stage = "running", "starting Spark"
+            try:
+                answer = self._answer(question)
+                with self._lock:
+                    self._end(question, answer=answer)
+            except Exception as failure:
+                with self._lock:
+                    self._end(question, failure=DaybookError("WEB_016") if question.is_cancelled else failure)
+
+    def _answer(self, question: Question) -> Any:
+        from daybook.engine.jobs import tag_jobs, watch_progress
+
+        session = self._workspace.session()
+
+        def report(done: int, total: int) -> None:
+            question.done, question.total = done, total
+
+        question.stage = "computing"
+        if question.is_cancelled:
+            raise DaybookError("WEB_016")
+        with tag_jobs(session, question.tag), watch_progress(session, question.tag, report):
+            return question.answering(replace(self._workspace, session=lambda: session))
+
+    def _stop_jobs(self, question: Question) -> None:
+        """A job may begin just after those that ran were stopped, so that is said again until the question is over."""
+        from daybook.engine.jobs import stop_jobs
+
+        with contextlib.suppress(Exception):
+            while not question.is_over:
+                stop_jobs(self._workspace.session(), question.tag)
+                question.wait(_REPEAT_STOP_SECONDS)
+
+    def _end(self, question: Question, *, answer: Any = None, failure: Exception | None = None) -> None:
+        question.answer, question.failure = answer, failure
+        question.state = "failed" if failure is not None else "done"
+        question.ended_at = time.monotonic()
+        if self._running is question:
+            self._running = None
+        question.over.set()
