@@ -21,17 +21,9 @@ if TYPE_CHECKING:
 _MOST_HINTS = 3
 _COLUMN_GAP = 2
 
-_ROWS_TITLES = {
-    "update": "the rows it changed, as they were before",
-    "aggregate": "the rows it summed up, as they were before",
-    "append": "the rows it read",
-    "delete": "the rows it deleted, as they were before",
-    "check": "the rows that fail it",
-    "output": "the rows it wrote",
-}
-
 
 def show_explanation(found: "OperationExplanation", *, with_leads: bool = True) -> None:
+    from daybook.runs.explain import ROWS_TITLES
     from daybook.runs.row_keys import format_keys
 
     echo(f"operation {found.seq} of run {found.run_id}: {found.name} ({found.type})")
@@ -46,7 +38,7 @@ def show_explanation(found: "OperationExplanation", *, with_leads: bool = True) 
             echo(_sum_sentence(each))
     if found.summary_rows is not None:
         _show_rows("what it computed", found.summary_rows)
-    _show_rows(_ROWS_TITLES[found.type], found.rows)
+    _show_rows(ROWS_TITLES[found.type], found.rows)
     for number, (seq, keys) in enumerate(list(found.leads.items())[:_MOST_HINTS] if with_leads else ()):
         command = shlex.join(("daybook", "explain", found.run_id, str(seq), *format_keys(keys)))
         line = f"operation {seq} made some of them; `{command}` shows how"

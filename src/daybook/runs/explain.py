@@ -44,6 +44,17 @@ ROW_POSITION = "_row_position"
 _SUMMAND_PREFIX = "__daybook_summand_"
 
 
+# What the rows are that an operation of a type picked.
+ROWS_TITLES = {
+    "update": "the rows it changed, as they were before",
+    "aggregate": "the rows it summed up, as they were before",
+    "append": "the rows it read",
+    "delete": "the rows it deleted, as they were before",
+    "check": "the rows that fail it",
+    "output": "the rows it wrote",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class ShownRows:
     """The first of `count` rows, by column."""

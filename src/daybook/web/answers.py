@@ -242,3 +242,227 @@ class ErrorCode(Answer):
     message: str
     explanation: str
     hint: str | None
+
+
+class ActionDone(Answer):
+    """`run` is the run that began or was changed; `changed` is false where it was so before."""
+
+    action: str
+    subject: str
+    run: str | None
+    changed: bool
+
+
+class Action(Answer):
+    done_at: str
+    done_by: str
+    name: str
+    subject: str
+    details: dict[str, Any]
+
+
+class DefinitionSummary(Answer):
+    kind: DefinitionKind
+    id: str
+    version: int
+    status: str
+    active_version: int | None
+    workspace: str | None
+
+
+class VersionDifference(Answer):
+    """Lines of a unified diff; none where the versions read the same."""
+
+    kind: DefinitionKind
+    id: str
+    before: int
+    after: int
+    lines: list[str]
+
+
+class Output(Answer):
+    operation_seq: int
+    operation_id: str
+    name: str
+    destination: str
+    place: str
+    format: str
+    rows_written: int
+    columns_written: list[str]
+    write_duration_ms: int
+    dataset_id: str | None
+    dataset_version: int | None
+    table_version: TableVersion | None
+    delta_version: int | None
+    is_repeat: bool
+
+
+class NumberColumn(Answer):
+    name: str
+    type: str
+
+
+class Condition(Answer):
+    column: str
+    comparison: str
+    value: Any = None
+
+
+class Order(Answer):
+    column: str
+    is_descending: bool
+
+
+class Numbers(Answer):
+    """Exact numbers are texts; `totals` are sums over all rows that fulfil the conditions."""
+
+    run_id: str
+    project_id: str
+    period: str
+    output: Output
+    columns: list[NumberColumn]
+    where: list[Condition]
+    sort: list[Order]
+    offset: int
+    limit: int
+    count: int
+    totals: dict[str, Any] | None
+    rows: list[dict[str, Any]]
+
+
+class ExplainedOperation(Answer):
+    seq: int
+    id: str
+    name: str
+    type: str
+
+
+class NextQuestion(Answer):
+    run_id: str
+    project_id: str
+    period: str
+    seq: int
+    keys: dict[str, str | None]
+
+
+class Origin(Answer):
+    key: dict[str, Any]
+    dataset_id: str | None
+    next: NextQuestion | None
+
+
+class ShownRows(Answer):
+    count: int
+    columns: list[str]
+    shown: list[dict[str, Any]]
+
+
+class PickedRows(ShownRows):
+    origins: list[Origin]
+
+
+class Sum(Answer):
+    column: str
+    above: str | None
+    value: str | None
+    rows: str | None
+    is_equal: bool
+
+
+class Explanation(Answer):
+    run_id: str
+    project_id: str
+    period: str
+    operation: ExplainedOperation
+    keys: dict[str, Any]
+    groups: list[dict[str, Any]]
+    summary_rows: ShownRows | None
+    rows: PickedRows
+    sums: list[Sum]
+
+
+class Gap(Answer):
+    run_id: str
+    seq: int
+    errors: list[Finding]
+
+
+class ExplanationLevel(Answer):
+    depth: int
+    explanations: list[Explanation]
+    gaps: list[Gap]
+
+
+class NumberExplanation(Explanation):
+    levels: list[ExplanationLevel]
+    is_complete: bool
+
+
+class ComparedOperation(Answer):
+    a: int
+    b: int
+    name: str
+
+
+class DiffRows(Answer):
+    a: int
+    b: int
+    added: int
+    removed: int
+    changed: int
+    same: int
+
+
+class DiffTotal(Answer):
+    column: str
+    before: str
+    after: str
+    difference: str
+
+
+class RowPair(Answer):
+    a: int
+    b: int
+
+
+class DiffChange(Answer):
+    key: dict[str, Any]
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+    rows: RowPair | None = None
+
+
+class OnlyIn(Answer):
+    a: list[str]
+    b: list[str]
+
+
+class Retyped(Answer):
+    column: str
+    a: str
+    b: str
+
+
+class Notice(Answer):
+    code: str
+    message: str
+    file: str | None
+    line: int | None
+    column: int | None
+    hint: str | None
+
+
+class Diff(Answer):
+    a: str
+    b: str
+    output: str
+    operation: ComparedOperation
+    key: list[str]
+    key_origin: Literal["given", "group_by", "natural_key", "row_id"]
+    rows: DiffRows
+    totals: list[DiffTotal]
+    changes: list[DiffChange]
+    repeated_keys: RowPair | None = None
+    only_in: OnlyIn | None = None
+    retyped: list[Retyped] = []
+    notices: list[Notice]

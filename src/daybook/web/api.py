@@ -3,26 +3,32 @@
 What needs the engine is imported when it is asked for, so that a server is there at once.
 """
 
+import asyncio
 import hashlib
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Path, Query
+from fastapi import APIRouter, Header, Path, Query, Request
 from fastapi.routing import APIRoute
 from starlette.responses import Response
 
+from daybook.errors import DaybookError
 from daybook.web import answers
+from daybook.web.number_pages import csv_response, numbers_request
 from daybook.web.problems import json_bytes
+from daybook.web.questions import Question
 from daybook.web.served import ServedHere
-from daybook.workspace.history import list_runs, show_definition, show_run
+from daybook.workspace.history import compare_versions, list_definitions, list_runs, show_definition, show_run
 from daybook.workspace.periods import list_periods, show_period
 from daybook.workspace.reference import explain_code
 from daybook.workspace.result_json import (
     code_as_json,
     definition_as_json,
+    definition_summary_as_json,
     period_as_json,
     run_details_as_json,
     run_listing_as_json,
+    version_difference_as_json,
 )
 
 PROBLEMS: Mapping[int | str, dict[str, Any]] = {
@@ -162,3 +168,134 @@ def period(
 def error_code(code: Annotated[str, Path(max_length=32)], if_none_match: IfNoneMatch = None) -> Response:
     """What an error code means and what to do about it."""
     return answered_once(code_as_json(explain_code(code)), if_none_match)
+
+
+@router.get("/definitions", response_model=list[answers.DefinitionSummary], tags=["definitions"])
+def definitions(served: ServedHere) -> Response:
+    """Every definition of the store with its latest version and its status."""
+    return answered([definition_summary_as_json(each) for each in list_definitions(served.workspace)])
+
+
+@router.get(
+    "/definitions/{kind}/{identifier}/difference", response_model=answers.VersionDifference, tags=["definitions"]
+)
+def definition_difference(
+    served: ServedHere,
+    kind: answers.DefinitionKind,
+    identifier: Annotated[str, Path(max_length=128)],
+    before: Annotated[int, Query(ge=1)],
+    after: Annotated[int, Query(ge=1)],
+    if_none_match: IfNoneMatch = None,
+) -> Response:
+    """Two versions of a definition as YAML, line by line."""
+    found = compare_versions(served.workspace, kind, identifier, before, after)
+    return answered_once(version_difference_as_json(found), if_none_match)
+
+
+Where = Annotated[
+    list[str] | None, Query(description='Conditions such as `["amount", ">=", 100]` or `["region", "is_null"]`.')
+]
+Sort = Annotated[list[str] | None, Query(description="Columns; `-amount` is from large to small.")]
+Seq = Annotated[int, Path(description="The seq of the output.", ge=0)]
+
+
+@router.get("/runs/{run_id}/outputs", response_model=list[answers.Output], tags=["numbers"])
+def outputs(served: ServedHere, run_id: RunId) -> Response:
+    """What a run has committed, in the order of its operations."""
+    from daybook.workspace.numbers import list_outputs
+    from daybook.workspace.result_json import output_as_json
+
+    return answered([output_as_json(each) for each in list_outputs(served.workspace, run_id)])
+
+
+@router.get("/runs/{run_id}/outputs/{seq}/rows", response_model=answers.Numbers, tags=["numbers"])
+def output_rows(
+    served: ServedHere,
+    run_id: RunId,
+    seq: Seq,
+    where: Where = None,
+    sort: Sort = None,
+    offset: Annotated[int, Query(ge=0)] = 0,
+    limit: Annotated[int, Query(ge=0, le=1000)] = 50,
+    totals: Annotated[bool, Query(description="Whether all rows are summed up.")] = True,
+) -> Response:
+    """One page of the rows of an output, without Spark."""
+    from daybook.workspace.numbers import read_numbers
+    from daybook.workspace.result_json import numbers_as_json
+
+    request = numbers_request(run_id, seq, where or [], sort or [], offset=offset, limit=limit, has_totals=totals)
+    return answered(numbers_as_json(read_numbers(served.workspace, request)))
+
+
+@router.get(
+    "/runs/{run_id}/outputs/{seq}/rows.csv",
+    tags=["numbers"],
+    response_class=Response,
+    responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}, "description": "All rows as CSV."}},
+)
+def output_csv(served: ServedHere, run_id: RunId, seq: Seq, where: Where = None, sort: Sort = None) -> Response:
+    """All rows of an output that fulfil the conditions."""
+    return csv_response(served, numbers_request(run_id, seq, where or [], sort or []))
+
+
+async def _answer(request: Request, served: ServedHere, question: Question) -> Any:
+    """Wait for an answer; when the client has gone and nobody else waits, the question is cancelled."""
+    question.listeners += 1
+    try:
+        while not await asyncio.to_thread(question.wait, 0.5):
+            if await request.is_disconnected():
+                if question.listeners == 1 and not question.is_shown:
+                    served.questions.cancel(question)
+                raise DaybookError("WEB_016")
+    finally:
+        question.listeners -= 1
+    return question.result()
+
+
+@router.get("/runs/{run_id}/explain/{operation}", response_model=answers.NumberExplanation, tags=["numbers"])
+async def explain(
+    request: Request,
+    served: ServedHere,
+    run_id: RunId,
+    operation: Annotated[str, Path(description="The id or the seq of an operation.", max_length=128)],
+    key: Annotated[list[str] | None, Query(description="COLUMN=VALUE as often as needed; COLUMN= is NULL.")] = None,
+    limit: Annotated[int, Query(description="The most rows of each level.", ge=1, le=10_000)] = 20,
+    depth: Annotated[
+        int | None, Query(description="How many levels; without it, down to the lines of the sources.", ge=1, le=100)
+    ] = None,
+    column: Annotated[list[str] | None, Query(description="Columns to show beside the usual ones.")] = None,
+) -> Response:
+    """The rows behind a number, computed again from the snapshot of its run; Spark is started where it has to be."""
+    from daybook.runs.row_keys import parse_keys
+    from daybook.workspace.execution import explain_number
+    from daybook.workspace.result_json import number_explanation_as_json
+
+    keys, columns = parse_keys(key or []), tuple(column or ())
+    question = served.questions.ask(
+        ("explain", run_id, operation, tuple(keys.items()), limit, depth, columns),
+        f"Rows of operation {operation} of run {run_id}",
+        lambda workspace: explain_number(workspace, run_id, operation, keys, limit=limit, depth=depth, columns=columns),
+    )
+    return answered(number_explanation_as_json(await _answer(request, served, question)))
+
+
+@router.get("/diff", response_model=answers.Diff, tags=["compare"])
+async def diff(
+    request: Request,
+    served: ServedHere,
+    a: Annotated[str, Query(description="A run, or PROJECT@PERIOD.", max_length=300)],
+    b: Annotated[str, Query(description="The other.", max_length=300)],
+    output: Annotated[str | None, Query(description="By destination, id or seq.", max_length=300)] = None,
+    rows: Annotated[int | None, Query(description="The operation that made the rows.", ge=0)] = None,
+    key: Annotated[list[str] | None, Query(description="Columns that rows are matched by.")] = None,
+    tolerance: Annotated[str | None, Query(max_length=50)] = None,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 10,
+) -> Response:
+    """What changed between two runs."""
+    from daybook.compare.diff import DiffRequest
+    from daybook.workspace.compare import diff_runs, parse_tolerance
+    from daybook.workspace.compare_json import diff_as_json
+
+    wanted = DiffRequest(a, b, output, rows, tuple(key or ()), parse_tolerance(tolerance), limit)
+    question = served.questions.ask(("diff", wanted), f"Compare {a} and {b}", lambda found: diff_runs(found, wanted))
+    return answered(diff_as_json(await _answer(request, served, question)))

@@ -1,13 +1,16 @@
 """The application: every request is guarded, then answered by a page or by the API."""
 
+from functools import partial
+
 from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.staticfiles import StaticFiles
 
-from daybook.web import api, live, pages
+from daybook.web import action_pages, api, live, number_pages, pages
 from daybook.web.access import Access, Guard, Site
 from daybook.web.actions import Actions
+from daybook.web.description import describe
 from daybook.web.problems import API, Failures, add_problem_handlers
 from daybook.web.questions import Questions
 from daybook.web.served import WEB_FOLDER, Served, Templates
@@ -34,7 +37,9 @@ def create_app(workspace: OpenedWorkspace, site: Site) -> FastAPI:
     # Before the API, whose paths of runs would take `events` for an id.
     app.include_router(live.router, prefix=API)
     app.include_router(api.router, prefix=API)
-    app.include_router(pages.router, include_in_schema=False)
+    app.include_router(action_pages.api, prefix=API)
+    for router in (pages.router, number_pages.router, action_pages.pages):
+        app.include_router(router, include_in_schema=False)
     app.mount(
         "/static",
         StaticFiles(directory=WEB_FOLDER / "static", packages=[("daybook.pictures", "static")]),
@@ -44,6 +49,7 @@ def create_app(workspace: OpenedWorkspace, site: Site) -> FastAPI:
     add_problem_handlers(app)
     app.add_middleware(Failures)
     app.add_middleware(Guard, access=access)
+    app.openapi = partial(describe, app)  # type: ignore[method-assign]
     return app
 
 

@@ -20,7 +20,7 @@ from daybook.workspace.result_json import run_details_as_json, run_listing_as_js
 _HEARTBEAT_SECONDS = 15.0
 _QUESTION_SECONDS = 0.25
 
-router = APIRouter()
+router = APIRouter(generate_unique_id_function=lambda route: route.name)
 
 
 class EventStream(StreamingResponse):
@@ -68,7 +68,7 @@ _STREAM: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.get("/runs/events", tags=["runs"], response_class=EventStream, responses=_STREAM)
+@router.get("/runs/events", tags=["runs"], response_class=StreamingResponse, responses=_STREAM)
 async def run_list_events(request: Request, served: ServedHere) -> StreamingResponse:
     """The latest runs, again whenever one of them begins, goes on or ends."""
 
@@ -78,7 +78,7 @@ async def run_list_events(request: Request, served: ServedHere) -> StreamingResp
     return EventStream(_changes(request, served.watch, read, "runs"))
 
 
-@router.get("/runs/{run_id}/events", tags=["runs"], response_class=EventStream, responses=_STREAM)
+@router.get("/runs/{run_id}/events", tags=["runs"], response_class=StreamingResponse, responses=_STREAM)
 async def run_events(request: Request, served: ServedHere, run_id: str) -> StreamingResponse:
     """A run, again whenever one of its steps finished; the events end with the run."""
     await asyncio.to_thread(show_run, served.workspace, run_id)
@@ -115,7 +115,7 @@ def question_as_json(served: ServedHere, question: Question) -> dict[str, Any]:
     }
 
 
-@router.get("/questions/{question_id}/events", tags=["questions"], response_class=EventStream, responses=_STREAM)
+@router.get("/questions/{question_id}/events", tags=["questions"], response_class=StreamingResponse, responses=_STREAM)
 async def question_events(request: Request, served: ServedHere, question_id: str) -> StreamingResponse:
     """How far a question is; the events end with it."""
     question = served.questions.find(question_id)

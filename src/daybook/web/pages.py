@@ -7,11 +7,21 @@ from starlette.responses import RedirectResponse, Response
 
 from daybook.errors import DaybookError
 from daybook.pictures.number_format import NEGATIVES
+from daybook.model.definition import DefinitionKind
 from daybook.runs.result import summarize_operations
 from daybook.web.access import SESSION_SECONDS, check_csrf, local_path
 from daybook.web.problems import status_of
 from daybook.web.served import NEGATIVES_COOKIE, AskedBy, ServedHere
-from daybook.workspace.history import RUN_STATUSES, list_runs, show_run
+from daybook.workspace.history import (
+    RUN_STATUSES,
+    compare_versions,
+    list_definitions,
+    list_runs,
+    show_definition,
+    show_run,
+)
+from daybook.workspace.periods import list_periods, show_period
+from daybook.workspace.reference import explain_code
 
 router = APIRouter()
 
@@ -101,6 +111,8 @@ def close(request: Request, served: ServedHere, period: Annotated[str | None, _S
         states={(each.node.project, each.node.period.identifier): each for each in found.nodes},
         graph=close_graph(served.workspace),
         latest=list_runs(served.workspace, limit=10).runs,
+        works=served.actions.works,
+        events="/api/v1/runs/events",
     )
 
 
@@ -125,6 +137,7 @@ def runs(
         status=status,
         statuses=RUN_STATUSES,
         is_filtered=bool(project or period or status or after),
+        events="/api/v1/runs/events" if after is None else None,
     )
 
 
@@ -141,4 +154,70 @@ def run(request: Request, served: ServedHere, run_id: str) -> Response:
         snapshot=found.snapshot,
         steps=tuple(summarize_operations(found.operations, names)),
         operations=found.snapshot["project"]["operations"],
+        events=f"/api/v1/runs/{run_id}/events" if found.record.is_active else None,
     )
+
+
+@router.get("/definitions")
+def definitions(request: Request, served: ServedHere) -> Response:
+    found = list_definitions(served.workspace)
+    return served.templates.page(request, "definitions.html", title="Definitions", definitions=found)
+
+
+@router.get("/definitions/{kind}/{identifier}")
+def definition(
+    request: Request,
+    served: ServedHere,
+    kind: DefinitionKind,
+    identifier: str,
+    version: Annotated[int | None, Query(ge=1)] = None,
+    since: Annotated[int | None, Query(ge=1)] = None,
+) -> Response:
+    found = show_definition(served.workspace, kind, identifier, version)
+    shown = found.definition.version
+    difference = compare_versions(served.workspace, kind, identifier, since, shown) if since else None
+    runs = list_runs(served.workspace, project=identifier, limit=10).runs if kind == "project" else ()
+    return served.templates.page(
+        request,
+        "definition.html",
+        title=f"{kind} {identifier}",
+        found=found,
+        stored=found.definition,
+        is_latest=found.definition.is_latest,
+        difference=difference,
+        runs=runs,
+    )
+
+
+@router.get("/periods")
+def periods(
+    request: Request,
+    served: ServedHere,
+    year: Annotated[int | None, Query(ge=1, le=9999)] = None,
+    calendar: Annotated[str | None, _SHORT_TEXT] = None,
+) -> Response:
+    year = year or served.workspace.clock().year
+    found = list_periods(served.workspace, year=year, calendar=_written(calendar))
+    return served.templates.page(request, "periods.html", title="Periods", periods=found, year=year)
+
+
+@router.get("/periods/{identifier}")
+def period(
+    request: Request, served: ServedHere, identifier: str, calendar: Annotated[str | None, _SHORT_TEXT] = None
+) -> Response:
+    from daybook.workspace.close import close_status
+
+    found = show_period(served.workspace, identifier, calendar=_written(calendar))
+    return served.templates.page(
+        request,
+        "period.html",
+        title=f"Period {identifier}",
+        found=found,
+        status=close_status(served.workspace, period=identifier),
+        runs=list_runs(served.workspace, period=identifier, limit=50).runs,
+    )
+
+
+@router.get("/errors/{code}")
+def error_code(request: Request, served: ServedHere, code: str) -> Response:
+    return served.templates.page(request, "error_code.html", title=code, code=explain_code(code))

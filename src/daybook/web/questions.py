@@ -37,6 +37,9 @@ class Question:
     failure: Exception | None = None
     ended_at: float = 0.0
     is_cancelled: bool = False
+    # Programs that wait for it, and whether a page shows it, which asks for the answer again.
+    listeners: int = 0
+    is_shown: bool = False
     over: threading.Event = field(default_factory=threading.Event)
 
     @property

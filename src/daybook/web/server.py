@@ -15,6 +15,8 @@ from daybook.model.secrets import read_credential
 from daybook.web.access import Site, check_tokens, new_token, server_names
 from daybook.web.app import create_app
 from daybook.workspace.open_workspace import OpenedWorkspace
+from daybook.workspace.spark_session import ProgramSession
+from daybook.workspace.warm_engine import engines_of
 
 _MOST_CONNECTIONS = 500
 
@@ -55,6 +57,8 @@ def open_site(workspace: OpenedWorkspace, request: ServeRequest) -> tuple[Site, 
 
 def serve(workspace: OpenedWorkspace, request: ServeRequest, site: Site, *, on_ready: Callable[[str], None]) -> None:
     """Answer until the process is told to end; `on_ready` gets the address once it is open."""
+    session = ProgramSession(workspace.settings.engine, engines=engines_of(workspace))
+    workspace = replace(workspace, session=session)
     listening = _listen(request)
     port = listening.getsockname()[1]
     config = uvicorn.Config(
@@ -71,7 +75,10 @@ def serve(workspace: OpenedWorkspace, request: ServeRequest, site: Site, *, on_r
     shown = f"[{request.host}]" if ":" in request.host else request.host
     threading.Thread(target=_import_use_cases, name="daybook-imports", daemon=True).start()
     on_ready(f"{'https' if site.is_encrypted else 'http'}://{shown}:{port}/")
-    uvicorn.Server(config).run(sockets=[listening])
+    try:
+        uvicorn.Server(config).run(sockets=[listening])
+    finally:
+        session.close()
 
 
 def _import_use_cases() -> None:

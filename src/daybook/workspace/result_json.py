@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from daybook.runs.explain_levels import NumberExplanation
     from daybook.runs.maintenance import CollectedGarbage
     from daybook.runs.replay import ReplayResult
-    from daybook.runs.result import RunFailedError, RunResult
+    from daybook.runs.result import OutputResult, RunFailedError, RunResult
     from daybook.runs.row_origins import RowOrigin
     from daybook.runs.slices import SliceDrop, SliceEntry
     from daybook.store.apply import ApplyPlan
@@ -284,6 +284,10 @@ def action_as_json(action: "Action") -> JsonObject:
 
 def cancellation_as_json(done: "CancelResult") -> JsonObject:
     return {"run_id": done.run_id, "status": done.status, "is_active": done.is_active}
+
+
+def output_as_json(output: "OutputResult") -> JsonObject:
+    return _fields(output)
 
 
 def run_failure_as_json(failed: "RunFailedError") -> JsonObject:
