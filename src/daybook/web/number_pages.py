@@ -9,8 +9,8 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from daybook.errors import DaybookError
 from daybook.model.types import SYSTEM_COLUMNS, value_text
-from daybook.web.access import check_csrf, local_path
 from daybook.pictures.number_format import is_number
+from daybook.web.access import check_csrf, local_path
 from daybook.web.questions import Question
 from daybook.web.served import AskedBy, Served, ServedHere
 from daybook.web.trail import TrailStep, address_with, explain_address, parse_trail

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Form, Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from daybook.errors import DaybookError
-from daybook.pictures.number_format import NEGATIVES
 from daybook.model.definition import DefinitionKind
+from daybook.pictures.number_format import NEGATIVES
 from daybook.runs.result import summarize_operations
 from daybook.web.access import SESSION_SECONDS, check_csrf, local_path
 from daybook.web.problems import status_of
