@@ -39,6 +39,11 @@ class PlannedOutput:
     # The place that a draft in the sandbox writes instead of.
     live: Location | None = None
 
+    @property
+    def is_live(self) -> bool:
+        """Whether it is a workbook whose totals are formulas."""
+        return self.target.format == "xlsx" and self.target.options.get("live") is True
+
 
 def plan_targets(
     outputs: tuple[OutputStep, ...], snapshot: RunSnapshot, catalog: Catalog, root: Path
