@@ -8,8 +8,6 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
-from benchmarks.figures import FIGURES_VARIABLE, comparison, last_figures, read_figures
-
 RESULTS = Path("benchmarks/results")
 
 # Module, its arguments for a quick look (None: not then), its arguments at full size.
@@ -17,9 +15,8 @@ BENCHMARKS: tuple[tuple[str, tuple[str, ...] | None, tuple[str, ...]], ...] = (
     ("close", ("--lines", "1"), ("--lines", "1", "5")),
     ("close", None, ("--lines", "5", "20", "50", "--only", "daybook", "by hand", "duckdb", "polars")),
     ("close", None, ("--lines", "1", "5", "--only", "daybook", "by hand", "--remote", "local[2]")),
-    ("close.other_tools", None, ("--lines", "1")),
-    ("cold_start", ("5",), ("9",)),
-    ("warm_engine", ("5",), ("9",)),
+    ("bridge", ("--rows", "200000"), ()),
+    ("cold_start", ("3",), ("9",)),
     ("engine_growth", ("chain", "aggregates", "outputs", "--rows", "50000"), ()),
     ("engine_pipeline", ("--rows", "1000000"), ()),
     ("expression", (), ()),
@@ -40,8 +37,6 @@ def main(arguments: list[str]) -> int:
     RESULTS.mkdir(exist_ok=True)
     now = datetime.datetime.now(datetime.UTC)
     kept = RESULTS / f"{now:%Y-%m-%d-%H%M}-{'full' if is_full else 'quick'}.txt"
-    figures = kept.with_suffix(".figures.jsonl")
-    os.environ[FIGURES_VARIABLE] = str(figures.absolute())
     with kept.open("w") as file:
         say(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}", file)
         for name, quick, full in BENCHMARKS:
@@ -50,10 +45,6 @@ def main(arguments: list[str]) -> int:
                 continue
             say(f"\n== {' '.join((name, *chosen))}", file)
             failed += [] if is_met([sys.executable, "-m", f"benchmarks.{name}", *chosen], file) else [name]
-        if figures.exists():
-            say("\n== figures in seconds, against the last recorded run", file)
-            for line in comparison(last_figures(RESULTS, figures), read_figures(figures)):
-                say(line, file)
         if failed:
             say(f"\nmissed their aim: {', '.join(failed)}", file)
     print(f"kept in {kept}")

@@ -23,7 +23,6 @@ from daybook.cli import (
     lineage,
     maintenance,
     periods,
-    report,
     run,
     scenarios,
     serve,
@@ -208,13 +207,6 @@ add_command(
     "daybook explain 20260131-180000-4f1c2a 30 region=EMEA month=2026-01-31",
     "daybook explain 20260131-180000-4f1c2a totals region= --limit 100 --json",
 )
-add_command(
-    app,
-    "report",
-    report.report,
-    "daybook report close@2026-01 -o close.html",
-    "daybook report 20260131-180000-4f1c2a --no-diff --json",
-)
 add_command(app, "serve", serve.serve, "daybook serve", "daybook serve --port 9000 --allow-actions")
 add_command(
     app,
@@ -223,6 +215,14 @@ add_command(
     "daybook diff 20260131-180000-4f1c2a 20260207-090000-91b3d0",
     "daybook diff close@2026-01 close@2026-02 totals --key region",
     "daybook diff close@2026-01 close@2026-02 --rows 0 --tolerance 0.01 --json",
+)
+add_command(
+    app,
+    "bridge",
+    compare.bridge,
+    "daybook bridge close@2026-01 close@2026-02 --measure total",
+    "daybook bridge 20260131-180000-4f1c2a 20260207-090000-91b3d0 -m total --by region",
+    "daybook bridge close@2026-01 close@2026-02 -m total --order definition,data --json",
 )
 add_command(
     app,

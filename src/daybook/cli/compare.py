@@ -1,17 +1,28 @@
-"""`daybook diff`: what changed between two runs."""
+"""`daybook diff` and `daybook bridge`: what changed between two runs, and why."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from daybook.cli.arguments import AsJson, open_workspace_with_spark, root_options
-from daybook.cli.terminal import Cell, echo, echo_json, echo_note, show_notice, show_table, spinner
+from daybook.cli.terminal import (
+    Cell,
+    console,
+    echo,
+    echo_json,
+    echo_note,
+    run_listener,
+    show_notice,
+    show_table,
+    spinner,
+)
+from daybook.cli.waterfall import WIDTH, number_text, sign_colour, signed_text, waterfall
 from daybook.model.types import Value, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from daybook.compare.result import ComparedRun, DiffResult, Number, RowChange
+    from daybook.compare.result import BridgeResult, Cause, ComparedRun, DiffResult, RowChange, RowEffect
 
 _KEY_WORDS = {
     "given": "as given",
@@ -87,9 +98,9 @@ def show_diff(found: "DiffResult") -> None:
     totals: list[tuple[Cell, ...]] = [
         (
             total.column,
-            number(total.before),
-            number(total.after),
-            (signed(total.difference), colour_of(total.difference)),
+            number_text(total.before),
+            number_text(total.after),
+            (signed_text(total.difference), sign_colour(total.difference)),
         )
         for total in found.totals
     ]
@@ -156,14 +167,113 @@ def _values(values: "Mapping[str, Value] | None", names: list[str]) -> str:
     return "" if values is None else ", ".join(value_text(values[name]) for name in names)
 
 
-def number(value: "Number") -> str:
-    """With separators of thousands, and every digit."""
-    return f"{value:,}" if isinstance(value, int | float) else f"{value:,f}"
+def bridge(
+    context: typer.Context,
+    a: RunA,
+    b: RunB,
+    measure: Annotated[str, typer.Option("--measure", "-m", metavar="COLUMN", help="The column whose total moved.")],
+    output: Annotated[
+        str | None,
+        typer.Option("--output", metavar="OUTPUT", help="An output by seq, id or destination; by default the last."),
+    ] = None,
+    rows: Rows = None,
+    by: Annotated[str | None, typer.Option("--by", metavar="COLUMNS", help="A bridge per group, too: region.")] = None,
+    order: Annotated[
+        str | None,
+        typer.Option(
+            "--order", metavar="KINDS", help="What is swapped first: definition,data, or single causes: data:rates."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show why a total moved from one run to another.
+
+    Starting from A, one difference after the other is swapped to B's, and the project is computed again; each step is
+    that cause's share. The shares add up to the whole difference.
+    """
+    from daybook.compare.bridge import BridgeRequest
+    from daybook.workspace.compare import bridge_runs
+    from daybook.workspace.compare_json import bridge_as_json
+
+    request = BridgeRequest(a, b, measure, output, rows, split_columns(by), split_columns(order))
+    is_quiet = root_options(context).is_quiet or as_json
+    with open_workspace_with_spark(context) as workspace, run_listener(is_quiet=is_quiet) as listener:
+        found = bridge_runs(workspace, request, listener=listener)
+    if as_json:
+        echo_json(bridge_as_json(found))
+    else:
+        show_bridge(found)
 
 
-def signed(value: "Number") -> str:
-    return number(value) if value < 0 else f"+{number(value)}" if value else number(value)
+def show_bridge(found: "BridgeResult") -> None:
+    show_runs(found.a, found.b)
+    for notice in found.notices:
+        show_notice(notice)
+    total = f"{found.measure} of {found.output}, rows of {found.operation.name}"
+    if found.is_same:
+        echo(f"\nnothing differs between the two runs: {total} is {number_text(found.before)} in both")
+        return
+    if not found.causes:
+        swapped = ", ".join(name.label for name in found.order)
+        echo(f"\n{total} is {number_text(found.before)} in both; these differ and change nothing: {swapped}")
+        return
+    echo(f"\n{total}: {signed_text(found.difference)}\n")
+    screen = console()
+    for line in waterfall(found, width=min(screen.width, WIDTH), is_ascii=screen.options.ascii_only):
+        screen.print(line)
+    for cause in found.causes:
+        _show_cause(cause)
+    if found.by is not None:
+        _show_groups(found)
+    echo_note(f"\nswapped in this order, which decides the split: {', '.join(name.text for name in found.order)}")
+    _show_way_on(found)
 
 
-def colour_of(value: "Number") -> str:
-    return "green" if value > 0 else "red" if value < 0 else ""
+def _show_cause(cause: "Cause") -> None:
+    if cause.is_together:
+        echo(f"\n{cause.label}: swapped together, because: {cause.reason}")
+    if cause.rows is None:
+        return
+    rows = cause.rows
+    echo(f"\n{cause.label}: {rows.added:,} rows added, {rows.removed:,} removed, {rows.changed:,} changed\n")
+    if cause.largest:
+        names = tuple(cause.largest[0].key)
+        cells = [_effect_cells(names, each) for each in cause.largest]
+        show_table((*names, "what", "before", "after", "effect"), cells, right=(len(names) + 3,))
+
+
+def _effect_cells(names: tuple[str, ...], effect: "RowEffect") -> "tuple[Cell, ...]":
+    before, after = effect.before, effect.after
+    changed = [
+        name for name in before or after or {} if before is None or after is None or before.get(name) != after.get(name)
+    ]
+    shown = "" if effect.effect is None else signed_text(effect.effect)
+    return (
+        *(value_text(effect.key[name]) for name in names),
+        ", ".join(changed),
+        _values(before, changed),
+        _values(after, changed),
+        (shown, "" if effect.effect is None else sign_colour(effect.effect)),
+    )
+
+
+def _show_groups(found: "BridgeResult") -> None:
+    names = tuple(found.by[0].key) if found.by else ()
+    titles = (*names, "before", *(cause.name for cause in found.causes), "after")
+    cells: list[tuple[Cell, ...]] = [
+        (
+            *(value_text(value) for value in group.key.values()),
+            number_text(group.before),
+            *((signed_text(share), sign_colour(share)) for share in group.shares),
+            number_text(group.after),
+        )
+        for group in found.by or ()
+    ]
+    echo("")
+    show_table(titles, cells, right=range(len(names), len(titles)))
+
+
+def _show_way_on(found: "BridgeResult") -> None:
+    """Where `explain` continues from the first row of the first data cause."""
+    if found.operation.seq_b:
+        echo_note(f"`daybook explain {found.b.run_id} {found.operation.seq_b}` shows the rows behind the total of B")

@@ -23,9 +23,12 @@ _NAMES = frozenset({"id", "seq", "name", "description", "accept"})
 _ROW_ARGUMENTS = frozenset({"include_deleted"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class AlignedOperation:
-    """The same operation in two versions of a project; None on the side that does not have it."""
+    """The same operation in two versions of a project; None on the side that does not have it.
+
+    Two are equal when they are one object, so that they can be keys.
+    """
 
     a: Operation | None
     b: Operation | None
@@ -40,7 +43,7 @@ class AlignedOperation:
 
 def named_texts(project: Project) -> Mapping[str, str]:
     """The named selectors and expressions of a project."""
-    return {**project.selectors, **getattr(project, "expressions", {})}
+    return {**project.selectors, **project.expressions}
 
 
 def with_named_texts(operation: Operation, named: Mapping[str, str]) -> Operation:

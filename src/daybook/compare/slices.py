@@ -75,7 +75,7 @@ def _compute_slice(
     staging: str,
 ) -> SliceRows:
     run = output.run
-    cut = written_rows(output.plan, output.step, dict.fromkeys((*wanted, SEQ_COLUMN)))
+    cut = written_rows(output.plan, output.step, wanted, seq if len(output.makers) > 1 else None)
     loads = [load for load in output.plan.loads if load.key in cut.feeds.values()]
     sources = read_run_sources(around, spark, run, loads)
     frames = {key: sources[whole].frame for key, whole in cut.feeds.items()}
@@ -88,8 +88,7 @@ def _compute_slice(
         group.verify()
         pipeline.close()
 
-    df = _rows_of(found.df, output, seq, wanted)
-    return SliceRows(df, {name: types[name] for name in wanted}, True, finish, pipeline.failure)
+    return SliceRows(found.df, {name: types[name] for name in wanted}, True, finish, pipeline.failure)
 
 
 def read_run_sources(

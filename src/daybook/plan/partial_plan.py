@@ -181,10 +181,15 @@ def argument_column(column: str, tree: TypedNode) -> ComputedColumn:
     return ComputedColumn(column, _compiled_tree(tree, *names), tree.type)
 
 
-def written_rows(plan: Plan, step: OutputStep, columns: Iterable[str]) -> PartialPlan:
-    """The rows that an output writes, with these columns, unsorted; without checks, which add no rows."""
+def written_rows(plan: Plan, step: OutputStep, columns: Iterable[str], made_by: int | None = None) -> PartialPlan:
+    """The rows that an output writes, with these columns, unsorted; without checks, which add no rows.
+
+    `made_by` leaves only the rows of one operation, 0 being the loaded rows.
+    """
     types = {**selectable_columns(plan, step), **step.columns}
-    output = replace(step, columns={name: types[name] for name in columns}, order_by=())
+    keys = [] if made_by is None else [[RowKey("_operation_seq", made_by, INTEGER)]]
+    selector = _restrict_to_keys(step.selector, keys)
+    output = replace(step, selector=selector, columns={name: types[name] for name in columns}, order_by=())
     found = _partial_plan(plan, step, output)
     steps = tuple(each for each in found.plan.steps if not isinstance(each, CheckStep))
     return replace(found, plan=replace(found.plan, steps=steps))

@@ -1,7 +1,6 @@
 """What the store knows, as data."""
 
 import datetime
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -108,10 +107,7 @@ class OutputCommit:
     @property
     def table(self) -> "SliceTable":
         """What was written to, as slices are kept by; commits of earlier versions know the label alone."""
-        identity = str(self.details.get("identity", self.destination))
-        prefix = "sqlite:" if identity.startswith("sqlite:") else ""
-        path = identity.removeprefix(prefix)
-        return SliceTable(prefix + os.path.realpath(path) if path.startswith("/") else identity, self.destination)
+        return SliceTable(self.details.get("identity", self.destination), self.destination)
 
 
 # Appends share a slice: nobody owns it, so nobody may replace it.

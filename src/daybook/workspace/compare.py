@@ -5,9 +5,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from daybook.compare.bridge import BridgeRequest, bridge
 from daybook.compare.diff import DiffRequest, diff
-from daybook.compare.result import DiffResult
+from daybook.compare.result import BridgeResult, DiffResult
 from daybook.errors import DaybookError
+from daybook.runs.result import RunListener
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 
@@ -15,6 +17,14 @@ def diff_runs(workspace: OpenedWorkspace, request: DiffRequest) -> DiffResult:
     """Rows added, removed and changed between two runs, totals, and the largest changes."""
     with workspace.open_run_environment() as environment:
         return diff(environment, request)
+
+
+def bridge_runs(
+    workspace: OpenedWorkspace, request: BridgeRequest, *, listener: RunListener | None = None
+) -> BridgeResult:
+    """The causes that moved a total from one run to another, with their shares; the listener hears what is computed."""
+    with workspace.open_run_environment(listener) as environment:
+        return bridge(environment, request)
 
 
 def parse_tolerance(value: str | int | float | Decimal | None) -> Decimal:
@@ -49,4 +59,40 @@ def to_table(columns: dict[str, list[Any]]) -> pa.Table:
     arrays = {name: pa.array(values) for name, values in columns.items()}
     return pa.table(
         {name: array.cast(pa.string()) if pa.types.is_null(array.type) else array for name, array in arrays.items()}
+    )
+
+
+def causes_table(result: BridgeResult) -> pa.Table:
+    """One row for each cause: its kind, its name, its share, and how many rows changed."""
+    causes = result.causes
+    return to_table(
+        {
+            "kind": [cause.kind for cause in causes],
+            "name": [cause.name for cause in causes],
+            "label": [cause.label for cause in causes],
+            "share": [cause.share for cause in causes],
+            "added": [cause.rows.added if cause.rows else None for cause in causes],
+            "removed": [cause.rows.removed if cause.rows else None for cause in causes],
+            "changed": [cause.rows.changed if cause.rows else None for cause in causes],
+        }
+    )
+
+
+def groups_table(result: BridgeResult) -> pa.Table:
+    """One row for each group and cause: the group, its totals before and after, and the share of the cause."""
+    pairs = [
+        (group, cause, share)
+        for group in result.by or ()
+        for cause, share in zip(result.causes, group.shares, strict=True)
+    ]
+    names = tuple(result.by[0].key) if result.by else ()
+    columns: dict[str, list[Any]] = {name: [group.key[name] for group, _, _ in pairs] for name in names}
+    return to_table(
+        {
+            **columns,
+            "before": [group.before for group, _, _ in pairs],
+            "after": [group.after for group, _, _ in pairs],
+            "cause": [cause.name for _, cause, _ in pairs],
+            "share": [share for _, _, share in pairs],
+        }
     )

@@ -21,7 +21,7 @@ from daybook.workspace.spark_session import ProgramSession
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from daybook.compare.result import DiffResult
+    from daybook.compare.result import BridgeResult, DiffResult
     from daybook.graph.build import BuildPlan, BuildResult
     from daybook.model.types import Value
     from daybook.runs.explain import OperationExplanation
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from daybook.workspace.numbers import CsvDownload, NumbersPage, NumbersRequest
     from daybook.workspace.periods import PeriodChange, PeriodListing
     from daybook.workspace.reference import CheckedExpression, FunctionEntry
-    from daybook.workspace.report import WrittenReport
     from daybook.workspace.scenario_tests import ScenarioReport
 
 _Parameters = ParamSpec("_Parameters")
@@ -103,8 +102,6 @@ ARGUMENT_CHECKS: Mapping[str, _Check] = {
     "period": _TEXT,
     "periods": _TEXT,
     "run_id": _TEXT,
-    "run": _TEXT,
-    "against": _TEXT,
     "identifier": _TEXT,
     "expression": _TEXT,
     "columns": _TEXT,
@@ -129,6 +126,9 @@ ARGUMENT_CHECKS: Mapping[str, _Check] = {
     "as_of": (lambda value: _is_text(value) or _is_date(value), "a date, or its text such as 2026-01-15"),
     "group_by": _COLUMNS,
     "key": _COLUMNS,
+    "by": _COLUMNS,
+    "order": (lambda value: isinstance(value, list | tuple) and all(map(_is_text, value)), "a list of causes"),
+    "measure": _TEXT,
     "a": _TEXT,
     "b": _TEXT,
     "output": _TEXT,
@@ -173,7 +173,6 @@ ARGUMENT_CHECKS: Mapping[str, _Check] = {
             "ask",
             "totals",
             "to_start",
-            "differences",
         ),
         _FLAG,
     ),
@@ -272,6 +271,43 @@ class Diff:
         rows = self.result.rows
         counts = f"{rows.added:,} added, {rows.removed:,} removed, {rows.changed:,} changed, {rows.same:,} the same"
         return f"<Diff of run {self.result.b.run_id} against {self.result.a.run_id}: {counts}>"
+
+
+class Bridge:
+    """Why a total moved; causes and groups also as DataFrames."""
+
+    def __init__(self, workspace: "Workspace", result: "BridgeResult") -> None:
+        self._workspace = workspace
+        self.result = result
+
+    @property
+    def shares(self) -> Mapping[str, Any]:
+        """The share of every cause, by `KIND:NAME`."""
+        return {" + ".join(member.text for member in cause.members): cause.share for cause in self.result.causes}
+
+    @property
+    def causes(self) -> "DataFrame":
+        """One row for each cause."""
+        from daybook.workspace.compare import causes_table
+
+        return self._workspace.spark.createDataFrame(causes_table(self.result))
+
+    @property
+    def groups(self) -> "DataFrame":
+        """One row for each group and cause."""
+        from daybook.workspace.compare import groups_table
+
+        return self._workspace.spark.createDataFrame(groups_table(self.result))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as `daybook bridge --json`."""
+        from daybook.workspace.compare_json import bridge_as_json
+
+        return bridge_as_json(self.result)
+
+    def __repr__(self) -> str:
+        found = self.result
+        return f"<Bridge of {found.measure} from {found.before} to {found.after}: {len(found.causes)} causes>"
 
 
 class Workspace:
@@ -548,6 +584,28 @@ class Workspace:
         return Diff(self, diff_runs(self._opened, request))
 
     @_coded
+    def bridge(
+        self,
+        a: str,
+        b: str,
+        *,
+        measure: str,
+        output: str | None = None,
+        rows: int | None = None,
+        by: Sequence[str] | None = None,
+        order: Sequence[str] | None = None,
+    ) -> Bridge:
+        """Say why the total of a column moved from one run of a project to another, cause by cause.
+
+        `by` are columns to divide the total by; `order` says what is swapped first: kinds, or causes as KIND:NAME.
+        """
+        from daybook.compare.bridge import BridgeRequest
+        from daybook.workspace.compare import bridge_runs
+
+        request = BridgeRequest(a, b, measure, output, rows, tuple(by or ()), tuple(order or ()))
+        return Bridge(self, bridge_runs(self._opened, request))
+
+    @_coded
     def runs(
         self,
         *,
@@ -612,19 +670,6 @@ class Workspace:
         from daybook.workspace.numbers import stream_csv
 
         return stream_csv(self._opened, _numbers_request(run_id, output, where, sort))
-
-    @_coded
-    def report(
-        self, run: str, path: str | Path, *, against: str | None = None, differences: bool = True, limit: int = 200
-    ) -> "WrittenReport":
-        """Write a run, by its id or as PROJECT@PERIOD, as one HTML file that needs no network and no script.
-
-        It shows the differences to the run before, or to `against`, for which Spark is needed. `limit` is how many
-        rows of each output are shown. Only an earlier report is replaced.
-        """
-        from daybook.workspace.report import ReportRequest, write_report
-
-        return write_report(self._opened, ReportRequest(run, against, differences, limit), Path(path))
 
     @_coded
     def show(self, kind: DefinitionKind, identifier: str, *, version: int | None = None) -> "DefinitionDetails":

@@ -316,18 +316,6 @@ RUN_CODES: dict[str, Code] = code_family(
         hint="`daybook build {project} --period {period}` brings it up to date first",
     ),
     Code(
-        "RUN_086",
-        "{path} exists and is no report of a run",
-        "A report replaces nothing but an earlier report.",
-        hint="write it to another file, or remove this one",
-    ),
-    Code(
-        "RUN_087",
-        "The folder {folder} does not exist",
-        "A report is written into a folder that is there.",
-        hint="create it, or write the report elsewhere",
-    ),
-    Code(
         "RUN_044",
         "Operation {seq} of run {run_id} made no row with the id {ids}",
         "A summary row can be named by its `_row_id`, as the output has it, instead of by what it is grouped by.",
@@ -372,6 +360,55 @@ RUN_CODES: dict[str, Code] = code_family(
         "Parameters are given for project {project}, which is no part of this build",
         "A build gives parameters to the projects that it brings up to date.",
         hint="name the project, or leave its parameters out",
+    ),
+    Code(
+        "RUN_068",
+        "Run {run_id} computed again gives {found}, but it wrote {written}",
+        "A bridge begins with what the two runs wrote. What is computed again from the snapshot must be the same.",
+        hint="`daybook replay {run_id}` shows which output differs; `daybook diff` compares what was written",
+    ),
+    Code(
+        "RUN_069",
+        "Runs {a} and {b} are runs of different projects: {project_a} and {project_b}",
+        "A bridge swaps what differs between two runs of one project.",
+        hint="`daybook diff` compares what any two runs wrote",
+    ),
+    Code(
+        "RUN_077",
+        "There is no column {column}",
+        "A state half-way between two runs lacks a column that is measured or grouped by.",
+    ),
+    Code(
+        "RUN_078",
+        "There is no cause {word}; kinds are {known}",
+        "--order takes kinds of causes, or single causes as KIND:NAME.",
+    ),
+    Code(
+        "RUN_079",
+        "{measure} of run {run_id} cannot be measured: {reason}",
+        "A bridge explains the total of a numeric column that both runs wrote.",
+    ),
+    Code(
+        "RUN_073",
+        "The project cannot be computed half-way: {reason}",
+        "A state half-way between two runs has some operations of the one and some of the other.",
+    ),
+    Code(
+        "RUN_074",
+        "{measure} is a float, and {residual} of the difference is left over",
+        "Sums of floats depend on the order of the rows in their last digits, so shares do not add up exactly.",
+        hint="use a decimal for money",
+    ),
+    Code(
+        "RUN_075",
+        "There are more than {most} groups of {columns}",
+        "--by shows a bridge for every group.",
+        hint="name columns with fewer values",
+    ),
+    Code(
+        "RUN_076",
+        "What run {run_id} wrote is gone, so only the number of its rows was compared with what is computed again",
+        "The version of the table was removed, or other runs wrote to the same slice.",
     ),
 )
 

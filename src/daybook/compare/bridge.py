@@ -1,0 +1,140 @@
+"""Why a total moved: from one run to another, one cause swapped after the other, each with its share."""
+
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from daybook.compare.causes import find_differences, order_causes
+from daybook.compare.chosen_rows import ComparedOutput, choose_rows
+from daybook.compare.hybrid import HybridPlan, Hybrids
+from daybook.compare.measured_state import GroupKey, HybridSources, Measure, MeasuredState
+from daybook.compare.recorded_run import choose_outputs, find_recorded_run
+from daybook.compare.result import BridgeResult, ComparedRows, GroupBridge, Number, add, subtract
+from daybook.compare.walk import BridgeWalk, BridgeWay
+from daybook.compare.written_totals import check_written
+from daybook.errors import DaybookError, Notice, notice
+from daybook.errors.suggestion import did_you_mean
+from daybook.expression.type_rules import is_number
+from daybook.model.types import SYSTEM_COLUMNS
+from daybook.plan.partial_plan import selectable_columns
+from daybook.runs.environment import RunEnvironment, remove_folder
+
+
+@dataclass(frozen=True, slots=True)
+class BridgeRequest:
+    """Two runs of a project and the column whose total is explained; `order` are kinds, or causes as KIND:NAME."""
+
+    a: str
+    b: str
+    measure: str
+    output: str | None = None
+    rows: int | None = None
+    by: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+
+
+def bridge(around: RunEnvironment, request: BridgeRequest) -> BridgeResult:
+    """Say why a total moved; all that is wrong with the question is raised before Spark is asked for."""
+    run_a, run_b = find_recorded_run(around, request.a), find_recorded_run(around, request.b)
+    projects = run_a.record.project_id, run_b.record.project_id
+    if projects[0] != projects[1]:
+        raise DaybookError("RUN_069", a=run_a.id, b=run_b.id, project_a=projects[0], project_b=projects[1])
+    output_a, output_b = choose_outputs(run_a, run_b, request.output)
+    a = ComparedOutput(run_a, run_a.prepared.output(output_a.operation_seq).step)
+    b = ComparedOutput(run_b, run_b.prepared.output(output_b.operation_seq).step)
+    rows = choose_rows(a, b, request.rows)
+    for side in (a, b):
+        _check_columns(side, request)
+    differences = find_differences(a, b)
+    order = order_causes(differences.causes, request.order)
+    around.listener.prepared(run_b.id, run_b.record.project_id, run_b.record.period)
+    staging = f"{around.state}/staging/{run_b.id}.bridge-{secrets.token_hex(4)}"
+    with around.spark(run_b.snapshot) as spark:
+        try:
+            hybrids = Hybrids(a, b, rows, differences)
+            sources = HybridSources(around, spark, hybrids)
+
+            def check(side: ComparedOutput, state: HybridPlan, found: MeasuredState) -> Iterable[Notice]:
+                return check_written(around, spark, side, state, sources, found, request.measure, staging)
+
+            measure = Measure(request.measure, request.by)
+            walk = BridgeWalk(spark, hybrids, sources, differences, measure, staging, check, around.listener)
+            steps = walk.walk(order)
+            return _result(a, b, rows, output_b.destination, measure, walk, steps)
+        finally:
+            remove_folder(staging)
+
+
+def _check_columns(side: ComparedOutput, request: BridgeRequest) -> None:
+    """The measure is a number that was written; groups may be any columns that the output sees."""
+    written = {name: type_ for name, type_ in side.step.columns.items() if name not in SYSTEM_COLUMNS}
+    measure, run_id = request.measure, side.run.id
+    if measure not in written:
+        numbers = [name for name, type_ in written.items() if is_number(type_)]
+        reason = f"its output has no such column; numbers are {', '.join(numbers) or 'none'}"
+        raise DaybookError(
+            "RUN_079", measure=measure, run_id=run_id, reason=reason, hint=did_you_mean(measure, numbers)
+        )
+    if not is_number(written[measure]):
+        raise DaybookError("RUN_079", measure=measure, run_id=run_id, reason=f"it is a {written[measure]}")
+    seen = {**selectable_columns(side.plan, side.step), **side.step.columns}
+    for name in request.by:
+        if name not in seen:
+            raise DaybookError("RUN_064", column=name, run_id=run_id, hint=did_you_mean(name, seen))
+
+
+def _result(
+    a: ComparedOutput,
+    b: ComparedOutput,
+    rows: ComparedRows,
+    output: str,
+    measure: Measure,
+    walk: BridgeWalk,
+    way: BridgeWay,
+) -> BridgeResult:
+    causes = tuple(walk.cause(step) for step in way.shown)
+    difference = subtract(way.after.total, way.before.total)
+    residual = subtract(difference, add(*(cause.share for cause in causes)))
+    notices = list(walk.notices)
+    if residual and not isinstance(residual, float):
+        raise AssertionError(f"the shares of a bridge leave {residual}")
+    if residual:
+        notices.append(notice("RUN_074", measure=measure.column, residual=residual))
+    return BridgeResult(
+        a=a.run.compared(is_computed=True),
+        b=b.run.compared(is_computed=True),
+        output=output,
+        operation=rows,
+        measure=measure.column,
+        before=way.before.total,
+        after=way.after.total,
+        residual=residual,
+        order=tuple(name for step in way.steps for name in step.causes),
+        causes=causes,
+        by=_groups(way, measure.by) if measure.by else None,
+        notices=tuple(notices),
+        computations=walk.computations,
+    )
+
+
+def _groups(way: BridgeWay, by: tuple[str, ...]) -> tuple[GroupBridge, ...]:
+    states = (way.before, *(step.total_after for step in way.shown), way.after)
+    zero: Number = 0 * way.before.total
+
+    def share(key: GroupKey, before: MeasuredState, after: MeasuredState) -> Number:
+        return subtract(after.totals.get(key, zero), before.totals.get(key, zero))
+
+    groups = [
+        GroupBridge(
+            dict(zip(by, key, strict=True)),
+            way.before.totals.get(key, zero),
+            way.after.totals.get(key, zero),
+            tuple(share(key, step.total_before, step.total_after) for step in way.shown),
+        )
+        for key in dict.fromkeys(key for state in states for key in state.totals)
+    ]
+    return tuple(sorted(groups, key=_largest_first))
+
+
+def _largest_first(group: GroupBridge) -> tuple[float, str]:
+    return -abs(float(subtract(group.after, group.before))), repr(group.key)

@@ -1,0 +1,228 @@
+"""What each row contributes to a measure, as far as the measure is a plain sum of rows.
+
+A state next to a data cause is computed as its contributions: one narrow pass gives the total, and it can be told
+afterwards which rows of a dataset did what to it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from daybook.compare.chosen_rows import LOADED
+from daybook.compare.hybrid import HybridPlan
+from daybook.compare.measured_state import HybridSources, Measure, MeasuredState, collect_totals, state_rows
+from daybook.compare.slices import SEQ_COLUMN
+from daybook.engine.source import literal_path_pattern
+from daybook.errors import DaybookError
+from daybook.expression import ColumnUse, CompiledExpression, cast_sql, quote_identifier, spark_type
+from daybook.expression.type_rules import is_number
+from daybook.expression.typed_tree import ColumnValue, TypedCall, TypedNode
+from daybook.model.types import SYSTEM_COLUMNS, ColumnType
+from daybook.plan.conditions import excludes
+from daybook.plan.partial_plan import PartialPlan, argument_column, detail_rows
+from daybook.plan.steps import (
+    AggregateStep,
+    AppendStep,
+    ComputedColumn,
+    DeleteStep,
+    JoinStep,
+    LoadStep,
+    OutputStep,
+    Plan,
+    Step,
+    UpdateStep,
+    working_columns,
+)
+
+# No project can make columns of these names.
+_VALUE = "__daybook_contribution"
+_KEY_PREFIX = "__daybook_key_"
+
+
+@dataclass(frozen=True, slots=True)
+class RowOrigin:
+    """How contributions are known to come from rows of a dataset: by key columns, of rows that `seq` made, if any."""
+
+    columns: tuple[str, ...]
+    seq: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ContributionPlan:
+    """The rows that are summed up, narrow: `value` is what each adds to its group."""
+
+    cut: PartialPlan
+    value: str
+    groups: tuple[str, ...]
+    total_type: ColumnType
+    type: ColumnType
+    origins: Mapping[str, RowOrigin]
+
+
+@dataclass(frozen=True, slots=True)
+class StagedContributions:
+    df: DataFrame
+    plan: ContributionPlan
+
+    def of(self, dataset_id: str) -> DataFrame | None:
+        """Contributions by the key of a dataset's rows, as columns k0, k1, … and value."""
+        if (origin := self.plan.origins.get(dataset_id)) is None:
+            return None
+        rows = self.df if origin.seq is None else self.df.where(F.col(SEQ_COLUMN) == origin.seq)
+        keys = [F.col(quote_identifier(name)).alias(f"k{number}") for number, name in enumerate(origin.columns)]
+        return rows.select(*keys, F.col(quote_identifier(self.plan.value)).alias("value"))
+
+
+def plan_contributions(state: HybridPlan, measure: Measure, datasets: Iterable[str]) -> ContributionPlan | None:
+    """None where the measure is no plain sum of rows, so that only the whole can be computed."""
+    plan, origins = _with_origins(state.plan, datasets)
+    output = next(step for step in plan.outputs if step.seq == state.output.seq)
+    changed = replace(state, plan=plan, output=output)
+    if state.rows == LOADED:
+        return _plan_loaded_rows(changed, measure, origins)
+    step = plan.step(state.rows)
+    if not isinstance(step, AggregateStep) or not _is_left_alone(plan, step, output):
+        return None
+    value = next((each for each in step.aggregations if each.column == measure.column), None)
+    argument = _summed_argument(value)
+    if value is None or argument is None or not {*measure.by} <= {*step.group_by}:
+        return None
+    keys = _key_columns(plan, step, origins)
+    names = dict.fromkeys((*step.group_by, *(name for origin in keys.values() for name in origin.columns), SEQ_COLUMN))
+    cut = detail_rows(plan, step, tuple(names), (argument_column(_VALUE, argument),))
+    return ContributionPlan(
+        _narrow(cut, (*names, _VALUE)), _VALUE, step.group_by, value.expression.type, value.type, keys
+    )
+
+
+def _plan_loaded_rows(state: HybridPlan, measure: Measure, origins: Mapping[str, RowOrigin]) -> ContributionPlan:
+    keys = _key_columns(state.plan, state.output, origins)
+    column = measure.column
+    names = dict.fromkeys(
+        (column, *measure.by, *(name for origin in keys.values() for name in origin.columns), SEQ_COLUMN)
+    )
+    cut = state.written(names)
+    type_ = cut.plan.outputs[-1].columns[column]
+    if not is_number(type_):
+        raise DaybookError("RUN_077", column=f"{column} that is a number")
+    return ContributionPlan(cut, column, (), type_, type_, keys)
+
+
+def measure_contributions(
+    spark: SparkSession,
+    sources: HybridSources,
+    state: HybridPlan,
+    planned: ContributionPlan,
+    measure: Measure,
+    staging: str,
+) -> tuple[MeasuredState, StagedContributions]:
+    """Computes the contributions of a state once, and their totals from what was written down."""
+    path = f"{staging}/contributions"
+    with state_rows(spark, sources, state, planned.cut, staging) as rows:
+        rows.df.write.mode("overwrite").parquet(path)
+        schema = rows.df.schema
+    staged = spark.read.schema(schema).parquet(literal_path_pattern(path))
+    summed = staged
+    if planned.groups:
+        grouped = staged.groupBy(*map(quote_identifier, planned.groups))
+        total = F.sum(F.col(quote_identifier(planned.value))).cast(spark_type(planned.total_type))
+        fitted = cast_sql(quote_identifier(planned.value), planned.total_type, planned.type)
+        summed = grouped.agg(total.alias(planned.value)).selectExpr(
+            *map(quote_identifier, planned.groups), f"{fitted} AS {quote_identifier(measure.column)}"
+        )
+    return collect_totals(summed, measure), StagedContributions(staged, planned)
+
+
+def _narrow(cut: PartialPlan, names: Iterable[str]) -> PartialPlan:
+    """The same rows with these columns only."""
+    *before, output = cut.plan.steps
+    if not isinstance(output, OutputStep):
+        raise AssertionError("a partial plan ends in an output")
+    narrow = replace(output, columns={name: output.columns[name] for name in names})
+    return replace(cut, plan=replace(cut.plan, steps=(*before, narrow)))
+
+
+def _summed_argument(value: ComputedColumn | None) -> TypedNode | None:
+    """What a SUM sums up; None for every other aggregation."""
+    match value.expression.tree if value else None:
+        case TypedCall(function, (argument,)) if function.name == "SUM":
+            return argument
+        case _:
+            return None
+
+
+def _is_left_alone(plan: Plan, step: AggregateStep, output: OutputStep) -> bool:
+    """Whether the rows of an aggregate are written as it made them."""
+    following = plan.steps[plan.steps.index(step) + 1 : plan.steps.index(output)]
+    if any(isinstance(each, UpdateStep | DeleteStep) and not excludes(each.selector, step.seq) for each in following):
+        return False
+    return working_columns(output.selector) <= {SEQ_COLUMN} and not excludes(output.selector, step.seq)
+
+
+def _key_columns(plan: Plan, end: Step, origins: Mapping[str, RowOrigin]) -> dict[str, RowOrigin]:
+    """The origins whose key columns nothing changes on the way."""
+    before = plan.steps[: plan.steps.index(end)]
+    changed = {each.column for step in before if isinstance(step, UpdateStep) for each in step.assignments}
+    return {
+        dataset_id: origin
+        for dataset_id, origin in origins.items()
+        if all(name.startswith(_KEY_PREFIX) or name not in changed for name in origin.columns)
+    }
+
+
+def _with_origins(plan: Plan, datasets: Iterable[str]) -> tuple[Plan, dict[str, RowOrigin]]:
+    """The plan with what tells from which row of which dataset a row comes; datasets read twice are left out."""
+    origins: dict[str, RowOrigin] = {}
+    for dataset_id in datasets:
+        loads = [load for load in plan.loads if load.dataset_id == dataset_id]
+        if len(loads) != 1:
+            continue
+        (load,) = loads
+        key = key_of_rows(load)
+        if load.role == "input":
+            origins[dataset_id] = RowOrigin(key, LOADED)
+        elif load.role == "append":
+            step = plan.step(load.operation_seq)
+            if isinstance(step, AppendStep) and not step.aggregations and {*key} <= {*step.columns}:
+                origins[dataset_id] = RowOrigin(key, load.operation_seq)
+        else:
+            plan, columns = _with_join_keys(plan, load, key, len(origins))
+            origins[dataset_id] = RowOrigin(columns, None)
+    return plan, origins
+
+
+def key_of_rows(load: LoadStep) -> tuple[str, ...]:
+    """What tells the rows of a dataset apart: the natural key, else the row id."""
+    return tuple(load.version.dataset.natural_key_columns) or ("_row_id",)
+
+
+def _with_join_keys(plan: Plan, load: LoadStep, key: tuple[str, ...], number: int) -> tuple[Plan, tuple[str, ...]]:
+    """The update that joins a dataset keeps the key of the row it found."""
+    types = {**load.types, "_row_id": SYSTEM_COLUMNS["_row_id"]}
+    names = tuple(f"{_KEY_PREFIX}{number}_{index}" for index in range(len(key)))
+    alias = load.alias or ""
+    kept = tuple(
+        ComputedColumn(name, _column(alias, column, types[column]), types[column])
+        for name, column in zip(names, key, strict=True)
+    )
+    added = {value.column: value.type for value in kept}
+    steps: list[Step] = []
+    for step in plan.steps:
+        if step.seq >= load.operation_seq:
+            step = replace(step, schema={**step.schema, **added})
+        if isinstance(step, UpdateStep) and step.seq == load.operation_seq:
+            joins = tuple(_with_columns(join, load.key, key) for join in step.joins)
+            step = replace(step, assignments=(*step.assignments, *kept), joins=joins)
+        steps.append(step)
+    return replace(plan, steps=tuple(steps)), names
+
+
+def _with_columns(join: JoinStep, key: str, columns: Iterable[str]) -> JoinStep:
+    return replace(join, columns=tuple(dict.fromkeys((*join.columns, *columns)))) if join.load_key == key else join
+
+
+def _column(alias: str, name: str, type_: ColumnType) -> CompiledExpression:
+    use = ColumnUse(alias, name)
+    return CompiledExpression("", type_, frozenset({use}), False, ColumnValue(use, type_))

@@ -1,0 +1,286 @@
+"""Half-way states between two runs: a project with some causes swapped, planned and checked like any plan."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal, TypeAlias
+
+from pydantic import ValidationError
+
+from daybook.compare.alignment import AlignedOperation, named_texts, with_named_texts
+from daybook.compare.causes import (
+    RunDifferences,
+    common_datasets,
+    dataset_of,
+    depends_on_constants,
+    effective_as_of,
+    has_other_input,
+    load_of,
+    moved_pairs,
+)
+from daybook.compare.chosen_rows import LOADED, ComparedOutput
+from daybook.compare.recorded_run import RecordedRun
+from daybook.compare.result import CauseKind, CauseName, ComparedRows
+from daybook.errors import DaybookError
+from daybook.expression import Constants
+from daybook.model.calendar import Calendar
+from daybook.model.definition import DatasetCatalog, DatasetVersion
+from daybook.model.operation import Operation, OutputOperation
+from daybook.model.project import Project
+from daybook.model.serialization import frozen
+from daybook.model.source_map import SourceMap
+from daybook.plan.partial_plan import PartialPlan, selectable_columns, written_rows
+from daybook.plan.plan_project import plan_project
+from daybook.plan.steps import INPUT_KEY, LoadStep, OutputStep, Plan
+from daybook.runs.snapshot import SourceSnapshot
+
+Side: TypeAlias = Literal["a", "b"]
+Swapped: TypeAlias = frozenset[CauseName]
+
+# Between numbers of operations, as people leave them.
+_SEQ_STEP = 10
+
+
+@dataclass(frozen=True, slots=True)
+class HybridRead:
+    """How one load of a half-way state is read: whose data, by whose definition, as of whose day."""
+
+    dataset_id: str
+    source_key: str
+    data: Side
+    definition: Side
+    version: DatasetVersion
+    as_of: date
+
+
+@dataclass(frozen=True, slots=True)
+class HybridPlan:
+    """A half-way state: its plan, the output whose rows are measured, and how its loads are read, by their keys."""
+
+    plan: Plan
+    output: OutputStep
+    rows: int
+    reads: Mapping[str, HybridRead]
+    constants: Constants
+
+    def written(self, columns: Iterable[str], *, all_rows: bool = False) -> PartialPlan:
+        """The measured rows of the output, or all of its rows; RUN_077 for a column that does not exist here."""
+        names = tuple(columns)
+        known = {**selectable_columns(self.plan, self.output), **self.output.columns}
+        for name in names:
+            if name not in known:
+                raise DaybookError("RUN_077", column=name)
+        return written_rows(self.plan, self.output, names, None if all_rows else self.rows)
+
+    def is_same(self, other: "HybridPlan") -> bool:
+        """Whether the two compute the same from the same rows."""
+        return (
+            self.rows == other.rows
+            and self.plan.steps == other.plan.steps
+            and self.reads == other.reads
+            and (self.constants == other.constants or not depends_on_constants(self.plan))
+        )
+
+
+class Hybrids:
+    """Plans half-way states; nothing is read and nothing is computed."""
+
+    def __init__(self, a: ComparedOutput, b: ComparedOutput, rows: ComparedRows, differences: RunDifferences) -> None:
+        self._sides: Mapping[Side, ComparedOutput] = {"a": a, "b": b}
+        self._rows = rows
+        self._differences = differences
+        self._common = frozenset(common_datasets(a.run, b.run))
+        self._has_other_input = has_other_input(a.run, b.run)
+        self._seqs = _merged_seqs(differences.pairs) if differences.is_renumbered else {}
+        self._cause_of = {cause.pair: name for name, cause in differences.operations.items()}
+
+    def output(self, side: Side) -> ComparedOutput:
+        return self._sides[side]
+
+    def run(self, side: Side) -> RecordedRun:
+        return self._sides[side].run
+
+    def plan(self, swapped: Swapped) -> HybridPlan:
+        """The state with these causes swapped; all that is wrong with it is raised."""
+        if not swapped:
+            return self._endpoint("a")
+        if swapped == frozenset(self._differences.causes):
+            return self._endpoint("b")
+        project, rows = self._project(swapped)
+        constants = self._constants(swapped)
+        plan = plan_project(project, SourceMap.empty(), _HybridCatalog(self, swapped), constants, with_locations=False)
+        (output,) = plan.outputs
+        return HybridPlan(plan, output, rows, self._reads(plan, swapped), constants)
+
+    def definition(self, dataset_id: str, version: int | None, swapped: Swapped) -> DatasetVersion | None:
+        """The version of a dataset by which a state reads it."""
+        run = self.run(self._definition_side(dataset_id, swapped))
+        source = load_of(run, dataset_id, version)
+        return dataset_of(run, source) if source is not None else None
+
+    def definition_of(self, side: Side, dataset_id: str) -> DatasetVersion:
+        """The version of a dataset that a run read."""
+        return dataset_of(self.run(side), self._source(side, dataset_id))
+
+    def calendars(self) -> Mapping[str, Calendar]:
+        return {each.id: each for side in self._sides.values() for each in side.run.snapshot.calendars}
+
+    def _endpoint(self, side: Side) -> HybridPlan:
+        """A run as it was, with its own numbers."""
+        output = self._sides[side]
+        swapped = frozenset(self._differences.causes) if side == "b" else frozenset[CauseName]()
+        snapshot = output.run.snapshot
+        rows = self._rows.seq_a if side == "a" else self._rows.seq_b
+        return HybridPlan(output.plan, output.step, rows, self._reads(output.plan, swapped), snapshot.constants)
+
+    def _project(self, swapped: Swapped) -> tuple[Project, int]:
+        """The operations of both sides, each by whether it is swapped, and the seq of the measured rows."""
+        rows, operations = LOADED, []
+        for pair in self._differences.pairs:
+            side: Side = "b" if self._cause_of.get(pair) in swapped else "a"
+            operation = pair.b if side == "b" else pair.a
+            if operation is None:
+                continue
+            seq = self._seqs.get((pair, side), operation.seq)
+            if operation.seq == (self._rows.seq_b if side == "b" else self._rows.seq_a):
+                rows = seq
+            operations.append(_numbered(operation, seq, self._sides[side].plan.project))
+        base = self._sides[self._input_side(swapped)].plan.project
+        body = {
+            "id": base.id,
+            "name": base.name,
+            "calendar_id": base.calendar_id,
+            "input": {"dataset_id": base.input.dataset_id},
+            "parameters": {
+                name: self._sides[side].plan.project.parameters[name].model_dump(mode="json", exclude_none=True)
+                for name, side in self._parameter_sides(swapped).items()
+            },
+            "operations": [
+                each.model_dump(mode="json", by_alias=True, exclude_none=True)
+                for each in sorted(operations, key=lambda each: each.seq)
+            ],
+        }
+        try:
+            return Project.model_validate(frozen(body)), rows
+        except ValidationError as error:
+            raise DaybookError("RUN_073", reason=str(error.errors()[0]["msg"])) from error
+
+    def _constants(self, swapped: Swapped) -> Constants:
+        timestamp = self.run(self._side_of_kind("timestamp", swapped)).snapshot.timestamp
+        period = self.run(self._side_of_kind("period", swapped)).snapshot.period
+        sides = self._parameter_sides(swapped)
+        values = {name: self.run(side).snapshot.constants.parameters[name] for name, side in sides.items()}
+        return Constants(timestamp, period, values)
+
+    def _parameter_sides(self, swapped: Swapped) -> dict[str, Side]:
+        """Of a parameter that both have, by the cause; of any other, the side that has it."""
+        ours, theirs = (self._sides[side].plan.project.parameters for side in ("a", "b"))
+        return {
+            name: self._swapped_side("parameter", name, swapped)
+            if name in ours and name in theirs
+            else "a"
+            if name in ours
+            else "b"
+            for name in (*ours, *(each for each in theirs if each not in ours))
+        }
+
+    def _reads(self, plan: Plan, swapped: Swapped) -> dict[str, HybridRead]:
+        return {load.key: self._read(load, swapped) for load in plan.loads}
+
+    def _read(self, load: LoadStep, swapped: Swapped) -> HybridRead:
+        dataset_id = load.dataset_id
+        data = self._data_side(load.key, dataset_id, swapped)
+        source = self._source(data, dataset_id, load.version.version)
+        as_of_side = self._side("as_of", dataset_id, swapped)
+        as_of_source = self._source(as_of_side, dataset_id, load.version.version)
+        return HybridRead(
+            dataset_id,
+            source.key,
+            data,
+            self._definition_side(dataset_id, swapped),
+            load.version,
+            effective_as_of(self.run(as_of_side).snapshot, as_of_source),
+        )
+
+    def _source(self, side: Side, dataset_id: str, version: int | None = None) -> SourceSnapshot:
+        found = load_of(self.run(side), dataset_id, version)
+        if found is None:
+            raise AssertionError(f"run {self.run(side).id} does not read {dataset_id}")
+        return found
+
+    def _input_side(self, swapped: Swapped) -> Side:
+        if not self._has_other_input:
+            return "a"
+        return self._swapped_side("data", self._sides["b"].plan.project.input.dataset_id, swapped)
+
+    def _data_side(self, key: str, dataset_id: str, swapped: Swapped) -> Side:
+        if key == INPUT_KEY and self._has_other_input:
+            return self._input_side(swapped)
+        return self._side("data", dataset_id, swapped)
+
+    def _definition_side(self, dataset_id: str, swapped: Swapped) -> Side:
+        return self._side("dataset", dataset_id, swapped)
+
+    def _side(self, kind: CauseKind, dataset_id: str, swapped: Swapped) -> Side:
+        """Of a dataset that both runs read, by the cause; of any other, the run that reads it."""
+        if dataset_id in self._common:
+            return self._swapped_side(kind, dataset_id, swapped)
+        return "a" if load_of(self.run("a"), dataset_id) is not None else "b"
+
+    def _swapped_side(self, kind: CauseKind, name: str, swapped: Swapped) -> Side:
+        return "b" if any(cause.kind == kind and cause.name == name for cause in swapped) else "a"
+
+    def _side_of_kind(self, kind: CauseKind, swapped: Swapped) -> Side:
+        return "b" if any(cause.kind == kind for cause in swapped) else "a"
+
+
+class _HybridCatalog(DatasetCatalog):
+    """The datasets of a half-way state, whatever version a reference names."""
+
+    def __init__(self, hybrids: Hybrids, swapped: Swapped) -> None:
+        self._hybrids = hybrids
+        self._swapped = swapped
+
+    def dataset(self, dataset_id: str, version: int | None = None) -> DatasetVersion | None:
+        return self._hybrids.definition(dataset_id, version, self._swapped)
+
+    def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
+        found = self.dataset(dataset_id)
+        return (found.version,) if found is not None else ()
+
+    def calendar(self, calendar_id: str) -> Calendar | None:
+        return self._hybrids.calendars().get(calendar_id)
+
+
+def _numbered(operation: Operation, seq: int, project: Project) -> Operation:
+    """The operation with what it refers to written out, at its place; an output with all columns."""
+    found = with_named_texts(operation, named_texts(project)).model_copy(update={"seq": seq, "id": f"op-{seq}"})
+    if isinstance(found, OutputOperation):
+        arguments = found.arguments.model_copy(
+            update={"columns": None, "order_by": (), "system_columns": True, "register_as_dataset": None}
+        )
+        return found.model_copy(update={"arguments": arguments})
+    return found
+
+
+def _merged_seqs(pairs: Iterable[AlignedOperation]) -> dict[tuple[AlignedOperation, Side], int]:
+    """One order for the operations of both sides: what both have in the same order, and between that what one has."""
+    known = tuple(pairs)
+    moved = moved_pairs(known)
+    backbone = sorted(
+        (pair for pair in known if pair.a and pair.b and pair not in moved),
+        key=lambda pair: pair.a.seq if pair.a else 0,
+    )
+    places: list[tuple[tuple[int, int, int], AlignedOperation, Side]] = []
+    for rank, side in enumerate(("a", "b")):
+        chosen: Side = "a" if side == "a" else "b"
+        anchor = 0
+        present = [(operation.seq, pair) for pair in known if (operation := pair.a if chosen == "a" else pair.b)]
+        for seq, pair in sorted(present, key=lambda each: each[0]):
+            if pair in backbone:
+                anchor = backbone.index(pair) + 1
+                places.append(((anchor, 0, 0), pair, chosen))
+            else:
+                places.append(((anchor, rank + 1, seq), pair, chosen))
+    numbers = {place: number for number, place in enumerate(sorted({place for place, _, _ in places}), 1)}
+    return {(pair, side): numbers[place] * _SEQ_STEP for place, pair, side in places}

@@ -1,0 +1,154 @@
+"""Bridge: why a total moved, by hand-made cases with known answers."""
+
+from decimal import Decimal
+
+import pytest
+from pyspark.sql import SparkSession
+
+from daybook.compare.result import RowCounts, add
+from tests.spark.compare.journals import Ledger, change, convert, output, shares, totals
+from tests.workspaces import Folder
+
+CLOSE = (convert(), totals(), output())
+
+
+@pytest.fixture
+def ledger(folder: Folder) -> Ledger:
+    return Ledger(folder)
+
+
+def test_a_late_journal_line_is_the_data_of_the_journal(ledger: Ledger) -> None:
+    before = ledger.run(*CLOSE)
+    ledger.lines["J-4"] = ("5000", "EUR", "7.50")
+    after = ledger.run(*CLOSE)
+
+    found = ledger.bridge(before, after)
+
+    assert (str(found.before), str(found.after), str(found.difference)) == ("149.25", "156.75", "7.50")
+    assert shares(found) == {"data:journal": "7.50"}
+    (cause,) = found.causes
+    assert cause.rows == RowCounts(added=1, removed=0, changed=0)
+    (late,) = cause.largest
+    assert (dict(late.key), late.before, str(late.effect)) == ({"line": "J-4"}, None, "7.50")
+    assert late.after == {"account": "5000", "currency": "EUR", "amount": Decimal("7.50")}
+
+
+def test_a_changed_rate_is_the_data_of_the_rates(ledger: Ledger) -> None:
+    before = ledger.run(*CLOSE)
+    ledger.rates["USD"] = "0.9500"
+    after = ledger.run(*CLOSE)
+
+    found = ledger.bridge(before, after)
+
+    assert shares(found) == {"data:rates": "5.50"}
+    (cause,) = found.causes
+    assert cause.rows == RowCounts(added=0, removed=0, changed=1)
+    (rate,) = cause.largest
+    assert (dict(rate.key), str(rate.effect)) == ({"currency": "USD"}, "5.50")
+    assert (rate.before, rate.after) == ({"rate": Decimal("0.9000")}, {"rate": Decimal("0.9500")})
+
+
+def test_a_changed_rounding_is_the_operation_that_rounds(ledger: Ledger) -> None:
+    before = ledger.run(*CLOSE)
+    after = ledger.run(convert("ROUND(amount * rates.rate, 0)"), totals(), output())
+
+    assert shares(ledger.bridge(before, after)) == {"definition:convert": "-0.25"}
+
+
+def test_a_moved_operation_is_one_cause_though_two_have_new_seqs(ledger: Ledger) -> None:
+    before = ledger.run(convert(), change("double", 20, "eur * 2"), change("bonus", 30, "eur + 1"), totals(), output())
+    after = ledger.run(convert(), change("bonus", 20, "eur + 1"), change("double", 30, "eur * 2"), totals(), output())
+
+    found = ledger.bridge(before, after)
+
+    # 2 * 149.25 + 3 lines before, 2 * (149.25 + 3) after.
+    assert (str(found.before), str(found.after)) == ("301.50", "304.50")
+    assert list(shares(found).values()) == ["3.00"]
+    assert found.causes[0].label.endswith("(moved)")
+
+
+def test_a_changed_allocation_base_moves_between_groups_and_not_in_total(ledger: Ledger) -> None:
+    by_line = change("share", 20, "ALLOCATE(100.00, 1) OVER ()", "eur")
+    by_amount = change("share", 20, "ALLOCATE(100.00, amount) OVER ()", "eur")
+    before = ledger.run(convert(), by_line, totals(), output())
+    ledger.lines["J-1"] = ("4000", "USD", "39.75")
+    after = ledger.run(convert(), by_amount, totals(), output())
+
+    found = ledger.bridge(before, after, by=("account",))
+
+    # Three lines: 33.34 + 33.33 and 33.33. Amounts are 39.75 + 50.25 and 10.00 of 100.00.
+    assert found.by is not None
+    assert {group.key["account"]: (str(group.before), str(group.after)) for group in found.by} == {
+        "4000": ("66.67", "90.00"),
+        "5000": ("33.33", "10.00"),
+    }
+    assert shares(found) == {"definition:share": "0.00"}
+    assert [str(group.shares[0]) for group in found.by] == ["23.33", "-23.33"]
+
+
+def everything(ledger: Ledger) -> tuple[str, str]:
+    before = ledger.run(*CLOSE)
+    ledger.lines["J-4"] = ("5000", "USD", "20.00")
+    ledger.rates["USD"] = "0.9500"
+    return before, ledger.run(convert("ROUND(amount * rates.rate, 0)"), totals(), output())
+
+
+def test_all_at_once_data_comes_before_definitions(ledger: Ledger) -> None:
+    found = ledger.bridge(*everything(ledger), by=("account",))
+
+    # 149.25, with the line 167.25, with the rate 173.75, rounded 95 + 50 + 10 + 19.
+    assert (str(found.before), str(found.after)) == ("149.25", "174.00")
+    assert shares(found) == {"data:journal": "18.00", "data:rates": "6.50", "definition:convert": "0.25"}
+    assert [each.text for each in found.order] == ["data:journal", "data:rates", "definition:convert"]
+    assert found.by is not None
+    assert {group.key["account"]: [str(share) for share in group.shares] for group in found.by} == {
+        "4000": ["0.00", "5.00", "-0.25"],
+        "5000": ["18.00", "1.50", "0.50"],
+    }
+    assert all(add(group.before, *group.shares) == group.after for group in found.by)
+
+
+def test_the_rows_with_the_largest_effects_come_first(ledger: Ledger) -> None:
+    ledger.rates["GBP"] = "1.1000"
+    ledger.lines["J-9"] = ("6000", "GBP", "1000.00")
+    before = ledger.run(*CLOSE)
+    ledger.rates |= {"USD": "0.9500", "GBP": "1.0500", "CHF": "1.0200"}
+    ledger.lines["J-3"] = ("5000", "USD", "12.00")
+    del ledger.lines["J-2"]
+    after = ledger.run(*CLOSE)
+
+    journal, rates = ledger.bridge(before, after).causes
+
+    assert journal.rows == RowCounts(added=0, removed=1, changed=1)
+    assert [(row.key["line"], str(row.effect)) for row in journal.largest] == [("J-2", "-50.25"), ("J-3", "1.80")]
+    # 1000 at 0.05 less; 112 at 0.05 more; nobody uses francs.
+    assert rates.rows == RowCounts(added=1, removed=0, changed=2)
+    assert [(row.key["currency"], row.effect) for row in rates.largest] == [
+        ("GBP", Decimal("-50.00")),
+        ("USD", Decimal("5.60")),
+        ("CHF", None),
+    ]
+
+
+def test_all_at_once_in_another_order_splits_otherwise_and_adds_up(ledger: Ledger) -> None:
+    found = ledger.bridge(*everything(ledger), order=("definition", "data"))
+
+    # Rounded 90 + 50 + 9, with the line 167, with the rate 174.
+    assert shares(found) == {"definition:convert": "-0.25", "data:journal": "18.00", "data:rates": "7.00"}
+
+
+def test_two_runs_with_nothing_different_have_no_causes(ledger: Ledger) -> None:
+    before, after = ledger.run(*CLOSE), ledger.run(*CLOSE)
+
+    found = ledger.bridge(before, after)
+
+    assert found.is_same
+    assert (str(found.before), str(found.after), found.causes) == ("149.25", "149.25", ())
+    assert found.computations == 1
+
+
+def test_computations_are_one_more_than_causes(ledger: Ledger, spark: SparkSession) -> None:
+    found = ledger.bridge(*everything(ledger))
+
+    assert len(found.order) == 3
+    assert found.computations <= 4
