@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
+from benchmarks.figures import FIGURES_VARIABLE, comparison, last_figures, read_figures
+
 RESULTS = Path("benchmarks/results")
 
 # Module, its arguments for a quick look (None: not then), its arguments at full size.
@@ -15,6 +17,9 @@ BENCHMARKS: tuple[tuple[str, tuple[str, ...] | None, tuple[str, ...]], ...] = (
     ("close", ("--lines", "1"), ("--lines", "1", "5")),
     ("close", None, ("--lines", "5", "20", "50", "--only", "daybook", "by hand", "duckdb", "polars")),
     ("close", None, ("--lines", "1", "5", "--only", "daybook", "by hand", "--remote", "local[2]")),
+    ("close.other_tools", None, ("--lines", "1")),
+    ("cold_start", ("5",), ("9",)),
+    ("warm_engine", ("5",), ("9",)),
     ("bridge", ("--rows", "200000"), ()),
     ("cold_start", ("3",), ("9",)),
     ("engine_growth", ("chain", "aggregates", "outputs", "--rows", "50000"), ()),
@@ -37,6 +42,8 @@ def main(arguments: list[str]) -> int:
     RESULTS.mkdir(exist_ok=True)
     now = datetime.datetime.now(datetime.UTC)
     kept = RESULTS / f"{now:%Y-%m-%d-%H%M}-{'full' if is_full else 'quick'}.txt"
+    figures = kept.with_suffix(".figures.jsonl")
+    os.environ[FIGURES_VARIABLE] = str(figures.absolute())
     with kept.open("w") as file:
         say(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}", file)
         for name, quick, full in BENCHMARKS:
@@ -45,6 +52,10 @@ def main(arguments: list[str]) -> int:
                 continue
             say(f"\n== {' '.join((name, *chosen))}", file)
             failed += [] if is_met([sys.executable, "-m", f"benchmarks.{name}", *chosen], file) else [name]
+        if figures.exists():
+            say("\n== figures in seconds, against the last recorded run", file)
+            for line in comparison(last_figures(RESULTS, figures), read_figures(figures)):
+                say(line, file)
         if failed:
             say(f"\nmissed their aim: {', '.join(failed)}", file)
     print(f"kept in {kept}")

@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.figures import record
 from daybook.engine.java.build_archive import build_archive
 from daybook.engine.java.launch import archive_path, spark_home
 from daybook.engine.java.runtime import find_java
@@ -74,12 +75,12 @@ def main(rounds: int = 5) -> int:
     port = _free_port()
     with tempfile.TemporaryDirectory(prefix="daybook-bench-") as folder, _connect_server(port):
         local, remote = Path(folder, "local"), Path(folder, "remote")
-        _write_inputs(local, _WORKSPACE)
-        _write_inputs(remote, _REMOTE.format(port=port))
+        write_inputs(local, _WORKSPACE)
+        write_inputs(remote, _REMOTE.format(port=port))
         daybook = [sys.executable, "-m", "daybook"]
         for root in (local, remote):
             for preparation in (["apply"], ["activate", "discount"]):
-                _run([*daybook, *preparation], root)
+                run_command([*daybook, *preparation], root)
         run = [*daybook, "run", "discount", "--period", "2026-01"]
         commands = {
             "daybook run": (run, local),
@@ -87,13 +88,14 @@ def main(rounds: int = 5) -> int:
             "by Connect": (run, remote),
         }
         for _ in range(_WARMING):
-            _run(*commands["by Connect"])
+            run_command(*commands["by Connect"])
         seconds: dict[str, list[float]] = {name: [] for name in commands}
         for _ in range(rounds):
             for name, (command, root) in commands.items():
-                seconds[name].append(_run(command, root))
+                seconds[name].append(run_command(command, root))
     for name, times in seconds.items():
         middle, best, worst = statistics.median(times), min(times), max(times)
+        record(f"10,000 rows: {name}", times)
         print(f"{name:<12} median {middle:6.2f} s   best {best:6.2f} s   worst {worst:6.2f} s")
     ours, theirs, connected = (statistics.median(times) for times in seconds.values())
     ratio = ours / theirs
@@ -143,10 +145,10 @@ def _make_archive() -> None:
             print(f"class-data archive made in {time.perf_counter() - began:.0f} s, {size:.0f} MB")
 
 
-def _write_inputs(root: Path, workspace: str) -> None:
+def write_inputs(root: Path, workspace: str, output_format: str = "parquet") -> None:
     root.mkdir()
     (root / "daybook.yaml").write_text(workspace)
-    (root / "definitions.yaml").write_text(_DEFINITIONS)
+    (root / "definitions.yaml").write_text(_DEFINITIONS.replace("format: parquet", f"format: {output_format}"))
     (root / "bare.py").write_text(_SCRIPT)
     with (root / "orders.csv").open("w", newline="") as file:
         rows = csv.writer(file)
@@ -156,7 +158,7 @@ def _write_inputs(root: Path, workspace: str) -> None:
             rows.writerow([f"O-{number}", f"C-{number % 97}", amount, "active" if number % 3 else "closed"])
 
 
-def _run(command: list[str], folder: Path) -> float:
+def run_command(command: list[str], folder: Path) -> float:
     """Seconds of wall time."""
     began = time.perf_counter()
     outcome = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from daybook.engine.counters import GroupCounts
+from daybook.errors import DaybookError
+from daybook.errors.render import error_to_record
 from daybook.io.filesystem import join_uri
 from daybook.io.formats.databases.writer import _slice_version
 from daybook.io.formats.delta.log import table_uri
@@ -21,6 +23,7 @@ from daybook.io.writer import StagedOutput, staged_parquet_files
 from daybook.runs.lease import LeaseKeeper
 from daybook.runs.recorder import RunRecorder
 from daybook.runs.start import RunRequest, apply_project_files, check_request, parse_periods, prepare_run, start_run
+from daybook.store.records import FinalStatus
 from tests.workspaces import Folder
 
 
@@ -32,8 +35,12 @@ def write_run(
     project: str = "p",
     files: int = 1,
     input_rows: int = 3,
+    error: DaybookError | None = None,
 ) -> str:
-    """A run that wrote these rows, by the seq of its outputs; `files` is how many files each output gets."""
+    """A run that wrote these rows, by the seq of its outputs; `files` is how many files each output gets.
+
+    With an error it failed after that; outputs without rows were not reached.
+    """
     workspace = folder.load()
     with folder.around(workspace) as around:
         request = RunRequest(project, period)
@@ -47,13 +54,15 @@ def write_run(
         recorder.record_pins({})
         with around.store.write() as transaction:
             transaction.runs.mark_running(lease, now=transaction.now())
-        for output in prepared.outputs:
+        for output in (each for each in prepared.outputs if each.step.seq in rows):
             table = rows[output.step.seq]
             staged = _stage(output.target, table, files)
             commit = writer_for(output.target.format).commit(staged, output.target)
             recorder.record(output, commit, staged, GroupCounts(input_rows, ()))
         with around.store.write() as transaction:
-            transaction.runs.finish(lease, "completed", now=transaction.now())
+            status: FinalStatus = "failed" if error else "completed"
+            kept = error_to_record(error) if error else None
+            transaction.runs.finish(lease, status, now=transaction.now(), error=kept)
     return lease.run_id
 
 

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import duckdb
 
-_LINES = """
-create temp table lines as
+LINES = """
 with converted as (
   select j.*, round(cast(j.amount as decimal(24, 2)) * r.rate, 2) as converted,
          case when account < '5000' then 'revenue' when account < '6000' then 'cost' else 'other' end as account_type
@@ -19,7 +18,7 @@ select line_id, account, coalesce(cost_centre, 'CC-none') as cost_centre, curren
 from (select *, case when account_type = 'cost' then -converted else converted end as euro from converted)
 """
 
-_SUMMARY = """
+SUMMARY = """
 select account, cost_centre, null as account_type, null as currency,
        sum(euro) as actual, count(*) as line_count, 0 as budget, 8 as _operation_seq
 from lines group by all
@@ -35,6 +34,6 @@ from lines group by all
 def close(ledger: Path, out: Path, threads: int) -> None:
     with duckdb.connect() as connection:
         connection.execute(f"set threads = {threads}")
-        connection.execute(_LINES.format(ledger=ledger))
+        connection.execute("create temp table lines as " + LINES.format(ledger=ledger))
         connection.execute(f"copy lines to '{out}/lines' (format parquet, per_thread_output true)")
-        connection.execute(f"copy ({_SUMMARY.format(ledger=ledger)}) to '{out}/summary.parquet' (format parquet)")
+        connection.execute(f"copy ({SUMMARY.format(ledger=ledger)}) to '{out}/summary.parquet' (format parquet)")

@@ -23,6 +23,7 @@ from daybook.cli import (
     lineage,
     maintenance,
     periods,
+    report,
     run,
     scenarios,
     serve,
@@ -206,6 +207,13 @@ add_command(
     "daybook explain IO_021",
     "daybook explain 20260131-180000-4f1c2a 30 region=EMEA month=2026-01-31",
     "daybook explain 20260131-180000-4f1c2a totals region= --limit 100 --json",
+)
+add_command(
+    app,
+    "report",
+    report.report,
+    "daybook report close@2026-01 -o close.html",
+    "daybook report 20260131-180000-4f1c2a --no-diff --json",
 )
 add_command(app, "serve", serve.serve, "daybook serve", "daybook serve --port 9000 --allow-actions")
 add_command(

@@ -52,7 +52,7 @@ class RecordedRun:
 def find_recorded_run(around: RunEnvironment, text: str) -> RecordedRun:
     """The run with this id, or the last completed one of `PROJECT@PERIOD` that wrote to its destinations."""
     with around.store.read() as transaction:
-        run_id = _find_run_id(transaction, text)
+        run_id = find_run_id(transaction, text)
         record = transaction.runs.get(run_id)
         snapshot = snapshot_from_json(transaction.runs.snapshot(run_id))
         pins = recorded_pins(transaction, run_id)
@@ -62,7 +62,8 @@ def find_recorded_run(around: RunEnvironment, text: str) -> RecordedRun:
     return RecordedRun(record, restore_run(snapshot, around.root), pins, commits)
 
 
-def _find_run_id(transaction: Transaction, text: str) -> str:
+def find_run_id(transaction: Transaction, text: str) -> str:
+    """The id of a run that is named by it, or as `PROJECT@PERIOD`."""
     project_id, separator, period = text.rpartition(_SEPARATOR)
     if not separator:
         return text

@@ -9,10 +9,10 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from daybook.model.datasource import DataSource
-from daybook.model.operation import OutputMode
+from daybook.model.operation import OutputMode, SchemaChangeRule
 from daybook.model.types import ColumnType
 from daybook.resolve.locations.location import Location, is_one_file
 
@@ -65,7 +65,7 @@ class _OutputTarget:
     owner: SliceOwner
     # Written as `_run_period` by tables that collect periods; None for a plain location.
     run_period: str | None = None
-    on_schema_change: Literal["refuse", "add"] = "refuse"
+    on_schema_change: SchemaChangeRule = "refuse"
     allow_empty: bool = False
     # Relative paths of data sources and credentials start here.
     workspace: Path = Path()

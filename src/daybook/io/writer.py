@@ -18,6 +18,7 @@ from daybook.io.filesystem import FileStat, arrow_path, list_files, relative_to
 from daybook.io.slices import WrittenSlice
 from daybook.io.target import OutputColumn, Target
 from daybook.model.definition import TableVersion
+from daybook.model.types import parse_type
 
 # Raises when the run may not commit; called right before the atomic step with the slices it writes to, as they are.
 Fence = Callable[[tuple[WrittenSlice, ...]], None]
@@ -100,6 +101,7 @@ class Writer(Protocol[TargetT]):
         ...
 
 
+_MISSING_HINT = "write the missing columns too, or NULL in them with `on_schema_change: keep`"
 _REPLACE_HINT = "`mode: replace` takes the new schema and replaces all rows"
 _FIXED_COLUMNS_HINT = "the columns of this table cannot be changed from here: drop it, or write to another one"
 
@@ -136,18 +138,27 @@ def check_schema_change(
         for name, stored in existing.items()
         if name in wanted and stored is not None and stored != wanted[name]
     }
-    is_refused = target.on_schema_change == "refuse"
-    if lacking or retyped or (added and is_refused):
+    is_refused = target.on_schema_change != "add"
+    is_kept = target.on_schema_change == "keep"
+    if (lacking and not is_kept) or retyped or (added and is_refused):
         changed = [f"{name} is {stored} there and {wanted[name]} here" for name, stored in retyped.items()]
         ways = [
             *(_keep_type_hint(name, stored) for name, stored in retyped.items()),
-            *(["write the missing columns too"] if lacking else []),
+            *([_MISSING_HINT] if lacking and not is_kept else []),
             *(["`on_schema_change: add` adds the new columns"] if added and is_refused and is_changeable else []),
             _REPLACE_HINT if is_changeable else _FIXED_COLUMNS_HINT,
         ]
         listed = "; ".join(difference + lacking + changed)
         raise DaybookError("IO_021", location=target.label, difference=listed, hint="; ".join(ways))
     return SchemaChange(added)
+
+
+def kept_columns(target: Target, existing: Mapping[str, str | None]) -> tuple[OutputColumn, ...]:
+    """The columns of a table that an output no longer has and keeps, by `on_schema_change: keep`."""
+    if target.on_schema_change != "keep" or target.mode not in ("replace_period", "append"):
+        return ()
+    own = {column.name for column in target.columns}
+    return tuple(OutputColumn(name, parse_type(text or "string")) for name, text in existing.items() if name not in own)
 
 
 def _keep_type_hint(name: str, stored: str) -> str:

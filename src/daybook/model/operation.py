@@ -331,6 +331,7 @@ OutputDestination: TypeAlias = Annotated[
     BeforeValidator(require_one_destination, json_schema_input_type=str | TableDestination | LocationDestination),
 ]
 OutputMode = Literal["replace", "replace_period", "append", "error"]
+SchemaChangeRule = Literal["refuse", "add", "keep"]
 
 
 class OutputArguments(SelectableArguments):
@@ -352,8 +353,10 @@ class OutputArguments(SelectableArguments):
     mode: OutputMode | None = Field(
         default=None, description="Left out: replace_period for a table, replace for an inline location."
     )
-    on_schema_change: Literal["refuse", "add"] = Field(
-        default="refuse", description="What happens when the table has other columns."
+    on_schema_change: SchemaChangeRule = Field(
+        default="refuse",
+        description="What happens when the table has other columns: `add` adds those that are new, `keep` keeps those "
+        "that the output no longer has and writes NULL there.",
     )
     on_empty: Literal["refuse", "replace"] = Field(
         default="refuse", description="What happens when rows that are there would be replaced by none."

@@ -12,7 +12,7 @@ _LINE = 20.0
 _HEADING = 26.0
 _LEAST_WIDTH = 110.0
 _MOST_WIDTH = 260.0
-_GAP = 150.0
+_GAP = 200.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ from daybook.errors.render import printable
 CHARACTER_WIDTH = 7.6
 _WIDE_CHARACTERS = frozenset("MW@%mw")
 _NARROW_CHARACTERS = frozenset("iljt.,:;'|!()[] ")
+# Of widths that were computed from the same text before.
+_ROUNDING = 0.5
 _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
 
@@ -25,6 +27,7 @@ def _weight(character: str) -> float:
 
 def shortened(text: str, width: float) -> str:
     """As much of a text as fits; its beginning and its end say most."""
+    width += _ROUNDING
     if text_width(text) <= width:
         return text
     kept = len(text)

@@ -19,10 +19,10 @@ from daybook.errors import DaybookError, Notice, error_to_record, flatten, notic
 from daybook.io.read_source import ReadSource
 from daybook.io.registry import writer_for
 from daybook.io.writer import StagedOutput, Writer
+from daybook.plan.steps import Plan
 from daybook.runs.environment import RunEnvironment, remove_folder
 from daybook.runs.lease import CODE_CANCELLED, LeaseKeeper, stop_on_signals
 from daybook.runs.lineage_events import RunTelling
-from daybook.runs.live import is_live, live_writer, plan_live_output, with_row_ids
 from daybook.runs.outputs import PlannedOutput, output_errors
 from daybook.runs.preparation import PreparedRun
 from daybook.runs.recorder import RunRecorder
@@ -59,7 +59,7 @@ class Execution:
             even_splits(self.spark, largest),
             Pipeline(
                 self.spark,
-                with_row_ids(self.prepared.plan, self.prepared.outputs),
+                self._plan(),
                 {key: source.frame for key, source in sources.items()},
                 staging=self.staging,
                 as_of=self.prepared.snapshot.as_of,
@@ -123,9 +123,19 @@ class Execution:
             staged = writer.stage(output.df, planned.target)
         return replace(staged, duration_ms=round((time.monotonic() - began) * 1000))
 
+    def _plan(self) -> Plan:
+        if not any(output.is_live for output in self.prepared.outputs):
+            return self.prepared.plan
+        # Workbooks take a while to import, and few runs write live ones.
+        from daybook.runs.live import with_row_ids
+
+        return with_row_ids(self.prepared.plan, self.prepared.outputs)
+
     def _writer(self, planned: PlannedOutput, pipeline: Pipeline, sources: Mapping[str, ReadSource]) -> Writer[Any]:
-        if not is_live(planned):
+        if not planned.is_live:
             return writer_for(planned.target.format)
+        from daybook.runs.live import live_writer, plan_live_output
+
         live = plan_live_output(self.prepared.plan, planned)
         self._tell(live.notices)
         return live_writer(self.spark, live, sources, pipeline, f"{self.staging}/live-{planned.step.seq}")

@@ -22,13 +22,9 @@ from daybook.plan.steps import AggregateStep, ComputedColumn, OutputStep, Plan, 
 from daybook.runs.outputs import PlannedOutput
 
 
-def is_live(planned: PlannedOutput) -> bool:
-    return planned.target.format == "xlsx" and planned.target.options.get("live") is True
-
-
 def with_row_ids(plan: Plan, outputs: Iterable[PlannedOutput]) -> Plan:
     """The plan whose live outputs also give what tells their summary rows apart."""
-    seqs = {output.step.seq for output in outputs if is_live(output)}
+    seqs = {output.step.seq for output in outputs if output.is_live}
     own = {name: SYSTEM_COLUMNS[name] for name in (ROW_ID, OPERATION_SEQ)}
     steps = tuple(
         replace(step, columns={**step.columns, **own}) if isinstance(step, OutputStep) and step.seq in seqs else step

@@ -15,7 +15,7 @@ from pyarrow import fs
 
 from daybook.engine.java.runtime import GIGABYTE, MINIMUM_JAVA_VERSION, find_java, memory_bytes, usable_cores
 from daybook.errors import DaybookError
-from daybook.io.filesystem import FileStat, arrow_path, join_uri, uri_identity
+from daybook.io.filesystem import FileStat, arrow_path, is_uri, join_uri, uri_identity
 from daybook.io.format import Leftover, VacuumRequest, VersionHolder
 from daybook.io.leftovers import find_landing_leftovers, find_staged_leftovers, remove_leftover
 from daybook.io.pins import LandedPin, Pin, TablePin, pin_from_json
@@ -117,6 +117,23 @@ def examine_workspace(workspace: LoadedWorkspace) -> Iterator[DoctorFinding]:
     yield _run_check("Store", partial(_check_store, workspace))
     for definition in workspace.definitions["datasource"].values():
         yield _run_check(f"Data source {definition.id}", partial(_ping, definition.model, workspace.root))
+
+
+def examine_locations(workspace: LoadedWorkspace) -> Iterator[DoctorFinding]:
+    """Where the workspace was before, and whether the files of tables that runs wrote and registered are there."""
+    with open_store(workspace.settings.store, root=workspace.root) as store, store.read() as transaction:
+        before = store.moved_from
+        places = {each.pin.uri for each in transaction.retention.kept_versions()}
+        places |= {each.destination for each in transaction.slices.all() if each.destination.startswith("/")}
+    if before is not None:
+        detail = f"{before} before; the next run says so and goes on from here"
+        yield DoctorFinding("Workspace moved", "warning", detail, "If it is a copy, the original keeps its own tables.")
+    missing = sorted(place for place in places if not is_uri(place) and not Path(place).exists())
+    if missing:
+        remedy = "Restore them, or run the projects that write them again."
+        yield DoctorFinding("Tables of runs", "problem", f"missing: {', '.join(missing)}", remedy)
+    else:
+        yield DoctorFinding("Tables of runs", "ok", f"{len(places)} found")
 
 
 def _run_check(subject: str, look: Callable[[], str]) -> DoctorFinding:

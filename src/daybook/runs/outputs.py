@@ -20,6 +20,7 @@ from daybook.model.loading.workspace import WORKSPACE_FILE
 from daybook.model.operation import LocationDestination, OutputMode, TableDestination
 from daybook.plan.steps import OutputStep
 from daybook.resolve.locations.location import Location, extension, inline_location, table_location
+from daybook.resolve.locations.paths import is_remote
 from daybook.resolve.locations.template import render_template
 from daybook.resolve.resolution import usable_datasource
 from daybook.runs.facts import run_facts
@@ -39,6 +40,11 @@ class PlannedOutput:
     # The place that a draft in the sandbox writes instead of.
     live: Location | None = None
 
+    @property
+    def is_live(self) -> bool:
+        """Whether it is a workbook whose totals are formulas."""
+        return self.target.format == "xlsx" and self.target.options.get("live") is True
+
 
 def plan_targets(
     outputs: tuple[OutputStep, ...], snapshot: RunSnapshot, catalog: Catalog, root: Path
@@ -50,9 +56,15 @@ def plan_targets(
 
 
 def redirect_to_scratch(planned: PlannedOutput, scratch: str) -> PlannedOutput:
-    """The same output written below a folder of its own, for a replay."""
+    """The same output written below a folder of its own, for a replay: files in their own format, tables as Delta."""
     target = planned.target
-    location = Location("delta", uri=f"{scratch}/{planned.step.seq}")
+    folder = f"{scratch}/{planned.step.seq}"
+    location = Location("delta", uri=folder)
+    if isinstance(planned.step.arguments.destination, LocationDestination) and not is_remote(scratch):
+        # Formulas over detail rows are made of the run's own sheets; the values are those of the run.
+        options = {name: value for name, value in target.options.items() if name != "live"}
+        name = str(target.location.uri).rstrip("/").rpartition("/")[2]
+        location = Location(target.format, uri=f"{folder}/{name}", options=options)
     moved = FileTarget(
         location=location,
         mode="replace",
@@ -63,6 +75,7 @@ def redirect_to_scratch(planned: PlannedOutput, scratch: str) -> PlannedOutput:
         run_period=target.run_period,
         allow_empty=True,
         workspace=target.workspace,
+        facts=target.facts,
     )
     return PlannedOutput(planned.step, moved, planned.label)
 
@@ -120,15 +133,20 @@ def _render_path(path: str, snapshot: RunSnapshot) -> str:
 def _sandbox_location(
     destination: TableDestination | LocationDestination, location: Location, root: Path, sandbox: str
 ) -> Location:
-    """A Delta table below the sandbox, whatever the destination is."""
+    """Below the sandbox: a table as a Delta table, whatever holds it, and files in their own format.
+
+    On an object store, where files cannot be replaced safely, everything is Delta.
+    """
+    folder = sandbox.rstrip("/")
     if isinstance(destination, TableDestination):
-        below = f"{destination.datasource_id}/{destination.table}"
-    else:
-        uri = str(location.uri)
-        inside = uri.removeprefix(f"{location.root}/") if location.root else uri.replace("://", "/").strip("/")
-        # A table and a path, or two files that differ in their extension, stay apart.
-        below = "-".join(inside.rsplit(".", 1)) if extension(inside) else inside
-    return inline_location(f"{sandbox.rstrip('/')}/{below}", "delta", {}, root)
+        return inline_location(f"{folder}/{destination.datasource_id}/{destination.table}", "delta", {}, root)
+    uri = str(location.uri)
+    inside = uri.removeprefix(f"{location.root}/") if location.root else uri.replace("://", "/").strip("/")
+    if not is_remote(sandbox):
+        return inline_location(f"{folder}/{inside}", location.format, location.options, root)
+    # A table and a path, or two files that differ in their extension, stay apart.
+    below = "-".join(inside.rsplit(".", 1)) if extension(inside) else inside
+    return inline_location(f"{folder}/{below}", "delta", {}, root)
 
 
 def _collisions(planned: tuple[PlannedOutput, ...]) -> list[DaybookError]:

@@ -84,7 +84,11 @@ def hold_version(
 def _dataset_location(planned: PlannedOutput, input_table: str, *, is_sandboxed: bool) -> PathLocation | TableLocation:
     destination = planned.step.arguments.destination
     if is_sandboxed:
-        return PathLocation(path=planned.target.location.file_uri, format="delta")
+        target = planned.target
+        path, root = target.location.file_uri, str(target.workspace.absolute())
+        # Below the workspace the path is relative, so that the two can move.
+        path = path.removeprefix(f"{root}/") if path.startswith(f"{root}/") else path
+        return PathLocation(path=path, format=target.format, options=dict(target.options))
     match destination:
         case TableDestination(datasource_id=datasource_id, table=table):
             return TableLocation(datasource_id=datasource_id, table=table)

@@ -26,7 +26,7 @@ _DATA_EXPIRED_CODE = "IO_009"
 
 @dataclass(frozen=True, slots=True)
 class ReplayedOutput:
-    """One output computed again; `place` holds its rows as a Delta table unless they were only verified.
+    """One output computed again; `place` holds its rows, as a file or a Delta table, unless they were only verified.
 
     `is_same` is None when what the run wrote has been removed since, so that nothing is left to compare with.
     """

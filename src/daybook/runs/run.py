@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from daybook.errors import notice
 from daybook.model.loading import LoadedWorkspace
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.execution import execute_attempt
@@ -36,6 +37,8 @@ def prepare_runs(workspace: LoadedWorkspace, environment: RunEnvironment, reques
     Each period is prepared when its turn comes, since a run may read what the one before it wrote.
     """
     definition, notices = check_request(workspace, request)
+    if (before := environment.store.moved_from) is not None:
+        notices += (notice("STORE_040", before=before, root=environment.root),)
     if not environment.store.is_shared:
         notices += apply_project_files(workspace, definition, environment)
     with environment.store.read() as transaction:
@@ -62,7 +65,10 @@ def check_runs(workspace: LoadedWorkspace, environment: RunEnvironment, request:
 
 def execute_run(environment: RunEnvironment, prepared: PreparedRun) -> RunResult:
     """Create the run and execute it; raises RunFailedError when it does not complete."""
-    return execute_attempt(prepared, start_run(environment.store, prepared), environment)
+    lease = start_run(environment.store, prepared)
+    if environment.store.moved_from is not None:
+        environment.store.settle(environment.root)
+    return execute_attempt(prepared, lease, environment)
 
 
 def retry(environment: RunEnvironment, run_id: str) -> RunResult:

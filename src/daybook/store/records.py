@@ -1,6 +1,7 @@
 """What the store knows, as data."""
 
 import datetime
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -107,7 +108,10 @@ class OutputCommit:
     @property
     def table(self) -> "SliceTable":
         """What was written to, as slices are kept by; commits of earlier versions know the label alone."""
-        return SliceTable(self.details.get("identity", self.destination), self.destination)
+        identity = str(self.details.get("identity", self.destination))
+        prefix = "sqlite:" if identity.startswith("sqlite:") else ""
+        path = identity.removeprefix(prefix)
+        return SliceTable(prefix + os.path.realpath(path) if path.startswith("/") else identity, self.destination)
 
 
 # Appends share a slice: nobody owns it, so nobody may replace it.

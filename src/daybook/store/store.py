@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from sqlite3 import OperationalError as SqliteOperationalError
 
-from sqlalchemy import Connection, Engine, inspect, text
+from sqlalchemy import Connection, Engine, inspect, select, text, update
 
 from daybook.errors import DaybookError
 from daybook.store.address import EmbeddedStore, SharedStore, StoreAddress, parse_address
@@ -23,6 +23,8 @@ from daybook.store.database.periods import PeriodStatuses, Slices
 from daybook.store.database.projects import Projects
 from daybook.store.database.retention import RetentionQueries
 from daybook.store.database.runs import Runs
+from daybook.store.database.tables import WORKSPACE_ROOT
+from daybook.store.database.workspace_root import WorkspaceRoot, keep_relative
 
 LATEST_SCHEMA = "0005"
 KNOWN_SCHEMAS = ("0001", "0002", "0003", "0004", "0005")
@@ -42,14 +44,15 @@ def refuse_unknown_schema(found: str | None, place: str) -> None:
         raise DaybookError("STORE_005", place=place, found=found)
 
 
-def upgrade_schema(connection: Connection) -> None:
-    """Migrate inside the caller's transaction."""
+def upgrade_schema(connection: Connection, root: WorkspaceRoot | None = None) -> None:
+    """Migrate inside the caller's transaction; `root` is given where locations are kept relative to it."""
     from alembic import command
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
+    config.attributes["root"] = root
     command.upgrade(config, LATEST_SCHEMA)
 
 
@@ -89,9 +92,11 @@ class Transaction:
 class MetadataStore:
     """Open it with `daybook.store.open_store`; close it when done."""
 
-    def __init__(self, engine: Engine, address: StoreAddress) -> None:
+    def __init__(self, engine: Engine, address: StoreAddress, moved_from: str | None = None) -> None:
         self._engine = engine
         self.address = address
+        # Where the workspace lay when the store was last told, if that is not where it lies now.
+        self.moved_from = moved_from
 
     @property
     def is_shared(self) -> bool:
@@ -107,6 +112,12 @@ class MetadataStore:
     def write(self) -> Iterator[Transaction]:
         with write_transaction(self._engine, self.address) as connection:
             yield Transaction(connection)
+
+    def settle(self, root: Path) -> None:
+        """Note where the workspace lies now."""
+        with write_transaction(self._engine, self.address) as connection:
+            connection.execute(update(WORKSPACE_ROOT).values(root=WorkspaceRoot.of(root).real))
+        self.moved_from = None
 
     def close(self) -> None:
         self._engine.dispose()
@@ -131,17 +142,29 @@ def open_store(url: str, *, root: Path, migrate: bool = False) -> MetadataStore:
         except OSError as error:
             raise DaybookError("STORE_003", place=str(address), reason=error.strerror or str(error)) from error
     engine = connect_store(address, root)
+    moved_from: str | None = None
     try:
-        _migrate_if_needed(engine, address, migrate)
+        _migrate_if_needed(engine, address, migrate, WorkspaceRoot.of(root))
         if isinstance(address, EmbeddedStore):
             _enable_write_ahead_log(engine)
+            moved_from = _find_workspace(engine, address, WorkspaceRoot.of(root))
     except BaseException:
         engine.dispose()
         raise
-    return MetadataStore(engine, address)
+    return MetadataStore(engine, address, moved_from)
 
 
-def _migrate_if_needed(engine: Engine, address: StoreAddress, migrate: bool) -> None:
+def _find_workspace(engine: Engine, address: StoreAddress, root: WorkspaceRoot) -> str | None:
+    """Where the workspace was before, if it was elsewhere; from here on its locations are those of `root`."""
+    with read_transaction(engine, address) as connection:
+        known: str | None = connection.execute(select(WORKSPACE_ROOT.c.root)).scalar_one_or_none()
+    if known is None:
+        return None
+    keep_relative(engine, root)
+    return known if known != root.real else None
+
+
+def _migrate_if_needed(engine: Engine, address: StoreAddress, migrate: bool, root: WorkspaceRoot) -> None:
     with read_transaction(engine, address) as connection:
         found = read_schema_version(connection)
     refuse_unknown_schema(found, str(address))
@@ -149,8 +172,10 @@ def _migrate_if_needed(engine: Engine, address: StoreAddress, migrate: bool) -> 
         return
     match address:
         case EmbeddedStore():
+            # A store elsewhere may be that of several workspaces, so its locations stay absolute.
+            is_inside = address.path.resolve().is_relative_to(root.real)
             with write_transaction(engine, address) as connection:
-                _upgrade_under_lock(connection, address)
+                _upgrade_under_lock(connection, address, root if is_inside else None)
         case SharedStore():
             if not migrate:
                 raise DaybookError("STORE_004", place=str(address), found=found or "none", needed=LATEST_SCHEMA)
@@ -159,12 +184,12 @@ def _migrate_if_needed(engine: Engine, address: StoreAddress, migrate: bool) -> 
                 _upgrade_under_lock(connection, address)
 
 
-def _upgrade_under_lock(connection: Connection, address: StoreAddress) -> None:
+def _upgrade_under_lock(connection: Connection, address: StoreAddress, root: WorkspaceRoot | None = None) -> None:
     """Looks again under the lock: another process may have been faster."""
     found = read_schema_version(connection)
     refuse_unknown_schema(found, str(address))
     if found != LATEST_SCHEMA:
-        upgrade_schema(connection)
+        upgrade_schema(connection, root)
 
 
 def _enable_write_ahead_log(engine: Engine) -> None:

@@ -12,6 +12,7 @@ from daybook.runs.maintenance import (
     CollectedGarbage,
     DoctorFinding,
     collect_garbage,
+    examine_locations,
     examine_machine,
     examine_runs,
     examine_spark,
@@ -65,6 +66,7 @@ def _examine(
         yield from examine_workspace(definitions)
         # A store that cannot be opened has been reported by now.
         with suppress(DaybookError):
+            yield from examine_locations(definitions)
             yield from examine_runs(definitions, is_fixing=is_fixing)
     if session is not None:
         yield examine_spark(session)

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from daybook.workspace.numbers import CsvDownload, NumbersPage, NumbersRequest
     from daybook.workspace.periods import PeriodChange, PeriodListing
     from daybook.workspace.reference import CheckedExpression, FunctionEntry
+    from daybook.workspace.report import WrittenReport
     from daybook.workspace.scenario_tests import ScenarioReport
 
 _Parameters = ParamSpec("_Parameters")
@@ -102,6 +103,8 @@ ARGUMENT_CHECKS: Mapping[str, _Check] = {
     "period": _TEXT,
     "periods": _TEXT,
     "run_id": _TEXT,
+    "run": _TEXT,
+    "against": _TEXT,
     "identifier": _TEXT,
     "expression": _TEXT,
     "columns": _TEXT,
@@ -173,6 +176,7 @@ ARGUMENT_CHECKS: Mapping[str, _Check] = {
             "ask",
             "totals",
             "to_start",
+            "differences",
         ),
         _FLAG,
     ),
@@ -670,6 +674,19 @@ class Workspace:
         from daybook.workspace.numbers import stream_csv
 
         return stream_csv(self._opened, _numbers_request(run_id, output, where, sort))
+
+    @_coded
+    def report(
+        self, run: str, path: str | Path, *, against: str | None = None, differences: bool = True, limit: int = 200
+    ) -> "WrittenReport":
+        """Write a run, by its id or as PROJECT@PERIOD, as one HTML file that needs no network and no script.
+
+        It shows the differences to the run before, or to `against`, for which Spark is needed. `limit` is how many
+        rows of each output are shown. Only an earlier report is replaced.
+        """
+        from daybook.workspace.report import ReportRequest, write_report
+
+        return write_report(self._opened, ReportRequest(run, against, differences, limit), Path(path))
 
     @_coded
     def show(self, kind: DefinitionKind, identifier: str, *, version: int | None = None) -> "DefinitionDetails":

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from daybook.workspace.numbers import NumbersPage
     from daybook.workspace.periods import PeriodChange, PeriodListing
     from daybook.workspace.reference import CheckedExpression, FunctionEntry
+    from daybook.workspace.report import WrittenReport
     from daybook.workspace.scenario_tests import ScenarioReport
     from daybook.workspace.warm_engine import EngineStatus
 
@@ -419,6 +420,10 @@ def numbers_as_json(page: "NumbersPage") -> JsonObject:
         "totals": None if page.totals is None else plain(page.totals),
         "rows": [dict(zip(names, map(_row_value, row), strict=True)) for row in page.rows],
     }
+
+
+def report_as_json(written: "WrittenReport") -> JsonObject:
+    return _fields(written)
 
 
 def scenarios_as_json(report: "ScenarioReport") -> list[JsonObject]:

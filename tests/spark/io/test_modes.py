@@ -153,6 +153,16 @@ def test_two_writers_of_one_slice_do_not_overwrite_each_other(spark: SparkSessio
     assert keys(spark, place.target(COLUMNS)) == [("other", "2026-02"), ("quick", "2026-01")]
 
 
+def test_columns_that_an_output_no_longer_has_are_kept_with_null(spark: SparkSession, place: Place) -> None:
+    before = place.target(COLUMNS, mode="replace_period", run_period="2026-01")
+    write(rows(spark, "a").selectExpr("key", "CAST(1.5 AS DECIMAL(10,2)) AS amount"), before)
+    fewer = COLUMNS[:1]
+    target = place.target(fewer, mode="replace_period", run_period="2026-02", on_schema_change="keep")
+    write(rows(spark, "b").select(fewer[0].name), target)
+    df = read_target(spark, place.target(COLUMNS)).frame.df.selectExpr("key", "CAST(amount AS STRING)")
+    assert sorted(map(tuple, df.collect())) == [("a", "1.50"), ("b", None)]
+
+
 def test_writers_of_different_slices_both_commit(spark: SparkSession, place: Place) -> None:
     writer = writer_for(place.case.format)
     targets = [place.target(COLUMNS, mode="replace_period", run_period=period) for period in ("2026-01", "2026-02")]

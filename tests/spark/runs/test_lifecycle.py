@@ -72,12 +72,18 @@ def test_drafts_write_to_the_sandbox(folder: Folder) -> None:
     result = folder.run()
     assert (result.is_draft, result.sandbox) == (True, "sandbox")
     assert {notice.code for notice in result.notices} == {"RUN_009"}
-    assert [output.format for output in result.outputs] == ["delta"] * 3
+    assert [output.format for output in result.outputs] == ["delta", "delta", "csv"]
     assert not (folder.root / "lake").exists()
     assert not (folder.root / "data/out.db").exists()
     assert not (folder.root / "out").exists()
     below = {str(path.parent.relative_to(folder.root)) for path in folder.root.glob("sandbox/**/_delta_log")}
-    assert below == {"sandbox/lake/result", "sandbox/db/t", "sandbox/out/2026-01-csv"}
+    assert below == {"sandbox/lake/result", "sandbox/db/t"}
+    assert [line.split(",")[0] for line in (folder.root / "sandbox/out/2026-01.csv").read_text().splitlines()] == [
+        "order_id",
+        "O-1",
+        "O-2",
+        "O-3",
+    ]
     assert result.outputs[0].dataset_id == "sandbox.booked"
 
 

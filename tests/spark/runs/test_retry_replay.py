@@ -177,6 +177,9 @@ def test_a_replay_gives_the_same_and_can_be_looked_at(folder: Folder) -> None:
     place = again.outputs[0].place
     assert place is not None
     assert plain(folder.table(place)) == plain(folder.table())
+    file = again.outputs[1].place
+    assert file is not None
+    assert Path(file).read_text() == (folder.root / "out/x.csv").read_text()
 
 
 def test_a_replay_tells_different_rows(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:

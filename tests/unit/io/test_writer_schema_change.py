@@ -6,12 +6,13 @@ import pytest
 
 from daybook.errors import DaybookError
 from daybook.io.target import FileTarget, OutputColumn, SliceOwner, Target
-from daybook.io.writer import check_schema_change
+from daybook.io.writer import check_schema_change, kept_columns
 from daybook.model.types import INTEGER, STRING, DecimalType
 from daybook.resolve.locations.location import Location
 
 REPLACE = "`mode: replace` takes the new schema and replaces all rows"
 KEEP = "`type: decimal(33,2)` on the assignment or aggregation that computes total keeps its type"
+MISSING = "write the missing columns too, or NULL in them with `on_schema_change: keep`"
 ADD = "`on_schema_change: add` adds the new columns"
 
 
@@ -50,7 +51,7 @@ KEY, TOTAL, NOTE = OutputColumn("key", STRING), OutputColumn("total", DecimalTyp
             target(KEY),
             {"key": "string", "note": "integer"},
             "missing note",
-            f"write the missing columns too; {REPLACE}",
+            f"{MISSING}; {REPLACE}",
         ),
     ],
     ids=["new", "retyped", "retyped and added", "missing"],
@@ -66,3 +67,14 @@ def test_the_way_out_fits_the_difference(
 
 def test_columns_are_added_and_unknown_types_are_not_compared() -> None:
     assert check_schema_change(target(KEY, TOTAL, NOTE, is_adding=True), {"key": None, "total": None}).added == (NOTE,)
+
+
+def test_columns_that_the_output_no_longer_has_are_kept_and_new_ones_are_refused() -> None:
+    existing = {"key": "string", "total": "decimal(38,2)", "odd": ""}
+    keeping = replace(target(KEY), on_schema_change="keep")
+    assert check_schema_change(keeping, existing).added == ()
+    assert kept_columns(keeping, existing) == (TOTAL, OutputColumn("odd", STRING))
+    assert kept_columns(target(KEY), existing) == ()
+    with pytest.raises(DaybookError) as caught:
+        check_schema_change(replace(target(KEY, NOTE), on_schema_change="keep"), existing)
+    assert caught.value.hint == f"{ADD}; {REPLACE}"

@@ -85,23 +85,40 @@ def test_a_mode_that_is_written_counts(tmp_path: Path, mode: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("output", "below"),
+    ("output", "format_", "below"),
     [
-        (to_table(), "sandbox/lake/result"),
-        (to_table("t", "db"), "sandbox/db/t"),
-        (to_table("t", "pg"), "sandbox/pg/t"),
-        (to_path("out/{{identifier}}.csv"), "sandbox/out/2026-01-csv"),
-        (to_path("/elsewhere/x.csv"), "sandbox/elsewhere/x-csv"),
-        (to_path("out/v1.2/x.csv"), "sandbox/out/v1.2/x-csv"),
-        (to_path({"path": "out/v1.2", "format": "csv"}), "sandbox/out/v1.2"),
-        (to_path("s3://bucket/x.parquet"), "sandbox/s3/bucket/x-parquet"),
+        (to_table(), "delta", "sandbox/lake/result"),
+        (to_table("t", "db"), "delta", "sandbox/db/t"),
+        (to_table("t", "pg"), "delta", "sandbox/pg/t"),
+        (to_path("out/{{identifier}}.csv"), "csv", "sandbox/out/2026-01.csv"),
+        (to_path("/elsewhere/x.csv"), "csv", "sandbox/elsewhere/x.csv"),
+        (to_path("out/v1.2/x.csv"), "csv", "sandbox/out/v1.2/x.csv"),
+        (to_path({"path": "out/v1.2", "format": "csv"}), "csv", "sandbox/out/v1.2"),
+        (to_path("s3://bucket/x.parquet"), "parquet", "sandbox/s3/bucket/x.parquet"),
+        (to_path("out/book.xlsx"), "xlsx", "sandbox/out/book.xlsx"),
     ],
 )
-def test_drafts_write_delta_below_the_sandbox(tmp_path: Path, output: dict[str, Any], below: str) -> None:
+def test_drafts_write_below_the_sandbox(tmp_path: Path, output: dict[str, Any], format_: str, below: str) -> None:
     found = target(tmp_path, output, is_draft=True, sandbox="sandbox")
-    assert found.format == "delta"
+    assert found.format == format_
     assert found.label == f"{tmp_path.resolve()}/w/{below}"
     assert found.location.datasource is None
+
+
+def test_drafts_write_delta_to_a_sandbox_on_an_object_store(tmp_path: Path) -> None:
+    found = target(tmp_path, to_path("out/x.csv"), is_draft=True, sandbox="s3://bucket/drafts")
+    assert (found.format, found.label) == ("delta", "s3://bucket/drafts/out/x-csv")
+
+
+def test_files_keep_their_format_and_options_in_a_replay_and_in_the_sandbox(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path)
+    location = {"path": "out/{{identifier}}.csv", "options": {"delimiter": ";"}}
+    folder.project(to_path(location))  # type: ignore[arg-type]
+    planned = prepared(folder).outputs[0]
+    replayed = redirect_to_scratch(planned, "/scratch").target
+    assert (replayed.format, replayed.label, replayed.options["delimiter"]) == ("csv", "/scratch/1/2026-01.csv", ";")
+    drafted = prepared(folder, settings=SANDBOX).outputs[0].target
+    assert (drafted.format, drafted.options["delimiter"]) == ("csv", ";")
 
 
 def test_a_replay_writes_to_scratch_whatever_the_destination(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """A store made by an earlier Daybook opens, and what it knew is read back."""
 
+import json
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from daybook.model.definition import RegisteredDataPin, TableVersion
 from daybook.store import open_store
 from daybook.store.address import parse_address
 from daybook.store.database.connection import connect_store, write_transaction
+from daybook.store.records import SliceTable
 from daybook.store.store import MIGRATIONS
 
 TIME = "2026-02-01T08:00:00.000000+00:00"
@@ -118,3 +121,31 @@ def test_what_must_not_change_is_still_protected(store_url: str, tmp_path: Path,
         store.write() as transaction,
     ):
         transaction._connection.execute(text(f"UPDATE {table} SET operation_seq = 30"))
+
+
+def test_locations_of_a_first_store_become_relative_to_its_workspace(tmp_path: Path) -> None:
+    root = tmp_path / "close"
+    root.mkdir()
+    url = "sqlite:///state/store.db"
+    make_first_store(url, root)
+    lake, old = f"{root}/lake/net", sqlite3.connect(root / "state/store.db")
+    old.execute("DROP TRIGGER output_commit_is_immutable")
+    old.execute("UPDATE output_commit SET destination = ? WHERE operation_seq = 10", (lake,))
+    old.execute("INSERT INTO slice VALUES (?, '2026-01', 'close', 'op-10', 'run-1', 3, ?)", (lake, TIME))
+    old.execute("INSERT INTO run_snapshot VALUES ('run-1', ?)", (json.dumps({"uri": lake, "text": f'a "{lake}"'}),))
+    old.execute(
+        "CREATE TRIGGER output_commit_is_immutable BEFORE UPDATE ON output_commit "
+        "BEGIN SELECT RAISE(ABORT, 'output_commit is immutable'); END"
+    )
+    old.commit()
+    old.close()
+    open_store(url, root=root).close()
+    moved = root.rename(tmp_path / "moved")
+    with open_store(url, root=moved) as store, store.read() as transaction:
+        place = f"{moved}/lake/net"
+        assert store.moved_from == str(root)
+        assert [each.period for each in transaction.slices.of(SliceTable(place, place))] == ["2026-01"]
+        assert [each.destination for each in transaction.outcomes.commits("run-1")] == [place, "/out/report.csv"]
+        snapshot = json.loads(transaction.runs.snapshot("run-1"))
+        # What somebody wrote is left as it was.
+        assert snapshot == {"uri": place, "text": f'a "{lake}"'}

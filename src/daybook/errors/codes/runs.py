@@ -316,6 +316,18 @@ RUN_CODES: dict[str, Code] = code_family(
         hint="`daybook build {project} --period {period}` brings it up to date first",
     ),
     Code(
+        "RUN_086",
+        "{path} exists and is no report of a run",
+        "A report replaces nothing but an earlier report.",
+        hint="write it to another file, or remove this one",
+    ),
+    Code(
+        "RUN_087",
+        "The folder {folder} does not exist",
+        "A report is written into a folder that is there.",
+        hint="create it, or write the report elsewhere",
+    ),
+    Code(
         "RUN_044",
         "Operation {seq} of run {run_id} made no row with the id {ids}",
         "A summary row can be named by its `_row_id`, as the output has it, instead of by what it is grouped by.",

@@ -99,7 +99,8 @@ IO_CODES: dict[str, Code] = code_family(
         "IO_021",
         "{location} has other columns than the output: {difference}",
         "An output never changes the columns of an existing table by itself.",
-        hint="`on_schema_change: add` adds columns; `mode: replace` takes the new schema and replaces all rows",
+        hint="`on_schema_change: add` adds columns, `keep` writes NULL in those that the output no longer has; "
+        "`mode: replace` takes the new schema and replaces all rows",
     ),
     Code(
         "IO_022",
@@ -530,5 +531,12 @@ STORE_CODES: dict[str, Code] = code_family(
         "Dropping a slice needs a confirmation",
         "The rows of a slice are removed from the table. Without a terminal nobody can be asked.",
         hint="write --yes",
+    ),
+    Code(
+        "STORE_040",
+        "The workspace was in {before} and is now in {root}",
+        "The store keeps what lies in the workspace relative to it, so a workspace can be moved or copied as a whole. "
+        "Runs read and write the tables in the new folder. A copy has tables, runs and slices of its own from now on; "
+        "tables outside of the workspace are those of the original, too. This is a note, not an error.",
     ),
 )

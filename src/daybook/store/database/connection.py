@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, Table, create_engine, event
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from daybook.errors import DaybookError, flatten
@@ -117,6 +116,15 @@ def _first_line(error: DBAPIError) -> str:
 
 def insert_if_absent(connection: Connection, table: Table, values: Mapping[str, Any]) -> bool:
     """False when the key is taken; waits for a transaction that is about to take it."""
+    return connection.execute(insert_into(connection, table, values).on_conflict_do_nothing()).rowcount == 1
+
+
+def insert_into(connection: Connection, table: Table, values: Mapping[str, Any]) -> Any:
+    """An insert with `on_conflict_*`, which each dialect has of its own; importing PostgreSQL's takes a while."""
     if connection.dialect.name == "postgresql":
-        return connection.execute(postgresql.insert(table).values(values).on_conflict_do_nothing()).rowcount == 1
-    return connection.execute(sqlite.insert(table).values(values).on_conflict_do_nothing()).rowcount == 1
+        from sqlalchemy.dialects import postgresql
+
+        return postgresql.insert(table).values(values)
+    from sqlalchemy.dialects import sqlite
+
+    return sqlite.insert(table).values(values)

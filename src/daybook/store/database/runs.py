@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, Row, func, insert, literal, select, tuple_, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from daybook.errors import DaybookError
+from daybook.store.database.connection import insert_into
 from daybook.store.database.tables import FENCE, OUTPUT_COMMIT, RUN, RUN_SNAPSHOT, UtcTimestamp, to_record
 from daybook.store.process import ProcessIdentity, is_surely_dead
 from daybook.store.records import FinalStatus, Heartbeat, Lease, RunFilter, RunPage, RunRecord
@@ -74,11 +74,8 @@ def next_token(connection: Connection, project_id: str, period: str) -> int:
     values = {"project_id": project_id, "period": period, "token": 1}
     target = [FENCE.c.project_id, FENCE.c.period]
     grown = {"token": FENCE.c.token + 1}
-    if connection.dialect.name == "postgresql":
-        statement = postgresql.insert(FENCE).values(values).on_conflict_do_update(index_elements=target, set_=grown)
-        return int(connection.execute(statement.returning(FENCE.c.token)).scalar_one())
-    embedded = sqlite.insert(FENCE).values(values).on_conflict_do_update(index_elements=target, set_=grown)
-    return int(connection.execute(embedded.returning(FENCE.c.token)).scalar_one())
+    insert = insert_into(connection, FENCE, values).on_conflict_do_update(index_elements=target, set_=grown)
+    return int(connection.execute(insert.returning(FENCE.c.token)).scalar_one())
 
 
 def later_commit(connection: Connection, run: RunRecord) -> str | None:

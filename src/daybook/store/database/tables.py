@@ -31,6 +31,7 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from daybook.model.definition import TableVersion
+from daybook.store.database.workspace_root import IdentityText, LocatedDocument, LocatedJson, LocationText
 
 
 class UtcTimestamp(TypeDecorator[datetime.datetime]):
@@ -152,7 +153,7 @@ DEFINITION_VERSION = Table(
     Column("project_id", String(128)),
     Column("run_id", String(64)),
     Column("operation_seq", Integer),
-    Column("pin_uri", Text),
+    Column("pin_uri", LocationText),
     Column("pin_version", TableVersionText),
     PrimaryKeyConstraint("kind", "id", "version"),
     ForeignKeyConstraint(["kind", "id"], ["definition.kind", "definition.id"]),
@@ -258,7 +259,7 @@ RUN_SNAPSHOT = Table(
     "run_snapshot",
     METADATA,
     Column("run_id", String(64), nullable=False),
-    Column("body", Text, nullable=False),
+    Column("body", LocatedDocument, nullable=False),
     PrimaryKeyConstraint("run_id"),
     ForeignKeyConstraint(["run_id"], ["run.id"], ondelete="CASCADE"),
 )
@@ -275,7 +276,7 @@ RUN_OPERATION = Table(
     Column("rows_deleted", BigInteger),
     Column("rows_written", BigInteger),
     Column("duration_ms", BigInteger),
-    Column("details", JsonText, nullable=False),
+    Column("details", LocatedJson, nullable=False),
     PrimaryKeyConstraint("run_id", "seq"),
     ForeignKeyConstraint(["run_id"], ["run.id"], ondelete="CASCADE"),
 )
@@ -286,12 +287,12 @@ OUTPUT_COMMIT = Table(
     Column("run_id", String(64), nullable=False),
     Column("operation_seq", Integer, nullable=False),
     Column("operation_id", String(128), nullable=False),
-    Column("destination", Text, nullable=False),
+    Column("destination", LocationText, nullable=False),
     Column("mode", String(16), nullable=False),
     Column("table_version", TableVersionText),
     Column("rows", BigInteger),
     Column("fingerprint", Text),
-    Column("details", JsonText, nullable=False),
+    Column("details", LocatedJson, nullable=False),
     Column("token", BigInteger, nullable=False),
     Column("committed_at", UtcTimestamp, nullable=False),
     PrimaryKeyConstraint("run_id", "operation_seq"),
@@ -311,7 +312,7 @@ FENCE = Table(
 SLICE = Table(
     "slice",
     METADATA,
-    Column("destination", Text, nullable=False),
+    Column("destination", IdentityText, nullable=False),
     Column("period", Text, nullable=False),
     Column("project_id", String(128), nullable=False),
     Column("operation_id", String(128), nullable=False),
@@ -366,7 +367,7 @@ ACTION = Table(
 DROPPED_SLICE = Table(
     "dropped_slice",
     METADATA,
-    Column("destination", Text, nullable=False),
+    Column("destination", IdentityText, nullable=False),
     Column("period", Text, nullable=False),
     Column("number", Integer, nullable=False),
     Column("project_id", String(128), nullable=False),
@@ -377,3 +378,6 @@ DROPPED_SLICE = Table(
     Column("reason", Text),
     PrimaryKeyConstraint("destination", "period", "number"),
 )
+
+# Where the workspace of an embedded store was when the store was last told; no row where locations stay absolute.
+WORKSPACE_ROOT = Table("workspace_root", METADATA, Column("root", Text, nullable=False))

@@ -261,16 +261,15 @@ class DeltaWriter:
         if target.mode == "append":
             self._add_columns(table, target)
             table.create_write_transaction(
-                actions, "append", _delta_schema(target), partitions, commit_properties=properties
+                actions, "append", _next_schema(table, target), partitions, commit_properties=properties
             )
             return
         filters = None
         if target.mode == "replace_period":
             self._add_columns(table, target)
             filters = [(RUN_PERIOD_COLUMN, "=", target.run_period or "")]
-        table.create_write_transaction(
-            actions, "overwrite", _delta_schema(target), partitions, filters, commit_properties=properties
-        )
+        schema = _next_schema(table, target) if filters else _delta_schema(target)
+        table.create_write_transaction(actions, "overwrite", schema, partitions, filters, commit_properties=properties)
 
     def _add_columns(self, table: DeltaTable, target: FileTarget) -> None:
         existing = {field.name for field in table.schema().fields}
@@ -304,6 +303,11 @@ def _partition_columns(target: FileTarget) -> tuple[str, ...]:
 def _delta_schema(target: FileTarget) -> Schema:
     fields = [(column.name, arrow_type(column.type)) for column in target.columns]
     return Schema.from_arrow(pa.schema([*fields, *((name, pa.string()) for name in _partition_columns(target))]))
+
+
+def _next_schema(table: DeltaTable, target: FileTarget) -> Schema:
+    """Columns that the output keeps stay in the table; its files lack them, and readers find NULL."""
+    return table.schema() if target.on_schema_change == "keep" else _delta_schema(target)
 
 
 def _slice_id(target: FileTarget) -> str:

@@ -57,6 +57,12 @@ def check_folder(path: Path, target: FileTarget, files: PartFiles) -> None:
         check_schema_change(target, {name: type_ or None for name, type_ in current.columns.items()})
 
 
+def folder_columns(path: Path, target: FileTarget, files: PartFiles) -> Mapping[str, str]:
+    """The columns of a folder with their types, empty where they are not known."""
+    current = _current_manifest(_existing_folder(path), target, files)
+    return current.columns if current is not None else {}
+
+
 def slice_state(path: Path, target: FileTarget) -> str:
     """Who wrote what a commit would replace, to notice another writer."""
     manifest = read_manifest(str(_existing_folder(path)))

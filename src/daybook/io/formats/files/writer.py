@@ -3,6 +3,7 @@
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from pyspark.sql import functions as F
 from daybook.errors import DaybookError
 from daybook.expression import quote_identifier
 from daybook.io.bindings import checked_options
+from daybook.io.column_types import spark_data_type
 from daybook.io.filesystem import local_path
 from daybook.io.fingerprint import FingerprintObserver
 from daybook.io.formats.files.folder import (
@@ -19,13 +21,22 @@ from daybook.io.formats.files.folder import (
     commit_folder,
     committed_folder,
     drop_folder_slice,
+    folder_columns,
     folder_slices,
     slice_state,
 )
 from daybook.io.formats.files.one_file import check_file, commit_file, committed_file
 from daybook.io.slices import WrittenSlice
 from daybook.io.target import FileTarget, OutputColumn
-from daybook.io.writer import Commit, Fence, StagedOutput, no_fence, remove_tree, translate_spark_failures
+from daybook.io.writer import (
+    Commit,
+    Fence,
+    StagedOutput,
+    kept_columns,
+    no_fence,
+    remove_tree,
+    translate_spark_failures,
+)
 
 _PARTS = "parts"
 
@@ -85,10 +96,14 @@ class FileWriter(ABC):
         seen = None if target.is_one_file else slice_state(path, target)
         watch = FingerprintObserver(target.columns)
         parts = work / _PARTS
+        kept = () if target.is_one_file else kept_columns(target, folder_columns(path, target, self))
+        # Every file of a folder has all columns.
+        stored = replace(target, columns=(*target.columns, *kept))
+        nulls = {column.name: F.lit(None).cast(spark_data_type(column.type)) for column in kept}
         with translate_spark_failures(target):
-            self.write_parts(watch.on(df), parts, target, options)
+            self.write_parts(watch.on(df).withColumns(nulls) if nulls else watch.on(df), parts, stored, options)
         try:
-            self.complete_parts(parts, work / path.name, target, options)
+            self.complete_parts(parts, work / path.name, stored, options)
         except OSError as failure:
             raise DaybookError("IO_026", location=target.label, reason=str(failure)) from failure
         return StagedOutput(str(work), watch.rows, watch.fingerprint, seen=seen)

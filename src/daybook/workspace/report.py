@@ -1,0 +1,253 @@
+"""A run as one HTML file for an auditor or an attachment: all that is needed to read it is in the file."""
+
+import datetime
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from daybook.compare.diff import DiffRequest
+from daybook.compare.recorded_run import find_run_id
+from daybook.compare.result import DiffResult
+from daybook.errors import DaybookError
+from daybook.io.pins import Pin
+from daybook.io.rows.conditions import RowCondition, RowOrder
+from daybook.io.rows.page import MOST_SORTED_ROWS, Total, is_summed
+from daybook.model.types import SYSTEM_COLUMNS
+from daybook.plan.lineage import PlanLineage, plan_lineage
+from daybook.runs.outputs import PlannedOutput
+from daybook.runs.preparation import PreparedRun, restore_run
+from daybook.runs.recorder import recorded_pins
+from daybook.runs.result import OutputResult
+from daybook.runs.snapshot import RunSnapshot, SourceSnapshot, snapshot_from_json
+from daybook.store.records import RunFilter, RunRecord
+from daybook.store.store import Transaction
+from daybook.workspace.compare import diff_runs
+from daybook.workspace.history import RunDetails, show_run
+from daybook.workspace.numbers import MOST_PAGE_ROWS, NumbersPage, NumbersRequest, list_outputs, read_numbers
+from daybook.workspace.open_workspace import OpenedWorkspace
+
+REPORT_MARK = "<!-- daybook report of run "
+_MARK_BYTES = 200
+_SEQ_COLUMN = "_operation_seq"
+_LOADED_ROWS = "loaded rows"
+_MOST_COMPARED = 5
+_MOST_LOOKED_AT = 200
+_MOST_KEYS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRequest:
+    """Which run, by its id or as PROJECT@PERIOD; `against` is the run to compare with instead of the one before it."""
+
+    run: str
+    against: str | None = None
+    has_differences: bool = True
+    # The most rows of each output that the file shows; totals are of all rows.
+    rows: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class TotalLine:
+    """Rows that one operation made, and their sums; details and summaries are never added up together."""
+
+    made_by: str | None
+    count: int
+    totals: Mapping[str, Total | None]
+
+
+@dataclass(frozen=True, slots=True)
+class OutputNumbers:
+    """The first rows of an output and its totals; `problem` is why they cannot be shown."""
+
+    output: OutputResult
+    page: NumbersPage | None
+    totals: tuple[TotalLine, ...] = ()
+    problem: DaybookError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OutputDifference:
+    """One output compared with that of another run; `problem` is why it cannot be compared."""
+
+    output: OutputResult
+    result: DiffResult | None
+    problem: DaybookError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """Everything that the file shows; `before` is the run it was compared with, None where there is none."""
+
+    workspace_name: str
+    made_at: datetime.datetime
+    run: RunDetails
+    snapshot: RunSnapshot
+    pins: Mapping[str, tuple[Pin, ...]]
+    numbers: tuple[OutputNumbers, ...]
+    lineage: PlanLineage
+    before: RunRecord | None
+    differences: tuple[OutputDifference, ...]
+    has_differences: bool
+
+    @property
+    def record(self) -> RunRecord:
+        return self.run.record
+
+    @property
+    def sources(self) -> Iterator[tuple[SourceSnapshot, tuple[Pin, ...]]]:
+        """What was read and as what; datasets that several operations read are there once."""
+        seen = set()
+        for source in self.snapshot.sources:
+            key = (source.dataset_id, source.dataset_version, source.resolution)
+            if repr(key) not in seen:
+                seen.add(repr(key))
+                yield source, self.pins.get(source.key, ())
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenReport:
+    path: Path
+    size: int
+    run_id: str
+    project_id: str
+    period: str
+    compared_with: str | None
+
+
+def _gather_report(workspace: OpenedWorkspace, request: ReportRequest) -> RunReport:
+    """Read everything that the report of a run shows; Spark is needed for differences to another run only."""
+    root = workspace.root.resolve()
+    with workspace.open_store_or_empty() as store, store.read() as transaction:
+        run_id = find_run_id(transaction, request.run)
+        record = transaction.runs.shown(run_id)
+        snapshot = snapshot_from_json(transaction.runs.snapshot(run_id))
+        prepared = restore_run(snapshot, root)
+        pins = recorded_pins(transaction, run_id)
+        before = _other_run(transaction, record, request)
+    outputs = list_outputs(workspace, run_id)
+    numbers = tuple(_read_output(workspace, run_id, output, prepared, request.rows) for output in outputs)
+    differences: tuple[OutputDifference, ...] = ()
+    if before is not None:
+        differences = tuple(_compare(workspace, before, record, output) for output in outputs[:_MOST_COMPARED])
+    return RunReport(
+        workspace_name=workspace.settings.name,
+        made_at=workspace.clock(),
+        run=show_run(workspace, run_id),
+        snapshot=snapshot,
+        pins=pins,
+        numbers=numbers,
+        lineage=plan_lineage(prepared.plan),
+        before=before,
+        differences=differences,
+        has_differences=request.has_differences,
+    )
+
+
+def write_report(workspace: OpenedWorkspace, request: ReportRequest, path: Path) -> WrittenReport:
+    """Write the report of a run to a file; nothing but an earlier report is ever replaced."""
+    from daybook.workspace.report_page import render_report
+
+    check_report_path(path)
+    report = _gather_report(workspace, request)
+    content = render_report(report).encode()
+    check_report_path(path)
+    _replace_file(path, content)
+    record = report.record
+    before = report.before.id if report.before and report.differences else None
+    return WrittenReport(path.resolve(), len(content), record.id, record.project_id, record.period, before)
+
+
+def check_report_path(path: Path) -> None:
+    """RUN_086 for anything there but an earlier report, RUN_087 where there is no folder for it."""
+    if path.is_dir():
+        raise DaybookError("RUN_086", path=path.as_posix())
+    if not path.parent.is_dir():
+        raise DaybookError("RUN_087", folder=path.parent.as_posix())
+    try:
+        with path.open("rb") as stream:
+            begin = stream.read(_MARK_BYTES)
+    except FileNotFoundError:
+        return
+    if REPORT_MARK.encode() not in begin:
+        raise DaybookError("RUN_086", path=path.as_posix())
+
+
+def _replace_file(path: Path, content: bytes) -> None:
+    """All of it or nothing, also when the disk is full."""
+    fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with fresh.open("xb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def _other_run(transaction: Transaction, record: RunRecord, request: ReportRequest) -> RunRecord | None:
+    """The run that was named, else the last one before it, of the same period where there is one."""
+    if not request.has_differences:
+        return None
+    if request.against is not None:
+        return transaction.runs.shown(find_run_id(transaction, request.against))
+    page = transaction.runs.page(RunFilter(record.project_id, status="completed"), limit=_MOST_LOOKED_AT)
+    earlier = [run for run in page.runs if run.created_at < record.created_at and not run.is_sandboxed]
+    same_period = (run for run in earlier if run.period == record.period)
+    return next(same_period, None) or next(iter(earlier), None)
+
+
+def _read_output(
+    workspace: OpenedWorkspace, run_id: str, output: OutputResult, prepared: PreparedRun, rows: int
+) -> OutputNumbers:
+    sort = tuple(map(RowOrder, _reading_order(prepared.output(output.operation_seq), output)))
+    request = NumbersRequest(run_id, str(output.operation_seq), sort=sort, limit=min(rows, MOST_PAGE_ROWS))
+    try:
+        page = read_numbers(workspace, request)
+        return OutputNumbers(output, page, tuple(_total_lines(workspace, request, page, prepared)))
+    except DaybookError as problem:
+        return OutputNumbers(output, None, problem=problem)
+
+
+def _reading_order(planned: PlannedOutput, output: OutputResult) -> tuple[str, ...]:
+    """The columns that people look rows up by, where the project does not say how its rows are sorted."""
+    if planned.step.arguments.order_by or output.rows_written > MOST_SORTED_ROWS:
+        return ()
+    keys = (each.name for each in planned.target.columns if each.name not in SYSTEM_COLUMNS and not is_summed(each))
+    return tuple(keys)[:_MOST_KEYS]
+
+
+def _total_lines(
+    workspace: OpenedWorkspace, request: NumbersRequest, page: NumbersPage, prepared: PreparedRun
+) -> Iterator[TotalLine]:
+    """One line, or one for each operation that made rows where the output tells them apart."""
+    if _SEQ_COLUMN not in (column.name for column in page.columns):
+        yield TotalLine(None, page.count, page.totals or {})
+        return
+    names = {0: _LOADED_ROWS}
+    names |= {each.seq: each.name for each in prepared.snapshot.project.operations if each.type in _MAKES_ROWS}
+    for seq, name in names.items():
+        wanted = replace(request, where=(RowCondition(_SEQ_COLUMN, "=", seq),), limit=0)
+        found = read_numbers(workspace, wanted)
+        if found.count:
+            yield TotalLine(name, found.count, found.totals or {})
+
+
+_MAKES_ROWS = ("aggregate", "append")
+
+
+def _compare(workspace: OpenedWorkspace, before: RunRecord, after: RunRecord, output: OutputResult) -> OutputDifference:
+    has_id = output.operation_id != f"op-{output.operation_seq}"
+    wanted = output.operation_id if has_id else str(output.operation_seq)
+    try:
+        return OutputDifference(output, diff_runs(workspace, DiffRequest(before.id, after.id, wanted, limit=20)))
+    except DaybookError as problem:
+        return OutputDifference(output, None, problem)
+
+
+def shown_columns(page: NumbersPage) -> tuple[int, ...]:
+    """The positions of the columns that people read: all but the system's."""
+    own = tuple(number for number, column in enumerate(page.columns) if column.name not in SYSTEM_COLUMNS)
+    return own or tuple(range(len(page.columns)))

@@ -1,0 +1,170 @@
+"""The report of a run as HTML: style, pictures and numbers in one text, without a script and without other files."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, assert_never
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from daybook.errors.render import printable
+from daybook.io.pins import FilesPin, LandedPin, Pin, TablePin
+from daybook.pictures import number_format
+from daybook.pictures.columns import ColumnLine, TableColumns, draw_columns
+from daybook.pictures.style import style_sheet
+from daybook.plan.lineage import ColumnLineage
+from daybook.runs.result import OutputResult, summarize_operations
+from daybook.workspace.report import REPORT_MARK, RunReport, shown_columns
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_ROWS = "(which rows)"
+# More columns than this are listed and not drawn.
+_MOST_DRAWN = 60
+
+
+@dataclass(frozen=True, slots=True)
+class CheckLine:
+    seq: int
+    name: str
+    condition: str
+    selector: str | None
+    outcome: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class LineagePicture:
+    """The lineage of one output; `like` is an earlier output whose columns come from the same, drawn there."""
+
+    output: OutputResult
+    columns: tuple[ColumnLineage, ...]
+    rows: ColumnLineage
+    picture: Markup | None
+    like: OutputResult | None = None
+
+
+def render_report(report: RunReport) -> str:
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_shown,
+    )
+    environment.filters |= {
+        "moment": number_format.format_moment,
+        "duration": number_format.format_duration,
+        "plural": number_format.plural,
+        "is_number": number_format.is_number,
+    }
+    record = report.record
+    return environment.get_template("report.html").render(
+        mark=Markup(REPORT_MARK) + f"{record.id} " + Markup("-->"),
+        style=Markup(style_sheet()),
+        report=report,
+        record=record,
+        snapshot=report.snapshot,
+        steps=tuple(summarize_operations(report.run.operations, report.run.operation_names)),
+        checks=tuple(_checks(report)),
+        lineages=tuple(_lineages(report)),
+        outputs={each.output.operation_seq: each.output for each in report.numbers},
+        value=number_format.format_value,
+        shown_columns=shown_columns,
+        pin_text=_pin_text,
+    )
+
+
+def _shown(value: Any) -> Any:
+    """Text of data has no characters that hide or turn other text."""
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _checks(report: RunReport) -> Iterator[CheckLine]:
+    counted = {each.seq: each.rows_picked for each in report.run.operations}
+    failed = {seq for finding in report.run.errors for seq in _failed_operations(finding)}
+    for operation in report.snapshot.project.operations:
+        if operation.type != "check":
+            continue
+        rows = counted.get(operation.seq)
+        if operation.seq in failed:
+            outcome, state = "failed", "failed"
+        elif rows is None:
+            outcome, state = "not reached", "never"
+        else:
+            outcome, state = f"held for {number_format.plural(rows, 'row')}", "fresh"
+        yield CheckLine(
+            operation.seq, operation.name, operation.arguments.condition, operation.selector, outcome, state
+        )
+
+
+def _failed_operations(finding: Any) -> Iterator[int]:
+    if finding.get("operation_seq") is not None:
+        yield finding["operation_seq"]
+    for cause in finding.get("causes", ()):
+        yield from _failed_operations(cause)
+
+
+def _lineages(report: RunReport) -> Iterator[LineagePicture]:
+    """One for each output; outputs of the same columns are drawn once."""
+    lineage = report.lineage
+    drawn: dict[tuple[object, ...], OutputResult] = {}
+    for each in report.numbers:
+        output, seq = each.output, each.output.operation_seq
+        names = [column for number, column in lineage.columns if number == seq]
+        columns = tuple(lineage.column(seq, name) for name in names)
+        direct = (tuple(each for each in column.inputs if each.kind == "direct") for column in columns)
+        like = drawn.setdefault((*names, *direct), output)
+        picture = None
+        if like is output and len(columns) <= _MOST_DRAWN:
+            picture = Markup(_draw_lineage(output, columns, lineage.rows(seq)))
+        yield LineagePicture(output, columns, lineage.rows(seq), picture, None if like is output else like)
+
+
+def _draw_lineage(output: OutputResult, columns: tuple[ColumnLineage, ...], rows: ColumnLineage) -> str:
+    """What decides about all rows of the output is drawn once, not to every column."""
+    target = f"output {output.operation_seq}"
+    shared = {(each.dataset_id, each.column) for each in rows.inputs}
+    lines: list[ColumnLine] = []
+    for column in columns:
+        strongest: dict[tuple[str, str], ColumnLine] = {}
+        for each in column.inputs:
+            is_direct = each.kind == "direct"
+            source = (each.dataset_id, each.column)
+            if not is_direct and source in shared:
+                continue
+            known = strongest.get(source)
+            if known is None or (is_direct and not known.is_direct):
+                strongest[source] = ColumnLine(source, (target, column.column), is_direct, each.how)
+        lines += strongest.values()
+    if shared:
+        hows = {(each.dataset_id, each.column): each.how for each in rows.inputs}
+        lines += [ColumnLine(source, (target, _ROWS), is_direct=False, how=hows[source]) for source in sorted(shared)]
+    used: dict[str, list[str]] = {}
+    for line in lines:
+        names = used.setdefault(line.source[0], [])
+        if line.source[1] not in names:
+            names.append(line.source[1])
+    written = (*(column.column for column in columns), *([_ROWS] if shared else []))
+    tables = [TableColumns(name, name, tuple(sorted(found)), "dataset") for name, found in sorted(used.items())]
+    tables.append(TableColumns(target, output.destination, written, target))
+    title = f"Where the columns of {output.destination} come from"
+    return draw_columns(tables, lines, title=title, name=f"lineage-{output.operation_seq}")
+
+
+def _pin_text(pin: Pin) -> str:
+    match pin:
+        case TablePin(_, version, _):
+            return f"{version.format} version {version.token}"
+        case FilesPin(_, files):
+            return f"{number_format.plural(len(files), 'file')}, {_bytes(sum(file.size for file in files))}"
+        case LandedPin(_, _, rows, files):
+            content = f", content {', '.join(file.digest[:12] for file in files[:3])}" if files else ""
+            return f"{number_format.plural(rows, 'row')} landed{content}"
+        case _:
+            assert_never(pin)
+
+
+def _bytes(size: int) -> str:
+    return f"{size:,} bytes"
