@@ -5,7 +5,6 @@ python -m benchmarks.numbers [--rows 10000000] [--files 8]
 
 import argparse
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
@@ -15,6 +14,7 @@ import psutil
 import pyarrow as pa
 
 import daybook
+from benchmarks.meter import measure
 from tests.workspaces import Folder, no_session, to_table
 from tests.written_runs import write_run
 
@@ -72,14 +72,10 @@ def main() -> None:
         }
         print(f"{arguments.rows:,} rows in {arguments.files} files, median of {ROUNDS}")
         for name, case in cases.items():
-            rounds = 1 if "CSV" in name else ROUNDS
-            seconds = []
-            for _ in range(rounds):
-                begin = time.perf_counter()
-                case()
-                seconds.append(time.perf_counter() - begin)
+            found = [measure(case) for _ in range(1 if "CSV" in name else ROUNDS)]
+            wall, processor = median(each.wall for each in found), median(each.processor for each in found)
             memory = psutil.Process().memory_info().rss / 1e6
-            print(f"{name:<26} {median(seconds):7.3f} s   first {seconds[0]:7.3f} s   {memory:7.0f} MB")
+            print(f"{name:<26} {wall:7.3f} s   processor {processor:7.3f} s   {memory:7.0f} MB in use")
 
 
 if __name__ == "__main__":

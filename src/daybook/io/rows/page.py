@@ -194,24 +194,32 @@ def _fetch(stored: StoredRows, positions: pa.Table) -> pa.Table:
     numbers, rows = positions.column(_BLOCK).to_pylist(), positions.column(_ROW).to_pylist()
     for rank, (number, row) in enumerate(zip(numbers, rows, strict=True)):
         wanted.setdefault(number, []).append((row, rank))
-    parts: list[pa.RecordBatch] = []
-    ranks: list[int] = []
-    for number, places in sorted(wanted.items()):
-        pending = sorted(places)
-        start = 0
-        for batch in stored.blocks[number].batches(stored.columns):
-            end = start + batch.num_rows
-            here = [(row - start, rank) for row, rank in pending if row < end]
-            if here:
-                parts.append(batch.take(pa.array([row for row, _ in here], pa.int64())))
-                ranks += [rank for _, rank in here]
-                pending = pending[len(here) :]
-            if not pending:
-                break
-            start = end
-    if not parts:
+    if not wanted:
         return _empty_table(stored.columns)
+
+    def take(number: int) -> list[pa.RecordBatch]:
+        return _take(stored.blocks[number], stored.columns, sorted(row for row, _ in wanted[number]))
+
+    with ThreadPoolExecutor(_READERS) as pool:
+        parts = [part for found in pool.map(take, wanted) for part in found]
+    ranks = [rank for places in wanted.values() for _, rank in sorted(places)]
     return pa.Table.from_batches(parts).take(pc.sort_indices(pa.array(ranks, pa.int64())))
+
+
+def _take(block: RowBlock, columns: Sequence[OutputColumn], rows: list[int]) -> list[pa.RecordBatch]:
+    """Rows of a block by their positions, which are in order; reading ends with the last one."""
+    parts = []
+    start = taken = 0
+    for batch in block.batches(columns):
+        end = start + batch.num_rows
+        here = [row - start for row in rows[taken:] if row < end]
+        if here:
+            parts.append(batch.take(pa.array(here, pa.int64())))
+            taken += len(here)
+        if taken == len(rows):
+            break
+        start = end
+    return parts
 
 
 def _mask(batch: pa.RecordBatch, conditions: Sequence[TypedCondition]) -> pa.Array | None:
