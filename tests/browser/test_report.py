@@ -47,7 +47,7 @@ def test_it_is_read_without_script_and_network(chromium: Browser, report: Path, 
 def test_colours_follow_the_reader(chromium: Browser, report: Path) -> None:
     grounds = []
     for scheme in ("light", "dark"):
-        page = chromium.new_page(color_scheme=scheme)  # type: ignore[arg-type]
+        page = chromium.new_page(color_scheme=scheme)
         page.goto(report.as_uri())
         grounds.append(page.evaluate("getComputedStyle(document.documentElement).backgroundColor"))
         page.close()
