@@ -11,7 +11,7 @@ from daybook.cli.terminal import echo, echo_coloured, echo_json, echo_note, show
 
 if TYPE_CHECKING:
     from daybook.store.apply import ApplyPlan
-    from daybook.store.effects import ProjectEffect
+    from daybook.store.effects import ProjectEffect, TouchedColumns
 
 
 _ACTION_WORDS = {
@@ -40,6 +40,7 @@ def show_changes(plan: "ApplyPlan", *, is_quiet: bool) -> None:
     for project in plan.stale:
         echo(f"{'stale':<12} {'project':<11} {project.project_id}  {', '.join(project.periods)}")
         echo(f"    because of {', '.join(project.causes)}")
+    show_touched(plan.touched)
     for notice in (*plan.notices, *(item for effect in plan.effects for item in effect.notices)):
         show_notice(notice)
     for notice in (item for effect in plan.effects for item in effect.expected_notices):
@@ -48,6 +49,14 @@ def show_changes(plan: "ApplyPlan", *, is_quiet: bool) -> None:
         _show_project_findings(effect)
     if not is_quiet:
         echo_note(_changes_summary(plan))
+
+
+def show_touched(touched: "tuple[TouchedColumns, ...]") -> None:
+    """The columns of other projects that come from what changes."""
+    for each in touched:
+        output = f"output {each.output_seq}: {', '.join(each.columns)}"
+        echo(f"{'touches':<12} {'project':<11} {each.project_id}  {output}")
+        echo(f"    because of {', '.join(each.causes)}")
 
 
 def _show_project_findings(effect: "ProjectEffect") -> None:
@@ -144,6 +153,7 @@ def activate(
     for each in done:
         for notice in each.notices:
             show_notice(notice)
+        show_touched(each.touched)
         echo(f"{each.project_id} is active as version {each.version}" + ("" if each.is_new else " already"))
         if not root_options(context).is_quiet:
             inputs = ", ".join(

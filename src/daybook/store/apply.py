@@ -18,7 +18,7 @@ from daybook.store.changes import (
 )
 from daybook.store.database.definitions import Definitions
 from daybook.store.definition_text import DefinitionModel
-from daybook.store.effects import ProjectEffect, ProjectEffects
+from daybook.store.effects import ProjectEffect, ProjectEffects, TouchedColumns
 from daybook.store.records import ProjectState
 from daybook.store.store import MetadataStore, Transaction
 
@@ -49,6 +49,7 @@ class ApplyPlan:
     notices: tuple[Notice, ...]
     basis: ApplyBasis
     stale: tuple[StaleProject, ...] = ()
+    touched: tuple[TouchedColumns, ...] = ()
 
 
 def plan(

@@ -65,6 +65,16 @@ class ProjectEffect:
         return (*(item.as_error() for item in self.breaks), *self.validation.errors)
 
 
+@dataclass(frozen=True, slots=True)
+class TouchedColumns:
+    """Columns of an output that come from what changes elsewhere; `causes` are kinds and ids."""
+
+    project_id: str
+    output_seq: int
+    columns: tuple[str, ...]
+    causes: tuple[str, ...]
+
+
 class ProjectEffects:
     """Computes them against the catalog as it will be; nothing is written.
 

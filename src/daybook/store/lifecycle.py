@@ -17,7 +17,7 @@ from daybook.store.changes import expected_catalog
 from daybook.store.checks import check_project
 from daybook.store.database.projects import ProjectVersion, find_active_project
 from daybook.store.definition_text import DefinitionModel, decode_definition, encode_definition
-from daybook.store.effects import ProjectEffect, ProjectEffects
+from daybook.store.effects import ProjectEffect, ProjectEffects, TouchedColumns
 from daybook.store.records import ProjectInput, ProjectState, ProjectValidation, Registration
 from daybook.store.references import validated_inputs
 from daybook.store.store import MetadataStore, Transaction
@@ -32,6 +32,7 @@ class Activation:
     inputs: tuple[ProjectInput, ...]
     notices: tuple[Notice, ...]
     is_new: bool
+    touched: tuple[TouchedColumns, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from daybook.errors import DaybookError, Notice
 from daybook.graph.dependencies import derive_graph
+from daybook.graph.touched_columns import find_touched_columns, ways_before
 from daybook.model.definition import Definition
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.loading.workspace import WorkspaceCatalog
@@ -14,6 +15,7 @@ from daybook.model.source_map import SourceMap
 from daybook.plan.plan_cache import PlanCache
 from daybook.store.apply import ApplyPlan, StaleProject, apply, plan
 from daybook.store.changes import DefinitionChange
+from daybook.store.effects import TouchedColumns
 from daybook.store.lifecycle import Activation, activate_together, deactivate
 from daybook.store.references import load_project, reachable_definitions
 from daybook.store.store import MetadataStore
@@ -35,7 +37,10 @@ def plan_changes(workspace: OpenedWorkspace, *, prune: bool = False) -> ApplyPla
         planned = plan(store, definitions.all(), workspace=workspace.settings.name, prune=prune)
         with store.read() as transaction:
             completed = transaction.runs.completed_periods()
-    return replace(planned, stale=_find_stale(definitions, planned.changes, completed))
+            changed = [change for change in planned.changes if change.action == "new_version"]
+            before = ways_before(definitions, transaction, [each.id for each in changed if each.kind == "project"])
+            touched = find_touched_columns(definitions, transaction, before, changed) if changed else ()
+    return replace(planned, stale=_find_stale(definitions, planned.changes, completed), touched=touched)
 
 
 def apply_changes(workspace: OpenedWorkspace, *, prune: bool = False) -> ApplyPlan:
@@ -81,12 +86,28 @@ def activate_projects(
             else:
                 definition, notices[definition.id] = _load_project(definitions, named)
                 found[definition.id] = definition.source
+        with store.read() as transaction:
+            before = ways_before(definitions, transaction, found)
         if not store.is_shared:
             keys = {(each.kind, each.id) for one in found for each in reachable_definitions(definitions, one)}
             reached = tuple(each for each in files if (each.kind, each.id) in keys)
             apply(store, reached, workspace=workspace.settings.name, now=now, files=files, plans=plans)
         done = activate_together(store, found, now=now, dataset_version=dataset_version, files=files, plans=plans)
-    return tuple(replace(each, notices=(*notices.get(each.project_id, ()), *each.notices)) for each in done)
+        changed = {
+            each.project_id: before[each.project_id] for each in done if each.is_new and each.project_id in before
+        }
+        touched: tuple[TouchedColumns, ...] = ()
+        if changed:
+            with store.read() as transaction:
+                touched = find_touched_columns(definitions, transaction, changed)
+    return tuple(
+        replace(
+            each,
+            notices=(*notices.get(each.project_id, ()), *each.notices),
+            touched=tuple(one for one in touched if f"project {each.project_id}" in one.causes),
+        )
+        for each in done
+    )
 
 
 def _not_deactivated(definitions: LoadedWorkspace, store: MetadataStore) -> tuple[str, ...]:

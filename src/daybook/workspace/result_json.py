@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from daybook.runs.row_origins import RowOrigin
     from daybook.runs.slices import SliceDrop, SliceEntry
     from daybook.store.apply import ApplyPlan
+    from daybook.store.effects import TouchedColumns
     from daybook.store.lifecycle import Activation
     from daybook.store.records import Action, ProjectInput, RunRecord
     from daybook.workspace.definitions import CompiledProject, ValidationResult
@@ -176,6 +177,7 @@ def changes_as_json(planned: "ApplyPlan") -> JsonObject:
             for effect in planned.effects
         ],
         "stale": [_fields(project) for project in planned.stale],
+        "touched": [touched_as_json(each) for each in planned.touched],
         "notices": [item.message for item in planned.notices],
     }
 
@@ -186,7 +188,17 @@ def activation_as_json(done: "Activation") -> JsonObject:
         "version": done.version,
         "changed": done.is_new,
         "datasets": [project_input_as_json(item) for item in done.inputs],
+        "touched": [touched_as_json(each) for each in done.touched],
         "notices": [notice.message for notice in done.notices],
+    }
+
+
+def touched_as_json(touched: "TouchedColumns") -> JsonObject:
+    return {
+        "project": touched.project_id,
+        "output": touched.output_seq,
+        "columns": list(touched.columns),
+        "causes": list(touched.causes),
     }
 
 
