@@ -26,8 +26,8 @@ from daybook.store.database.runs import Runs
 from daybook.store.database.tables import WORKSPACE_ROOT
 from daybook.store.database.workspace_root import WorkspaceRoot, keep_relative
 
-LATEST_SCHEMA = "0005"
-KNOWN_SCHEMAS = ("0001", "0002", "0003", "0004", "0005")
+LATEST_SCHEMA = "0006"
+KNOWN_SCHEMAS = ("0001", "0002", "0003", "0004", "0005", "0006")
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 

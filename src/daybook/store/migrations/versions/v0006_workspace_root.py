@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import context, op
 
-revision = "0005"
-down_revision = "0004"
+revision = "0006"
+down_revision = "0005"
 
 # Table, columns of its key, columns with one location, columns with JSON texts.
 LOCATED = (
