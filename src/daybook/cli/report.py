@@ -31,6 +31,10 @@ def report(
     differences: Annotated[
         bool, typer.Option("--diff/--no-diff", help="Compare with another run, for which Spark is needed.")
     ] = True,
+    measure: Annotated[
+        list[str] | None,
+        typer.Option("--measure", "-m", metavar="COLUMN", help="Say why the total of this column moved; repeatable."),
+    ] = None,
     rows: Annotated[
         int, typer.Option("--rows", metavar="N", help="The most rows of each output to show.", min=1, max=1000)
     ] = 200,
@@ -44,7 +48,7 @@ def report(
     from daybook.workspace.report import ReportRequest, write_report
     from daybook.workspace.result_json import report_as_json
 
-    request = ReportRequest(run, against, differences, rows)
+    request = ReportRequest(run, against, differences, rows, tuple(measure or ()))
     path = out or Path(f"report-{run.replace('@', '-')}.html")
     with (
         open_workspace_with_spark(context) as workspace,

@@ -141,6 +141,7 @@ ARGUMENT_CHECKS: Mapping[str, _Check] = {
         "a number from 0",
     ),
     "sort": _COLUMNS,
+    "measures": _COLUMNS,
     "where": (
         lambda value: isinstance(value, list | tuple) and all(map(_is_condition, value)),
         'a list of comparisons such as ("amount", ">=", 100)',
@@ -677,16 +678,23 @@ class Workspace:
 
     @_coded
     def report(
-        self, run: str, path: str | Path, *, against: str | None = None, differences: bool = True, limit: int = 200
+        self,
+        run: str,
+        path: str | Path,
+        *,
+        against: str | None = None,
+        differences: bool = True,
+        measures: Sequence[str] = (),
+        limit: int = 200,
     ) -> "WrittenReport":
         """Write a run, by its id or as PROJECT@PERIOD, as one HTML file that needs no network and no script.
 
-        It shows the differences to the run before, or to `against`, for which Spark is needed. `limit` is how many
-        rows of each output are shown. Only an earlier report is replaced.
+        It shows the differences to the run before, or to `against`, for which Spark is needed, and why the totals of
+        `measures` moved. `limit` is how many rows of each output are shown. Only an earlier report is replaced.
         """
         from daybook.workspace.report import ReportRequest, write_report
 
-        return write_report(self._opened, ReportRequest(run, against, differences, limit), Path(path))
+        return write_report(self._opened, ReportRequest(run, against, differences, limit, tuple(measures)), Path(path))
 
     @_coded
     def show(self, kind: DefinitionKind, identifier: str, *, version: int | None = None) -> "DefinitionDetails":

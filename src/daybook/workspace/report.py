@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from daybook.compare.bridge import BridgeRequest
 from daybook.compare.diff import DiffRequest
 from daybook.compare.recorded_run import find_run_id
-from daybook.compare.result import DiffResult
+from daybook.compare.result import BridgeResult, DiffResult
 from daybook.errors import DaybookError
 from daybook.io.pins import Pin
 from daybook.io.rows.conditions import RowCondition, RowOrder
@@ -23,7 +24,7 @@ from daybook.runs.result import OutputResult
 from daybook.runs.snapshot import RunSnapshot, SourceSnapshot, snapshot_from_json
 from daybook.store.records import RunFilter, RunRecord
 from daybook.store.store import Transaction
-from daybook.workspace.compare import diff_runs
+from daybook.workspace.compare import bridge_runs, diff_runs
 from daybook.workspace.history import RunDetails, show_run
 from daybook.workspace.numbers import MOST_PAGE_ROWS, NumbersPage, NumbersRequest, list_outputs, read_numbers
 from daybook.workspace.open_workspace import OpenedWorkspace
@@ -46,6 +47,8 @@ class ReportRequest:
     has_differences: bool = True
     # The most rows of each output that the file shows; totals are of all rows.
     rows: int = 200
+    # Columns whose totals are explained by a bridge from the other run.
+    measures: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,15 @@ class OutputDifference:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasureBridge:
+    """Why the total of a column moved; `problem` is why that cannot be said."""
+
+    measure: str
+    result: BridgeResult | None
+    problem: DaybookError | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RunReport:
     """Everything that the file shows; `before` is the run it was compared with, None where there is none."""
 
@@ -89,6 +101,7 @@ class RunReport:
     lineage: PlanLineage
     before: RunRecord | None
     differences: tuple[OutputDifference, ...]
+    bridges: tuple[MeasureBridge, ...]
     has_differences: bool
 
     @property
@@ -129,8 +142,10 @@ def _gather_report(workspace: OpenedWorkspace, request: ReportRequest) -> RunRep
     outputs = list_outputs(workspace, run_id)
     numbers = tuple(_read_output(workspace, run_id, output, prepared, request.rows) for output in outputs)
     differences: tuple[OutputDifference, ...] = ()
+    bridges: tuple[MeasureBridge, ...] = ()
     if before is not None:
         differences = tuple(_compare(workspace, before, record, output) for output in outputs[:_MOST_COMPARED])
+        bridges = tuple(_explain_total(workspace, before, record, measure) for measure in request.measures)
     return RunReport(
         workspace_name=workspace.settings.name,
         made_at=workspace.clock(),
@@ -141,6 +156,7 @@ def _gather_report(workspace: OpenedWorkspace, request: ReportRequest) -> RunRep
         lineage=plan_lineage(prepared.plan),
         before=before,
         differences=differences,
+        bridges=bridges,
         has_differences=request.has_differences,
     )
 
@@ -245,6 +261,13 @@ def _compare(workspace: OpenedWorkspace, before: RunRecord, after: RunRecord, ou
         return OutputDifference(output, diff_runs(workspace, DiffRequest(before.id, after.id, wanted, limit=20)))
     except DaybookError as problem:
         return OutputDifference(output, None, problem)
+
+
+def _explain_total(workspace: OpenedWorkspace, before: RunRecord, after: RunRecord, measure: str) -> MeasureBridge:
+    try:
+        return MeasureBridge(measure, bridge_runs(workspace, BridgeRequest(before.id, after.id, measure)))
+    except DaybookError as problem:
+        return MeasureBridge(measure, None, problem)
 
 
 def shown_columns(page: NumbersPage) -> tuple[int, ...]:

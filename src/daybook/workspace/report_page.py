@@ -15,7 +15,8 @@ from daybook.pictures.columns import ColumnLine, TableColumns, draw_columns
 from daybook.pictures.style import style_sheet
 from daybook.plan.lineage import ColumnLineage
 from daybook.runs.result import OutputResult, summarize_operations
-from daybook.workspace.report import REPORT_MARK, RunReport, shown_columns
+from daybook.workspace.bridge_picture import draw_bridge
+from daybook.workspace.report import REPORT_MARK, MeasureBridge, RunReport, shown_columns
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _ROWS = "(which rows)"
@@ -68,6 +69,7 @@ def render_report(report: RunReport) -> str:
         snapshot=report.snapshot,
         steps=tuple(summarize_operations(report.run.operations, report.run.operation_names)),
         checks=tuple(_checks(report)),
+        bridges=tuple(_draw_bridges(report)),
         lineages=tuple(_lineages(report)),
         outputs={each.output.operation_seq: each.output for each in report.numbers},
         value=number_format.format_value,
@@ -97,6 +99,13 @@ def _checks(report: RunReport) -> Iterator[CheckLine]:
         yield CheckLine(
             operation.seq, operation.name, operation.arguments.condition, operation.selector, outcome, state
         )
+
+
+def _draw_bridges(report: RunReport) -> Iterator[tuple[MeasureBridge, Markup | None]]:
+    for number, each in enumerate(report.bridges):
+        found = each.result
+        has_moved = found is not None and bool(found.causes)
+        yield each, Markup(draw_bridge(found, name=f"bridge-{number}")) if found is not None and has_moved else None
 
 
 def _failed_operations(finding: Any) -> Iterator[int]:

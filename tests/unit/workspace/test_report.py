@@ -12,7 +12,18 @@ import pytest
 
 import daybook
 from daybook.compare.diff import DiffRequest
-from daybook.compare.result import ColumnTotal, ComparedRows, ComparedRun, DiffCounts, DiffResult, RowChange
+from daybook.compare.result import (
+    BridgeResult,
+    Cause,
+    CauseName,
+    ColumnTotal,
+    ComparedRows,
+    ComparedRun,
+    DiffCounts,
+    DiffResult,
+    RowChange,
+    RowCounts,
+)
 from daybook.errors import DaybookError
 from daybook.workspace import report as report_module
 from tests.workspaces import Folder, assign, no_session, to_path, to_table
@@ -241,6 +252,30 @@ def test_a_comparison_that_fails_is_told_in_its_place(folder: Folder, monkeypatc
     page = report(folder, write_run(folder, {1: JANUARY}), differences=True)
     assert "RUN_062" in page.text
     assert "1,229,566.95" in page.text
+
+
+def test_why_a_total_moved(folder: Folder, asked: list[DiffRequest], monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.project(to_table(columns=COLUMNS))
+    first, second = write_run(folder, {1: JANUARY}), write_run(folder, {1: JANUARY})
+    found = found_difference(first, second)
+    cause = CauseName("data", "orders", "orders")
+    moved = BridgeResult(
+        found.a,
+        found.b,
+        "lake.result",
+        found.operation,
+        "amount",
+        Decimal("10.00"),
+        Decimal("12.50"),
+        Decimal(0),
+        (cause,),
+        (Cause((cause,), Decimal("2.50"), RowCounts(1, 0, 2)),),
+    )
+    monkeypatch.setattr(report_module, "bridge_runs", lambda *_: moved)
+    page = report(folder, second, differences=True, measures=["amount"])
+    assert "Why amount moved" in page.text
+    assert re.search(r"orders\s+\+1 ~2 rows\s+\+2.50", page.text)
+    assert len([found for tag, found in page.tags if tag == "svg"]) == 2
 
 
 def test_a_run_by_project_and_period(folder: Folder) -> None:
