@@ -103,7 +103,7 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 
 def excludes(selector: CompiledExpression | None, seq: int) -> bool:
     """Whether a selector cannot pick a row with this `_operation_seq`, as far as its own words tell."""
-    return selector is not None and any(_is_never_true(part, seq) for part in conjuncts(selector.tree))
+    return selector is not None and any(_holds_for(part, seq) is False for part in conjuncts(selector.tree))
 
 
 def excludes_all(selector: CompiledExpression | None, seqs: Iterable[int]) -> bool:
@@ -111,22 +111,24 @@ def excludes_all(selector: CompiledExpression | None, seqs: Iterable[int]) -> bo
     return all(excludes(selector, seq) for seq in seqs)
 
 
-def _is_never_true(part: TypedNode, seq: int) -> bool:
+def picks_all(selector: CompiledExpression | None, seq: int) -> bool:
+    """Whether a selector picks every row with this `_operation_seq`, as far as its own words tell."""
+    return selector is None or all(_holds_for(part, seq) is True for part in conjuncts(selector.tree))
+
+
+def _holds_for(part: TypedNode, seq: int) -> bool | None:
+    """Whether a condition holds for rows with this `_operation_seq`; None where it does not say."""
     match part:
-        case TypedComparison(operator=name, left=left, right=right) if _is_seq_column(left) and isinstance(
-            right, LiteralValue
-        ):
-            return right.value is not None and not _COMPARISONS[name](seq, right.value)
-        case TypedComparison(operator=name, left=left, right=right) if _is_seq_column(right) and isinstance(
-            left, LiteralValue
-        ):
-            return left.value is not None and not _COMPARISONS[name](left.value, seq)
+        case TypedComparison(operator=name, left=left, right=LiteralValue(value=value)) if _is_seq_column(left):
+            return None if value is None else _COMPARISONS[name](seq, value)
+        case TypedComparison(operator=name, left=LiteralValue(value=value), right=right) if _is_seq_column(right):
+            return None if value is None else _COMPARISONS[name](value, seq)
         case TypedMembership(operand=operand, choices=choices, is_negated=is_negated) if _is_seq_column(operand):
             values = [each.value for each in choices if isinstance(each, LiteralValue)]
             is_known = len(values) == len(choices) and None not in values
-            return is_known and (seq in values) == is_negated
+            return (seq in values) != is_negated if is_known else None
         case _:
-            return False
+            return None
 
 
 def _is_seq_column(tree: TypedNode) -> bool:

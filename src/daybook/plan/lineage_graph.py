@@ -14,7 +14,7 @@ from daybook.expression import CompiledExpression
 from daybook.expression.scope import ColumnUse
 from daybook.expression.typed_tree import ColumnValue, TypedCall, TypedCase, TypedNode, TypedWindow
 from daybook.model.types import SYSTEM_COLUMNS
-from daybook.plan.conditions import excludes
+from daybook.plan.conditions import excludes, picks_all
 from daybook.plan.steps import (
     AggregateStep,
     AppendStep,
@@ -181,6 +181,8 @@ class _GraphBuilder:
         self._nodes: list[LineageNode | None] = []
         self._histories: dict[tuple[str, _Kinds], list[int]] = {}
         self._picked: list[_Kinds] = []
+        # The kinds that a step picks with all their rows.
+        self._whole: list[_Kinds] = []
         # The kinds of rows that there are before a step.
         self._existing: list[_Kinds] = []
         # The kind of rows that a step adds, for those that add some.
@@ -210,7 +212,9 @@ class _GraphBuilder:
         seqs, alive = [0], _ALL
         for index, step in enumerate(self._steps):
             is_on_all_rows = isinstance(step, OutputStep) and step.arguments.include_deleted
-            self._picked.append(self._pick(step, seqs) & (_ALL if is_on_all_rows else alive))
+            picked, whole = self._pick(step, seqs)
+            self._picked.append(picked & (_ALL if is_on_all_rows else alive))
+            self._whole.append(whole)
             self._existing.append((1 << len(seqs)) - 1)
             for name in self._written_by(step):
                 self._writes.setdefault(name, []).append(index)
@@ -220,11 +224,15 @@ class _GraphBuilder:
             elif isinstance(step, DeleteStep) and step.selector is None:
                 alive &= -1 << len(seqs)
 
-    def _pick(self, step: Step, seqs: list[int]) -> _Kinds:
+    def _pick(self, step: Step, seqs: list[int]) -> tuple[_Kinds, _Kinds]:
+        """The kinds that a step picks rows of, and those that it picks all rows of."""
         selector = None if isinstance(step, AppendStep) else step.selector
-        if selector is None or ColumnUse(None, "_operation_seq") not in selector.uses:
-            return _ALL
-        return sum(1 << bit for bit, seq in enumerate(seqs) if not excludes(selector, seq))
+        if selector is None:
+            return _ALL, _ALL
+        if ColumnUse(None, "_operation_seq") not in selector.uses:
+            return _ALL, 0
+        picked = sum(1 << bit for bit, seq in enumerate(seqs) if not excludes(selector, seq))
+        return picked, sum(1 << bit for bit, seq in enumerate(seqs) if picks_all(selector, seq))
 
     def _written_by(self, step: Step) -> Iterable[str]:
         match step:
@@ -319,7 +327,7 @@ class _GraphBuilder:
             made = self._loaded(self._input, column) if index == _LOADED else self._demand("created", column, index)
             return LineageNode("either", column, edges=_edges((made, "identity"), (before, "identity")))
         step, picked = self._steps[index], self._picked[index] & kinds
-        is_certain = isinstance(step, UpdateStep) and step.selector is None and not kinds & ~picked
+        is_certain = isinstance(step, UpdateStep) and not kinds & ~self._whole[index] and not kinds & ~picked
         made = self._demand("assigned", column, picked, index)
         if is_certain and is_live:
             return LineageNode("either", column, edges=_edges((made, "identity")))

@@ -186,6 +186,13 @@ def test_an_update_of_summaries_does_not_concern_details() -> None:
     assert inputs(operations, "x") == set()
 
 
+def test_an_update_of_all_summaries_leaves_nothing_of_their_value_before() -> None:
+    operations = aggregate() + update("quantity", "x", "_operation_seq IN (1, 7)")
+    assert inputs(operations + output(", columns: [x]", "_operation_seq = 1"), "x") == {
+        ("orders.region", "group_by", (1,)),
+    }
+
+
 def test_deleted_rows_do_not_enter_a_total() -> None:
     operations = (
         "- {type: delete, selector: 'quantity = 0'}\n" + aggregate() + output(", columns: [x]", "_operation_seq = 2")
@@ -306,6 +313,19 @@ def test_reading_when_a_row_was_updated_depends_on_what_picked_it() -> None:
 def test_a_named_selector_is_what_it_stands_for() -> None:
     found = inputs(update("1", "x", "{{open}}") + output(), "x", head="selectors: {open: 'status = \"open\"'}\n")
     assert found == {("orders.status", "selector", (1,))}
+
+
+def test_a_named_expression_is_what_it_stands_for() -> None:
+    found = inputs(update("{{NET}} * 2") + output(), "x", head="expressions: {NET: amount - quantity}\n")
+    assert found == {("orders.amount", "transformation", (1,)), ("orders.quantity", "transformation", (1,))}
+
+
+def test_a_parameter_is_no_input() -> None:
+    head = "parameters: {rate: {type: decimal, default: 2}}\n"
+    assert inputs(update("param.rate") + output(), "x", head=head) == set()
+    assert inputs(update("amount * param.rate") + output(), "x", head=head) == {
+        ("orders.amount", "transformation", (1,))
+    }
 
 
 def test_labels_that_an_update_sets_are_followed() -> None:
