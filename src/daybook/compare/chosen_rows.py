@@ -120,7 +120,8 @@ def _natural_key(side: ComparedOutput, seq: int) -> tuple[str, ...]:
     match side.maker(seq):
         case None:
             return tuple(side.plan.input.version.dataset.natural_key_columns)
-        case AppendStep(load_key=key, aggregations=()):
-            return tuple(side.plan.load(key).version.dataset.natural_key_columns)
+        case AppendStep(load_key=key, aggregations=()) as step:
+            natural = side.plan.load(key).version.dataset.natural_key_columns
+            return tuple(natural) if all(step.carried.get(name) == name for name in natural) else ()
         case _:
             return ()

@@ -166,9 +166,9 @@ def _marked_expression(step: Step, what: str, number: int) -> tuple[str, Compile
     match step:
         case UpdateStep(assignments=values) | AggregateStep(aggregations=values):
             return values[number].column, values[number].expression
-        case AppendStep(aggregations=()):
+        case AppendStep(aggregations=(), mapped=()):
             return step.columns[number], None
-        case AppendStep(aggregations=values):
+        case AppendStep(aggregations=(), mapped=values) | AppendStep(aggregations=values):
             return values[number].column, values[number].expression
         case OutputStep():
             return list(step.columns)[number], None

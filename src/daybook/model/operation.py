@@ -298,6 +298,16 @@ class AppendArguments(Declaration):
     aggregation: AppendAggregation | None = Field(
         default=None, description="Sums the source up before its rows are appended."
     )
+    columns: Annotated[dict[NonEmptyText, Expression], Field(min_length=1)] | None = Field(
+        default=None,
+        description="Working columns, each with an expression over the source; only these are taken over.",
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> "AppendArguments":
+        if self.columns is not None and self.aggregation is not None:
+            raise_violations([violation("APPEND_021", "columns")])
+        return self
 
 
 class DeleteArguments(SelectableArguments):

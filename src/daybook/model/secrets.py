@@ -29,7 +29,8 @@ def find_secrets(
     match node:
         case MappingNode():
             for key, entry in node.entries.items():
-                if key in _IGNORED_KEYS:
+                # The columns of an append have names that users chose, too.
+                if key in _IGNORED_KEYS or (key == "columns" and isinstance(entry.value, MappingNode)):
                     continue
                 if (is_secret_name(key) or key == "auth") and key != "credential_ref":
                     yield from _find_literal_secrets(entry.value, (*path, key))

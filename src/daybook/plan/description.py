@@ -137,7 +137,7 @@ def _describe_step(plan: Plan, step: Step, constants: Constants) -> dict[str, An
             values = [_describe_value(value, constants) for value in step.aggregations]
             data |= {"type": "aggregate", "group_by": list(step.group_by), "values": values}
         case AppendStep():
-            values = [_describe_value(value, constants) for value in step.aggregations]
+            values = [_describe_value(value, constants) for value in (*step.aggregations, *step.mapped)]
             source = plan.load(step.load_key).dataset_id
             data |= {"type": "append", "source": source, "group_by": list(step.group_by), "values": values}
         case DeleteStep():

@@ -242,7 +242,7 @@ class _GraphBuilder:
                 return (_ROWS, _ROWS_EVER, *step.group_by, *(value.column for value in step.aggregations))
             case AppendStep():
                 carried = () if step.aggregations else _CARRIED_COLUMNS
-                made = dict.fromkeys((*step.columns, *step.group_by, *(each.column for each in step.aggregations)))
+                made = dict.fromkeys((*step.made_columns, *step.group_by))
                 return (_ROWS, _ROWS_EVER, *made, *(name for name in carried if name not in made))
             case DeleteStep():
                 return (_ROWS, "_deleted", "_updated_at")
@@ -382,7 +382,8 @@ class _GraphBuilder:
         """A column on the rows that an aggregate or an append adds."""
         step = self._steps[index]
         assert isinstance(step, AggregateStep | AppendStep)
-        value = next((each for each in step.aggregations if each.column == column), None)
+        values = (*step.aggregations, *step.mapped) if isinstance(step, AppendStep) else step.aggregations
+        value = next((each for each in values if each.column == column), None)
         if isinstance(step, AppendStep):
             load = self._loads[step.load_key]
             if value is None:

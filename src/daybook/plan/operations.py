@@ -1,6 +1,6 @@
 """Checks one operation of each type and gives its typed step."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -176,13 +176,17 @@ def plan_append(walk: Walk, operation: AppendOperation, index: int) -> AppendSte
     if load is None:
         return None
     scope = walk.source_scope(load)
-    translate = error_translator("APPEND_004", unknown="APPEND_006")
+    translate = error_translator("APPEND_004", unknown="APPEND_006", key="source_selector")
     selector_path = (*path, "source_selector")
     selector = walk.condition(arguments.source_selector, selector_path, translate, seq=operation.seq, scope=scope)
     group_by: tuple[str, ...] = ()
     values: tuple[ComputedColumn, ...] = ()
+    mapped: tuple[ComputedColumn, ...] = ()
     columns: tuple[str, ...]
-    if arguments.aggregation is None:
+    if arguments.columns is not None:
+        columns, columns_path = (), (*path, "columns")
+        mapped = tuple(_plan_mapped_columns(walk, operation, arguments.columns, scope, columns_path))
+    elif arguments.aggregation is None:
         columns, columns_path = tuple(load.types), (*path, "source")
     else:
         group_path = (*path, "aggregation")
@@ -193,9 +197,9 @@ def plan_append(walk: Walk, operation: AppendOperation, index: int) -> AppendSte
         )
     for name in columns:
         _fit_column(walk, operation, name, load.types[name], columns_path)
-    used = working_columns(selector, *(value.expression for value in values))
+    used = working_columns(selector, *(value.expression for value in (*values, *mapped)))
     walk.usage.add(operation.seq, load.dataset_id, load.types, {*used, *columns})
-    arriving = {*columns, *(value.column for value in values)}
+    arriving = {*columns, *(value.column for value in (*values, *mapped))}
     walk.usage.add(operation.seq, walk.input.dataset_id, walk.input.types, arriving)
     return AppendStep(
         operation.seq,
@@ -207,18 +211,38 @@ def plan_append(walk: Walk, operation: AppendOperation, index: int) -> AppendSte
         values,
         columns,
         walk.schema(),
+        mapped,
     )
 
 
+def _plan_mapped_columns(
+    walk: Walk, operation: AppendOperation, columns: Mapping[str, str], scope: Scope, path: SourcePath
+) -> Iterator[ComputedColumn]:
+    """What working columns become of the columns of a source."""
+    for column, text in columns.items():
+        translate = error_translator("APPEND_004", unknown="APPEND_006", key=f"columns.{column}")
+        compiled = walk.compile(text, scope, (*path, column), translate, seq=operation.seq)
+        # The column is looked at even if its expression is wrong; NULL goes with every column.
+        target = _fit_column(walk, operation, column, compiled or NULL, (*path, column), at_key=True)
+        if compiled is not None and target is not None:
+            yield ComputedColumn(column, compiled, target)
+
+
 def _fit_column(
-    walk: Walk, operation: AppendOperation, column: str, value: ColumnType | CompiledExpression, path: SourcePath
+    walk: Walk,
+    operation: AppendOperation,
+    column: str,
+    value: ColumnType | CompiledExpression,
+    path: SourcePath,
+    *,
+    at_key: bool = False,
 ) -> ColumnType | None:
     """The working type that arriving values take."""
     if column not in walk.columns:
         meant = closest_match(column, walk.columns)
         hint = "add the column by an update first" + (f", or did you mean {meant}?" if meant else "")
-        reason = "there is no such column"
-        walk.report("APPEND_003", *path, seq=operation.seq, hint=hint, column=column, reason=reason)
+        reason = "it is a system column" if column in SYSTEM_COLUMNS else "there is no such column"
+        walk.report("APPEND_003", *path, seq=operation.seq, hint=hint, at_key=at_key, column=column, reason=reason)
         return None
     target, present = walk.target(column, value)
     if target is None:

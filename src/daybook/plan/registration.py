@@ -174,7 +174,8 @@ def _required_columns(plan: Plan, output: OutputStep) -> set[str]:
                 return set()
             case AppendStep():
                 source = _not_null(loads[step.load_key].version.dataset)
-                required &= set() if step.aggregations else source & set(step.columns)
+                carried = {} if step.aggregations else step.carried
+                required &= {name for name, in_source in carried.items() if in_source in source}
             case _:
                 pass
     return required

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from daybook.errors import Notice
 from daybook.expression import CompiledExpression, Constants
-from daybook.expression.typed_tree import TypedWindow
+from daybook.expression.typed_tree import ColumnValue, TypedWindow
 from daybook.model.dataset import TemporalMode
 from daybook.model.definition import DatasetVersion
 from daybook.model.operation import OutputArguments
@@ -150,7 +150,10 @@ class AggregateStep:
 
 @dataclass(frozen=True, slots=True)
 class AppendStep:
-    """Without `aggregations` the source's rows are appended; `columns` are the source columns that arrive."""
+    """Without `aggregations` the source's rows are appended; `columns` are the source columns that arrive.
+
+    With `mapped` no column arrives by its own name.
+    """
 
     seq: int
     operation_id: str
@@ -161,6 +164,22 @@ class AppendStep:
     aggregations: tuple[ComputedColumn, ...]
     columns: tuple[str, ...]
     schema: Schema
+    mapped: tuple[ComputedColumn, ...] = ()
+
+    @property
+    def carried(self) -> dict[str, str]:
+        """The columns that hold a column of the source as it is, each with the name it has there."""
+        named = {
+            value.column: value.expression.tree.use.name
+            for value in self.mapped
+            if isinstance(value.expression.tree, ColumnValue)
+        }
+        return {**{name: name for name in self.columns}, **named}
+
+    @property
+    def made_columns(self) -> tuple[str, ...]:
+        """The columns in which appended rows have a value."""
+        return (*self.columns, *(value.column for value in (*self.aggregations, *self.mapped)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,8 +175,16 @@ class Walk:
         """Where the reference stands that a load comes from."""
         return self.source.span(*next(each.path for each in self.references if each.key == load.key))
 
-    def report(self, code: str, *path: str | int, seq: int, hint: str | None = None, **parameters: Any) -> None:
-        span = self.source.span(*path)
+    def report(
+        self,
+        code: str,
+        *path: str | int,
+        seq: int,
+        hint: str | None = None,
+        at_key: bool = False,
+        **parameters: Any,
+    ) -> None:
+        span = self.source.key(*path) if at_key else self.source.span(*path)
         self.errors.append(DaybookError(code, span=span, operation_seq=seq, hint=hint, **parameters))
 
     def compile(

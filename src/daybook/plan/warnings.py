@@ -38,7 +38,7 @@ def find_double_counting(walk: Walk) -> Iterator[Notice]:
                 for value in step.assignments:
                     holders[value.column].add(_DETAIL_ROWS)
             case AppendStep():
-                for name in (*step.columns, *(value.column for value in step.aggregations)):
+                for name in step.made_columns:
                     holders[name].add(_DETAIL_ROWS)
             case AggregateStep():
                 read = working_columns(*(value.expression for value in step.aggregations))
@@ -127,7 +127,7 @@ def _columns_read_by(step: Step) -> set[str]:
             return working_columns(step.selector, *(value.expression for value in step.aggregations)) | {*step.group_by}
         case AppendStep():
             # An append needs the columns that its rows have, so a column may be made for it.
-            return {*step.columns, *(value.column for value in step.aggregations)}
+            return {*step.made_columns}
         case DeleteStep() | CheckStep():
             return working_columns(*step.expressions)
         case OutputStep():

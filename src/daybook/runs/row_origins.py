@@ -102,8 +102,8 @@ class RowOrigins:
             names = (ROW_ID,) if changed.intersection(grouped) else grouped
             key = {name: row[name] for name in grouped}
         else:
-            names = _source_key(self._run, maker, changed)
-            key = {name: row[name] for name in names}
+            key = {name: row[column] for name, column in _source_key(self._run, maker, changed).items()}
+            return RowOrigin(key, None, self._question(self._run, maker, key), _amounts(row, maker, changed))
         asked = self._question(self._run, maker, {name: row[name] for name in names})
         return RowOrigin(key, None, asked, _amounts(row, maker, changed))
 
@@ -156,18 +156,22 @@ def _columns_of_maker(run: RestoredRun, step: Step) -> tuple[str, ...]:
 def _appended_columns(run: RestoredRun, step: Step) -> tuple[str, ...]:
     if not isinstance(step, AppendStep):
         return ()
-    return (*run.plan.load(step.load_key).version.dataset.natural_key_columns, *step.columns)
+    return (*run.plan.load(step.load_key).version.dataset.natural_key_columns, *step.made_columns)
 
 
-def _source_key(run: RestoredRun, step: Step, changed: set[str]) -> tuple[str, ...]:
-    """What names a row in the source of an append: its natural key, else all values that came with it."""
+def _source_key(run: RestoredRun, step: Step, changed: set[str]) -> dict[str, str]:
+    """What names a row in the source of an append, each with the column that has it now.
+
+    It is the natural key, else all values that came with the row.
+    """
     if not isinstance(step, AppendStep):
-        return ()
+        return {}
     load = run.plan.load(step.load_key)
     natural = load.version.dataset.natural_key_columns
-    if natural and {*natural} <= {*step.columns} - changed:
-        return natural
-    return tuple(name for name in step.columns if name not in changed and not isinstance(load.types[name], FloatType))
+    kept = {name: column for column, name in step.carried.items() if column not in changed}
+    if natural and {*natural} <= kept.keys():
+        return {name: kept[name] for name in natural}
+    return {name: column for name, column in kept.items() if not isinstance(load.types.get(name), FloatType)}
 
 
 def _summed_columns(step: Step) -> tuple[str, ...]:
@@ -176,6 +180,7 @@ def _summed_columns(step: Step) -> tuple[str, ...]:
 
 def _amounts(row: Row, maker: Step, changed: set[str]) -> dict[str, Any]:
     if isinstance(maker, AppendStep) and not maker.aggregations:
+        # What a mapping made is not found under its name in the source.
         types = {name: maker.schema[name] for name in maker.columns}
         names = [name for name, type_ in types.items() if is_exact(type_)]
     else:

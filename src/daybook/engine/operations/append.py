@@ -38,6 +38,9 @@ def appended_rows(
         return _aggregated_rows(source, selector, load, step, context, columns, may_fail=may_fail)
     rows = source.where(F.expr(f"({selector}) OR {FAULT_COLUMN} IS NOT NULL")) if selector else source
     values = {name: _fitted_column(quote_identifier(name), name, load, step) for name in step.columns}
+    for number, value in enumerate(step.mapped):
+        fitted = cast_sql(context.sql(value.expression), value.expression.type, step.schema[value.column])
+        values[value.column] = mark_sql(fitted, step.seq, VALUE, number)
     identity = row_id_sql(context.period, "appended", _id_scope(step, context), ["'row'", "`_row_id`"])
     columns |= {**values, **{name: quote_identifier(name) for name in _CARRIED_COLUMNS}, "_row_id": identity}
     metrics = {picked_metric(step.seq): "COUNT(1)", added_metric(step.seq): "COUNT(1)"}

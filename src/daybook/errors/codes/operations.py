@@ -197,8 +197,9 @@ APPEND_CODES: dict[str, Code] = code_family(
     ),
     Code(
         "APPEND_004",
-        "Invalid source_selector expression",
-        "ExpressionParseError. A source_selector is a boolean expression over the source's columns.",
+        "Invalid {key} expression",
+        "ExpressionParseError. A source_selector is a boolean expression over the source's columns; columns take "
+        "expressions over them without aggregate functions and windows.",
     ),
     Code(
         "APPEND_005",
@@ -209,7 +210,8 @@ APPEND_CODES: dict[str, Code] = code_family(
     Code(
         "APPEND_006",
         "Unknown column {name}",
-        "ColumnNotFound. Columns in group_by, aggregations and source_selector must exist in the source.",
+        "ColumnNotFound. Columns in group_by, aggregations, source_selector and the expressions of columns must exist "
+        "in the source.",
     ),
     Code(
         "APPEND_007",
@@ -257,6 +259,12 @@ APPEND_CODES: dict[str, Code] = code_family(
         "APPEND_020",
         "Dataset {dataset_id} is disabled",
         "The source of an append must be an active dataset.",
+    ),
+    Code(
+        "APPEND_021",
+        "columns and aggregation cannot stand together",
+        "An append takes rows over by a mapping of columns, or sums them up.",
+        hint="compute the columns by an update, or name them in the aggregation",
     ),
 )
 
