@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 from daybook.model.definition import DEFINITION_KINDS
 from daybook.model.formats import FORMATS, FormatOption, file_formats
 from daybook.model.serialization import json_schemas
-from daybook.scenarios.scenario import DATASET_KEYS, SCENARIO_KEYS, ScenarioHeader
+from daybook.scenarios.scenario import DATASET_KEYS, REQUIRED_KEYS, SCENARIO_KEYS, ScenarioHeader
 from tools.reference.markdown import page, table
 
 Schema = Mapping[str, Any]
@@ -53,6 +53,7 @@ A dataset of a scenario, with its rows.
 _SCENARIO_TYPES = {
     "datasets": "list of [GivenDataset](#givendataset)",
     "project": "[Project](#project)",
+    "build": "list of text",
     "dataset": "[Dataset](#dataset)",
     "rows": "list of mapping",
     "file": "text",
@@ -98,7 +99,7 @@ def _lines() -> Iterator[str]:
     scenario = TypeAdapter(ScenarioHeader).json_schema()
     yield _SCENARIO
     *frame, expect = _rows(scenario, scenario["$defs"])
-    yield from _table([*frame, *_scenario_rows(SCENARIO_KEYS, required=set(SCENARIO_KEYS)), expect])
+    yield from _table([*frame, *_scenario_rows(SCENARIO_KEYS, required=set(REQUIRED_KEYS)), expect])
     yield _GIVEN_DATASET
     yield from _table(_scenario_rows(DATASET_KEYS, required={"dataset"}))
     yield from _reached(scenario, scenario["$defs"], shown)

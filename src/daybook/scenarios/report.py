@@ -30,6 +30,8 @@ def failure_lines(result: ScenarioResult) -> Iterator[str]:
         yield f"expected the error {result.expected_error}, but the project ran"
     for difference in result.differences:
         yield from _difference_lines(difference)
+    for count in result.count_differences:
+        yield f"operation {count.operation}: expected {count.expected:,} rows, but it was {count.actual:,}"
 
 
 def render_junit(results: Sequence[ScenarioResult]) -> str:

@@ -3,138 +3,56 @@
 import datetime
 import tempfile
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from daybook.engine.pipeline import Pipeline
-from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame
+from daybook.engine.pipeline import OutputFrame, Pipeline
+from daybook.engine.source import SourceFrame
 from daybook.errors import DaybookError, DaybookErrors, flatten, raise_all
-from daybook.errors.suggestion import did_you_mean
 from daybook.expression import Constants
-from daybook.io.bindings import PHYSICAL_TIME_COLUMNS, carried_types, validity_types
-from daybook.io.column_types import arrow_type
 from daybook.io.landing.area import LandingArea
 from daybook.io.read_source import read_source
-from daybook.io.repeated_keys import find_repeated, report_repeated
-from daybook.io.text_values import BadValueError, parse_texts
-from daybook.model.calendar import Calendar, Period
-from daybook.model.dataset import Dataset, TemporalMode
-from daybook.model.definition import CatalogKind, DatasetCatalog, DatasetVersion, DeclaredVersion, Definition
-from daybook.model.loading import find_workspace
-from daybook.model.loading.workspace import read_workspace
+from daybook.model.calendar import Period
+from daybook.model.dataset import Dataset, PathLocation, TableLocation
+from daybook.model.definition import DatasetVersion, Definition
+from daybook.model.operation import OutputArguments, TableDestination
 from daybook.model.parameter import parameter_values
-from daybook.model.types import STRING, ColumnType, value_text
+from daybook.model.project import Project, target_name
 from daybook.plan.plan_project import plan_project
-from daybook.plan.steps import LoadStep, OutputStep
+from daybook.plan.steps import AggregateStep, AppendStep, LoadStep, OutputStep, Plan
 from daybook.resolve.calendars.calendar import PeriodCalendar
 from daybook.resolve.calendars.periods import calendar_for, period_of
 from daybook.resolve.locations.location import NO_PERIODS, Resolution, inline_location
 from daybook.resolve.resolution import view_window
+from daybook.scenarios.catalog import ScenarioCatalog, Workspaces
 from daybook.scenarios.comparison import OutputDifference, compare_rows
+from daybook.scenarios.dataset_rows import given_rows, source_frame, written_rows
 from daybook.scenarios.scenario import (
     GivenDataset,
     Scenario,
     destination_name,
     expected_outputs,
     load_scenario,
-    unknown_output_errors,
+    operation_names,
+    unknown_name_errors,
 )
 
-_TIME_COLUMNS: Mapping[TemporalMode | None, frozenset[str]] = {
-    "period": frozenset({"_period"}),
-    "bitemporal": frozenset(PHYSICAL_TIME_COLUMNS),
-    "snapshot": frozenset(),
-    None: frozenset(),
-}
-
-
-def given_frame(spark: SparkSession, given: GivenDataset, dataset: Dataset) -> SourceFrame:
-    """The rows of a dataset; a column a row leaves out is NULL."""
-    declared = {column.name: column.type for column in dataset.main_table.columns}
-    is_bitemporal = dataset.main_table.temporal_mode == "bitemporal"
-    rows = [_with_validity(row, declared) if is_bitemporal else row for row in given.rows]
-    # Without rows nobody says that there is a column of time, and no row is of another time.
-    named = {name for row in rows for name in row} if rows else _TIME_COLUMNS[dataset.main_table.temporal_mode]
-    types = {**carried_types(), **validity_types(dataset.main_table)}
-    carried = {name: type_ for name, type_ in types.items() if name in named}
-    if unknown := sorted(named - declared.keys() - carried.keys()):
-        hint = did_you_mean(unknown[0], tuple(declared))
-        problem = f"{dataset.id} has no column {unknown[0]}"
-        raise DaybookError("MODEL_070", span=given.source.span("rows"), problem=problem, hint=hint)
-    types = {**declared, **carried}
-    columns = [_arrow_column(given, rows, name, type_) for name, type_ in types.items()]
-    places = pa.array(["rows"] * len(rows), pa.string())
-    ordinals = pa.array(range(len(rows)), pa.int64())
-    table = pa.Table.from_arrays([*columns, places, ordinals], names=[*types, ORIGIN_COLUMN, ORDINAL_COLUMN])
-    report_repeated(dataset, find_repeated(table, dataset), dataset.id)
-    return SourceFrame(spark.createDataFrame(table), frozenset(carried))
-
-
-def _with_validity(row: Mapping[str, Any], declared: Collection[str]) -> dict[str, Any]:
-    """A row's validity under its system names too; the physical names stay where they are declared."""
-    times = {name: row[physical] for name, physical in PHYSICAL_TIME_COLUMNS.items() if physical in row}
-    kept = {
-        name: value for name, value in row.items() if name in declared or name not in PHYSICAL_TIME_COLUMNS.values()
-    }
-    return {**times, **kept}
-
-
-def _arrow_column(given: GivenDataset, rows: list[dict[str, Any]], name: str, type_: ColumnType) -> pa.Array:
-    texts = pa.array([None if row.get(name) is None else value_text(row[name]) for row in rows], pa.string())
-    try:
-        values = parse_texts(texts, type_)
-    except BadValueError as bad:
-        problem = f"{bad.value!r} is no {type_} for {name}"
-        raise DaybookError("MODEL_070", span=given.source.span("rows", bad.index, name), problem=problem) from None
-    return values if type_ == STRING else values.cast(arrow_type(type_))
-
-
-class ScenarioCatalog(DatasetCatalog):
-    """A scenario's datasets, and the calendars of the workspace it lies in; where data lies does not matter."""
-
-    def __init__(self, versions: Iterable[DeclaredVersion], file: Path) -> None:
-        self._versions = {(each.dataset.id, each.version): each for each in versions}
-        self._file = file
-
-    @cached_property
-    def _calendars(self) -> Mapping[str, Definition[Calendar]]:
-        """Read when they are asked for: few projects have a calendar of their own."""
-        try:
-            root = find_workspace(self._file)
-        except DaybookError:
-            return {}
-        workspace, _ = read_workspace(root)
-        return workspace.definitions["calendar"]
-
-    def declared(self, dataset_id: str, version: int | None = None) -> DeclaredVersion | None:
-        latest = max(self.dataset_versions(dataset_id), default=0)
-        return self._versions.get((dataset_id, version or latest))
-
-    def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
-        return tuple(sorted(version for known, version in self._versions if known == dataset_id))
-
-    def calendar(self, calendar_id: str) -> Calendar | None:
-        found = self._calendars.get(calendar_id)
-        return found.model if found is not None else None
-
-    def ids(self, kind: CatalogKind) -> tuple[str, ...]:
-        match kind:
-            case "dataset":
-                return tuple(sorted({dataset_id for dataset_id, _ in self._versions}))
-            case "calendar":
-                return tuple(self._calendars)
-            case _:
-                return ()
-
-
 OutputRow = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CountDifference:
+    """How many rows an operation was expected to concern, and how many it did."""
+
+    operation: str
+    expected: int
+    actual: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +66,7 @@ class ScenarioResult:
     name: str
     duration: float
     differences: tuple[OutputDifference, ...] = ()
+    count_differences: tuple[CountDifference, ...] = ()
     error: Exception | None = None
     expected_error: str | None = None
     # The rows of every output, by operation id and by table or path; for writing expectations.
@@ -155,23 +74,25 @@ class ScenarioResult:
 
     @property
     def is_passed(self) -> bool:
-        return not self.differences and self.error is None and self.expected_error is None
+        is_same = not self.differences and not self.count_differences
+        return is_same and self.error is None and self.expected_error is None
 
 
 def run_scenario_files(spark: SparkSession, files: list[Path], *, threads: int) -> Iterator[ScenarioResult]:
     """The results in the order of the files, several scenarios at once in one session."""
+    workspaces = Workspaces()
     pool = ThreadPoolExecutor(threads)
     try:
-        yield from pool.map(lambda file: run_scenario_file(spark, file), files)
+        yield from pool.map(lambda file: run_scenario_file(spark, file, workspaces), files)
     finally:
         # After Ctrl-C those that have not begun never do.
         pool.shutdown(cancel_futures=True)
 
 
-def run_scenario_file(spark: SparkSession, file: Path) -> ScenarioResult:
+def run_scenario_file(spark: SparkSession, file: Path, workspaces: Workspaces | None = None) -> ScenarioResult:
     began = time.monotonic()
     try:
-        scenario = load_scenario(file)
+        scenario = load_scenario(file, workspaces)
     except Exception as error:
         return ScenarioResult(file, file.stem, time.monotonic() - began, error=error)
     return run_scenario(spark, scenario, began)
@@ -180,63 +101,180 @@ def run_scenario_file(spark: SparkSession, file: Path) -> ScenarioResult:
 def run_scenario(spark: SparkSession, scenario: Scenario, began: float) -> ScenarioResult:
     expected = scenario.frame.expect.error
     try:
-        actual = _compute_outputs(spark, scenario)
-        differences = tuple(_compare_outputs(scenario, actual)) if expected is None else ()
+        found = _ScenarioRun(spark, scenario).execute()
+        differences = tuple(_compare_outputs(scenario, found.rows)) if expected is None else ()
+        counts = tuple(_compare_counts(scenario, found.counts)) if expected is None else ()
     except Exception as error:
         is_expected = isinstance(error, DaybookError) and expected in _error_codes(error)
         took = time.monotonic() - began
         return ScenarioResult(scenario.file, scenario.name, took, error=None if is_expected else error)
     took = time.monotonic() - began
-    return ScenarioResult(scenario.file, scenario.name, took, differences, expected_error=expected, actual=actual)
+    return ScenarioResult(
+        scenario.file, scenario.name, took, differences, counts, expected_error=expected, actual=found.rows
+    )
 
 
-def _compute_outputs(spark: SparkSession, scenario: Scenario) -> dict[str, tuple[OutputRow, ...]]:
-    """What every output would write; the same destination again replaces what it had."""
-    if scenario.project is None:
-        raise DaybookErrors(scenario.findings)
-    definition = scenario.project
-    catalog = ScenarioCatalog((given.version for given in scenario.datasets), scenario.file)
-    calendar = calendar_for(definition.model.calendar_id, catalog)
-    period = period_of(scenario.frame.period, calendar)
-    midnight = datetime.datetime.combine(period.start_date, datetime.time(), datetime.UTC)
-    raise_all(unknown_output_errors(scenario, definition.model))
-    values = parameter_values(definition.id, definition.model.parameters, scenario.frame.parameters)
-    constants = Constants(midnight, period, values)
-    plan = plan_project(definition.model, definition.source, catalog, constants, with_locations=False)
-    with tempfile.TemporaryDirectory(prefix="daybook-scenario-") as scratch:
-        frames = {
-            load.key: _view_frame(_load_frame(spark, scenario, load, scratch), load, period, calendar)
-            for load in plan.loads
-        }
-        pipeline = Pipeline(spark, plan, frames, staging=f"{scratch}/staging", as_of=scenario.frame.as_of)
-        with pipeline:
-            try:
-                return _collected(pipeline)
-            except Exception as failure:
-                raise pipeline.failure(failure) from failure
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The rows of outputs by their names, and how many rows operations concerned by theirs, of all runs together."""
+
+    rows: dict[str, tuple[OutputRow, ...]] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def add_rows(self, names: Iterable[str], rows: tuple[OutputRow, ...]) -> None:
+        for name in names:
+            self.rows[name] = (*self.rows.get(name, ()), *rows)
+
+    def add_count(self, names: Iterable[str], count: int) -> None:
+        for name in names:
+            self.counts[name] = self.counts.get(name, 0) + count
 
 
-def _collected(pipeline: Pipeline) -> dict[str, tuple[OutputRow, ...]]:
-    found: dict[int, tuple[OutputRow, ...]] = {}
-    steps: dict[int, OutputStep] = {}
-    for group in pipeline.groups():
-        for output in group.outputs:
-            # Arrow's timestamps are UTC; those of collect() are the machine's local time.
-            found[output.step.seq] = tuple(output.df.toArrow().to_pylist())
-            steps[output.step.seq] = output.step
-        group.verify()
-    by_id = {steps[seq].operation_id: found[seq] for seq in sorted(found)}
-    return {**by_id, **{destination_name(steps[seq].arguments): found[seq] for seq in sorted(found)}}
+class _ScenarioRun:
+    """The projects of a scenario run for its periods, in order; later ones read what earlier ones wrote."""
+
+    def __init__(self, spark: SparkSession, scenario: Scenario) -> None:
+        self._spark = spark
+        self._scenario = scenario
+        self._catalog = ScenarioCatalog(
+            (given.version for given in scenario.datasets),
+            scenario.workspace,
+            references=(each.version.dataset.id for each in scenario.datasets if each.is_reference),
+            has_workspace_projects=scenario.has_workspace_projects,
+        )
+        # What outputs wrote, by what the place is called and by period.
+        self._written: dict[str, dict[str, pa.Table]] = {}
+        self._registered: dict[str, str] = {}
+        self._found = _Found()
+
+    def execute(self) -> _Found:
+        scenario = self._scenario
+        if not scenario.projects:
+            raise DaybookErrors(scenario.findings)
+        raise_all(unknown_name_errors(scenario))
+        for identifier in scenario.frame.run_periods:
+            for definition in scenario.projects:
+                self._run(definition, identifier)
+        return self._found
+
+    def _run(self, definition: Definition[Project], identifier: str) -> None:
+        project, frame = definition.model, self._scenario.frame
+        calendar = calendar_for(project.calendar_id, self._catalog)
+        period = period_of(identifier, calendar)
+        midnight = datetime.datetime.combine(period.start_date, datetime.time(), datetime.UTC)
+        given = frame.parameters
+        if len(self._scenario.projects) > 1:
+            given = {name: value for name, value in given.items() if name in project.parameters}
+        constants = Constants(midnight, period, parameter_values(project.id, project.parameters, given))
+        plan = plan_project(project, definition.source, self._catalog, constants, with_locations=False)
+        with tempfile.TemporaryDirectory(prefix="daybook-scenario-") as scratch:
+            frames = {
+                load.key: _view_frame(self._load_frame(load, period, scratch), load, period, calendar)
+                for load in plan.loads
+            }
+            pipeline = Pipeline(self._spark, plan, frames, staging=f"{scratch}/staging", as_of=frame.as_of)
+            with pipeline:
+                try:
+                    self._collect(pipeline, plan, period)
+                except Exception as failure:
+                    raise pipeline.failure(failure) from failure
+
+    def _collect(self, pipeline: Pipeline, plan: Plan, period: Period) -> None:
+        """What every output would write; the same destination again replaces what it had in the same run."""
+        tables: dict[int, pa.Table] = {}
+        counts: dict[int, int] = {}
+        for group in pipeline.groups():
+            for output in group.outputs:
+                tables[output.step.seq] = table = _read_output(output)
+                counts[output.step.seq] = table.num_rows
+            group.verify()
+            if self._scenario.frame.expect.counts is not None:
+                added = {step.seq for step in plan.steps if isinstance(step, AggregateStep | AppendStep)}
+                for each in group.counts().operations:
+                    counts[each.seq] = each.added if each.seq in added else each.picked
+        last_by_place = {destination_name(plan_step.arguments): plan_step.seq for plan_step in plan.outputs}
+        for step in plan.outputs:
+            table = tables[step.seq]
+            is_last = last_by_place[destination_name(step.arguments)] == step.seq
+            self._keep_output(plan.project, step, table, period, is_last=is_last)
+        for operation in plan.project.operations:
+            if operation.seq in counts:
+                self._found.add_count(operation_names(plan.project, operation), counts[operation.seq])
+
+    def _keep_output(
+        self, project: Project, step: OutputStep, table: pa.Table, period: Period, *, is_last: bool
+    ) -> None:
+        rows: list[dict[str, Any]] = table.to_pylist()
+        if len(self._scenario.frame.run_periods) > 1:
+            # A row belongs to the period it carries, else to that of its slice.
+            rows = [{**row, "_period": row.get("_period") or period.identifier} for row in rows]
+        names = [step.operation_id, *((destination_name(step.arguments),) if is_last else ())]
+        self._found.add_rows(dict.fromkeys((*names, *(f"{project.id}.{name}" for name in names))), tuple(rows))
+        if not self._scenario.has_workspace_projects:
+            return
+        place = target_name(step.arguments.destination)
+        slices = self._written.setdefault(place, {})
+        if step.arguments.mode == "append" and period.identifier in slices:
+            table = pa.concat_tables([slices[period.identifier], table], promote_options="default")
+        elif not _collects_periods(step.arguments):
+            slices.clear()
+        slices[period.identifier] = table
+        if (name := step.arguments.registered_id) is not None:
+            self._registered[name] = place
+
+    def _load_frame(self, load: LoadStep, period: Period, scratch: str) -> SourceFrame:
+        viewed = load.version.viewed
+        given = self._given(viewed)
+        slices = self._written.get(self._registered.get(viewed.dataset.id) or _place_of(viewed.dataset) or "")
+        if given is not None and given.file is not None:
+            location = inline_location(str(given.file.resolve()), None, {}, self._scenario.file.parent)
+            resolution = Resolution((location,), (period.identifier,))
+            return read_source(self._spark, resolution, viewed, LandingArea(f"{scratch}/landing", "scenario")).frame
+        rows = given_rows(given, viewed.dataset, self._period_of_rows) if given is not None else None
+        if slices:
+            return source_frame(self._spark, written_rows(slices, viewed.dataset, rows), viewed.dataset)
+        if rows is None:
+            name = viewed.dataset.id
+            hint = f"add `- dataset: {{id: {name}}}` with rows, or with `rows: []`"
+            problem = f"{name} is read, and the scenario has no rows for it"
+            raise DaybookError("MODEL_070", span=self._scenario.source.span("datasets"), problem=problem, hint=hint)
+        return source_frame(self._spark, rows, viewed.dataset)
+
+    @property
+    def _period_of_rows(self) -> str | None:
+        """The period of rows that say none, where there is only one."""
+        periods = self._scenario.frame.run_periods
+        return periods[0] if len(periods) == 1 else None
+
+    def _given(self, version: DatasetVersion) -> GivenDataset | None:
+        def is_wanted(given: GivenDataset) -> bool:
+            is_version = given.is_reference or given.version.version == version.version
+            return given.version.dataset.id == version.dataset.id and is_version
+
+        return next((each for each in self._scenario.datasets if is_wanted(each)), None)
 
 
-def _load_frame(spark: SparkSession, scenario: Scenario, load: LoadStep, scratch: str) -> SourceFrame:
-    viewed = load.version.viewed
-    given = _given_dataset(scenario, viewed)
-    if given.file is None:
-        return given_frame(spark, given, viewed.dataset)
-    location = inline_location(str(given.file.resolve()), None, {}, scenario.file.parent)
-    resolution = Resolution((location,), (scenario.frame.period,))
-    return read_source(spark, resolution, viewed, LandingArea(f"{scratch}/landing", "scenario")).frame
+def _read_output(output: OutputFrame) -> pa.Table:
+    """Arrow's timestamps are UTC; those of collect() are the machine's local time."""
+    return output.df.toArrow()
+
+
+def _collects_periods(arguments: OutputArguments) -> bool:
+    """Whether what is written for one period stands beside what is written for others."""
+    is_table = isinstance(arguments.destination, TableDestination)
+    has_own_place = "{{" in target_name(arguments.destination)
+    return has_own_place or (is_table and arguments.mode != "replace")
+
+
+def _place_of(dataset: Dataset) -> str | None:
+    """What the location of a dataset is called where an output writes to it."""
+    match dataset.main_table.location:
+        case TableLocation(datasource_id=datasource_id, table=table):
+            return f"{datasource_id}.{table}"
+        case PathLocation(path=path):
+            return path
+        case _:
+            return None
 
 
 def _view_frame(frame: SourceFrame, load: LoadStep, period: Period, calendar: PeriodCalendar) -> SourceFrame:
@@ -249,9 +287,10 @@ def _view_frame(frame: SourceFrame, load: LoadStep, period: Period, calendar: Pe
     return replace(frame, periods=periods or NO_PERIODS, as_of=as_of, row_period=row_period)
 
 
-def _given_dataset(scenario: Scenario, version: DatasetVersion) -> GivenDataset:
-    wanted = (version.dataset.id, version.version)
-    return next(each for each in scenario.datasets if (each.version.dataset.id, each.version.version) == wanted)
+def _compare_counts(scenario: Scenario, actual: Mapping[str, int]) -> Iterator[CountDifference]:
+    for name, expected in (scenario.frame.expect.counts or {}).items():
+        if actual.get(name, 0) != expected:
+            yield CountDifference(name, expected, actual.get(name, 0))
 
 
 def _compare_outputs(scenario: Scenario, actual: Mapping[str, tuple[OutputRow, ...]]) -> Iterator[OutputDifference]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from daybook.engine.pipeline import Pipeline
+from daybook.engine.pipeline import OutputFrame
 from daybook.errors import DaybookError
 from daybook.scenarios import run_scenarios
 from daybook.scenarios.report import failure_lines
@@ -121,13 +121,13 @@ def test_a_mistake_of_ours_is_the_failure_of_one_scenario(
         expect: {rows: [{id: 1}]}
         """
     files = [scenario(tmp_path, text, name=name) for name in ("bad", "good")]
-    collected = run_scenarios._collected
+    read = run_scenarios._read_output
 
-    def fail(pipeline: Pipeline) -> None:
-        monkeypatch.setattr(run_scenarios, "_collected", collected)
+    def fail(output: OutputFrame) -> None:
+        monkeypatch.setattr(run_scenarios, "_read_output", read)
         raise OverflowError("too far")
 
-    monkeypatch.setattr(run_scenarios, "_collected", fail)
+    monkeypatch.setattr(run_scenarios, "_read_output", fail)
     bad, good = run_scenario_files(spark, files, threads=1)
     assert list(failure_lines(bad)) == ["Daybook itself failed: OverflowError: too far"]
     assert good.is_passed

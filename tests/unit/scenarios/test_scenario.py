@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.scenarios.scenario import Scenario, expected_outputs, load_scenario, unknown_output_errors
+from daybook.scenarios.scenario import Scenario, expected_outputs, load_scenario, unknown_name_errors
 
 SCENARIO = """\
 name: Two outputs
@@ -30,8 +30,7 @@ def load(folder: Path, expect: str) -> Scenario:
 
 
 def unknown(scenario: Scenario) -> list[DaybookError]:
-    assert scenario.project is not None
-    return list(unknown_output_errors(scenario, scenario.project.model))
+    return list(unknown_name_errors(scenario))
 
 
 @pytest.mark.parametrize("name", ["first", "op-1", "out/second.csv", "last"])
