@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from daybook.model.types import value_text
 from tests.reference.generated import GeneratedProject
 from tests.reference.operations import Append, Delete, Operation, Output, Summarise, Table, Update
 from tests.reference.tree import Expression
@@ -26,6 +27,10 @@ def project(generated: GeneratedProject) -> Declared:
         "name": "Generated",
         "input": {"dataset_id": generated.input.dataset_id},
         "selectors": {name: str(selector) for name, selector in generated.selectors.items()},
+        "expressions": {name: str(expression) for name, expression in generated.expressions.items()},
+        "parameters": {
+            each.name: {"type": str(each.type), "default": value_text(each.given)} for each in generated.parameters
+        },
         "operations": [operation(each) for each in generated.operations],
     }
 
@@ -63,6 +68,8 @@ def _append(each: Append) -> Declared:
     arguments: Declared = {"source": {"dataset_id": each.source.dataset_id}}
     if each.source_selector is not None:
         arguments["source_selector"] = str(each.source_selector)
+    if each.columns:
+        arguments["columns"] = {column: str(expression) for column, expression in each.columns}
     if each.aggregations:
         arguments["aggregation"] = {"group_by": list(each.group_by), "aggregations": _named(each.aggregations)}
     return arguments

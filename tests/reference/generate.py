@@ -12,7 +12,6 @@ from tests.reference.tree import (
     Arithmetic,
     Between,
     Case,
-    Column,
     Comparison,
     Expression,
     In,
@@ -73,7 +72,7 @@ def has_room(*expressions: Expression) -> bool:
 class ExpressionGenerator:
     """Makes expressions of a wanted kind; `depth` bounds how far they nest."""
 
-    def __init__(self, random: Random, columns: Sequence[Column], floats: bool = True) -> None:
+    def __init__(self, random: Random, columns: Sequence[Expression], floats: bool = True) -> None:
         self.random = random
         self.columns = columns
         self.floats = floats
@@ -104,7 +103,7 @@ class ExpressionGenerator:
                 return makers[type_](depth)
 
     def column(self, *types: ColumnType | type) -> Expression | None:
-        def is_wanted(column: Column) -> bool:
+        def is_wanted(column: Expression) -> bool:
             return any(isinstance(column.type, t) if isinstance(t, type) else column.type == t for t in types)
 
         wanted = [column for column in self.columns if is_wanted(column)]

@@ -2,7 +2,7 @@
 
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from daybook.model.types import BOOLEAN, ColumnType
@@ -38,6 +38,55 @@ class Named(Expression):
 
 
 @dataclass(frozen=True)
+class NamedValue(Expression):
+    """A reference to a named expression."""
+
+    name: str
+    expression: Expression
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return (self.expression,)
+
+    @property
+    def type(self) -> ColumnType:
+        return self.expression.type
+
+    @property
+    def digits(self) -> int | None:
+        return self.expression.digits
+
+    @property
+    def type_alone(self) -> ColumnType:
+        return self.expression.type_alone
+
+    def __str__(self) -> str:
+        return f"{{{{{self.name}}}}}"
+
+    def value(self, row: Row) -> Value:
+        return self.expression.value(row)
+
+
+@dataclass(frozen=True)
+class Parameter(Expression):
+    """A parameter of the project, which has its value from the run."""
+
+    name: str
+    parameter_type: ColumnType
+    given: Value
+
+    @property
+    def type(self) -> ColumnType:
+        return self.parameter_type
+
+    def __str__(self) -> str:
+        return f"param.{self.name}"
+
+    def value(self, row: Row) -> Value:
+        return self.given
+
+
+@dataclass(frozen=True)
 class GeneratedProject:
     seed: int
     input: Table
@@ -45,6 +94,8 @@ class GeneratedProject:
     selectors: Mapping[str, Expression]
     operations: Sequence[Operation]
     run: Run = RUN
+    expressions: Mapping[str, Expression] = field(default_factory=dict)
+    parameters: Sequence[Parameter] = ()
 
     @cached_property
     def types(self) -> dict[str, ColumnType]:
@@ -96,5 +147,5 @@ def with_types(operation: Operation, types: Mapping[str, ColumnType]) -> Operati
 def expressions(operation: Operation) -> list[Expression]:
     selector = operation.source_selector if isinstance(operation, Append) else operation.selector
     joins = operation.joins if isinstance(operation, Update) else ()
-    values = operation.aggregations if isinstance(operation, Append) else targets(operation)
+    values = [*operation.aggregations, *operation.columns] if isinstance(operation, Append) else targets(operation)
     return [*([selector] if selector else []), *(join.on for join in joins), *(value for _, value in values)]

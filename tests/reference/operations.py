@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from daybook.model.types import ColumnType
 from tests.reference.grouping import Group, groups_of
-from tests.reference.tree import Expression, Row, Value
+from tests.reference.tree import Column, Expression, Row, Value
 from tests.reference.widening import widen
+from tests.reference.windows import PickedRow
 
 SYSTEM = (
     "_row_id",
@@ -94,6 +95,8 @@ class Append:
     source_selector: Expression | None = None
     group_by: Sequence[str] = ()
     aggregations: Sequence[tuple[str, Expression]] = ()
+    # What working columns become of the source's, instead of all columns under their own names.
+    columns: Sequence[tuple[str, Expression]] = ()
 
 
 @dataclass(frozen=True)
@@ -236,7 +239,7 @@ class WorkingDataset:
         return widen(value, self.types[column]) if column in self.types else value
 
     def _update(self, operation: Update) -> None:
-        changes: list[tuple[Record, Record]] = []
+        picked: list[tuple[Record, Row]] = []
         loaded = {join.alias: live_rows(join.table, self.run) for join in operation.joins}
         for row in self.live():
             matches = list(joined(row, operation.joins, loaded))
@@ -244,11 +247,21 @@ class WorkingDataset:
                 continue
             if len(matches) > 1:
                 raise FanOutError(str(operation.seq))
-            values = {target: self._fit(target, value.value(matches[0])) for target, value in operation.assignments}
-            changes.append((row, values | {"_updated_at": self.run.timestamp}))
+            picked.append((row, matches[0]))
+        seen = [match for _, match in picked]
+        changes = [
+            (
+                row,
+                {
+                    target: self._fit(target, value.value(PickedRow(match, seen)))
+                    for target, value in operation.assignments
+                },
+            )
+            for row, match in picked
+        ]
         self._add_columns([column for column, _ in operation.assignments])
         for row, values in changes:
-            row.update(values)
+            row.update(values | {"_updated_at": self.run.timestamp})
         self.counts[operation.seq] = len(changes), 0
 
     def _summary(self, group: Group, aggregations: Sequence[tuple[str, Expression]]) -> Record:
@@ -278,7 +291,8 @@ class WorkingDataset:
         for row in rows:
             system = self._new_system_columns(operation.seq, source)
             kept = {column: row[column] for column in APPEND_KEEPS if row.get(column) is not None}
-            values = {column: self._fit(column, row[column]) for column in source.columns}
+            mapped = operation.columns or [(column, Column(column, kind)) for column, kind in source.columns.items()]
+            values = {column: self._fit(column, expression.value(row)) for column, expression in mapped}
             self._add_row(system | kept | {"_origin_seq": row.get("_operation_seq")} | values)
 
     def _add_row(self, row: Record) -> None:

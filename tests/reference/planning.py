@@ -3,12 +3,14 @@
 import datetime
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from daybook.expression import Constants
 from daybook.model.calendar import Period
 from daybook.model.definition import CatalogKind, DatasetCatalog, DeclaredVersion
 from daybook.model.loading.definitions import load_text
+from daybook.model.parameter import parameter_values
 from daybook.plan.plan_project import plan_project
 from daybook.plan.steps import Plan
 from tests.reference import declare
@@ -46,4 +48,6 @@ def _dataset(table: Table) -> Any:
 def planned(generated: GeneratedProject) -> Plan:
     (definition,) = load_text(json.dumps({"project": declare.project(generated)}), "project.json")
     catalog = TableCatalog([generated.input, *generated.others])
-    return plan_project(definition.model, definition.source, catalog, CONSTANTS, with_locations=False)
+    values = parameter_values(definition.id, definition.model.parameters, {})
+    constants = replace(CONSTANTS, parameters=values)
+    return plan_project(definition.model, definition.source, catalog, constants, with_locations=False)

@@ -10,7 +10,7 @@ from daybook.model.types import BOOLEAN, DATE, INTEGER, RUN_PERIOD_COLUMN, STRIN
 from tests.reference import literals
 from tests.reference.functions import Call
 from tests.reference.generate import ExpressionGenerator
-from tests.reference.generated import RUN, GeneratedProject, Named
+from tests.reference.generated import RUN, GeneratedProject, Named, NamedValue, Parameter
 from tests.reference.grouping import Aggregate
 from tests.reference.numbers import EXACT, is_numeric
 from tests.reference.operations import (
@@ -27,6 +27,7 @@ from tests.reference.operations import (
 )
 from tests.reference.retype import targets
 from tests.reference.tree import Arithmetic, Between, Column, Comparison, Expression, Logic, Row, Value
+from tests.reference.windows import Window
 
 PERIODS = ("2025-12", "2026-01", "2026-02")
 KINDS: Mapping[str, ColumnType] = {
@@ -63,6 +64,8 @@ class ProjectGenerator:
         self.seq = 0
         self.others: list[Table] = []
         self.selectors: dict[str, Expression] = {}
+        self.expressions: dict[str, Expression] = {}
+        self.parameters: list[Parameter] = []
         self.by_origin: Expression | None = None
 
     def chance(self, probability: float) -> bool:
@@ -71,12 +74,26 @@ class ProjectGenerator:
     def project(self) -> GeneratedProject:
         self.input = self._table("orders", self._schema(), self.random.choice((0, 3, 8, 8, 15)))
         self.columns: dict[str, ColumnType] = dict(self.input.columns)
+        for name, kind in (("least", DecimalType(12, 2)), ("times", INTEGER), ("word", STRING)):
+            if self.chance(0.3):
+                self.parameters.append(Parameter(name, kind, self.value(kind, required=True)))
+        for name in ("NET", "per unit")[: self.random.choice((0, 0, 1, 2))]:
+            made = self._generator(list(self.input.columns)).of(self.random.choice((DecimalType(), INTEGER, STRING)), 2)
+            self.expressions[name] = made
         for name in ("active", "large")[: self.random.randint(0, 2)]:
             self.selectors[name] = self._generator(list(self.input.columns)).boolean(2)
         operations = [self._operation() for _ in range(self.random.randint(1, 11))]
         self.seq += 1
         operations.append(Output(self.seq, include_deleted=self.chance(0.5)))
-        return GeneratedProject(self.seed, self.input, self.others, self.selectors, operations)
+        return GeneratedProject(
+            self.seed,
+            self.input,
+            self.others,
+            self.selectors,
+            operations,
+            expressions=self.expressions,
+            parameters=self.parameters,
+        )
 
     def _schema(self) -> dict[str, ColumnType]:
         names = self.random.sample(list(KINDS), self.random.randint(3, 7))
@@ -157,7 +174,12 @@ class ProjectGenerator:
     def _generator(self, names: Sequence[str], extra: Sequence[Column] = ()) -> ExpressionGenerator:
         known = self.columns if self.chance(0.9) else {**self.columns, "_period": STRING, "_labels": STRING}
         columns = [self._column(name, known[name]) for name in (names or known)]
-        return ExpressionGenerator(self.random, [*columns, *extra], floats=False)
+        return ExpressionGenerator(self.random, [*columns, *extra, *self._names()], floats=False)
+
+    def _names(self) -> list[Expression]:
+        """What has a name in every expression: parameters, and expressions over columns of the input."""
+        named = [NamedValue(name, expression) for name, expression in self.expressions.items()]
+        return [*self.parameters, *named]
 
     def _column(self, name: str, type_: ColumnType) -> Column:
         return Column(name, type_, self.input.name if self.chance(0.3) else None)
@@ -219,12 +241,24 @@ class ProjectGenerator:
             name = self._target(list(assignments))
             readable = list(self._readable(name))
             generator = self._generator(readable, extra)
-            assignments[name] = generator.of(self._type(name), 2)
+            window = self._window(self._type(name), self._readable(name)) if self.chance(0.2) else None
+            assignments[name] = window or generator.of(self._type(name), 2)
         if self.chance(0.15):
             assignments["_labels"] = Call("CONCAT", (Column("_labels", STRING), literals.text("{seen}")))
         operation = Update(self.seq, list(assignments.items()), selector, joins)
         self._created(operation)
         return operation
+
+    def _window(self, type_: ColumnType, columns: Mapping[str, ColumnType]) -> Expression | None:
+        """An aggregate over the picked rows, or a rank among them."""
+        if not is_numeric(type_):
+            return None
+        named = self.random.sample(list(columns), min(len(columns), self.random.randint(0, 2)))
+        partition = tuple(Column(name, columns[name]) for name in named)
+        if self.chance(0.3):
+            return Window(None, partition, (self._any(columns),), self.chance(0.5))
+        made = self._aggregation(type_, columns, simple=True)
+        return Window(made, partition) if isinstance(made, Aggregate) else None
 
     def _readable(self, target: str) -> dict[str, ColumnType]:
         """What a column may be computed from; created numbers only from those named before, or they widen endlessly."""
@@ -301,10 +335,17 @@ class ProjectGenerator:
         aggregated = bool(results) and self.chance(0.4)
         if aggregated:
             columns |= {"spare": DecimalType(8, 3), "extra": STRING}
+        is_mapped = not aggregated and self.chance(0.4)
+        if is_mapped:
+            columns = {f"{name} there": type_ for name, type_ in columns.items()} | {"spare": DecimalType(8, 3)}
         source = self._table(f"budget-{self.seq}", columns, self.random.choice((0, 2, 5)))
         self.others.append(source)
-        generator = ExpressionGenerator(self.random, [Column(c, t) for c, t in columns.items()], floats=False)
+        known = [*(Column(c, t) for c, t in columns.items()), *self.parameters]
+        generator = ExpressionGenerator(self.random, known, floats=False)
         selector = generator.boolean(2) if self.chance(0.5) else None
+        if is_mapped:
+            mapped = [(name, generator.of(self.columns[name], 2)) for name in names]
+            return Append(self.seq, source, selector, columns=mapped)
         if not aggregated:
             return Append(self.seq, source, selector)
         aggregations: dict[str, Expression] = {results[0]: Aggregate("COUNT")}

@@ -34,6 +34,8 @@ def targets(operation: Operation) -> Sequence[tuple[str, Expression]]:
 
 def arrivals(operation: Append) -> Sequence[tuple[str, Expression]]:
     """The columns an append brings, by expressions over its source."""
+    if operation.columns:
+        return operation.columns
     names = operation.group_by if operation.aggregations else list(operation.source.columns)
     own = [(name, Column(name, operation.source.columns[name])) for name in names if name in operation.source.columns]
     return [*own, *operation.aggregations]

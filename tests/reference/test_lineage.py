@@ -29,6 +29,7 @@ from tests.reference.operations import (
 from tests.reference.planning import planned
 from tests.reference.projects import generate_project
 from tests.reference.tree import Column, Expression
+from tests.reference.windows import Window
 
 SEEDS = range(150)
 # What the random projects have; windows and sorted outputs are held against Spark.
@@ -150,11 +151,19 @@ def row_wise(seed: int) -> GeneratedProject | None:
     *others, output = project.operations
     known, updates = {*project.input.columns, *SYSTEM}, []
     for each in others:
-        if isinstance(each, Update) and not each.joins and all(_reads(value) <= known for _, value in each.assignments):
+        if isinstance(each, Update) and not each.joins and _is_of_one_row(each) and _reads_of(each) <= known:
             updates.append(replace(each, selector=None))
             known |= {column for column, _ in each.assignments}
     found = replace(project, operations=[*updates, output], others=(), selectors={})
     return found if updates and project.input.rows and found.is_well_typed() else None
+
+
+def _is_of_one_row(update: Update) -> bool:
+    return not any(isinstance(node, Window) for _, value in update.assignments for node in value.walk())
+
+
+def _reads_of(update: Update) -> set[str]:
+    return {name for _, value in update.assignments for name in _reads(value)}
 
 
 def _reads(expression: Expression) -> set[str]:

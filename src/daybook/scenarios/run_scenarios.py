@@ -20,10 +20,11 @@ from daybook.io.landing.area import LandingArea
 from daybook.io.read_source import read_source
 from daybook.model.calendar import Period
 from daybook.model.dataset import Dataset, PathLocation, TableLocation
-from daybook.model.definition import DatasetVersion, Definition
-from daybook.model.operation import OutputArguments, TableDestination
+from daybook.model.definition import DatasetVersion, DeclaredVersion, Definition
+from daybook.model.operation import OutputArguments, OutputOperation, TableDestination
 from daybook.model.parameter import parameter_values
 from daybook.model.project import Project, target_name
+from daybook.model.source_map import SourceMap
 from daybook.plan.plan_project import plan_project
 from daybook.plan.steps import AggregateStep, AppendStep, LoadStep, OutputStep, Plan
 from daybook.resolve.calendars.calendar import PeriodCalendar
@@ -234,11 +235,27 @@ class _ScenarioRun:
         if slices:
             return source_frame(self._spark, written_rows(slices, viewed.dataset, rows), viewed.dataset)
         if rows is None:
-            name = viewed.dataset.id
-            hint = f"add `- dataset: {{id: {name}}}` with rows, or with `rows: []`"
-            problem = f"{name} is read, and the scenario has no rows for it"
-            raise DaybookError("MODEL_070", span=self._scenario.source.span("datasets"), problem=problem, hint=hint)
+            rows = self._rows_of_nobody(load, viewed.dataset)
         return source_frame(self._spark, rows, viewed.dataset)
+
+    def _rows_of_nobody(self, load: LoadStep, dataset: Dataset) -> pa.Table:
+        """No rows, where a view may find none; an error where somebody forgot them."""
+        view = load.version.view
+        if view is not None and view.of.missing == "empty":
+            nothing = GivenDataset(DeclaredVersion(dataset, 1), (), None, SourceMap.empty())
+            return given_rows(nothing, dataset)
+        hint = f"add `- dataset: {{id: {dataset.id}}}` with rows, or with `rows: []`"
+        problem = f"{dataset.id} is read, and the scenario has no rows for it"
+        if self._is_written(dataset):
+            problem = f"{dataset.id} is read before the scenario writes it"
+        raise DaybookError("MODEL_070", span=self._scenario.source.span("datasets"), problem=problem, hint=hint)
+
+    def _is_written(self, dataset: Dataset) -> bool:
+        """Whether a project of the scenario writes it, later on."""
+        operations = [each for one in self._scenario.projects for each in one.model.operations]
+        outputs = [each.arguments for each in operations if isinstance(each, OutputOperation)]
+        place = _place_of(dataset)
+        return any(dataset.id == each.registered_id or place == target_name(each.destination) for each in outputs)
 
     @property
     def _period_of_rows(self) -> str | None:

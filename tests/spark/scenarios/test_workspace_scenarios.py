@@ -2,6 +2,7 @@
 
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -11,7 +12,7 @@ from daybook.scenarios.report import failure_lines
 from daybook.scenarios.run_scenarios import ScenarioResult, run_scenario_file
 from tests.workspaces import Folder, assign, no_session, to_table
 
-COLUMNS = [
+COLUMNS: list[dict[str, Any]] = [
     {"name": "account", "type": "string", "nullable": False},
     {"name": "amount", "type": "decimal(38,2)"},
     {"name": "booked_by", "type": "string", "nullable": False},
