@@ -1,7 +1,7 @@
 """The definitions that a scenario works with: its own, and those of the workspace it lies in."""
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -44,27 +44,33 @@ class ScenarioCatalog(DatasetCatalog):
     def __init__(
         self,
         versions: Iterable[DeclaredVersion],
-        workspace: LoadedWorkspace | None,
+        workspace: Callable[[], LoadedWorkspace | None],
         *,
         references: Iterable[str] = (),
         has_workspace_projects: bool = False,
     ) -> None:
         self._references = frozenset(references)
         self._versions = {(each.dataset.id, each.version): each for each in versions}
-        self._workspace = workspace
+        self._find_workspace = workspace
         self._has_projects = has_workspace_projects
+
+    @property
+    def _workspace(self) -> LoadedWorkspace | None:
+        """Read when it is asked for: few scenarios need anything of it."""
+        return self._find_workspace()
 
     @cached_property
     def _base(self) -> Catalog | None:
         """Datasets of the workspace as its projects will have them, those of the scenario before others."""
-        if self._workspace is None or not self._has_projects:
+        if not self._has_projects or (workspace := self._workspace) is None:
             return None
-        projects = self._workspace.definitions["project"].values()
-        return RegisteredCatalog(WorkspaceCatalog(self._workspace), projects, PlanCache())
+        projects = workspace.definitions["project"].values()
+        return RegisteredCatalog(WorkspaceCatalog(workspace), projects, PlanCache())
 
     @cached_property
     def _calendars(self) -> Mapping[str, Definition[Calendar]]:
-        return self._workspace.definitions["calendar"] if self._workspace is not None else {}
+        workspace = self._workspace
+        return workspace.definitions["calendar"] if workspace is not None else {}
 
     def declared(self, dataset_id: str, version: int | None = None) -> DeclaredVersion | None:
         own = self._own_versions(dataset_id)

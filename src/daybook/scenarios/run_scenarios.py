@@ -31,9 +31,11 @@ from daybook.resolve.calendars.calendar import PeriodCalendar
 from daybook.resolve.calendars.periods import calendar_for, period_of
 from daybook.resolve.locations.location import NO_PERIODS, Resolution, inline_location
 from daybook.resolve.resolution import view_window
+from daybook.runs.environment import SessionProvider
 from daybook.scenarios.catalog import ScenarioCatalog, Workspaces
 from daybook.scenarios.comparison import OutputDifference, compare_rows
 from daybook.scenarios.dataset_rows import given_rows, source_frame, written_rows
+from daybook.scenarios.quick_session import QuickSession
 from daybook.scenarios.scenario import (
     GivenDataset,
     Scenario,
@@ -79,40 +81,42 @@ class ScenarioResult:
         return is_same and self.error is None and self.expected_error is None
 
 
-def run_scenario_files(spark: SparkSession, files: list[Path], *, threads: int) -> Iterator[ScenarioResult]:
-    """The results in the order of the files, several scenarios at once in one session."""
+def run_scenario_files(session: SessionProvider, files: list[Path], *, threads: int) -> Iterator[ScenarioResult]:
+    """The results in the order of the files, several scenarios at once in one session.
+
+    While Spark starts, all of them are loaded and planned; those that are wrong already need no Spark.
+    """
+    quick = QuickSession(session)
+    quick.begin()
     workspaces = Workspaces()
+    begun = [_begin_scenario(file, workspaces) for file in files]
     pool = ThreadPoolExecutor(threads)
     try:
-        yield from pool.map(lambda file: run_scenario_file(spark, file, workspaces), files)
+        yield from pool.map(lambda each: each if isinstance(each, ScenarioResult) else each.finish(quick()), begun)
     finally:
         # After Ctrl-C those that have not begun never do.
         pool.shutdown(cancel_futures=True)
 
 
 def run_scenario_file(spark: SparkSession, file: Path, workspaces: Workspaces | None = None) -> ScenarioResult:
+    begun = _begin_scenario(file, workspaces or Workspaces())
+    return begun if isinstance(begun, ScenarioResult) else begun.finish(spark)
+
+
+def _begin_scenario(file: Path, workspaces: Workspaces) -> "ScenarioResult | _ScenarioRun":
+    """The scenario with its first run planned, or its result where that was all."""
     began = time.monotonic()
     try:
         scenario = load_scenario(file, workspaces)
     except Exception as error:
         return ScenarioResult(file, file.stem, time.monotonic() - began, error=error)
-    return run_scenario(spark, scenario, began)
-
-
-def run_scenario(spark: SparkSession, scenario: Scenario, began: float) -> ScenarioResult:
-    expected = scenario.frame.expect.error
+    run = _ScenarioRun(scenario)
     try:
-        found = _ScenarioRun(spark, scenario).execute()
-        differences = tuple(_compare_outputs(scenario, found.rows)) if expected is None else ()
-        counts = tuple(_compare_counts(scenario, found.counts)) if expected is None else ()
+        run.plan_first()
     except Exception as error:
-        is_expected = isinstance(error, DaybookError) and expected in _error_codes(error)
-        took = time.monotonic() - began
-        return ScenarioResult(scenario.file, scenario.name, took, error=None if is_expected else error)
-    took = time.monotonic() - began
-    return ScenarioResult(
-        scenario.file, scenario.name, took, differences, counts, expected_error=expected, actual=found.rows
-    )
+        return run.failed(error, time.monotonic() - began)
+    run.seconds = time.monotonic() - began
+    return run
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,47 +138,82 @@ class _Found:
 class _ScenarioRun:
     """The projects of a scenario run for its periods, in order; later ones read what earlier ones wrote."""
 
-    def __init__(self, spark: SparkSession, scenario: Scenario) -> None:
-        self._spark = spark
+    def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario
         self._catalog = ScenarioCatalog(
             (given.version for given in scenario.datasets),
-            scenario.workspace,
+            lambda: scenario.workspace,
             references=(each.version.dataset.id for each in scenario.datasets if each.is_reference),
             has_workspace_projects=scenario.has_workspace_projects,
         )
+        self._plans: dict[tuple[str, str], Plan] = {}
         # What outputs wrote, by what the place is called and by period.
         self._written: dict[str, dict[str, pa.Table]] = {}
         self._registered: dict[str, str] = {}
         self._found = _Found()
+        # How long it has taken so far.
+        self.seconds = 0.0
 
-    def execute(self) -> _Found:
+    def plan_first(self) -> None:
+        """Raises what is wrong with the scenario's projects, as far as that shows before rows do."""
         scenario = self._scenario
         if not scenario.projects:
             raise DaybookErrors(scenario.findings)
         raise_all(unknown_name_errors(scenario))
-        for identifier in scenario.frame.run_periods:
-            for definition in scenario.projects:
-                self._run(definition, identifier)
-        return self._found
+        for definition in scenario.projects:
+            self._plan(definition, scenario.frame.run_periods[0])
 
-    def _run(self, definition: Definition[Project], identifier: str) -> None:
-        project, frame = definition.model, self._scenario.frame
-        calendar = calendar_for(project.calendar_id, self._catalog)
-        period = period_of(identifier, calendar)
-        midnight = datetime.datetime.combine(period.start_date, datetime.time(), datetime.UTC)
-        given = frame.parameters
-        if len(self._scenario.projects) > 1:
-            given = {name: value for name, value in given.items() if name in project.parameters}
-        constants = Constants(midnight, period, parameter_values(project.id, project.parameters, given))
-        plan = plan_project(project, definition.source, self._catalog, constants, with_locations=False)
+    def finish(self, spark: SparkSession) -> ScenarioResult:
+        """Run everything and compare."""
+        began = time.monotonic()
+        scenario = self._scenario
+        expected = scenario.frame.expect.error
+        try:
+            for identifier in scenario.frame.run_periods:
+                for definition in scenario.projects:
+                    self._run(spark, self._plan(definition, identifier))
+            found = self._found
+            differences = tuple(_compare_outputs(scenario, found.rows)) if expected is None else ()
+            counts = tuple(_compare_counts(scenario, found.counts)) if expected is None else ()
+        except Exception as error:
+            return self.failed(error, self.seconds + time.monotonic() - began)
+        took = self.seconds + time.monotonic() - began
+        return ScenarioResult(
+            scenario.file, scenario.name, took, differences, counts, expected_error=expected, actual=found.rows
+        )
+
+    def failed(self, error: Exception, seconds: float) -> ScenarioResult:
+        """What an error means: it may be what is expected."""
+        scenario = self._scenario
+        is_expected = isinstance(error, DaybookError) and scenario.frame.expect.error in _error_codes(error)
+        return ScenarioResult(scenario.file, scenario.name, seconds, error=None if is_expected else error)
+
+    def _plan(self, definition: Definition[Project], identifier: str) -> Plan:
+        project = definition.model
+        key = (project.id, identifier)
+        if key not in self._plans:
+            calendar = calendar_for(project.calendar_id, self._catalog)
+            period = period_of(identifier, calendar)
+            midnight = datetime.datetime.combine(period.start_date, datetime.time(), datetime.UTC)
+            given = self._scenario.frame.parameters
+            if len(self._scenario.projects) > 1:
+                given = {name: value for name, value in given.items() if name in project.parameters}
+            constants = Constants(midnight, period, parameter_values(project.id, project.parameters, given))
+            self._plans[key] = plan_project(project, definition.source, self._catalog, constants, with_locations=False)
+        return self._plans[key]
+
+    def _run(self, spark: SparkSession, plan: Plan) -> None:
+        constants = plan.constants
+        if constants is None or constants.period is None:
+            raise AssertionError("a scenario is planned for a period")
+        period, as_of = constants.period, self._scenario.frame.as_of
+        calendar = calendar_for(plan.project.calendar_id, self._catalog)
         with tempfile.TemporaryDirectory(prefix="daybook-scenario-") as scratch:
             frames = {
-                load.key: _view_frame(self._load_frame(load, period, scratch), load, period, calendar)
+                load.key: _view_frame(self._load_frame(spark, load, period, scratch), load, period, calendar)
                 for load in plan.loads
             }
-            pipeline = Pipeline(self._spark, plan, frames, staging=f"{scratch}/staging", as_of=frame.as_of)
-            with pipeline:
+            with Pipeline(spark, plan, frames, staging=f"{scratch}/staging", as_of=as_of) as pipeline:
                 try:
                     self._collect(pipeline, plan, period)
                 except Exception as failure:
@@ -223,20 +262,20 @@ class _ScenarioRun:
         if (name := step.arguments.registered_id) is not None:
             self._registered[name] = place
 
-    def _load_frame(self, load: LoadStep, period: Period, scratch: str) -> SourceFrame:
+    def _load_frame(self, spark: SparkSession, load: LoadStep, period: Period, scratch: str) -> SourceFrame:
         viewed = load.version.viewed
         given = self._given(viewed)
         slices = self._written.get(self._registered.get(viewed.dataset.id) or _place_of(viewed.dataset) or "")
         if given is not None and given.file is not None:
             location = inline_location(str(given.file.resolve()), None, {}, self._scenario.file.parent)
             resolution = Resolution((location,), (period.identifier,))
-            return read_source(self._spark, resolution, viewed, LandingArea(f"{scratch}/landing", "scenario")).frame
+            return read_source(spark, resolution, viewed, LandingArea(f"{scratch}/landing", "scenario")).frame
         rows = given_rows(given, viewed.dataset, self._period_of_rows) if given is not None else None
         if slices:
-            return source_frame(self._spark, written_rows(slices, viewed.dataset, rows), viewed.dataset)
+            return source_frame(spark, written_rows(slices, viewed.dataset, rows), viewed.dataset)
         if rows is None:
             rows = self._rows_of_nobody(load, viewed.dataset)
-        return source_frame(self._spark, rows, viewed.dataset)
+        return source_frame(spark, rows, viewed.dataset)
 
     def _rows_of_nobody(self, load: LoadStep, dataset: Dataset) -> pa.Table:
         """No rows, where a view may find none; an error where somebody forgot them."""

@@ -51,7 +51,7 @@ def run_scenarios(
 ) -> ScenarioReport:
     """Run them side by side in one session; `on_result` gets each result as soon as those before it are there."""
     results: list[ScenarioResult] = []
-    for result in run_scenario_files(session(), list(files), threads=max(1, min(_MOST_THREADS, len(files)))):
+    for result in run_scenario_files(session, list(files), threads=max(1, min(_MOST_THREADS, len(files)))):
         results.append(result)
         on_result(result)
     return ScenarioReport(tuple(results))

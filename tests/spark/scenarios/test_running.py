@@ -128,6 +128,6 @@ def test_a_mistake_of_ours_is_the_failure_of_one_scenario(
         raise OverflowError("too far")
 
     monkeypatch.setattr(run_scenarios, "_read_output", fail)
-    bad, good = run_scenario_files(spark, files, threads=1)
+    bad, good = run_scenario_files(lambda: spark, files, threads=1)
     assert list(failure_lines(bad)) == ["Daybook itself failed: OverflowError: too far"]
     assert good.is_passed
