@@ -101,7 +101,7 @@ def _column_branches(
     column: "LineageColumn", inputs: "Sequence[ColumnInput]", steps: "Sequence[ColumnStep]"
 ) -> tuple[_Branch, ...]:
     found = (*_input_branches(inputs), *_step_branches(steps))
-    if any(each.kind == "direct" for each in column.inputs):
+    if any(each.kind == "direct" for each in column.inputs) or not column.steps:
         return found
     return (_Branch("from no input column"), *found)
 

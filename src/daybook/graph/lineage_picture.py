@@ -17,7 +17,10 @@ _HOW_OF_ROLE: dict[str, How] = {"selector": "selector", "join": "join", "group":
 
 @dataclass(frozen=True, slots=True)
 class PictureNode:
-    """`text` is the expression as the user wrote it; `seq` is 0 for inputs."""
+    """`text` is the expression as the user wrote it; `seq` is 0 for inputs.
+
+    `names` are the columns that rows are grouped or sorted by.
+    """
 
     number: int
     role: PictureRole
@@ -26,6 +29,7 @@ class PictureNode:
     dataset_id: str | None
     column: str | None
     text: str
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +95,10 @@ class _Drawing:
     def _node(self, number: int, key: _Key) -> PictureNode:
         if isinstance(key, InputColumn):
             return PictureNode(number, "input", None, 0, key.dataset_id, key.column, "")
-        node = self._close.project(key[0]).graph.nodes[key[1]]
-        return PictureNode(number, _role(node), key[0], node.seq, node.dataset_id, node.column, node.text)
+        lineage = self._close.project(key[0])
+        node, step = lineage.graph.nodes[key[1]], lineage.step(key[1])
+        names = step.names if step is not None else ()
+        return PictureNode(number, _role(node), key[0], node.seq, node.dataset_id, node.column, node.text, names)
 
     def _resolved(self, lineage: PlanLineage, number: int) -> Iterator[_Key]:
         """A source as it is drawn: a column that is read may be one that another project writes."""

@@ -151,7 +151,7 @@ class PlanLineage:
 
     def steps(self, lineage: ColumnLineage) -> tuple[ColumnStep, ...]:
         """What operations do on the way to a column, in their order."""
-        found = {self._step(self.graph.nodes[number]) for number in lineage.nodes}
+        found = {self.step(number) for number in lineage.nodes}
         return tuple(sorted((each for each in found if each is not None), key=_step_order))
 
     def signature(self, output_seq: int, column: str | None) -> int:
@@ -291,7 +291,9 @@ class PlanLineage:
         row_sources = tuple(each for each in found if not each.column)
         return ColumnLineage(self.project_id, output_seq, column, inputs, row_sources, tuple(sorted(trace.nodes)))
 
-    def _step(self, node: LineageNode) -> ColumnStep | None:
+    def step(self, number: int) -> ColumnStep | None:
+        """What an operation does at a node of the graph; None where none is involved."""
+        node = self.graph.nodes[number]
         match node.role:
             case "value" | "selector" | "join":
                 return ColumnStep(node.seq, node.role, node.column, node.text)

@@ -112,7 +112,7 @@ def _open_lineage(
 def _known_columns(project_id: str, columns: Iterable[str], written: Sequence[str]) -> Iterator[str]:
     for column in columns:
         if column not in written:
-            business = [name for name in written if name not in SYSTEM_COLUMNS]
+            business = dict.fromkeys(name for name in written if name not in SYSTEM_COLUMNS)
             raise DaybookError("RUN_120", project=project_id, column=column, hint=did_you_mean(column, business))
         yield column
 
@@ -155,7 +155,10 @@ def _only_from(
     start: InputColumn,
     found: Mapping[WrittenColumn, Mapping[How, frozenset[InputColumn]]],
 ) -> LineageOutput:
-    """The columns with one input each, the one that was asked for, and how they come from it through all projects."""
+    """The columns with one input each, the one that was asked for, and how they come from it through all projects.
+
+    What operations do is left out, since most of it is not on the way from there.
+    """
     columns = []
     for column in output.columns:
         inputs = []
@@ -165,5 +168,5 @@ def _only_from(
             for each in passing:
                 mask |= each.mask
             inputs.append(ColumnInput(start.dataset_id, start.column or "", how, mask, seqs))
-        columns.append(replace(column, inputs=tuple(sorted(inputs, key=input_order))))
-    return replace(output, columns=tuple(columns), rows=replace(output.rows, inputs=()))
+        columns.append(replace(column, inputs=tuple(sorted(inputs, key=input_order)), steps=()))
+    return replace(output, columns=tuple(columns), rows=replace(output.rows, inputs=(), steps=()))

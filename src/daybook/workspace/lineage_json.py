@@ -44,6 +44,7 @@ def picture_as_json(picture: LineagePicture) -> dict[str, Any]:
                 "dataset": node.dataset_id,
                 "column": node.column,
                 "text": node.text,
+                "names": list(node.names),
             }
             for node in picture.nodes
         ],
@@ -79,12 +80,12 @@ def node_label(node: PictureNode) -> str:
         case "join":
             return _shortened(f"{node.seq}: join {node.dataset_id} on {node.text}")
         case "group":
-            picked = f" where {node.text}" if node.text else ""
-            return _shortened(
-                f"{node.seq}: append {node.dataset_id}{picked}" if node.dataset_id else f"{node.seq}: group"
-            )
+            parts = [f"append {node.dataset_id}"] if node.dataset_id else []
+            parts += [f"group by {', '.join(node.names)}"] if node.names else []
+            parts += [f"where {node.text}"] if node.text else []
+            return _shortened(f"{node.seq}: {' '.join(parts)}")
         case "order":
-            return f"{node.seq}: order"
+            return _shortened(f"{node.seq}: order by {', '.join(node.names)}")
 
 
 def _shortened(text: str) -> str:
