@@ -45,6 +45,7 @@ from daybook.plan.warnings import (
     find_empty_selections,
     find_ineffective_operations,
     find_single_sorts,
+    find_split_periods,
     find_unused_columns,
 )
 
@@ -137,6 +138,7 @@ WARNINGS: tuple[Callable[[Walk], Iterable[Notice]], ...] = (
     find_ineffective_operations,
     find_empty_selections,
     find_single_sorts,
+    find_split_periods,
     find_unused_columns,
 )
 

@@ -8,10 +8,11 @@ from daybook.errors import DaybookError
 from daybook.errors.suggestion import did_you_mean
 from daybook.model.dataset import DatasetRef
 from daybook.model.declaration import ENGINE_COLUMN_NAMES
-from daybook.model.definition import Catalog
+from daybook.model.definition import Catalog, DatasetVersion
 from daybook.model.operation import AppendOperation, UpdateOperation
 from daybook.model.project import Project
 from daybook.model.source_map import KeyPath, SourceMap
+from daybook.model.view import is_single_period
 from daybook.plan.steps import INPUT_KEY, LoadRole, LoadStep, append_key, join_key
 
 # The codes of a missing dataset, a missing version and a disabled dataset.
@@ -71,11 +72,33 @@ def find_load(reference: LoadReference, catalog: Catalog, source: SourceMap) -> 
         raise DaybookError(no_version, span=span, hint=hint, operation_seq=seq, version=wanted, **described)
     if found.status == "disabled":
         raise DaybookError(disabled, span=span, operation_seq=seq, **described)
+    if (problem := _view_problem(found, catalog)) is not None:
+        code, viewed = problem
+        raise DaybookError(code, span=span, operation_seq=seq, dataset=viewed)
     for column in found.dataset.main_table.columns:
         if ENGINE_COLUMN_NAMES.fullmatch(column.name):
             hint = f"rename the column of dataset {dataset_id}"
             raise DaybookError("PROJECT_027", span=span, hint=hint, operation_seq=seq, column=column.name)
     return LoadStep(reference.key, reference.role, reference.operation_seq, found, reference.alias)
+
+
+def _view_problem(found: DatasetVersion, catalog: Catalog) -> tuple[str, str] | None:
+    """What a view of a registered dataset cannot do; one of a declared dataset is checked with the files."""
+    if (view := found.view) is None:
+        return None
+    if view.dataset.view is not None:
+        return _view_problem(view.dataset, catalog)
+    viewed = view.dataset.dataset
+    declared = catalog.declared(viewed.id)
+    if declared is not None and declared.contract is not None:
+        return None
+    match viewed.main_table.temporal_mode:
+        case None | "snapshot":
+            return "MODEL_084", viewed.id
+        case "bitemporal" if not is_single_period(view.of.window):
+            return "MODEL_085", viewed.id
+        case _:
+            return None
 
 
 def run_first(dataset_id: str, catalog: Catalog) -> str | None:

@@ -8,6 +8,7 @@ from daybook.errors import Notice, notice
 from daybook.errors.suggestion import closest_match
 from daybook.expression.typed_tree import TypedWindow
 from daybook.model.source_map import SourceMap
+from daybook.model.view import is_single_period
 from daybook.plan.conditions import excludes_all
 from daybook.plan.steps import (
     AggregateStep,
@@ -94,6 +95,23 @@ def find_single_sorts(walk: Walk) -> Iterator[Notice]:
                 if any(window.order and not window.partition for window in windows):
                     span = walk.source.span("operations", index, "arguments", "assignments", number, "expression")
                     yield notice("PROJECT_046", span=span, operation_seq=step.seq, column=value.column)
+
+
+def find_split_periods(walk: Walk) -> Iterator[Notice]:
+    """Groups by `_period` of rows that a view of one other period gave, beside those of the run's period."""
+    views = {load.key: load.version.view for load in walk.loads}
+    appended: int | None = None
+    for index, step in enumerate(walk.steps):
+        match step:
+            case AppendStep(load_key=key) if (view := views[key]) is not None:
+                if is_single_period(view.of.window) and view.of.period == "source" and not step.aggregations:
+                    appended = step.seq
+            case AggregateStep() if appended is not None and "_period" in step.group_by:
+                if not working_columns(step.selector) & {*_ORIGIN_COLUMNS, "_period"}:
+                    span = walk.source.span("operations", index, "arguments", "group_by")
+                    yield notice("PROJECT_060", span=span, operation_seq=step.seq, first=appended)
+            case _:
+                pass
 
 
 def find_unused_columns(walk: Walk) -> Iterator[Notice]:

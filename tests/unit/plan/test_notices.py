@@ -3,7 +3,7 @@
 import pytest
 
 from daybook.errors import DaybookError
-from tests.unit.plan.planned import plan_of
+from tests.unit.plan.planned import BUDGET, ORDERS, Datasets, plan_of
 
 OUTPUT = "- {type: output, arguments: {destination: {location: out.csv}}}\n"
 
@@ -144,3 +144,34 @@ def test_only_warnings_about_operations_can_be_accepted(code: str) -> None:
 def test_all_rows_in_one_order_are_warned_of(expression: str, is_told: bool) -> None:
     made = f"- {{type: update, arguments: {{assignments: [{{column: x, expression: '{expression}'}}]}}}}\n"
     assert noticed(made + OUTPUT) == ([("PROJECT_046", 1)] if is_told else [])
+
+
+def view_of_budget(window: str, **more: str) -> str:
+    keys = "".join(f", {key}: {value}" for key, value in more.items())
+    return f"dataset: {{id: before, view: {{of: budget, window: {window}{keys}}}}}"
+
+
+GROUPED = (
+    "- {type: append, arguments: {source: {dataset_id: before}}}\n"
+    "- {type: aggregate, arguments: {group_by: [region, GROUP], "
+    "aggregations: [{column: total, expression: 'SUM(amount)'}]}}\n" + OUTPUT
+)
+
+
+def split_periods(view: str, group: str = "_period") -> list[int | None]:
+    notices = plan_of(GROUPED.replace("GROUP", group), catalog=Datasets(ORDERS, BUDGET, view)).notices
+    return [notice.operation_seq for notice in notices if notice.code == "PROJECT_060"]
+
+
+def test_grouping_by_the_period_of_an_appended_view_splits_its_balances() -> None:
+    assert split_periods(view_of_budget("previous")) == [2]
+    assert split_periods(view_of_budget("{offset: -12}")) == [2]
+
+
+def test_rows_that_get_the_period_of_the_run_are_not_split() -> None:
+    assert split_periods(view_of_budget("previous", period="run")) == []
+    assert split_periods(view_of_budget("previous"), "status") == []
+
+
+def test_a_view_of_several_periods_is_grouped_by_them_on_purpose() -> None:
+    assert split_periods(view_of_budget("{last: 3}")) == []

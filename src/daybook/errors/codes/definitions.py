@@ -483,4 +483,12 @@ PROJECT_CODES: dict[str, Code] = code_family(
         "Invalid expression {name}",
         "Named expressions are checked whether an operation uses them or not.",
     ),
+    Code(
+        "PROJECT_060",
+        "Operation {first} appends rows of another period, so grouping by _period does not add them to the run's rows",
+        "A view of one other period gives rows of that period. Grouped by _period, its balances and those of the run's "
+        "period become different groups.",
+        hint="write `period: run` in the view, or leave _period out of group_by",
+        is_acceptable=True,
+    ),
 )
