@@ -75,3 +75,24 @@ def _rates(path: Path, day: datetime.date) -> dict[str, Decimal]:
 def _csv(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as stream:
         return list(csv.DictReader(stream))
+
+
+def balances_by_hand(data: Path, periods: list[str]) -> dict[tuple[str, str], tuple[Decimal, ...]]:
+    """Opening, movement, closing, last year and change of every balance-sheet account, month after month."""
+    types = {row["account_code"]: row["account_type"] for row in _csv(data / "accounts.csv")}
+    old = {(row["_period"], row["account_code"]): Decimal(row["balance"]) for row in _csv(data / "last_year.csv")}
+    balances = {account: amount for (period, account), amount in old.items() if period == "2025-12"}
+    found: dict[tuple[str, str], tuple[Decimal, ...]] = {}
+    for period in periods:
+        rates = _rates(data / "exchange_rates.json", datetime.date.fromisoformat(f"{period}-01"))
+        moved: dict[str, Decimal] = defaultdict(Decimal)
+        for line in pq.read_table(data / "ledger" / f"{period}.parquet").to_pylist():
+            if types[line["account_code"]] in BALANCE_SHEET:
+                moved[line["account_code"]] += (line["amount"] * rates[line["currency"]]).quantize(CENT, ROUND_HALF_UP)
+        for account in sorted({*balances, *moved}):
+            opening = balances.get(account, Decimal(0))
+            closing = opening + moved[account]
+            before = old[period.replace("2026", "2025"), account]
+            found[period, account] = (opening, moved[account], closing, before, closing - before)
+            balances[account] = closing
+    return found

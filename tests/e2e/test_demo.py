@@ -102,7 +102,7 @@ def test_it_fits_a_narrow_terminal(shown: Shown) -> None:
 
 def test_the_files_are_where_it_says(shown: Shown) -> None:
     places = re.findall(r"^  (daybook-demo/(?:out|warehouse)/\S+)", shown.text, re.MULTILINE)
-    assert len(places) == 4
+    assert len(places) == 5
     assert all((shown.folder.parent / place).exists() for place in places)
 
 
@@ -130,6 +130,15 @@ def test_what_it_suggests_works(shown: Shown) -> None:
     done = daybook(*corrected.split(), folder=shown.folder)
     assert done.returncode == 0, done.stderr
     assert january(shown.folder) != before
+    built = daybook(*commands["build"][0].split(), folder=shown.folder)
+    assert built.returncode == 0, built.stdout + built.stderr
+    # The close of January was as of another day.
+    assert re.search(r"^close +2026-01 +ran ", built.stdout, re.MULTILINE)
+    assert january(shown.folder) == before
+    status = daybook(*commands["status"][0].split(), folder=shown.folder)
+    assert status.returncode == 0, status.stderr
+    for project in ("balances", "close", "management-summary"):
+        assert re.search(rf"^{project} +fresh +fresh +fresh$", status.stdout, re.MULTILINE)
 
 
 def test_a_broken_column_is_explained(shown: Shown) -> None:

@@ -120,6 +120,8 @@ def show_next_steps(folder: Path, results: "Sequence[RunResult]") -> None:
         (f"daybook explain {run_id} 110", "the rows behind the numbers"),
         (f"daybook replay {run_id} --verify", "compute again and compare"),
         ("daybook test", "the tests of the close"),
+        ("daybook build -p 2026-01..2026-03", "the quarter, in order"),
+        ("daybook status", "what is up to date"),
     )
     echo_note("\nWhat to try next\n")
     echo_note(f"  cd {shlex.quote(folder.as_posix())}")
@@ -209,7 +211,7 @@ def demo(
 
 
 def _run_close(folder: Path, period: str, made: "DemoWorkspace", called: RootOptions, *, as_json: bool) -> "DemoResult":
-    """Both projects, run in one Spark session that starts while the data is written."""
+    """The projects, run in one Spark session that starts while the data is written."""
     from dataclasses import replace
 
     from daybook.cli import run_report

@@ -188,7 +188,31 @@ def write_data(folder: Path, journals: int = JOURNALS_A_MONTH) -> int:
         ("_period", "budget_version", "account_code", "account_type", "cost_centre", "amount"),
         map(_budget_row, generate_budgets(ledger, published, chances.of(300))),
     )
+    _write_csv(
+        folder / "last_year.csv",
+        ("_period", "account_code", "balance"),
+        (
+            (f"{YEAR - 1}-{month:02d}", account, _cents_text(cents))
+            for month, account, cents in generate_last_year(chances.of(400))
+        ),
+    )
     return sum(map(len, ledger.values()))
+
+
+# Balances at the end of the year before, in cents, and how much they move in a month.
+_OLD_BALANCES = {"1200": 412_000_000, "2000": -286_000_000, "2100": -97_000_000}
+_OLD_MOVEMENT = 9_000_000
+
+
+def generate_last_year(chances: RandomStream) -> Iterator[tuple[int, str, int]]:
+    """Month, account and balance in cents of the year before the ledger begins."""
+    for number, (account, cents) in enumerate(_OLD_BALANCES.items()):
+        for month in MONTHS:
+            yield month, account, cents + chances.of(number).of(month).number(2 * _OLD_MOVEMENT) - _OLD_MOVEMENT
+
+
+def _cents_text(cents: int) -> str:
+    return f"{'-' if cents < 0 else ''}{abs(cents) // 100}.{abs(cents) % 100:02d}"
 
 
 def ledger_table(month: int, lines: JournalLines) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Close a month of the demo: run both projects, and read the headline numbers from the table they wrote."""
+"""Close a month of the demo: run its projects, and read the headline numbers from the table they wrote."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -14,7 +14,7 @@ from daybook.workspace.lifecycle import activate_project
 from daybook.workspace.open_workspace import OpenedWorkspace
 from daybook.workspace.result_json import run_result_as_json
 
-CLOSE_PROJECTS = ("close", "management-summary")
+CLOSE_PROJECTS = ("close", "management-summary", "balances")
 
 
 def close_month(workspace: OpenedWorkspace, period: str, *, listener: RunListener | None = None) -> "DemoResult":
@@ -63,7 +63,7 @@ class HeadlineLine:
 
 @dataclass(frozen=True, slots=True)
 class DemoResult:
-    """The runs of both projects, and the headline numbers of `period`."""
+    """The runs of the projects, and the headline numbers of `period`."""
 
     folder: Path
     runs: tuple[RunResult, ...]

@@ -14,11 +14,13 @@ from pyspark.sql import SparkSession
 from daybook.demo.data_files import write_data
 from daybook.demo.month_close import close_month, read_headline
 from daybook.demo.workspace_folder import write_workspace
+from daybook.graph.build import BuildRequest
 from daybook.runs.result import RunResult
 from daybook.runs.start import RunRequest
+from daybook.workspace.close import build_close, close_status
 from daybook.workspace.execution import run_project
 from daybook.workspace.open_workspace import open_workspace
-from tests.close_by_hand import by_account_type, close_by_hand
+from tests.close_by_hand import balances_by_hand, by_account_type, close_by_hand
 from tests.office import convert, sheet_formulas, sheet_values, without_stored_values
 
 JOURNALS = 600
@@ -112,6 +114,21 @@ def test_february_keeps_january(spark: SparkSession, workspace: Path) -> None:
     assert warehouse_rows(workspace, "2026-01") == by_hand(workspace, "2026-01")
     assert warehouse_rows(workspace, "2026-02") == by_hand(workspace, "2026-02")
     assert len(read_headline(workspace, "2026-01")) == len(read_headline(workspace, "2026-02")) == 9
+
+
+@pytest.mark.usefixtures("january")
+def test_a_build_of_the_quarter_rolls_the_balances_forward(spark: SparkSession, workspace: Path) -> None:
+    opened = open_workspace(workspace, session=lambda: spark)
+    months = ["2026-01", "2026-02", "2026-03"]
+    built = build_close(opened, BuildRequest(f"{months[0]}..{months[-1]}", ("balances",)))
+    assert built.is_ok
+    rows = DeltaTable(workspace / "warehouse" / "balances").to_pyarrow_table().to_pylist()
+    columns = ("opening", "movement", "balance", "last_year", "change")
+    found = {(row["_run_period"], row["account_code"]): tuple(row[name] for name in columns) for row in rows}
+    assert found == balances_by_hand(workspace / "data", months)
+    assert len(found) == 9
+    states = {each.node.name: each.state for each in close_status(opened, period="2026-01..2026-03").nodes}
+    assert {states[f"balances@{month}"] for month in months} == {"fresh"}
 
 
 @pytest.mark.usefixtures("january")
