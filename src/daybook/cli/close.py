@@ -1,11 +1,13 @@
 """`daybook graph`, `status` and `build`: the close as a whole."""
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from daybook.cli import completion
 from daybook.cli.arguments import AsJson, open_workspace, open_workspace_with_spark, period_option, root_options
+from daybook.cli.build_table import STATE_STYLES, build_listener
 from daybook.cli.terminal import Cell, echo, echo_json, echo_json_line, echo_note, show_notice, show_table
 
 if TYPE_CHECKING:
@@ -16,16 +18,6 @@ if TYPE_CHECKING:
 
 FAILED = 1
 CANCELLED = 130
-_STYLES = {
-    "fresh": "green",
-    "stale": "yellow",
-    "failed": "red",
-    "blocked": "red",
-    "running": "cyan",
-    "never": "dim",
-    "ran": "green",
-    "locked": "dim",
-}
 
 OptionalPeriod = Annotated[
     str | None,
@@ -104,7 +96,7 @@ def _show_status(found: "CloseStatus") -> None:
             for period in found.periods:
                 each = states.get((project, period))
                 text = "" if each is None else f"{each.state} locked" if each.is_locked else each.state
-                cells.append((text, _STYLES.get(each.state, "") if each else ""))
+                cells.append((text, STATE_STYLES.get(each.state, "") if each else ""))
             rows.append(cells)
         show_table(("project", *found.periods), rows)
     for each in found.nodes:
@@ -161,8 +153,8 @@ def build(
         echo_json(build_plan_as_json(plan)) if as_json else _show_plan(plan)
         return
     is_quiet = root_options(context).is_quiet
-    with open_workspace_with_spark(context) as workspace:
-        listener = _JsonEvents() if as_json else _Lines(is_quiet)
+    watching = nullcontext(_JsonEvents()) if as_json else build_listener(is_quiet=is_quiet)
+    with open_workspace_with_spark(context) as workspace, watching as listener:
         result = build_close(workspace, request, listener=listener)
     _show_notices(result.notices)
     if as_json:
@@ -200,33 +192,6 @@ class _JsonEvents:
         pass
 
 
-class _Lines:
-    """A line when a node starts and when it ends."""
-
-    def __init__(self, is_quiet: bool) -> None:
-        self._is_quiet = is_quiet
-
-    def planned(self, nodes: "tuple[Node, ...]") -> None:
-        if not self._is_quiet:
-            echo_note(f"{len(nodes)} nodes")
-
-    def started(self, node: "Node", run_id: str) -> None:
-        if not self._is_quiet:
-            echo_note(f"{node.project} {node.period.identifier}: run {run_id}")
-
-    def stage(self, node: "Node", text: str) -> None:
-        pass
-
-    def finished(self, result: "NodeResult") -> None:
-        if not self._is_quiet and result.result == "ran":
-            node = result.node
-            echo_note(f"{node.project} {node.period.identifier}: done in {result.seconds:.1f} s")
-
-    def notice(self, node: "Node", notice: "Notice") -> None:
-        if not self._is_quiet:
-            show_notice(notice)
-
-
 def _show_plan(plan: "BuildPlan") -> None:
     rows = []
     for each in plan.nodes:
@@ -241,7 +206,7 @@ def _show_result(result: "BuildResult") -> None:
     rows: list[tuple[Cell, ...]] = []
     for each in result.nodes:
         seconds = f"{each.seconds:.1f}" if each.result in ("ran", "failed") else ""
-        outcome = (each.result, _STYLES.get(each.result, ""))
+        outcome = (each.result, STATE_STYLES.get(each.result, ""))
         rows.append((each.node.project, each.node.period.identifier, outcome, each.run or "", seconds))
     show_table(("project", "period", "result", "run", "seconds"), rows)
     for each in result.nodes:

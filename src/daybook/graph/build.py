@@ -19,6 +19,7 @@ from daybook.graph.nodes import Edge, Node, in_order, sort_key
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.parameter import given_values
 from daybook.runs.environment import RunEnvironment
+from daybook.runs.lease import LeaseKeeper, stop_on_signals
 from daybook.runs.result import OutputResult, RunFailedError, RunResult
 from daybook.runs.run import execute_run, prepare_runs
 from daybook.runs.snapshot import new_run_id
@@ -182,7 +183,7 @@ class _Build:
     edges: Mapping[Node, tuple[Edge, ...]]
     build_id: str
     results: dict[Node, NodeResult] = field(default_factory=dict)
-    running: dict[Node, str] = field(default_factory=dict)
+    running: dict[Node, LeaseKeeper] = field(default_factory=dict)
     is_stopped: bool = False
     is_cancelled: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -209,26 +210,24 @@ class _Build:
         makers = {node: [edge.maker for edge in self.edges[node] if edge.maker in self.edges] for node in order}
         sorter = TopologicalSorter(makers)
         sorter.prepare()
-        with ThreadPoolExecutor(max(1, self.request.jobs), thread_name_prefix="daybook-build") as pool:
-            waiting: dict[Future[NodeResult], Node] = {}
+        begun: dict[Node, Future[NodeResult]] = {}
+        with (
+            stop_on_signals(self._note_cancel),
+            ThreadPoolExecutor(max(1, self.request.jobs), thread_name_prefix="daybook-build") as pool,
+        ):
             try:
                 while sorter.is_active():
                     for node in sorted(sorter.get_ready(), key=sort_key):
-                        waiting[pool.submit(self._build_node, node)] = node
-                    done, _ = wait(waiting, return_when=FIRST_COMPLETED)
-                    for future in done:
-                        node = waiting.pop(future)
-                        self._end(node, future.result())
+                        begun[node] = pool.submit(self._build_node, node)
+                    wait([begun[node] for node in begun if node not in self.results], return_when=FIRST_COMPLETED)
+                    for node in [node for node in begun if node not in self.results and begun[node].done()]:
+                        self._end(node, begun[node].result())
                         sorter.done(node)
             except KeyboardInterrupt:
-                self.is_cancelled = True
                 self._cancel()
-                for future in list(waiting):
-                    node = waiting[future]
-                    self._end(node, future.result())
                 for node in order:
                     if node not in self.results:
-                        self._end(node, NodeResult(node, "blocked", reason="the build was cancelled", is_failure=True))
+                        self._end(node, begun[node].result() if node in begun else self._not_begun(node))
         return BuildResult(self.build_id, tuple(self.results.values()), is_cancelled=self.is_cancelled)
 
     def _end(self, node: Node, result: NodeResult) -> None:
@@ -237,18 +236,27 @@ class _Build:
             self.is_stopped = True
         self.listener.finished(result)
 
+    def _not_begun(self, node: Node) -> NodeResult:
+        reason = "the build was cancelled" if self.is_cancelled else "the build ended before it"
+        return NodeResult(node, "blocked", reason=reason, is_failure=True)
+
+    def _note_cancel(self) -> None:
+        """Nothing more begins; a signal may do this at any moment, so nothing is waited for."""
+        self.is_stopped = self.is_cancelled = True
+
     def _cancel(self) -> None:
-        """Ask the runs that are under way to stop; they end within a heartbeat."""
-        self.is_stopped = True
+        """Stop the runs that are under way; those that are about to begin stop at once."""
+        self._note_cancel()
         with self._lock:
-            run_ids = list(self.running.values())
-        for run_id in run_ids:
-            try:
-                with self.environment.store.write() as transaction:
-                    transaction.runs.request_cancel(run_id, now=transaction.now())
-            except DaybookError:
-                # It ended by itself in the meantime.
-                continue
+            keepers = list(self.running.values())
+        for keeper in keepers:
+            keeper.cancel()
+
+    def _began(self, node: Node, keeper: LeaseKeeper) -> None:
+        with self._lock:
+            self.running[node] = keeper
+        if self.is_cancelled:
+            keeper.cancel()
 
     def _build_node(self, node: Node) -> NodeResult:
         began = time.monotonic()
@@ -268,7 +276,7 @@ class _Build:
                 name = f"{edge.maker.project} {edge.maker.period.identifier}"
                 return NodeResult(node, "blocked", reason=f"{name} {maker.result}", is_failure=True)
         if self.is_stopped:
-            return NodeResult(node, "blocked", reason="the build ended before it", is_failure=True)
+            return self._not_begun(node)
         if self.request.is_draft:
             return None
         with read_close(
@@ -308,7 +316,10 @@ class _Build:
         session = self.environment.session
         listener = _NodeListener(self, node)
         environment = replace(
-            self.environment, session=lambda: activate_session(separate_session(session())), listener=listener
+            self.environment,
+            session=lambda: activate_session(separate_session(session())),
+            listener=listener,
+            on_attempt=lambda keeper: self._began(node, keeper),
         )
         request = RunRequest(
             node.project,
@@ -343,8 +354,6 @@ class _NodeListener:
     node: Node
 
     def prepared(self, run_id: str, project_id: str, period: str) -> None:
-        with self.owner._lock:
-            self.owner.running[self.node] = run_id
         self.owner.listener.started(self.node, run_id)
 
     def stage(self, text: str) -> None:

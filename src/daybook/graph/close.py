@@ -76,6 +76,7 @@ class Close:
         self.graph: ProjectGraph = derive_graph(
             {project_id: now.project for project_id, now in self.projects.items()}, self.catalog
         )
+        self._locked = transaction.periods.locked()
         self.history = CloseHistory(transaction, definitions.root, projects)
         calendars = [known_calendar(now.project, self.catalog) for now in self.projects.values()]
         self.span: Span | None = parse_span(period, calendars) if period is not None else None
@@ -211,7 +212,12 @@ class Close:
         return runs is not None and runs.completed is not None
 
     def is_locked(self, node: Node) -> bool:
-        return self._transaction.periods.status(node.period).status == "locked"
+        """Whether its period is locked, or one around it."""
+        period = node.period
+        return any(
+            calendar_id == period.calendar_id and start <= period.start_date and period.end_date <= end
+            for calendar_id, start, end in self._locked
+        )
 
     def freshness(self, node: Node) -> NodeFreshness:
         return self._freshness.of(node)

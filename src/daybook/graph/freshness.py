@@ -77,9 +77,9 @@ class Freshness:
         """The node by itself, whatever the state of the nodes it reads."""
         runs = self._history.runs.get((node.project, node.period.identifier))
         now = self._projects[node.project]
-        if runs is not None and runs.latest.is_active:
+        if runs is not None and runs.latest.is_active and self._history.is_alive(runs.latest):
             return NodeFreshness("running", runs.latest, (f"run {runs.latest.id} is {runs.latest.status}",))
-        if runs is not None and runs.latest.status in ("failed", "cancelled"):
+        if runs is not None and runs.latest.status != "completed":
             return NodeFreshness("failed", runs.latest, (_failure_text(runs.latest),))
         if runs is None or runs.completed is None:
             return NodeFreshness("never", None, (now.problem,) if now.problem else ())
@@ -399,6 +399,8 @@ def _digest_of(file: FileStat) -> str:
 def _failure_text(run: RunRecord) -> str:
     if run.status == "cancelled":
         return f"run {run.id} was cancelled"
+    if run.is_active:
+        return f"the process of run {run.id} ended before the run did"
     error = run.error or {}
     return f"run {run.id} failed: {error.get('code', '')} {error.get('message', '')}".rstrip()
 

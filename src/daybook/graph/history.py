@@ -8,6 +8,7 @@ from daybook.io.pins import Pin, pin_from_json
 from daybook.resolve.locations.location import Location
 from daybook.runs.sources import slice_table
 from daybook.store.database.nodes import NodeRuns
+from daybook.store.process import is_surely_dead
 from daybook.store.records import OutputCommit, RunRecord, Slice, SliceTable
 from daybook.store.store import Transaction
 
@@ -18,11 +19,15 @@ class SliceMap:
     def __init__(self, slices: Mapping[str, Mapping[str, Slice]], root: Path) -> None:
         self._slices = slices
         self._root = root
+        self._tables: dict[str, SliceTable] = {}
         # Whether databases are asked for tables; while they are not, every table counts as there.
         self.asks_databases = False
 
     def slices(self, location: Location) -> Mapping[str, str] | None:
-        found = self._find(slice_table(location, self._root))
+        # Many nodes ask for the same tables, and an identity looks at the disk.
+        if location.label not in self._tables:
+            self._tables[location.label] = slice_table(location, self._root)
+        found = self._find(self._tables[location.label])
         return {period: each.run_id for period, each in found.items()} if found else None
 
     def exists(self, location: Location) -> bool:
@@ -56,6 +61,7 @@ class CloseHistory:
         self.commits: dict[str, list[OutputCommit]] = queries.commits(completed)
         self._pins = queries.pins(completed)
         self._dropped = {(each.destination, each.period): each.dropped_at for each in transaction.slices.dropped()}
+        self._now = transaction.now()
         self.started = {found.latest.id: found.latest for found in self.runs.values()}
 
     def pins(self, run_id: str, key: str) -> tuple[Pin, ...]:
@@ -66,6 +72,11 @@ class CloseHistory:
         dropped = [self._dropped.get((name, run.period)) for name in commit.table.names]
         written = commit.committed_at
         return any(each is not None and (written is None or each >= written) for each in dropped)
+
+    def is_alive(self, run: RunRecord) -> bool:
+        """Whether somebody works on a run: its process lives, as far as that is known, and renews the lease."""
+        expires_at = run.lease_expires_at
+        return not is_surely_dead(run.process) and (expires_at is None or expires_at > self._now)
 
     def levels(self) -> dict[str, str]:
         """The level of the last completed run of every project."""

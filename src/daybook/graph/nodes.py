@@ -1,7 +1,7 @@
 """The nodes of a close: projects and the periods they run for, and which node reads which."""
 
 import datetime
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 
@@ -15,6 +15,9 @@ from daybook.resolve.calendars.calendar import GREGORIAN, PeriodCalendar
 from daybook.resolve.calendars.periods import calendar_for, period_of
 from daybook.resolve.calendars.windows import window_periods
 from daybook.resolve.calendars.years import DAY
+
+# How far back a window over all periods is followed for the order of nodes.
+_YEARS_BACK = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +116,13 @@ class CloseGraph:
         return tuple(found)
 
     def _read_periods(self, dependency: Dependency, period: Period, calendar: PeriodCalendar) -> Iterator[Period]:
-        return iter(_through(dependency.views, period, calendar, self._known_years(dependency.maker, period)))
+        return iter(_through(dependency.views, period, calendar, lambda: self._earlier(dependency.maker, period)))
 
-    def _known_years(self, maker: str, period: Period) -> tuple[Period, ...]:
+    def _earlier(self, maker: str, period: Period) -> tuple[Period, ...]:
         """What a window over all periods reads, as far as it matters for order: all up to the run's own."""
-        calendar = self._calendars[maker]
-        years = range(period.start_date.year - 5, period.start_date.year + 1)
-        found = [each for year in years for each in calendar.of_year(year) if each.level == self._levels[maker]]
-        return tuple(dict.fromkeys(each for each in found if each.end_date <= period.end_date))
+        years = min(_YEARS_BACK, period.start_date.year - datetime.date.min.year)
+        start = datetime.date(period.start_date.year - years, 1, 1)
+        return tuple(self._periods_in(maker, start, period.end_date))
 
     def _nodes_around(self, project_id: str, period: Period) -> Iterator[Node]:
         """The periods of a project that make up a period, or the one that holds it."""
@@ -153,7 +155,7 @@ def known_calendar(project: Project, catalog: Catalog) -> PeriodCalendar:
 
 
 def _through(
-    views: tuple[ViewOf, ...], period: Period, calendar: PeriodCalendar, all_periods: tuple[Period, ...]
+    views: tuple[ViewOf, ...], period: Period, calendar: PeriodCalendar, all_periods: Callable[[], tuple[Period, ...]]
 ) -> tuple[Period, ...]:
     """The periods that views after each other look at; without one, the reader's own."""
     if not views:
@@ -161,7 +163,7 @@ def _through(
     first, *rest = views
     looked_at = window_periods(first.window, period, calendar)
     if looked_at is None:
-        looked_at = all_periods
+        looked_at = all_periods()
     found = (each for seen in looked_at for each in _through(tuple(rest), seen, calendar, all_periods))
     return tuple(dict.fromkeys(found))
 

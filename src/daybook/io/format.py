@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 
@@ -15,11 +15,14 @@ from daybook.io.filesystem import FileStat
 from daybook.io.landing.request import LandingRequest, TextFile
 from daybook.io.landing.rows import RowSource
 from daybook.io.pins import Pin, ReadPart, TablePin, TableState
-from daybook.io.rows.stored import StoredRows
 from daybook.io.writer import Commit, Writer
 from daybook.model.datasource import DataSource
 from daybook.model.definition import DatasetVersion, TableVersion
 from daybook.resolve.locations.location import Location
+
+if TYPE_CHECKING:
+    # It brings pandas along, which takes longer to import than most commands run.
+    from daybook.io.rows.stored import StoredRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,7 @@ class Format(ABC):
         """The rows of one table of a format that is landed; `scratch` is a folder for what Spark fetches."""
         raise NotImplementedError(f"{self.name} has no tables to land")
 
-    def committed_rows(self, target: Any, commit: Commit) -> StoredRows:
+    def committed_rows(self, target: Any, commit: Commit) -> "StoredRows":
         """The rows that a commit wrote, to be read without Spark; RUN_084 when they are not there as they were."""
         raise DaybookError("RUN_085", run_id=target.run_id, location=target.label, format=self.name)
 

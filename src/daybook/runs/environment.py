@@ -22,6 +22,7 @@ from daybook.io.landing.area import LandingArea
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.loading.workspace import WorkspaceLocation
 from daybook.plan.plan_cache import PlanCache
+from daybook.runs.lease import LeaseKeeper
 from daybook.runs.result import RunListener, SilentListener
 from daybook.runs.snapshot import RunSnapshot
 from daybook.store import open_store
@@ -38,6 +39,10 @@ def _begin_later(snapshot: RunSnapshot) -> None:
     """A session that is there already needs no beginning."""
 
 
+def _ignore_attempt(keeper: LeaseKeeper) -> None:
+    """Most runs are stopped by signals and `daybook cancel` alone."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunEnvironment:
     """What runs of one workspace share; the session is asked for when it is needed."""
@@ -50,6 +55,8 @@ class RunEnvironment:
     clock: Callable[[], datetime.datetime]
     version: str
     plans: PlanCache = field(default_factory=PlanCache)
+    # Hears of every attempt at a run when it begins, so that it can be stopped from elsewhere.
+    on_attempt: Callable[[LeaseKeeper], None] = _ignore_attempt
     # Lets the session start for a run that is about to need it.
     begin_session: Callable[[RunSnapshot], None] = _begin_later
     # Who is told what runs read and write.

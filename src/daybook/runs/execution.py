@@ -193,6 +193,7 @@ def execute_attempt(
             stop_jobs(spark, tag)
 
     with LeaseKeeper(environment.store, lease, stop) as keeper, stop_on_signals(keeper.cancel):
+        environment.on_attempt(keeper)
         try:
             environment.listener.stage("starting Spark")
             environment.begin_session(snapshot)

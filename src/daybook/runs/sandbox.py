@@ -74,7 +74,7 @@ class SandboxPeriods:
     def _live_slices(self, location: Location) -> dict[str, Slice]:
         table = slice_table(location, self._root)
         if table.identity not in self._live:
-            self._live[table.identity] = written_slices(self._transaction, table)
+            self._live[table.identity] = written_slices(self._transaction, table) or {}
         return self._live[table.identity]
 
     def _drafts_of(self, location: Location) -> list[SandboxCommit]:

@@ -32,11 +32,17 @@ def slice_table(location: Location, root: Path) -> SliceTable:
     return SliceTable(location_identity(location, root), location.label)
 
 
-def written_slices(transaction: Transaction, table: SliceTable) -> dict[str, Slice]:
-    """The slices that runs committed, by period; a run claims its slice right before that, and may die in between."""
+def written_slices(transaction: Transaction, table: SliceTable) -> dict[str, Slice] | None:
+    """The slices that runs committed, by period; None for a table that no run has claimed a slice of.
+
+    A run claims its slice right before it commits, and may die in between.
+    """
+    known = transaction.slices.of(table)
+    if not known:
+        return None
     return {
         each.period: each
-        for each in transaction.slices.of(table)
+        for each in known
         if each.rows is not None or each.project_id == SHARED_PROJECT or transaction.outcomes.commits(each.run_id)
     }
 
@@ -50,7 +56,7 @@ class StoredPeriods:
 
     def slices(self, location: Location) -> Mapping[str, str] | None:
         found = written_slices(self._transaction, slice_table(location, self._root))
-        return {period: each.run_id for period, each in found.items()} if found else None
+        return {period: each.run_id for period, each in found.items()} if found is not None else None
 
     def exists(self, location: Location) -> bool:
         return data_exists(location, self._root)

@@ -1,15 +1,19 @@
 """The close as a whole: its graph, the state of every node, and building what is not fresh."""
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from daybook.errors import DaybookError, Notice, notice
-from daybook.graph.build import BuildListener, BuildPlan, BuildRequest, BuildResult, NodeResult, build, plan_build
 from daybook.graph.close import NodeStatus, read_close
 from daybook.graph.nodes import Node
 from daybook.model.loading import LoadedWorkspace
 from daybook.store.references import files_with_errors
 from daybook.store.store import MetadataStore
 from daybook.workspace.open_workspace import OpenedWorkspace
+
+if TYPE_CHECKING:
+    # What runs things takes a while to import, and `status` runs nothing.
+    from daybook.graph.build import BuildListener, BuildPlan, BuildRequest, BuildResult, NodeResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +104,8 @@ def close_status(workspace: OpenedWorkspace, *, period: str | None = None, ask: 
             close.check_cycles(projects)
             nodes = close.nodes.nodes_in(close.span, projects)
             statuses = close.statuses(close.closure(nodes, close.span, frozenset(projects)))
-            shown = tuple(status for node, status in statuses.items() if node in set(nodes))
+            wanted = frozenset(nodes)
+            shown = tuple(status for node, status in statuses.items() if node in wanted)
             return CloseStatus(shown, close.nodes.left_out(close.span, projects), notices)
 
 
@@ -126,8 +131,10 @@ def _periods_run(definitions: LoadedWorkspace, store: MetadataStore) -> str | No
     return first[1] if first == last else f"{first[1]}..{last[1]}"
 
 
-def plan_close_build(workspace: OpenedWorkspace, request: BuildRequest) -> BuildPlan:
+def plan_close_build(workspace: OpenedWorkspace, request: "BuildRequest") -> "BuildPlan":
     """What `build_close` would run, and why."""
+    from daybook.graph.build import plan_build
+
     _check_request(workspace, request)
     definitions = workspace.read_definitions()
     with (
@@ -145,9 +152,11 @@ def plan_close_build(workspace: OpenedWorkspace, request: BuildRequest) -> Build
 
 
 def build_close(
-    workspace: OpenedWorkspace, request: BuildRequest, *, listener: BuildListener | None = None
-) -> BuildResult:
+    workspace: OpenedWorkspace, request: "BuildRequest", *, listener: "BuildListener | None" = None
+) -> "BuildResult":
     """Bring projects and everything they need up to date; one Spark application runs all of it."""
+    from daybook.graph.build import build
+
     _check_request(workspace, request)
     definitions = workspace.read_definitions()
     with workspace.open_run_environment() as environment:
@@ -155,7 +164,7 @@ def build_close(
     return replace(result, notices=_error_notices(definitions))
 
 
-def _check_request(workspace: OpenedWorkspace, request: BuildRequest) -> None:
+def _check_request(workspace: OpenedWorkspace, request: "BuildRequest") -> None:
     if request.jobs < 1:
         raise DaybookError("RUN_040", jobs=request.jobs)
     if request.is_draft and workspace.settings.sandbox is None:
@@ -172,7 +181,7 @@ class _SilentBuild:
     def stage(self, node: Node, text: str) -> None:
         pass
 
-    def finished(self, result: NodeResult) -> None:
+    def finished(self, result: "NodeResult") -> None:
         pass
 
     def notice(self, node: Node, notice: Notice) -> None:

@@ -1,11 +1,13 @@
 """The close as JSON: graph, status, build."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from daybook.graph.build import BuildPlan, BuildResult, NodeResult
 from daybook.graph.close import NodeStatus
 from daybook.graph.nodes import Node
 from daybook.workspace.close import CloseGraphResult, CloseStatus
+
+if TYPE_CHECKING:
+    from daybook.graph.build import BuildPlan, BuildResult, NodeResult
 
 
 def graph_as_json(graph: CloseGraphResult) -> dict[str, Any]:
@@ -57,7 +59,7 @@ def started_event(node: Node, run_id: str) -> dict[str, Any]:
     return {"event": "started", "project": node.project, "period": node.period.identifier, "run": run_id}
 
 
-def finished_event(result: NodeResult) -> dict[str, Any]:
+def finished_event(result: "NodeResult") -> dict[str, Any]:
     return {
         "event": "finished",
         "project": result.node.project,
@@ -69,12 +71,12 @@ def finished_event(result: NodeResult) -> dict[str, Any]:
     }
 
 
-def done_event(result: BuildResult) -> dict[str, Any]:
+def done_event(result: "BuildResult") -> dict[str, Any]:
     counts = {name: result.count(name) for name in ("ran", "fresh", "failed", "blocked", "locked")}
     return {"event": "done", **counts}
 
 
-def build_plan_as_json(plan: BuildPlan) -> dict[str, Any]:
+def build_plan_as_json(plan: "BuildPlan") -> dict[str, Any]:
     return {
         "nodes": [
             {

@@ -45,6 +45,10 @@ def movements(folder: Folder, month: str, **amounts: str) -> None:
 
 @pytest.fixture
 def close(folder: Folder) -> Folder:
+    return build_close_folder(folder)
+
+
+def build_close_folder(folder: Folder) -> Folder:
     """Movements roll forward into closing balances; a report reads those, and a list reads the report."""
     for number, month in enumerate(MONTHS, start=1):
         movements(folder, month, cash=f"{number}0.00", bank="1.00")

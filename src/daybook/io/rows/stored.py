@@ -4,10 +4,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
 from daybook.errors import DaybookError
@@ -19,6 +19,9 @@ from daybook.io.target import OutputColumn
 from daybook.model.dataset import ColumnDef, Dataset, MainTable
 from daybook.model.definition import DatasetVersion
 from daybook.model.types import SYSTEM_COLUMNS
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as pads
 
 BATCH_ROWS = 1 << 17
 _FOOTER_READERS = 8
@@ -66,7 +69,7 @@ class _ParquetBlock(RowBlock):
     part: ParquetPart
     metadata: pq.FileMetaData
     group: int
-    fragment: pads.ParquetFileFragment
+    fragment: "pads.ParquetFileFragment"
 
     @property
     def rows(self) -> int:
@@ -141,6 +144,9 @@ def _open_blocks(part: ParquetPart, location: str) -> list[_ParquetBlock]:
         raise DaybookError("IO_009", location=location, reason=f"{part.path} has been removed") from failure
     except (OSError, pa.ArrowInvalid) as failure:
         raise DaybookError("IO_012", location=part.path, reason=str(failure)) from failure
+    # It brings pandas along, which takes longer to import than most commands run.
+    import pyarrow.dataset as pads
+
     whole = pads.ParquetFileFormat().make_fragment(place.path, filesystem=place.system)
     groups = range(metadata.num_row_groups)
     return [_ParquetBlock(part, metadata, group, whole.subset(row_group_ids=[group])) for group in groups]

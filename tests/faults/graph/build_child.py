@@ -1,0 +1,89 @@
+"""A process that builds a workspace and says what happens, or dies at a commit.
+
+Arguments: the workspace, the span, and what to do: `go`, `die N` at the Nth commit once it is made and before it is
+recorded, or `endless PROJECT`, whose outputs Spark never completes.
+"""
+
+import itertools
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from pyspark.sql import DataFrame
+
+from daybook.engine.java.session import start_session, stop_session
+from daybook.errors import Notice
+from daybook.graph.build import BuildRequest, NodeResult, build
+from daybook.graph.nodes import Node
+from daybook.io.registry import writer_for
+from daybook.io.target import Target
+from daybook.io.writer import StagedOutput
+from daybook.model.loading import load_workspace
+from daybook.runs.environment import open_run_environment
+from daybook.runs.recorder import RunRecorder
+
+
+def say(*words: str) -> None:
+    print(*words, flush=True)  # noqa: T201
+
+
+class Telling:
+    def planned(self, nodes: tuple[Node, ...]) -> None:
+        say("planned", str(len(nodes)))
+
+    def started(self, node: Node, run_id: str) -> None:
+        say("started", node.name, run_id)
+
+    def stage(self, node: Node, text: str) -> None:
+        say("stage", node.name, text)
+
+    def finished(self, result: NodeResult) -> None:
+        say("finished", result.node.name, result.result, result.reason or "")
+
+    def notice(self, node: Node, notice: Notice) -> None:
+        pass
+
+
+def die_at(number: int) -> None:
+    record, numbers = RunRecorder.record, itertools.count(1)
+
+    def dying(self: RunRecorder, *arguments: Any) -> Any:
+        if next(numbers) == number:
+            say("dying", self._prepared.snapshot.run_id)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return record(self, *arguments)
+
+    patch.object(RunRecorder, "record", dying).start()
+
+
+def never_complete(project: str) -> None:
+    writer = type(writer_for("delta"))
+    original = writer.stage
+
+    def stage(self: object, df: DataFrame, target: Target) -> StagedOutput:
+        if target.owner.project_id == project:
+            df = df.crossJoin(df.sparkSession.range(1 << 50).where("xxhash64(id) = 0")).drop("id")
+        return original(self, df, target)  # type: ignore[arg-type]
+
+    patch.object(writer, "stage", stage).start()
+
+
+def main() -> None:
+    root, span, what, *more = sys.argv[1:]
+    if what == "die":
+        die_at(int(more[0]))
+    elif what == "endless":
+        never_complete(more[0])
+    workspace = load_workspace(Path(root))
+    session = start_session(workspace.settings.engine, app_name="child", workload="short")
+    say("ready")
+    with open_run_environment(workspace, lambda: session) as environment:
+        result = build(workspace, environment, BuildRequest(span), Telling())
+    say("ended", "cancelled" if result.is_cancelled else "ok" if result.is_ok else "failed")
+    stop_session(session, quick=True)
+
+
+main()

@@ -1,0 +1,37 @@
+"""Runs that leave in the store what a run leaves there, and compute nothing: no Spark, no rows."""
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+from daybook.engine.counters import GroupCounts
+from daybook.io.filesystem import content_digest, list_files
+from daybook.io.pins import LandedPin, Pin, PinnedFile
+from daybook.io.writer import Commit, StagedOutput
+from daybook.runs.environment import RunEnvironment
+from daybook.runs.lease import LeaseKeeper
+from daybook.runs.preparation import PreparedRun
+from daybook.runs.recorder import RunRecorder
+from daybook.runs.snapshot import SourceSnapshot
+from daybook.runs.start import start_run
+
+
+def record_run(environment: RunEnvironment, prepared: PreparedRun) -> Any:
+    """In the place of `execute_run`: the run is completed at once, with pins of its files and a row per output."""
+    lease = start_run(environment.store, prepared)
+    recorder = RunRecorder(environment, LeaseKeeper(environment.store, lease, lambda: None), prepared)
+    with environment.store.write() as transaction:
+        transaction.runs.mark_running(lease, now=transaction.now())
+    recorder.record_pins({source.key: tuple(_pins_of(source)) for source in prepared.snapshot.sources})
+    for planned in prepared.outputs:
+        recorder.record(planned, Commit(1), StagedOutput("", 1), GroupCounts(None, ()))
+    with environment.store.write() as transaction:
+        transaction.runs.finish(lease, "completed", now=transaction.now(), error=None)
+    return SimpleNamespace(run_id=lease.run_id)
+
+
+def _pins_of(source: SourceSnapshot) -> Iterator[Pin]:
+    for location in source.resolution.locations:
+        if location.format == "csv" and location.uri is not None:
+            files = tuple(PinnedFile(file, content_digest(file.path)) for file in list_files(location.uri))
+            yield LandedPin((location.uri,), "landed", 1, files)
