@@ -76,7 +76,7 @@ def served(folder: Path) -> Iterator[str]:
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         assert process.stdout is not None
-        address = process.stdout.readline().strip()
+        address = process.stdout.readline().strip().rstrip("/")
         _wait_for(f"{address}/health")
         yield address
     finally:
@@ -94,9 +94,9 @@ def _wait_for(address: str) -> None:
     raise TimeoutError(address)
 
 
-def build(folder: Path) -> float:
+def build(folder: Path, periods: str) -> float:
     begin = time.perf_counter()
-    command = [*_DAYBOOK, "-w", str(folder), "build", "--period", PERIODS, "--full", "--quiet"]
+    command = [*_DAYBOOK, "-w", str(folder), "build", "--period", periods, "--full", "--quiet"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return time.perf_counter() - begin
 
@@ -115,13 +115,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--readers", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--periods", default=PERIODS, help="What is built.")
     parser.add_argument("--pause", type=float, default=3.0, help="Seconds for which somebody reads a page.")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "books"
         command = [*_DAYBOOK, "demo", str(folder), "--period", "2026-01"]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        build(folder)
+        build(folder, arguments.periods)
         alone: list[float] = []
         watched: list[float] = []
         problems: list[str] = []
@@ -131,16 +132,16 @@ def main() -> None:
             for path in paths:
                 urllib.request.urlopen(f"{address}{path}", timeout=60).close()
             for _ in range(arguments.rounds):
-                alone.append(build(folder))
+                alone.append(build(folder, arguments.periods))
                 with Readers(address, paths, arguments.readers, arguments.pause) as readers:
-                    watched.append(build(folder))
+                    watched.append(build(folder, arguments.periods))
                 problems += readers.problems
                 seconds += readers.seconds
         ratio = median(each / other for each, other in zip(watched, alone, strict=True))
         ordered = sorted(seconds)
         late = ordered[int(len(ordered) * 0.95)] if ordered else 0.0
         print(f"{arguments.readers} readers, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
-        print(f"build of {PERIODS} alone: {', '.join(f'{each:.1f}' for each in alone)} s")
+        print(f"build of {arguments.periods} alone: {', '.join(f'{each:.1f}' for each in alone)} s")
         print(f"with readers:  {', '.join(f'{each:.1f}' for each in watched)} s; ratio {ratio:.2f}, aim {AIM}")
         print(f"{len(seconds):,} pages, median {median(ordered or [0]):.3f} s, 95 % within {late:.3f} s")
         print(f"errors: {len(problems)}")

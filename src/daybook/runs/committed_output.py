@@ -30,12 +30,6 @@ class CommittedOutput:
         return format_named(self.planned.target.format).committed_rows(self.planned.target, commit)
 
 
-def find_committed_outputs(transaction: Transaction, root: Path, run_id: str) -> tuple[CommittedOutput, ...]:
-    """Every output that the run has committed, in the order of its operations."""
-    record, prepared, outputs = _read_outputs(transaction, root, run_id)
-    return tuple(CommittedOutput(record, each, prepared.output(each.operation_seq)) for each in outputs)
-
-
 def find_committed_output(transaction: Transaction, root: Path, run_id: str, wanted: str | None) -> CommittedOutput:
     """The output by any name it has, or the last one; RUN_019 when the run has committed no such output."""
     record, prepared, outputs = _read_outputs(transaction, root, run_id)

@@ -1,5 +1,6 @@
 """The numbers a run wrote: one page of the rows of an output with their totals, and all of them as CSV."""
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ from daybook.io.rows.conditions import (
 from daybook.io.rows.csv_text import csv_texts
 from daybook.io.rows.page import PageRequest, Total, all_batches, is_summed, read_page
 from daybook.model.types import SYSTEM_COLUMNS, ColumnType, DecimalType, FloatType, IntegerType, Value
-from daybook.runs.committed_output import CommittedOutput, find_committed_output, find_committed_outputs
+from daybook.runs.committed_output import CommittedOutput, find_committed_output
 from daybook.runs.result import OutputResult
 from daybook.workspace.open_workspace import OpenedWorkspace
 
@@ -35,13 +36,16 @@ __all__ = [
 ]
 
 MOST_PAGE_ROWS = 1000
+# Totals of this many rows are there in a moment.
+_MOST_SUMMED_ROWS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class NumbersRequest:
     """Which rows of which output of a run; without `output` its last one.
 
-    Without an order the rows come as they are stored, which is fast at any size; totals read all rows.
+    Without an order the rows come as they are stored, which is fast at any size. Totals read all rows: with
+    `has_totals` of None they are there for outputs of up to two million rows.
     """
 
     run_id: str
@@ -50,7 +54,7 @@ class NumbersRequest:
     sort: tuple[RowOrder, ...] = ()
     offset: int = 0
     limit: int = 50
-    has_totals: bool = True
+    has_totals: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +110,30 @@ class CsvDownload:
 
 
 def list_outputs(workspace: OpenedWorkspace, run_id: str) -> tuple[OutputResult, ...]:
-    """What a run has committed, in the order of its operations."""
+    """What a run has committed, in the order of its operations; from the store alone, so that many can be listed."""
     with workspace.open_store_or_empty() as store, store.read() as transaction:
-        return tuple(each.result for each in find_committed_outputs(transaction, workspace.root.resolve(), run_id))
+        project = json.loads(transaction.runs.snapshot(run_id))["project"]
+        names = {operation["seq"]: operation["name"] for operation in project["operations"]}
+        written = {each.seq: each.details.get("columns", ()) for each in transaction.outcomes.operations(run_id)}
+        commits = transaction.outcomes.commits(run_id)
+    return tuple(
+        OutputResult(
+            operation_seq=commit.operation_seq,
+            operation_id=commit.operation_id,
+            name=names.get(commit.operation_seq, commit.operation_id),
+            destination=commit.details.get("label", commit.destination),
+            place=commit.destination,
+            format=commit.details.get("format", ""),
+            rows_written=commit.rows or 0,
+            columns_written=tuple(written.get(commit.operation_seq, ())),
+            write_duration_ms=commit.details.get("duration_ms", 0),
+            dataset_id=commit.details.get("dataset_id"),
+            dataset_version=commit.details.get("dataset_version"),
+            table_version=commit.table_version,
+            is_repeat=True,
+        )
+        for commit in commits
+    )
 
 
 def read_numbers(workspace: OpenedWorkspace, request: NumbersRequest) -> NumbersPage:
@@ -129,7 +154,7 @@ def read_numbers(workspace: OpenedWorkspace, request: NumbersRequest) -> Numbers
         offset=request.offset,
         limit=request.limit,
         count=page.count,
-        totals=page.totals if request.has_totals else None,
+        totals=page.totals if _has_totals(found, request) else None,
         where=request.where,
         sort=request.sort,
     )
@@ -160,8 +185,14 @@ def _page_request(found: CommittedOutput, request: NumbersRequest) -> PageReques
         request.sort,
         request.offset,
         request.limit,
-        tuple(totals) if request.has_totals else (),
+        tuple(totals) if _has_totals(found, request) else (),
     )
+
+
+def _has_totals(found: CommittedOutput, request: NumbersRequest) -> bool:
+    if request.has_totals is None:
+        return found.result.rows_written <= _MOST_SUMMED_ROWS
+    return request.has_totals
 
 
 def _check_page(request: NumbersRequest) -> None:

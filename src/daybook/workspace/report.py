@@ -219,7 +219,9 @@ def _read_output(
     workspace: OpenedWorkspace, run_id: str, output: OutputResult, prepared: PreparedRun, rows: int
 ) -> OutputNumbers:
     sort = tuple(map(RowOrder, _reading_order(prepared.output(output.operation_seq), output)))
-    request = NumbersRequest(run_id, str(output.operation_seq), sort=sort, limit=min(rows, MOST_PAGE_ROWS))
+    request = NumbersRequest(
+        run_id, str(output.operation_seq), sort=sort, limit=min(rows, MOST_PAGE_ROWS), has_totals=True
+    )
     try:
         page = read_numbers(workspace, request)
         return OutputNumbers(output, page, tuple(_total_lines(workspace, request, page, prepared)))

@@ -11,6 +11,8 @@ import pytest
 
 import daybook
 from daybook.errors import DaybookError
+from daybook.workspace.numbers import NumbersRequest, read_numbers
+from daybook.workspace.open_workspace import open_workspace
 from daybook.workspace.result_json import numbers_as_json
 from tests.workspaces import Folder, no_session, to_path, to_table
 from tests.written_runs import write_run
@@ -138,6 +140,8 @@ def test_several_outputs_by_their_names(folder: Folder) -> None:
     run_id = write_run(folder, {1: JANUARY, 2: AGAIN})
     opened = workspace(folder)
     assert [output.destination for output in opened.outputs(run_id)] == ["lake.result", "out/x.csv"]
+    listed = opened.outputs(run_id)
+    assert listed == tuple(opened.numbers(run_id, str(output.operation_seq)).output for output in listed)
     assert opened.numbers(run_id).count == 1
     assert opened.numbers(run_id, "result").count == opened.numbers(run_id, "1").count == 3
     with pytest.raises(DaybookError) as caught:
@@ -204,3 +208,15 @@ def test_system_columns_have_no_totals(folder: Folder) -> None:
     page = workspace(folder).numbers(write_run(folder, {1: rows}))
     assert page.totals == {"amount": 1}
     assert page.rows[0][3] == at
+
+
+def test_totals_of_large_outputs_are_left_out_unless_they_are_asked_for(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.project(to_table(**PLAIN))
+    run_id = write_run(folder, {1: JANUARY})
+    opened = open_workspace(folder.root)
+    assert read_numbers(opened, NumbersRequest(run_id)).totals == {"amount": Decimal("49.85")}
+    monkeypatch.setattr("daybook.workspace.numbers._MOST_SUMMED_ROWS", 2)
+    assert read_numbers(opened, NumbersRequest(run_id)).totals is None
+    assert read_numbers(opened, NumbersRequest(run_id, has_totals=True)).totals == {"amount": Decimal("49.85")}
