@@ -101,15 +101,17 @@ class RestoredRuns:
         """Who wrote what a run read, by the period of the slice; None where it is no slice."""
         source = run.snapshot.source(load_key)
         labels = {location.label for location in source.resolution.locations}
-        found: dict[str | None, str] = {period: run_id for period, run_id in source.slices.items()}  # noqa: C416
-        if not found:
+        found: dict[str | None, str] = {}
+        if not source.slices or run.plan.load(load_key).temporal_mode in (None, "snapshot"):
             with self.around.store.read() as transaction:
                 for location in source.resolution.locations:
-                    writer = transaction.outcomes.writer(
+                    own = location.period.identifier if location.period else None
+                    written = transaction.outcomes.writers(
                         location.label, before=run.record.created_at, version=location.version
                     )
-                    if writer is not None:
-                        found[location.period.identifier if location.period else None] = writer
+                    found |= {period if own is None else own: run_id for period, run_id in written.items()}
+        for period, run_id in source.slices.items():
+            found[period] = run_id
         outputs = {period: self._written_output(run_id, labels) for period, run_id in found.items()}
         return {period: output for period, output in outputs.items() if output is not None}
 

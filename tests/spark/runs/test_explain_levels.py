@@ -10,7 +10,7 @@ from daybook.errors import DaybookError
 from daybook.runs.explain import OperationExplanation
 from daybook.runs.explain_levels import NumberExplanation
 from daybook.workspace.result_json import number_explanation_as_json
-from tests.workspaces import Folder, assign, to_table
+from tests.workspaces import Folder, assign, to_path, to_table
 
 JOURNAL_COLUMNS: list[dict[str, Any]] = [
     {"name": "journal_id", "type": "string", "nullable": False},
@@ -242,3 +242,72 @@ def test_a_run_whose_data_is_gone_leaves_a_gap(folder: Folder) -> None:
     assert operations(found) == [(2, "trial-balance", 1)]
     (gap,) = found.levels[-1].gaps
     assert (gap.seq, gap.error.code) == (2, "RUN_012")
+
+
+def test_a_group_whose_values_were_changed_since_is_known_by_its_id(folder: Folder) -> None:
+    folder.project(
+        total("sum", "SUM(amount)", "region"),
+        assign("region", '"World"', selector="_operation_seq = 1"),
+        total("sum", "SUM(sum)", "region", selector="_operation_seq = 1"),
+        to_table(),
+    )
+    run = folder.run()
+    found = folder.explain_number(run.run_id, 3, {"region": "World"})
+    assert found.first.sums[0].value == money("150.00")
+    assert {tuple(origin.next.keys) for origin in found.first.origins if origin.next} == {("_row_id",)}
+    (below,) = found.levels[0].explanations
+    assert values(below, "region", "amount") == [
+        ("APAC", money("0.00")),
+        ("EMEA", money("100.00")),
+        ("EMEA", money("50.00")),
+    ]
+    assert found.levels[0].is_equal
+    with pytest.raises(DaybookError) as unknown:
+        folder.explain(run.run_id, 1, {"_row_id": "019b76da-a800-7253-8ca8-e220f8eebd13"})
+    assert unknown.value.code == "RUN_044"
+
+
+def test_rows_of_several_periods_lead_into_several_runs(folder: Folder) -> None:
+    """Through a view to date, and from a table that is read as a whole."""
+    written = ["region", "sum"]
+    folder.project(
+        total("sum", "SUM(amount)", "region"),
+        {**to_table("sales", columns=written), "selector": "_operation_seq = 1"},
+        id_="monthly",
+    )
+    january, february = (run.run_id for run in folder.runs("2026-01..2026-02", project="monthly"))
+    columns = [{"name": "region", "type": "string"}, {"name": "sum", "type": "decimal(38,2)"}]
+    location = {"datasource_id": "lake", "table": "sales"}
+    folder.dataset("sales", columns, location, temporal_mode="period")
+    folder.define("dataset", {"id": "to-date", "view": {"of": "sales", "window": {"to_date": "year"}}})
+    folder.dataset("whole", columns, location)
+    for dataset in ("to-date", "whole"):
+        folder.project(total("year", "SUM(sum)", "region"), to_table("year"), id_=dataset, input_=dataset)
+        run = folder.run("2026-02", project=dataset)
+        found = folder.explain_number(run.run_id, 1, {"region": "APAC"})
+        assert found.first.sums[0].value == money("70.00")
+        asked = {origin.next.run_id for origin in found.first.origins if origin.next}
+        assert asked == {january, february}, dataset
+        last = found.levels[-1]
+        lines = sorted(row["order_id"] for each in last.explanations for row in each.rows.rows if "order_id" in row)
+        assert all(level.is_equal for level in found.levels)
+        assert len(last.explanations) == 2
+        assert lines == [] or lines == ["O-3", "O-4"]
+
+
+def test_files_that_a_run_wrote_lead_to_that_run(folder: Folder) -> None:
+    folder.project(
+        total("sum", "SUM(amount)", "region"),
+        {**to_path("out/{{identifier}}.csv", columns=["region", "sum"]), "selector": "_operation_seq = 1"},
+        id_="files",
+    )
+    first = folder.run(project="files").run_id
+    second = folder.run(project="files").run_id
+    columns = [{"name": "region", "type": "string"}, {"name": "sum", "type": "decimal(38,2)"}]
+    folder.dataset("written", columns, {"path": "out/{{identifier}}.csv"}, temporal_mode="period")
+    folder.project(total("all", "SUM(sum)", "_period"), to_table("all"), id_="all", input_="written")
+    found = folder.explain_number(folder.run(project="all").run_id, 1, {"_period": "2026-01"})
+    assert found.first.sums[0].value == money("150.00")
+    assert {origin.next.run_id for origin in found.first.origins if origin.next} == {second}
+    assert first != second
+    assert [level.is_equal for level in found.levels] == [True, True]

@@ -4,6 +4,7 @@ import datetime
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -11,11 +12,12 @@ import pytest
 
 from daybook.cli import explain
 from daybook.cli.app import main
-from daybook.errors import CODES
-from daybook.runs.explain import OperationExplanation, ShownRows
+from daybook.errors import CODES, DaybookError
+from daybook.runs.explain import ExplainedSum, OperationExplanation, ShownRows
+from daybook.runs.explain_levels import ExplanationGap, ExplanationLevel, NumberExplanation
 from daybook.runs.start import start_run
 from daybook.store import open_store
-from daybook.workspace.result_json import explanation_as_json
+from daybook.workspace.result_json import explanation_as_json, number_explanation_as_json
 from tests.unit.runs.prepared import new_folder, prepared
 from tests.unit.test_house import HEAVY
 from tests.workspaces import assign, to_table
@@ -129,6 +131,53 @@ def test_rows_for_people(capsys: pytest.CaptureFixture[str]) -> None:
         "a b -2.00 NULL 2",
     ]
     assert f"`daybook explain {RUN} 2 region= 'note=a b'`" in told.err
+
+
+def number(*, above: str = "8.50", is_complete: bool = True) -> NumberExplanation:
+    """The first level, and one below it that other rows were followed to."""
+    total = ExplainedSum("total", Decimal("8.50"), Decimal("8.50"), Decimal(above))
+    groups = ({"region": None}, {"region": "a"})
+    below = replace(explanation(), keys={}, groups=groups, leads={}, sums=(total,), project_id="q")
+    gap = ExplanationGap(RUN, 4, DaybookError("RUN_012", run_id=RUN))
+    return NumberExplanation(explanation(), (ExplanationLevel(2, (below,), (gap,)),), is_complete)
+
+
+def test_levels_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    explain.show_number(number())
+    told = capsys.readouterr()
+    lines = told.out.splitlines()
+    start = lines.index("--- level 2")
+    assert lines[start + 1 : start + 4] == [
+        f"operation 3 of run {RUN}: Totals (aggregate)",
+        "q for 2026-01, where the 2 rows above come from",
+        "total: 8.50, the same as above",
+    ]
+    assert f"operation 4 of run {RUN} cannot be shown: The inputs of run {RUN} are no longer there" in told.err
+    assert "--depth" not in told.err
+    # The rows are followed, so no command is named that would do it.
+    assert "daybook explain" not in told.err
+
+
+def test_a_level_that_does_not_sum_up_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    explain.show_number(number(above="9.00", is_complete=False))
+    told = capsys.readouterr()
+    assert "total differs: above 9.00, computed again 8.50, sum of the rows 8.50" in told.out
+    assert "`--depth` shows more levels" in told.err
+
+
+def test_levels_for_machines() -> None:
+    data = number_explanation_as_json(number(above="9.00"))
+    (level,) = data["levels"]
+    (below,) = level["explanations"]
+    assert below["groups"] == [{"region": None}, {"region": "a"}]
+    assert below["sums"] == [{"column": "total", "above": "9.00", "value": "8.50", "rows": "8.50", "is_equal": False}]
+    assert [(gap["seq"], gap["errors"][0]["code"]) for gap in level["gaps"]] == [(4, "RUN_012")]
+
+
+def test_rounded_totals_of_groups_may_differ_by_half_a_unit_each() -> None:
+    one = ExplainedSum("total", Decimal("10.006"), Decimal("10.00"), None, Decimal("0.010"))
+    assert one.is_equal
+    assert not replace(one, value=Decimal("9.98")).is_equal
 
 
 def test_rows_that_are_too_wide_are_shown_value_by_value(

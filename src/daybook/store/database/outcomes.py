@@ -80,18 +80,32 @@ class Outcomes:
     def commit(self, run_id: str, operation_seq: int) -> OutputCommit | None:
         return next((item for item in self.commits(run_id) if item.operation_seq == operation_seq), None)
 
-    def writer(self, destination: str, *, before: datetime.datetime, version: TableVersion | None = None) -> str | None:
-        """The run that made what stood at a destination then, or that made this version of it."""
-        query = select(OUTPUT_COMMIT).where(
-            OUTPUT_COMMIT.c.destination == destination, OUTPUT_COMMIT.c.committed_at <= before
+    def writers(
+        self, destination: str, *, before: datetime.datetime, version: TableVersion | None = None
+    ) -> dict[str | None, str]:
+        """The runs whose rows were at a destination then, or in this version of it, by period; None for all periods.
+
+        A period that several runs appended to is left out.
+        """
+        query = (
+            select(OUTPUT_COMMIT, RUN.c.period.label("run_period"))
+            .join(RUN, RUN.c.id == OUTPUT_COMMIT.c.run_id)
+            .where(OUTPUT_COMMIT.c.destination == destination, OUTPUT_COMMIT.c.committed_at <= before)
+            .order_by(OUTPUT_COMMIT.c.committed_at)
         )
-        newest: str | None = None
-        for row in self._connection.execute(query.order_by(OUTPUT_COMMIT.c.committed_at.desc())):
-            run_id = str(row._mapping[OUTPUT_COMMIT.c.run_id])
-            if version is None or to_record(OutputCommit, OUTPUT_COMMIT, row).table_version == version:
-                return run_id
-            newest = newest or run_id
-        return newest
+        found: dict[str | None, set[str]] = {}
+        for row in self._connection.execute(query):
+            commit, run_id = to_record(OutputCommit, OUTPUT_COMMIT, row), str(row._mapping[OUTPUT_COMMIT.c.run_id])
+            match commit.mode:
+                case "replace_period":
+                    found[row.run_period] = {run_id}
+                case "append":
+                    found.setdefault(row.run_period, set()).add(run_id)
+                case _:
+                    found = {None: {run_id}}
+            if version is not None and commit.table_version == version:
+                break
+        return {period: next(iter(runs)) for period, runs in found.items() if len(runs) == 1}
 
     def later_commit(self, run_id: str) -> str | None:
         """The id of a later run of the same project and period that has committed; retrying is refused then."""
