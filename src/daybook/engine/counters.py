@@ -73,8 +73,14 @@ class ObservedFrame:
     @cached_property
     def frame(self) -> DataFrame:
         """The rows, for a frame that is going to be written."""
+        if not self._aggregates:
+            return self._rows()
         self._observation = Observation()
         return self._rows().observe(self._observation, *self._aggregates)
+
+    def uncounted(self) -> "ObservedFrame":
+        """The same rows without a look at them."""
+        return ObservedFrame(self._rows, {}, self._checked)
 
     def metrics(self) -> Mapping[str, Any]:
         """Of the finished action; where no action needed these rows, of a look at them alone."""

@@ -89,7 +89,8 @@ class Pipeline:
     """Executes a plan lazily: nothing is read before an output's frame is written, except where a plan forks.
 
     `sources` has a frame for the key of every load step. `staging` is a folder for intermediate results that the
-    caller removes. Outputs in `skip` have been written by an earlier attempt and are left out.
+    caller removes. Outputs in `skip` have been written by an earlier attempt and are left out. Unless it is counting,
+    nothing is counted, checked or written down on the way, for a look at a few rows of a run that was checked before.
     """
 
     def __init__(
@@ -101,14 +102,16 @@ class Pipeline:
         staging: str,
         as_of: datetime.date | None = None,
         skip: frozenset[int] = frozenset(),
+        is_counting: bool = True,
     ) -> None:
         self._plan = plan
+        self._is_counting = is_counting
         self._sources = sources
         self._context = RunContext.of(plan, as_of)
         self._staging = StagingFolder(spark, staging)
         self._skip = skip
         self._counters = Counters(self._context)
-        self._may_lose_tasks = may_lose_tasks(spark)
+        self._may_lose_tasks = is_counting and may_lose_tasks(spark)
         self._row_counts: list[JoinRowCount] = []
         self._joins = 0
 
@@ -168,7 +171,8 @@ class Pipeline:
         """Write the rows down where the plan has become too deep, or forks so often that it pays."""
         is_used = isinstance(steps[index], AggregatePass | OutputStep)
         uses = count_uses_from(steps, index) if is_used else 0
-        if is_too_deep(working.depth) or pays_to_stage(self._joins, uses) or is_too_wide(working.width, uses):
+        is_expensive = self._is_counting and pays_to_stage(self._joins, uses)
+        if is_too_deep(working.depth) or is_expensive or is_too_wide(working.width, uses):
             working.begin_anew(self._keep(working.df, f"before-{steps[index].seq}"))
             self._joins = 0
 
@@ -210,6 +214,8 @@ class Pipeline:
 
         A task below a shuffle that is repeated counts twice, so where that may happen they are written down, too.
         """
+        if not self._is_counting:
+            return False
         if self._may_lose_tasks and is_grouped_later(seqs, following):
             return True
         return count_uses_of_added(seqs, following) > 1
@@ -217,7 +223,8 @@ class Pipeline:
     def _counts(self, step: AggregatePass, following: Sequence[Stage], *, is_kept: bool) -> bool:
         """Whether an aggregate is the best place to count what waits."""
         return (
-            self._counters.is_waiting
+            self._is_counting
+            and self._counters.is_waiting
             and pays_to_count(len(self._counters.waiting))
             and (is_kept or is_read_by_next_outputs(step.seqs, following))
             and reads_every_join(step, self._counters.waiting)
@@ -250,10 +257,14 @@ class Pipeline:
         """The rows of a join; those that match nothing are checked all the same."""
         load, frame = self._plan.load(join.load_key), self._sources[join.load_key]
         rows = load_source(frame, load, self._context, join.columns)
-        return JoinedRows(self._counters.checked(rows) if may_fail(frame, load) else rows, frame.is_small)
+        is_checked = self._is_counting and may_fail(frame, load)
+        return JoinedRows(self._counters.checked(rows) if is_checked else rows, frame.is_small)
 
     def _add_rows(self, working: WorkingDataset, added: AddedRows, *, is_kept: bool) -> None:
-        self._counters.watch(added.observed)
+        if self._is_counting:
+            self._counters.watch(added.observed)
+        else:
+            added = replace(added, observed=added.observed.uncounted())
         if is_kept:
             added = replace(added, kept=self._keep(added.frame(), f"added-by-{added.seqs[0]}"))
         working.add_rows(added)
@@ -263,7 +274,7 @@ class Pipeline:
         # An output without sorting counts, since sorting writes the rows down first.
         written = []
         for output in sorted(outputs, key=lambda output: bool(output.order_by)):
-            counters = self._counters if self._counters.is_waiting else None
+            counters = self._counters if self._is_counting and self._counters.is_waiting else None
             written.append(OutputFrame(output, writing.frame(output, counters)))
         observed = self._counters.take(is_last=is_last)
         return OutputGroup(tuple(written), is_last, observed, tuple(self._row_counts), self._plan)

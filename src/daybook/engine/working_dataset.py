@@ -43,7 +43,8 @@ class AddedRows:
         df = self.frame()
         if list(self.schema.items()) == list(schema.items()):
             return df
-        others = [quote_identifier(name) for name in df.columns if name not in self.schema]
+        # The names are known; the frame itself would ask the server for them.
+        others = [quote_identifier(name) for name in self.columns if name not in self.schema]
         return df.selectExpr(*(self._column(name, target) for name, target in schema.items()), *others)
 
     def _column(self, name: str, target: ColumnType) -> str:

@@ -5,43 +5,32 @@ Nothing is committed, no lease is taken, and what is written down on the way is 
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
-
-from daybook.engine.load_rows import LOADED_ID_COLUMN, stored_rows
-from daybook.engine.pipeline import Pipeline
-from daybook.engine.source import POSITION_COLUMN, SourceFrame
+from daybook.engine.source import POSITION_COLUMN
 from daybook.errors import DaybookError
 from daybook.errors.suggestion import did_you_mean
-from daybook.expression import CompiledExpression, quote_identifier
 from daybook.model.operation import Operation
 from daybook.model.types import COLUMN_SYNONYMS, DecimalType
 from daybook.plan.partial_plan import (
     TRACE_COLUMNS,
-    PartialPlan,
-    RowKey,
     RowKeys,
     key_columns,
-    picked_rows,
     selectable_columns,
-    summary_rows,
 )
-from daybook.plan.steps import INPUT_KEY, AggregateStep, AppendStep, Plan, Step
-from daybook.plan.summands import is_exact, summands
+from daybook.plan.steps import AggregateStep, AppendStep, Plan, Step
+from daybook.plan.summands import summands
 from daybook.runs.environment import RunEnvironment, remove_folder
-from daybook.runs.restored_run import RestoredRun, RestoredRuns, group_columns
+from daybook.runs.explained_rows import FoundRows, RowsComputation
+from daybook.runs.restored_run import RestoredRuns, group_columns
 from daybook.runs.row_keys import typed_keys
 from daybook.runs.row_origins import ROW_ID, Row, RowOrigin, RowOrigins
 from daybook.runs.snapshot import RunSnapshot
 
 # Beside the columns of a row: the file, and the cells or line, that it was read from.
 ROW_POSITION = "_row_position"
-# What a row adds to a total; no project can make a column of this name.
-_SUMMAND_PREFIX = "__daybook_summand_"
 
 
 # What the rows are that an operation of a type picked.
@@ -123,17 +112,6 @@ class RowsQuestion:
     above: Mapping[str, Decimal | int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _FoundRows:
-    """The rows of a partial plan: the first ones, how many there are, and the sums of what each adds to a total."""
-
-    columns: tuple[str, ...]
-    rows: tuple[Row, ...]
-    count: int
-    sums: Mapping[str, Decimal | int]
-    stored: Mapping[str, Row] = field(default_factory=dict)
-
-
 def explain(
     around: RunEnvironment,
     run_id: str,
@@ -174,11 +152,10 @@ class Explainer:
         staging = f"{self._around.state}/staging/{run.run_id}.explain-{secrets.token_hex(4)}"
         try:
             with self._around.spark(run.snapshot) as spark:
-                computing = _Computation(self._around, spark, run, staging, limit)
+                computing = RowsComputation(self._around, spark, run, staging, limit)
                 if ids:
                     keys = computing.groups_with_ids(step, ids)
-                made = computing.summary_rows(step, keys)
-                found = computing.picked_rows(step, keys, origins, (*columns, *question.above))
+                made, found = computing.rows_and_summary(step, keys, origins, (*columns, *question.above))
         finally:
             remove_folder(staging)
         traced = origins.find(found.rows, computing.frame(origins.load.key), found.stored)
@@ -202,102 +179,7 @@ class Explainer:
         )
 
 
-class _Computation:
-    """Computes rows of one run."""
-
-    def __init__(self, around: RunEnvironment, spark: SparkSession, run: RestoredRun, staging: str, limit: int) -> None:
-        self._around = around
-        self._spark = spark
-        self._run = run
-        self._staging = staging
-        self._limit = limit
-        self._number = 0
-
-    def frame(self, load_key: str) -> SourceFrame:
-        return self._run.read(self._around, self._spark, (load_key,))[load_key].frame
-
-    def groups_with_ids(self, step: Step, ids: Sequence[str]) -> list[tuple[RowKey, ...]]:
-        """The keys of the groups whose summary rows have these ids."""
-        cut = summary_rows(self._run.plan, step, (), ids)
-        types = key_columns(self._run.plan, step)
-        rows = self._collect(cut, {}).rows if cut else ()
-        if not rows:
-            raise DaybookError(
-                "RUN_044", operation_seq=step.seq, seq=step.seq, run_id=self._run.run_id, ids=", ".join(ids)
-            )
-        return [tuple(RowKey(name, row[name], types[name]) for name in types) for row in rows]
-
-    def summary_rows(self, step: Step, keys: RowKeys) -> _FoundRows | None:
-        cut = summary_rows(self._run.plan, step, keys)
-        if cut is None or not isinstance(step, AggregateStep | AppendStep):
-            return None
-        totals = {value.column: value.type for value in step.aggregations if value.column in summands(step)}
-        return self._collect(cut, {name: quote_identifier(name) for name in totals})
-
-    def picked_rows(self, step: Step, keys: RowKeys, origins: RowOrigins, columns: Sequence[str]) -> _FoundRows:
-        """`columns` are wanted beside the usual ones; those with amounts are summed up where nothing is grouped."""
-        plan = self._run.plan
-        seen = selectable_columns(plan, step)
-        usual = picked_rows(plan, step, keys)
-        cut = picked_rows(plan, step, keys, (*columns, *origins.columns))
-        added: Mapping[str, str | CompiledExpression]
-        if isinstance(step, AggregateStep | AppendStep) and group_columns(step):
-            added = summands(step)
-        else:
-            added = {name: quote_identifier(name) for name in columns if name in seen and is_exact(seen[name])}
-        return replace(self._collect(cut, added, origins), columns=tuple(usual.output.columns))
-
-    def _collect(
-        self, cut: PartialPlan, added: Mapping[str, str | CompiledExpression], origins: RowOrigins | None = None
-    ) -> _FoundRows:
-        sources = self._run.read(self._around, self._spark, cut.feeds.values())
-        frames = {key: sources[whole].frame for key, whole in cut.feeds.items()}
-        self._number += 1
-        staging = f"{self._staging}/{self._number}"
-        as_of = self._run.snapshot.as_of
-        with Pipeline(self._spark, cut.plan, frames, staging=staging, as_of=as_of) as pipeline:
-            try:
-                (group,) = pipeline.groups()
-                (output,) = group.outputs
-                names = {name: f"{_SUMMAND_PREFIX}{number}" for number, name in enumerate(added)}
-                values = {
-                    names[name]: each if isinstance(each, str) else pipeline.context.sql(each)
-                    for name, each in added.items()
-                }
-                df = output.df.selectExpr("*", *(f"{sql} AS {name}" for name, sql in values.items()))
-                first = df.orderBy(*map(quote_identifier, cut.order)).limit(self._limit + 1)
-                rows = first.toArrow().to_pylist()
-                if len(rows) <= self._limit:
-                    count = len(rows)
-                    sums = {name: _sum(row[column] for row in rows) for name, column in names.items()}
-                else:
-                    totals = [F.sum(column).alias(column) for column in names.values()]
-                    (found,) = df.agg(F.count("*").alias("rows"), *totals).collect()
-                    count, sums = found["rows"], {name: found[column] or 0 for name, column in names.items()}
-                group.verify()
-                shown = tuple({name: row[name] for name in output.step.columns} for row in rows[: self._limit])
-                stored = self._stored_rows(pipeline, cut, frames[INPUT_KEY], shown, origins)
-            except Exception as failure:
-                raise pipeline.failure(failure) from failure
-        return _FoundRows(tuple(output.step.columns), shown, count, sums, stored)
-
-    def _stored_rows(
-        self, pipeline: Pipeline, cut: PartialPlan, frame: SourceFrame, rows: Sequence[Row], origins: RowOrigins | None
-    ) -> dict[str, Row]:
-        """The loaded rows as they are stored, by their ids, where that says more than the rows themselves."""
-        ids = [row[ROW_ID] for row in rows if row.get("_operation_seq") == 0]
-        if not ids or origins is None or not (frame.has_positions or origins.needs_stored(frame)):
-            return {}
-        found = stored_rows(frame, cut.plan.input, pipeline.context, ids).toArrow().to_pylist()
-        return {row[LOADED_ID_COLUMN]: row for row in found}
-
-
-def _sum(values: Iterable[Any]) -> Decimal | int:
-    total: Decimal | int = sum((value for value in values if value is not None), start=0)
-    return total
-
-
-def _shown_rows(found: _FoundRows, origins: Sequence[RowOrigin], columns: Sequence[str]) -> ShownRows:
+def _shown_rows(found: FoundRows, origins: Sequence[RowOrigin], columns: Sequence[str]) -> ShownRows:
     """What people know rows by comes first; columns that only origins are found by are left out."""
     known = dict.fromkeys(name for origin in origins for name, value in origin.key.items() if value is not None)
     usual = [name for name in found.columns if name not in TRACE_COLUMNS]
@@ -311,7 +193,7 @@ def _shown_rows(found: _FoundRows, origins: Sequence[RowOrigin], columns: Sequen
 
 
 def _sums(
-    step: Step, found: _FoundRows, made: _FoundRows | None, above: Mapping[str, Decimal | int]
+    step: Step, found: FoundRows, made: FoundRows | None, above: Mapping[str, Decimal | int]
 ) -> Iterable[ExplainedSum]:
     for column, rows in found.sums.items():
         value = made.sums.get(column) if made else None
