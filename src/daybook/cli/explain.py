@@ -66,7 +66,7 @@ def _sum_sentence(each: "ExplainedSum") -> str:
     """A total, and whether it is the same on both levels."""
     parts = {"above": each.above, "computed again": each.value, "sum of the rows": each.rows}
     if each.is_equal:
-        return f"{each.column}: {value_text(each.rows)}, the same as above"
+        return f"{each.column}: {value_text(each.above)}, the same as above"
     known = ", ".join(f"{name} {value_text(value)}" for name, value in parts.items() if value is not None)
     return f"{each.column} differs: {known}"
 

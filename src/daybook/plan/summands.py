@@ -29,6 +29,11 @@ def summands(step: AggregateStep | AppendStep) -> dict[str, CompiledExpression]:
     return found
 
 
+def total_columns(step: AggregateStep | AppendStep) -> tuple[str, ...]:
+    """The columns of an aggregate that can be added up exactly over its groups."""
+    return tuple(value.column for value in step.aggregations if is_exact(value.type))
+
+
 def is_exact(column_type: ColumnType) -> bool:
     """Whether sums over values of this type do not depend on their order."""
     return isinstance(column_type, IntegerType | DecimalType)
@@ -48,6 +53,9 @@ def _summand(node: TypedNode) -> TypedNode | None:
             # SUM skips NULL, so that no NULL may take other parts of the expression with it.
             nothing = LiteralValue(0, INTEGER)
             return TypedCall(FUNCTIONS["COALESCE"], (argument, nothing), argument.type) if is_exact(node.type) else None
+        case TypedCall(function=function, arguments=(first, *others)) if function.name == "COALESCE":
+            # Of no rows, or of NULLs alone: nothing is added then.
+            return _summand(first) if all(_is_zero(each) for each in others) else None
         case TypedNegation(operand=operand, type=type_):
             inner = _summand(operand)
             return TypedNegation(inner, type_) if inner is not None else None
@@ -59,3 +67,8 @@ def _summand(node: TypedNode) -> TypedNode | None:
             return Arithmetic(node.operator, one, other, type_) if one is not None and other is not None else None
         case _:
             return None
+
+
+def _is_zero(node: TypedNode) -> bool:
+    inner = node.operand if isinstance(node, Conversion) else node
+    return isinstance(inner, LiteralValue) and inner.value == 0

@@ -195,9 +195,11 @@ def _shown_rows(found: FoundRows, origins: Sequence[RowOrigin], columns: Sequenc
 def _sums(
     step: Step, found: FoundRows, made: FoundRows | None, above: Mapping[str, Decimal | int]
 ) -> Iterable[ExplainedSum]:
-    for column, rows in found.sums.items():
-        value = made.sums.get(column) if made else None
-        yield ExplainedSum(column, rows, value, above.get(column), _rounding(step, column, made.count if made else 0))
+    """Totals that are no sums over rows, such as averages, are compared with the rows above only."""
+    values = made.sums if made else {}
+    for column in dict.fromkeys((*values, *found.sums)):
+        tolerance = _rounding(step, column, made.count if made else 0)
+        yield ExplainedSum(column, found.sums.get(column), values.get(column), above.get(column), tolerance)
 
 
 def _rounding(step: Step, column: str, groups: int) -> Decimal:

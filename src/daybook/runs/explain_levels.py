@@ -117,7 +117,11 @@ def _next_questions(explanations: Iterable[OperationExplanation]) -> list[RowsQu
 def _amounts_above(origins: Sequence[RowOrigin]) -> dict[str, Decimal | int]:
     """What the rows above sum up to, for columns that all of them have; NULL adds nothing."""
     common = [name for name in origins[0].values if all(name in origin.values for origin in origins)]
-    return {name: sum((origin.values[name] or 0 for origin in origins), start=0) for name in common}
+    found: dict[str, Decimal | int] = {}
+    for name in common:
+        given = [origin.values[name] for origin in origins]
+        found[name] = sum((value for value in given if value is not None), start=0)
+    return found
 
 
 def _answer(

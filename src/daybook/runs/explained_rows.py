@@ -28,7 +28,7 @@ from daybook.plan.partial_plan import (
     summary_rows,
 )
 from daybook.plan.steps import INPUT_KEY, AggregateStep, AppendStep, Plan, Schema, Step
-from daybook.plan.summands import is_exact, summands
+from daybook.plan.summands import is_exact, summands, total_columns
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.restored_run import RestoredRun, group_columns
 from daybook.runs.row_origins import ROW_ID, Row, RowOrigins
@@ -89,8 +89,7 @@ class RowsComputation:
         cut = summary_rows(self._run.plan, step, keys)
         if cut is None or not isinstance(step, AggregateStep | AppendStep):
             return None
-        totals = {value.column: value.type for value in step.aggregations if value.column in summands(step)}
-        return self._collect(cut, {name: quote_identifier(name) for name in totals})
+        return self._collect(cut, {name: quote_identifier(name) for name in total_columns(step)})
 
     def _picked_rows(self, step: Step, keys: RowKeys, origins: RowOrigins, columns: Sequence[str]) -> FoundRows:
         """`columns` are wanted beside the usual ones; those with amounts are summed up where nothing is grouped."""

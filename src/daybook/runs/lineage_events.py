@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pyspark import __version__ as spark_version
 
-from daybook.errors import DaybookError, Notice, flatten
+from daybook.errors import DaybookError, Notice, flatten, notice
 from daybook.io.event_sender import EventSender, event_sender
 from daybook.io.pins import Pin
 from daybook.model.loading.workspace import WorkspaceLocation
@@ -221,7 +221,7 @@ class RunTelling:
     def started(self) -> None:
         if (events := self._environment.events) is None:
             return
-        with contextlib.suppress(DaybookError):
+        with contextlib.suppress(Exception):
             with self._environment.store.read() as transaction:
                 self._attempt = transaction.runs.get(self._prepared.snapshot.run_id).attempt
             events.run_started(self._prepared, self._attempt)
@@ -232,10 +232,13 @@ class RunTelling:
         """The warning when events were not delivered, once in a process; the listener has heard it."""
         if (events := self._environment.events) is None:
             return None
-        pins: Mapping[str, tuple[Pin, ...]] = {}
-        with contextlib.suppress(DaybookError), self._environment.store.read() as transaction:
-            pins = recorded_pins(transaction, self._prepared.snapshot.run_id)
-        found = events.run_ended(self._prepared, self._attempt, status, error=error, outputs=outputs, pins=pins)
+        try:
+            with self._environment.store.read() as transaction:
+                pins = recorded_pins(transaction, self._prepared.snapshot.run_id)
+            found = events.run_ended(self._prepared, self._attempt, status, error=error, outputs=outputs, pins=pins)
+        except Exception as failure:
+            # The run has ended; nothing that is told of it may change that.
+            found = notice("RUN_046", to="the receiver", reason=f"the event could not be made ({failure!r})")
         if found is not None:
             self._environment.listener.notice(found)
         return found

@@ -13,7 +13,7 @@ from daybook.engine.system_columns import has_new_ids
 from daybook.model.types import RUN_PERIOD_COLUMN, FloatType
 from daybook.plan.partial_plan import selectable_columns
 from daybook.plan.steps import AggregateStep, AppendStep, LoadStep, Step
-from daybook.plan.summands import is_exact, summands
+from daybook.plan.summands import is_exact, total_columns
 from daybook.runs.restored_run import RestoredRun, RestoredRuns, WrittenOutput, columns_assigned, group_columns
 from daybook.runs.row_keys import key_text
 
@@ -175,7 +175,7 @@ def _source_key(run: RestoredRun, step: Step, changed: set[str]) -> dict[str, st
 
 
 def _summed_columns(step: Step) -> tuple[str, ...]:
-    return tuple(summands(step)) if isinstance(step, AggregateStep | AppendStep) else ()
+    return total_columns(step) if isinstance(step, AggregateStep | AppendStep) else ()
 
 
 def _amounts(row: Row, maker: Step, changed: set[str]) -> dict[str, Any]:

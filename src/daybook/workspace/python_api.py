@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
-_Follow = Callable[[int | None], "NumberExplanation"]
+_Follow = Callable[[int | None, Sequence[str]], "NumberExplanation"]
 _Check = tuple[Callable[[Any], bool], str]
 Condition = tuple[str, str] | tuple[str, str, Any]
 
@@ -213,14 +213,14 @@ class Explanation:
         self.result = result
         self._follow = follow
 
-    def follow(self, depth: int | None = None) -> "NumberExplanation":
+    def follow(self, depth: int | None = None, *, columns: Sequence[str] = ()) -> "NumberExplanation":
         """The rows behind these rows, and theirs, through all runs they went through, down to lines of sources.
 
-        `depth` is the number of levels, this one included.
+        `depth` is the number of levels, this one included; `columns` are shown on every level that has them.
         """
         if self._follow is None:
             raise ValueError("an explanation that a workspace gave can be followed")
-        return self._follow(depth)
+        return self._follow(depth, columns)
 
     @property
     def rows(self) -> tuple[Mapping[str, Any], ...]:
@@ -560,8 +560,10 @@ class Workspace:
 
         texts = {column: None if value is None else value_text(value) for column, value in keys.items()}
 
-        def follow(depth: int | None) -> "NumberExplanation":
-            return explain_number(self._opened, run_id, str(operation), texts, limit=limit, depth=depth)
+        def follow(depth: int | None, columns: Sequence[str]) -> "NumberExplanation":
+            return explain_number(
+                self._opened, run_id, str(operation), texts, limit=limit, depth=depth, columns=columns
+            )
 
         return Explanation(explain_operation(self._opened, run_id, str(operation), texts, limit=limit), follow)
 

@@ -31,6 +31,7 @@ def summand(expression: str) -> str | None:
         ("COUNT(*)", "1L"),
         ("COUNT_ALL(amount)", "1L"),
         ("COUNT(amount)", "CASE WHEN `amount` IS NOT NULL THEN 1L ELSE 0L END"),
+        ("COALESCE(SUM(amount), 0)", "COALESCE(`amount`, 0L)"),
         ("SUM(amount) - SUM(quantity)", "COALESCE(`amount`, 0L) - COALESCE(`quantity`, 0L)"),
     ],
 )
@@ -39,7 +40,15 @@ def test_sums_and_counts(expression: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "expression", ["AVG(amount)", "MAX_AGG(amount)", "SUM(amount) / COUNT(*)", "SUM(amount) + 1", "MIN_AGG(region)"]
+    "expression",
+    [
+        "AVG(amount)",
+        "COALESCE(SUM(amount), 1)",
+        "MAX_AGG(amount)",
+        "SUM(amount) / COUNT(*)",
+        "SUM(amount) + 1",
+        "MIN_AGG(region)",
+    ],
 )
 def test_what_is_no_sum(expression: str) -> None:
     assert summand(expression) is None

@@ -5,6 +5,7 @@ import json
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -16,8 +17,9 @@ from daybook.io.pins import TablePin
 from daybook.model.datasource import JdbcSource, PostgresqlSource
 from daybook.model.definition import TableVersion
 from daybook.resolve.locations.location import Location
+from daybook.runs.environment import RunEnvironment
 from daybook.runs.lineage_datasets import dataset_name
-from daybook.runs.lineage_events import LineageEvents
+from daybook.runs.lineage_events import LineageEvents, RunTelling
 from daybook.runs.preparation import PreparedRun
 from daybook.runs.result import OutputResult
 from daybook.runs.snapshot import RunSettings
@@ -288,3 +290,26 @@ def test_names_follow_the_rules_of_the_specification(location: Location, expecte
 )
 def test_databases_without_a_rule_in_the_client(url: str, expected: tuple[str, str]) -> None:
     assert dataset_name(at_table(jdbc(url), "dbo")) == expected
+
+
+def test_what_goes_wrong_with_an_event_is_a_warning(folder: Folder) -> None:
+    """Here the store is closed, so that not even the attempt is known."""
+
+    class Broken:
+        def read(self) -> None:
+            raise RuntimeError("closed")
+
+    heard: list[str] = []
+    listener = SimpleNamespace(notice=lambda given: heard.append(given.code))
+    environment = SimpleNamespace(events=object(), store=Broken(), listener=listener)
+    telling = RunTelling(cast("RunEnvironment", environment), prepared(folder))
+    telling.started()
+    found = telling.ended("completed", ())
+    assert found is not None
+    assert heard == [found.code] == ["RUN_046"]
+
+
+def test_without_a_receiver_nothing_is_looked_up(folder: Folder) -> None:
+    telling = RunTelling(cast("RunEnvironment", SimpleNamespace(events=None)), prepared(folder))
+    telling.started()
+    assert telling.ended("completed", ()) is None
