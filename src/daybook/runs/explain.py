@@ -144,7 +144,8 @@ class Explainer:
         wanted = find_operation(run.snapshot, question.operation)
         step = run.plan.step(wanted.seq)
         ids = _group_ids(step, question.keys)
-        keys: RowKeys = () if ids else [typed_keys(run.plan, step, each) for each in question.keys]
+        is_all = bool(ids) or not all(question.keys)
+        keys: RowKeys = () if is_all else [typed_keys(run.plan, step, each) for each in question.keys]
         columns = _known_columns(run.plan, step, columns, is_strict=is_strict)
         if not run.pins:
             raise DaybookError("RUN_027", run_id=run.run_id, status=run.record.status)

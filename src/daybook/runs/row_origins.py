@@ -68,7 +68,7 @@ class RowOrigins:
     def columns(self) -> tuple[str, ...]:
         """The columns of rows that origins are found by."""
         makers = [step for step in self._run.plan.steps if step.seq < self._step.seq]
-        names = [*self.key_columns, *(name for step in makers for name in _columns_of_maker(self._run, step))]
+        names = [*self.key_columns, *(name for step in makers for name in _columns_of_maker(step))]
         if self._writers:
             names += [*self.load.types, ORIGIN_SEQ, "_period"]
         return tuple(name for name in dict.fromkeys(names) if name in self._seen)
@@ -101,11 +101,18 @@ class RowOrigins:
             # A group is known by its id where its values were changed since.
             names = (ROW_ID,) if changed.intersection(grouped) else grouped
             key = {name: row[name] for name in grouped}
-        else:
-            key = {name: row[column] for name, column in _source_key(self._run, maker, changed).items()}
-            return RowOrigin(key, None, self._question(self._run, maker, key), _amounts(row, maker, changed))
-        asked = self._question(self._run, maker, {name: row[name] for name in names})
-        return RowOrigin(key, None, asked, _amounts(row, maker, changed))
+            asked = self._question(self._run, maker, {name: row[name] for name in names})
+            return RowOrigin(key, None, asked, _totals(row, maker, changed))
+        assert isinstance(maker, AppendStep)
+        arrived = {source: row[name] for name, source in maker.carried.items() if name not in changed}
+        load = self._run.plan.load(maker.load_key)
+        key = {name: arrived[name] for name in _source_key(load, arrived)}
+        amounts = {
+            source: row[name]
+            for name, source in maker.carried.items()
+            if name not in changed and maker.schema[name] == load.types.get(source) and is_exact(maker.schema[name])
+        }
+        return RowOrigin(key, None, self._question(self._run, maker, key), amounts)
 
     def _loaded_row(self, row: Row, stored: Row | None, frame: SourceFrame) -> RowOrigin:
         key = {name: row[name] for name in self.key_columns}
@@ -120,7 +127,7 @@ class RowOrigins:
             changed = columns_assigned(writer.run.plan, maker.seq, writer.step.seq)
             if maker.seq == maker_seq and names.issuperset(maker.group_by) and not changed.intersection(maker.group_by):
                 asked = self._question(writer.run, maker, {name: found[name] for name in maker.group_by})
-                amounts = {name: value for name, value in _amounts(found, maker, changed).items() if name in names}
+                amounts = {name: value for name, value in _totals(found, maker, changed).items() if name in names}
                 return RowOrigin(key, self.load.dataset_id, asked, amounts)
         asked = self._question(writer.run, writer.step, self._row_in_output(found, writer, frame))
         types = {name: type_ for name, type_ in self.load.types.items() if name in writer.step.columns}
@@ -146,43 +153,26 @@ class RowOrigins:
         return NextQuestion(run.run_id, run.record.project_id, run.record.period, step.seq, keys)
 
 
-def _columns_of_maker(run: RestoredRun, step: Step) -> tuple[str, ...]:
+def _columns_of_maker(step: Step) -> tuple[str, ...]:
     """What names the rows that an operation made, and the amounts it made."""
-    if grouped := group_columns(step):
-        return (*grouped, *_summed_columns(step))
-    return _appended_columns(run, step)
+    match step:
+        case AggregateStep() | AppendStep() if step.group_by:
+            return (*step.group_by, *total_columns(step))
+        case AppendStep():
+            return tuple(step.carried)
+        case _:
+            return ()
 
 
-def _appended_columns(run: RestoredRun, step: Step) -> tuple[str, ...]:
-    if not isinstance(step, AppendStep):
-        return ()
-    return (*run.plan.load(step.load_key).version.dataset.natural_key_columns, *step.made_columns)
-
-
-def _source_key(run: RestoredRun, step: Step, changed: set[str]) -> dict[str, str]:
-    """What names a row in the source of an append, each with the column that has it now.
-
-    It is the natural key, else all values that came with the row.
-    """
-    if not isinstance(step, AppendStep):
-        return {}
-    load = run.plan.load(step.load_key)
+def _source_key(load: LoadStep, arrived: Mapping[str, Any]) -> tuple[str, ...]:
+    """What names a row in the source of an append: its natural key, else all values that came with it."""
     natural = load.version.dataset.natural_key_columns
-    kept = {name: column for column, name in step.carried.items() if column not in changed}
-    if natural and {*natural} <= kept.keys():
-        return {name: kept[name] for name in natural}
-    return {name: column for name, column in kept.items() if not isinstance(load.types.get(name), FloatType)}
+    if natural and arrived.keys() >= {*natural}:
+        return natural
+    return tuple(name for name in arrived if not isinstance(load.types.get(name), FloatType))
 
 
-def _summed_columns(step: Step) -> tuple[str, ...]:
-    return total_columns(step) if isinstance(step, AggregateStep | AppendStep) else ()
-
-
-def _amounts(row: Row, maker: Step, changed: set[str]) -> dict[str, Any]:
-    if isinstance(maker, AppendStep) and not maker.aggregations:
-        # What a mapping made is not found under its name in the source.
-        types = {name: maker.schema[name] for name in maker.columns}
-        names = [name for name, type_ in types.items() if is_exact(type_)]
-    else:
-        names = list(_summed_columns(maker))
+def _totals(row: Row, maker: Step, changed: set[str]) -> dict[str, Any]:
+    """The amounts of a row that was made of a group, as far as nobody changed them since."""
+    names = total_columns(maker) if isinstance(maker, AggregateStep | AppendStep) else ()
     return {name: row[name] for name in names if name not in changed and name in row}

@@ -318,3 +318,27 @@ def test_a_notebook_follows_a_number(closed: tuple[Folder, str], spark: SparkSes
     found = daybook.Workspace(folder.root, spark=spark).explain(run_id, 3, line="Costs").follow(columns=["text"])
     (lines,) = found.levels[-1].explanations
     assert values(lines, "journal_id", "line", "amount", "text") == [("J-4", 1, money("30.25"), "Rent")]
+
+
+def test_rows_that_an_append_mapped_are_found_in_its_source(folder: Folder) -> None:
+    rows = [
+        {"area": "EMEA", "planned": "10.00"},
+        {"area": "EMEA", "planned": "5.00"},
+        {"area": "APAC", "planned": "1.00"},
+    ]
+    folder.write_csv("data/plan.csv", rows)
+    columns = [{"name": "area", "type": "string"}, {"name": "planned", "type": "decimal(18,2)"}]
+    folder.dataset("plan", columns, {"path": "data/plan.csv"})
+    mapped = {"source": {"dataset_id": "plan"}, "columns": {"amount": "planned", "region": "area"}}
+    folder.project(
+        {"type": "append", "arguments": mapped},
+        total("sum", "SUM(amount)", "region", selector="_operation_seq = 1"),
+        to_table(),
+    )
+    found = folder.explain_number(folder.run().run_id, 2, {"region": "EMEA"})
+    assert found.first.sums[0].value == money("15.00")
+    (below,) = found.levels[0].explanations
+    assert values(below, "area", "planned") == [("EMEA", money("10.00")), ("EMEA", money("5.00"))]
+    assert [(each.column, each.above, each.rows) for each in below.sums] == [
+        ("planned", money("15.00"), money("15.00"))
+    ]
