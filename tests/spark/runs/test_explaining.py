@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import daybook
+from daybook.engine.working_dataset import StagingFolder
 from daybook.errors import DaybookError
 from daybook.runs.explain import ShownRows
 from daybook.runs.result import RunFailedError
@@ -183,11 +184,25 @@ def test_it_leaves_nothing_behind(closed: tuple[Folder, str]) -> None:
         return sorted(path for path in folder.root.rglob("*") if not path.name.startswith("store.db"))
 
     before, runs = everything(), folder.all_runs()
-    # The summary rows of operation 3 are read twice on the way, so they are written down.
     folder.explain(run_id, 6)
     assert folder.staged() == []
     assert [path for path in everything() if path not in before and path.name != "staging"] == []
     assert folder.all_runs() == runs
+
+
+def test_rows_of_a_completed_run_are_neither_written_down_nor_counted(
+    closed: tuple[Folder, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The summary rows of operation 3 are read twice on the way; a run would write them down."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a look at rows writes and counts nothing")
+
+    folder, run_id = closed
+    monkeypatch.setattr(StagingFolder, "keep", refuse)
+    monkeypatch.setattr("daybook.engine.counters.Observation", refuse)
+    assert folder.explain(run_id, 6).rows.count == 12
+    assert folder.explain(run_id, 5, {"region": None}).rows.count == 2
 
 
 @pytest.mark.parametrize(
