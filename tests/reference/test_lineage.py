@@ -32,8 +32,17 @@ from tests.reference.tree import Column, Expression
 from tests.reference.windows import Window
 
 SEEDS = range(150)
-# What the random projects have; windows and sorted outputs are held against Spark.
-HOWS: tuple[How, ...] = ("identity", "transformation", "aggregation", "selector", "join", "group_by", "condition")
+# What the random projects have; sorted outputs are held against Spark.
+HOWS: tuple[How, ...] = (
+    "identity",
+    "transformation",
+    "aggregation",
+    "selector",
+    "join",
+    "group_by",
+    "condition",
+    "window",
+)
 
 
 @dataclass(frozen=True)

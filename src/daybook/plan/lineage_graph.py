@@ -398,7 +398,9 @@ class _GraphBuilder:
             reads = [
                 (self._value(each.use.name, picked, index), each.how) for each in columns_read(value.expression.tree)
             ]
-        edges = _edges(*reads, (self._demand("group", index), None))
+        # A row that is appended as it is does not depend on the others.
+        group = self._demand("group", index) if value in step.aggregations else None
+        edges = _edges(*reads, (group, None))
         return LineageNode("value", column, step.seq, expression=value.expression, edges=edges)
 
     def _make_rows(self, name: str, kinds: _Kinds, index: int) -> LineageNode:

@@ -217,6 +217,20 @@ def test_an_appended_source_stands_beside_the_input() -> None:
     }
 
 
+def test_an_append_that_maps_takes_over_what_its_expressions_read() -> None:
+    more = ", source_selector: 'quantity > 1', columns: {amount: 'amount * 2', status: UPPER(region)}"
+    operations = append(more=more) + update("amount", "x") + output("", "_operation_seq = 1")
+    assert inputs(operations, "x") == {
+        ("budget.amount", "transformation", (1, 2)),
+        ("budget.quantity", "selector", (1,)),
+    }
+    assert inputs(operations, "status") == {
+        ("budget.region", "transformation", (1,)),
+        ("budget.quantity", "selector", (1,)),
+    }
+    assert inputs(operations, "region") == {("budget.quantity", "selector", (1,))}
+
+
 def test_an_appended_aggregation_groups_the_source() -> None:
     more = ", aggregation: {group_by: [region], aggregations: [{column: amount, expression: SUM(amount)}]}"
     operations = append(more=more) + output("", "_operation_seq = 1")
