@@ -113,9 +113,10 @@ class RunReport:
         """What was read and as what; datasets that several operations read are there once."""
         seen = set()
         for source in self.snapshot.sources:
-            key = (source.dataset_id, source.dataset_version, source.resolution)
-            if repr(key) not in seen:
-                seen.add(repr(key))
+            labels = tuple(location.label for location in source.resolution.locations)
+            key = (source.dataset_id, source.dataset_version, labels)
+            if key not in seen:
+                seen.add(key)
                 yield source, self.pins.get(source.key, ())
 
 
