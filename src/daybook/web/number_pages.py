@@ -113,6 +113,7 @@ def numbers(
     where: Annotated[list[str] | None, Query()] = None,
     sort: Annotated[list[str] | None, Query()] = None,
     offset: Annotated[int, Query(ge=0)] = 0,
+    totals: Annotated[bool, Query(description="Sum up outputs of any size.")] = False,
     column: _ShortText = None,
     comparison: _ShortText = None,
     value: _ShortText = None,
@@ -126,7 +127,8 @@ def numbers(
         added = [column, comparison] if comparison.endswith("null") else [column, comparison, value or ""]
         pairs = [("where", each) for each in (*where, json.dumps(added, ensure_ascii=False))]
         return RedirectResponse(address_with(path, [*pairs, *(("sort", each) for each in sort)]), 303)
-    page = read_numbers(served.workspace, numbers_request(run_id, seq, where, sort, offset=offset, limit=_PAGE_ROWS))
+    asked = numbers_request(run_id, seq, where, sort, offset=offset, limit=_PAGE_ROWS, has_totals=totals or None)
+    page = read_numbers(served.workspace, asked)
     view = _NumbersView(page, path, where, sort)
     return served.templates.page(
         request,
@@ -190,6 +192,12 @@ class _NumbersView:
 
     def at(self, offset: int) -> str:
         return self._address(self._where, self._sort, max(0, offset))
+
+    @property
+    def with_totals(self) -> str:
+        """The same rows with their totals, of an output that is summed up only when asked."""
+        here = self._address(self._where, self._sort, self._page.offset)
+        return f"{here}{'&' if '?' in here else '?'}totals=true"
 
     @property
     def csv(self) -> str:

@@ -1,12 +1,17 @@
 """The pages without a browser: what they show, and what they say where there is nothing."""
 
+import re
+from decimal import Decimal
+from html import unescape
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from daybook.errors import DaybookError
 from tests.page import RUN, client, page_folder, record_run
-from tests.workspaces import Folder
+from tests.workspaces import Folder, no_session, to_table
+from tests.written_runs import write_run
 
 
 @pytest.fixture
@@ -47,3 +52,18 @@ def test_texts_of_users_are_escaped(folder: Folder) -> None:
     shown = text_of(folder, "/runs?project=%3Cscript%3Ealert(1)%3C/script%3E%E2%80%AE")
     assert "<script>alert" not in shown
     assert "\u202e" not in shown
+
+
+def test_a_large_output_is_summed_up_when_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Folder.new(tmp_path / "w", no_session)
+    folder.project(to_table(columns=["order_id", "amount"]))
+    amounts = pa.array([Decimal("100.00"), Decimal("0.50"), Decimal("7.00")], pa.decimal128(18, 2))
+    run_id = write_run(folder, {1: pa.table({"order_id": ["O-1", "O-2", "O-3"], "amount": amounts})})
+    browser = client(folder)
+    place = f"/runs/{run_id}/outputs/1"
+    assert "107.50" in browser.get(place).text
+    monkeypatch.setattr("daybook.workspace.numbers._MOST_SUMMED_ROWS", 2)
+    short = browser.get(place, params={"sort": "-amount"}).text
+    assert "107.50" not in short
+    (way,) = re.findall(r'href="([^"]*totals=true)"', short)
+    assert "107.50" in browser.get(unescape(way)).text
