@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from daybook.cli.arguments import json_option, open_workspace, root_options
+from daybook.cli.arguments import json_option, open_workspace, open_workspace_with_spark, root_options
 from daybook.cli.terminal import echo, echo_json, echo_marked
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ _STATE_MARKS = {
 def doctor(
     context: typer.Context,
     fix: Annotated[bool, typer.Option("--fix", help="Remove what failed and killed runs left.")] = False,
+    restore: Annotated[
+        bool, typer.Option("--restore", help="Put the newest backup in the place of a damaged store.")
+    ] = False,
     skip_spark: Annotated[bool, typer.Option("--skip-spark", help="Do not start Spark.")] = False,
     as_json: Annotated[bool, json_option("The findings as JSON.")] = False,
 ) -> None:
@@ -29,6 +32,9 @@ def doctor(
 
     Python, Java, Spark, memory, the store, the connections; what failed and killed runs left; how to fix what is wrong.
     """
+    if restore:
+        _restore_store(context, as_json=as_json)
+        return
     from daybook.model.settings import EngineSettings
     from daybook.workspace.maintenance import examine
     from daybook.workspace.result_json import examination_as_json
@@ -49,6 +55,25 @@ def doctor(
         echo_json(examination_as_json(found))
     if not found.is_ok:
         raise typer.Exit(1)
+
+
+def _restore_store(context: typer.Context, *, as_json: bool) -> None:
+    from daybook.workspace.maintenance import restore_store
+    from daybook.workspace.result_json import restoration_as_json
+
+    with open_workspace_with_spark(context) as workspace:
+        done = restore_store(workspace)
+    if as_json:
+        echo_json(restoration_as_json(done))
+        return
+    echo(f"restored {done.backup}")
+    echo(f"the damaged store is kept as {done.damaged}")
+    for each in done.recovery.slices:
+        echo(f"found again: {each.period} of {each.table}, written by run {each.run_id}")
+    for dataset_id, version in done.recovery.datasets:
+        echo(f"found again: version {version} of dataset {dataset_id}")
+    for table, reason in done.recovery.unread:
+        echo(f"not asked: {table} ({reason})")
 
 
 def _workspace_if_any(context: typer.Context) -> "OpenedWorkspace | None":

@@ -157,6 +157,10 @@ class Format(ABC):
         """The version is not needed any more; harmless when nothing was noted."""
         return
 
+    def versions_held_by(self, uri: str, store: str) -> tuple[tuple[TableVersion, VersionHolder], ...]:
+        """What a store noted beside a table that it needs."""
+        return ()
+
     def vacuum(self, request: VacuumRequest) -> tuple[FileStat, ...]:
         """Remove data files that no kept version of a table needs; those removed, or that would be."""
         return ()

@@ -20,6 +20,8 @@ class WrittenSlice:
     period: str
     run_id: str
     owner: SliceOwner | None
+    # Of a slice with an owner, as its last commit counted them.
+    rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class SliceCommit:
     mode: str
     period: str | None
     owner: SliceOwner
+    rows: int | None = None
 
 
 def slices_after(commits: Iterable[SliceCommit]) -> dict[str, WrittenSlice]:
@@ -46,11 +49,12 @@ def slices_after(commits: Iterable[SliceCommit]) -> dict[str, WrittenSlice]:
         known = slices.get(commit.period)
         is_appended = commit.mode == "append" or (commit.mode == "" and known is not None)
         if not is_appended:
-            slices[commit.period] = WrittenSlice(commit.period, commit.run_id, commit.owner)
+            slices[commit.period] = WrittenSlice(commit.period, commit.run_id, commit.owner, commit.rows)
         else:
             # Whoever owns a slice may append to it; a slice that begins with an append has no owner.
             owner = known.owner if known is not None and known.owner and commit.mode == "append" else None
-            slices[commit.period] = WrittenSlice(commit.period, commit.run_id, owner)
+            rows = (known.rows or 0) + (commit.rows or 0) if known is not None and owner is not None else None
+            slices[commit.period] = WrittenSlice(commit.period, commit.run_id, owner, rows)
     return slices
 
 

@@ -16,7 +16,6 @@ from pyspark.sql import SparkSession
 
 from daybook.engine.java.classic import activate_session
 from daybook.engine.java.session import session_failure
-from daybook.errors import DaybookError
 from daybook.io.filesystem import arrow_path, is_uri
 from daybook.io.landing.area import LandingArea
 from daybook.model.loading import LoadedWorkspace
@@ -27,6 +26,8 @@ from daybook.runs.result import RunListener, SilentListener
 from daybook.runs.snapshot import RunSnapshot
 from daybook.store import open_store
 from daybook.store.address import EmbeddedStore, parse_address
+from daybook.store.backup import mark_as_copy
+from daybook.store.database.connection import storage_error
 from daybook.store.store import MetadataStore
 
 if TYPE_CHECKING:
@@ -128,8 +129,9 @@ def workspace_with_store_copy(workspace: LoadedWorkspace) -> Iterator[LoadedWork
             try:
                 with closing(sqlite3.connect(address.path)) as store, closing(sqlite3.connect(copy)) as other:
                     store.backup(other)
+                    mark_as_copy(other)
             except sqlite3.Error as failure:
-                raise DaybookError("STORE_003", place=str(address), reason=str(failure)) from failure
+                raise storage_error(failure, str(address)) from failure
         settings = workspace.settings.model_copy(update={"store": f"sqlite:///{quote(str(copy))}"})
         yield replace(workspace, settings=settings)
 

@@ -29,6 +29,8 @@ from daybook.runs.environment import RunEnvironment, SessionProvider, remove_fol
 from daybook.runs.preparation import restore_run
 from daybook.runs.snapshot import snapshot_from_json
 from daybook.store import open_store
+from daybook.store.address import EmbeddedStore
+from daybook.store.backup import find_damage, list_backups
 from daybook.store.database.retention import RegisteredVersion
 from daybook.store.records import RunFilter, RunRecord, RunStatus
 from daybook.store.store import MetadataStore, Transaction
@@ -145,7 +147,13 @@ def _run_check(subject: str, look: Callable[[], str]) -> DoctorFinding:
 
 def _check_store(workspace: LoadedWorkspace) -> str:
     with open_store(workspace.settings.store, root=workspace.root, migrate=True) as store:
-        return str(store.address)
+        address = store.address
+        if not isinstance(address, EmbeddedStore):
+            return str(address)
+        if (damage := find_damage(address.path)) is not None:
+            raise DaybookError("STORE_041", place=str(address), reason=damage)
+        backups = list_backups(address.path)
+        return f"{address}, {len(backups)} backup{'' if len(backups) == 1 else 's'}"
 
 
 def _ping(datasource: DataSource, root: Path) -> str:

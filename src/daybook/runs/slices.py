@@ -132,6 +132,8 @@ def drop_slice(around: RunEnvironment, entry: SliceEntry, *, reason: str, user: 
     """
     known = entry.stored
     with around.store.read() as transaction:
+        if transaction.runs.find(known.run_id) is None:
+            raise DaybookError("STORE_038", run_id=known.run_id, destination=known.destination)
         snapshot = snapshot_from_json(transaction.runs.snapshot(known.run_id))
         _require_droppable(transaction, snapshot)
     planned = _planned_output(around, snapshot, known)

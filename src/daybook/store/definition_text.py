@@ -17,6 +17,17 @@ from daybook.model.view import View
 DefinitionModel: TypeAlias = Dataset | View | DataSource | Resolver | Calendar | Project
 
 
+class DamagedTextError(ValueError):
+    """A text in the store that is not what was written."""
+
+
+def stored_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as damage:
+        raise DamagedTextError(f"a text in it is no JSON any more ({damage})") from damage
+
+
 @dataclass(frozen=True, slots=True)
 class DefinitionText:
     """`structure_digest` leaves out what is only said about a definition: names, descriptions, accepted warnings."""
@@ -38,7 +49,7 @@ def encode_definition(kind: DefinitionKind, model: DefinitionModel) -> Definitio
 
 
 def decode_definition(kind: DefinitionKind, body: str) -> Any:
-    return from_canonical(kind, json.loads(body))
+    return from_canonical(kind, stored_json(body))
 
 
 def structural_content(kind: DefinitionKind, content: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Engine, inspect, select, text, update
 
 from daybook.errors import DaybookError
 from daybook.store.address import EmbeddedStore, SharedStore, StoreAddress, parse_address
+from daybook.store.backup import back_up, list_backups
 from daybook.store.catalog import StoreCatalog
 from daybook.store.database.actions import Actions
 from daybook.store.database.connection import connect_store, read_transaction, write_transaction
@@ -141,6 +142,7 @@ def open_store(url: str, *, root: Path, migrate: bool = False) -> MetadataStore:
             address.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise DaybookError("STORE_003", place=str(address), reason=error.strerror or str(error)) from error
+        _refuse_emptied(address)
     engine = connect_store(address, root)
     moved_from: str | None = None
     try:
@@ -148,10 +150,28 @@ def open_store(url: str, *, root: Path, migrate: bool = False) -> MetadataStore:
         if isinstance(address, EmbeddedStore):
             _enable_write_ahead_log(engine)
             moved_from = _find_workspace(engine, address, WorkspaceRoot.of(root))
+            # A command is not refused because its backup is: the disk may be full.
+            with _suppress_code("STORE_042"):
+                back_up(address.path, is_daily=True)
     except BaseException:
         engine.dispose()
         raise
     return MetadataStore(engine, address, moved_from)
+
+
+def _refuse_emptied(address: EmbeddedStore) -> None:
+    """An empty file would be taken for a new store; one that has backups was cut."""
+    if address.path.exists() and address.path.stat().st_size == 0 and list_backups(address.path):
+        raise DaybookError("STORE_041", place=str(address), reason="it is empty")
+
+
+@contextmanager
+def _suppress_code(code: str) -> Iterator[None]:
+    try:
+        yield
+    except DaybookError as error:
+        if error.code != code:
+            raise
 
 
 def _find_workspace(engine: Engine, address: StoreAddress, root: WorkspaceRoot) -> str | None:
@@ -167,6 +187,9 @@ def _find_workspace(engine: Engine, address: StoreAddress, root: WorkspaceRoot) 
 def _migrate_if_needed(engine: Engine, address: StoreAddress, migrate: bool, root: WorkspaceRoot) -> None:
     with read_transaction(engine, address) as connection:
         found = read_schema_version(connection)
+        is_new = found is None and not inspect(connection).get_table_names()
+    if found is None and not is_new and isinstance(address, EmbeddedStore):
+        raise DaybookError("STORE_041", place=str(address), reason="it lacks the table alembic_version")
     refuse_unknown_schema(found, str(address))
     if found == LATEST_SCHEMA:
         return
@@ -174,6 +197,8 @@ def _migrate_if_needed(engine: Engine, address: StoreAddress, migrate: bool, roo
         case EmbeddedStore():
             # A store elsewhere may be that of several workspaces, so its locations stay absolute.
             is_inside = address.path.resolve().is_relative_to(root.real)
+            if not is_new:
+                back_up(address.path)
             with write_transaction(engine, address) as connection:
                 _upgrade_under_lock(connection, address, root if is_inside else None)
         case SharedStore():

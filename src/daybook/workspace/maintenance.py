@@ -18,6 +18,9 @@ from daybook.runs.maintenance import (
     examine_spark,
     examine_workspace,
 )
+from daybook.runs.recovery import Recovery, recover_commits
+from daybook.store.address import EmbeddedStore, parse_address
+from daybook.store.backup import restore_backup
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 
@@ -46,6 +49,25 @@ def examine(
         findings.append(finding)
         on_finding(finding)
     return Examination(tuple(findings))
+
+
+@dataclass(frozen=True, slots=True)
+class StoreRestoration:
+    """The backup that was put back, where the damaged store is kept, and what was found again in the tables."""
+
+    backup: str
+    damaged: str
+    recovery: Recovery
+
+
+def restore_store(workspace: OpenedWorkspace) -> StoreRestoration:
+    """Put the newest sound backup in the place of a damaged store, and find again what runs committed since."""
+    address = parse_address(workspace.settings.store, workspace.root)
+    if not isinstance(address, EmbeddedStore):
+        raise DaybookError("STORE_045", place=str(address))
+    restored = restore_backup(address.path)
+    with workspace.open_run_environment() as environment:
+        return StoreRestoration(str(restored.backup), str(restored.damaged), recover_commits(environment))
 
 
 def apply_retention(workspace: OpenedWorkspace, *, dry_run: bool = False) -> CollectedGarbage:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     )
     from daybook.workspace.lifecycle import Deactivation
     from daybook.workspace.lineage import LineageResult
-    from daybook.workspace.maintenance import Examination
+    from daybook.workspace.maintenance import Examination, StoreRestoration
     from daybook.workspace.numbers import CsvDownload, NumbersPage, NumbersRequest
     from daybook.workspace.periods import PeriodChange, PeriodListing
     from daybook.workspace.reference import CheckedExpression, FunctionEntry
@@ -800,6 +800,13 @@ class Workspace:
         from daybook.workspace.maintenance import examine
 
         return examine(self._opened, fix=fix, session=self._opened.session if with_spark else None)
+
+    @_coded
+    def restore_store(self) -> "StoreRestoration":
+        """Put the newest backup in the place of a damaged store, and find again what was committed since."""
+        from daybook.workspace.maintenance import restore_store
+
+        return restore_store(self._opened)
 
     @_coded
     def gc(self, *, dry_run: bool = False) -> "CollectedGarbage":

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         VersionDifference,
     )
     from daybook.workspace.lifecycle import Deactivation
-    from daybook.workspace.maintenance import Examination
+    from daybook.workspace.maintenance import Examination, StoreRestoration
     from daybook.workspace.numbers import NumbersPage
     from daybook.workspace.periods import PeriodChange, PeriodListing
     from daybook.workspace.reference import CheckedExpression, FunctionEntry
@@ -455,6 +455,16 @@ def scenarios_as_json(report: "ScenarioReport") -> list[JsonObject]:
 
 def examination_as_json(found: "Examination") -> list[JsonObject]:
     return [_fields(finding) for finding in found.findings]
+
+
+def restoration_as_json(done: "StoreRestoration") -> JsonObject:
+    return {
+        "backup": done.backup,
+        "damaged": done.damaged,
+        "slices": [_fields(each) for each in done.recovery.slices],
+        "datasets": [{"id": dataset_id, "version": version} for dataset_id, version in done.recovery.datasets],
+        "unread": [{"table": table, "reason": reason} for table, reason in done.recovery.unread],
+    }
 
 
 def garbage_as_json(found: "CollectedGarbage") -> JsonObject:

@@ -539,4 +539,34 @@ STORE_CODES: dict[str, Code] = code_family(
         "Runs read and write the tables in the new folder. A copy has tables, runs and slices of its own from now on; "
         "tables outside of the workspace are those of the original, too. This is a note, not an error.",
     ),
+    Code(
+        "STORE_041",
+        "The store at {place} is damaged: {reason}",
+        "The file does not hold what Daybook wrote: it was cut, overwritten, or changed by another program. The tables "
+        "that runs wrote are not concerned.",
+        hint="`daybook doctor --restore` puts the newest backup back and finds again what was committed since",
+    ),
+    Code(
+        "STORE_042",
+        "The store at {place} could not be backed up: {reason}",
+        "A backup is taken before the schema of a store is changed and once a day; nothing was changed.",
+        hint="check the permissions and the free space there",
+    ),
+    Code(
+        "STORE_043",
+        "The store at {place} is not damaged",
+        "A backup replaces only a store that cannot be used; what the store knows since would be lost.",
+    ),
+    Code(
+        "STORE_044",
+        "There is no sound backup of the store at {place}",
+        "Backups are kept in {folder}. Without one the store begins anew: move its file away. The tables that runs "
+        "wrote stay, and whose their slices are is read from them.",
+    ),
+    Code(
+        "STORE_045",
+        "Daybook keeps no backups of the store at {place}",
+        "A shared store is a database of its own, which is backed up and restored by those who run it.",
+        hint="ask whoever runs the database",
+    ),
 )

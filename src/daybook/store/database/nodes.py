@@ -1,7 +1,6 @@
 """What the runs of a close left behind, read for many projects and periods at once."""
 
 import datetime
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from sqlalchemy import Connection, func, select
 
 from daybook.store.database.runs import to_run_record
 from daybook.store.database.tables import OUTPUT_COMMIT, RUN, RUN_OPERATION, RUN_SNAPSHOT, SLICE, to_record
+from daybook.store.definition_text import stored_json
 from daybook.store.records import OutputCommit, RunRecord, Slice
 
 # How many ids one query names; every database takes more.
@@ -63,7 +63,7 @@ class CloseQueries:
     def snapshots(self, run_ids: Iterable[str]) -> dict[str, Mapping[str, Any]]:
         """The snapshots of runs as JSON values."""
         rows = self._in_batches(RUN_SNAPSHOT.c.run_id, run_ids, RUN_SNAPSHOT.c.run_id, RUN_SNAPSHOT.c.body)
-        return {row.run_id: json.loads(row.body) for row in rows}
+        return {row.run_id: stored_json(row.body) for row in rows}
 
     def pins(self, run_ids: Iterable[str]) -> dict[str, Mapping[str, Any]]:
         """What each run read, by load, as JSON values."""

@@ -32,6 +32,7 @@ from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from daybook.model.definition import TableVersion
 from daybook.store.database.workspace_root import IdentityText, LocatedDocument, LocatedJson, LocationText
+from daybook.store.definition_text import stored_json
 
 
 class UtcTimestamp(TypeDecorator[datetime.datetime]):
@@ -75,7 +76,7 @@ class JsonText(TypeDecorator[Any]):
         return None if value is None else json.dumps(value, ensure_ascii=False, sort_keys=True)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
-        return None if value is None else json.loads(value)
+        return None if value is None else stored_json(value)
 
 
 class TableVersionText(TypeDecorator[TableVersion]):

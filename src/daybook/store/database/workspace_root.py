@@ -12,6 +12,8 @@ from sqlalchemy import Engine, Text
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
 
+from daybook.store.definition_text import stored_json
+
 # Stands for the folder of the workspace; no path that Daybook writes to has braces.
 MARK = "{workspace}"
 # Before the path of a database in the identity of its tables.
@@ -134,4 +136,4 @@ class LocatedJson(TypeDecorator[Any]):
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
         root = _root_of(dialect)
         text = value if value is None or root is None else root.extend_texts(value)
-        return None if text is None else json.loads(text)
+        return None if text is None else stored_json(text)

@@ -234,7 +234,7 @@ def _slices(database: Database, target: TableTarget) -> dict[str, WrittenSlice]:
     columns = database.columns(ledger.table)
     if columns is None:
         return {}
-    named = ["run_id", ledger.mode, "run_period", "project_id", "operation_id"]
+    named = ["run_id", ledger.mode, "run_period", ledger.rows, "project_id", "operation_id"]
     named += [_WORKSPACE] if _WORKSPACE in columns else []
     condition, parameters = database.ledger_condition(target.table)
     entries = database.query(
@@ -243,8 +243,10 @@ def _slices(database: Database, target: TableTarget) -> dict[str, WrittenSlice]:
         parameters,
     )
     return slices_after(
-        SliceCommit(run_id, mode, period, SliceOwner(project, operation, workspace[0] or "" if workspace else ""))
-        for run_id, mode, period, project, operation, *workspace in entries
+        SliceCommit(
+            run_id, mode, period, SliceOwner(project, operation, workspace[0] or "" if workspace else ""), int(rows)
+        )
+        for run_id, mode, period, rows, project, operation, *workspace in entries
     )
 
 

@@ -8,7 +8,13 @@ from pyspark.sql import SparkSession
 
 from daybook.io.filesystem import FileStat
 from daybook.io.format import Format, Leftover, ReadRequest, VacuumRequest, VersionHolder
-from daybook.io.formats.delta.maintenance import hold_version, release_version, staged_leftovers, vacuum_table
+from daybook.io.formats.delta.maintenance import (
+    hold_version,
+    release_version,
+    staged_leftovers,
+    vacuum_table,
+    versions_held_by,
+)
 from daybook.io.formats.delta.rows import committed_rows
 from daybook.io.formats.delta.table import (
     has_data_commits_since,
@@ -72,6 +78,9 @@ class DeltaFormat(FolderFormat):
 
     def release_version(self, uri: str, version: TableVersion, holder: VersionHolder) -> None:
         release_version(uri, version, holder)
+
+    def versions_held_by(self, uri: str, store: str) -> tuple[tuple[TableVersion, VersionHolder], ...]:
+        return versions_held_by(uri, store)
 
     def vacuum(self, request: VacuumRequest) -> tuple[FileStat, ...]:
         return vacuum_table(request)

@@ -126,10 +126,10 @@ def _written_slice(table: DeltaTable, uri: str, period: str) -> WrittenSlice | N
     first = whole.version if whole is not None else 0
     if own is not None and own.version >= first and own.info:
         if not own.info.get("is_dropped"):
-            return WrittenSlice(period, own.info["run_id"], own.owner)
+            return WrittenSlice(period, own.info["run_id"], own.owner, own.info.get("rows"))
         whole, first = None, own.version
     if whole is not None and whole.info.get("run_period") == period:
-        return WrittenSlice(period, whole.info["run_id"], whole.owner)
+        return WrittenSlice(period, whole.info["run_id"], whole.owner, whole.info.get("rows"))
     if shared is not None and shared.version >= first and shared.info:
         return WrittenSlice(period, shared.info["run_id"], None)
     return None

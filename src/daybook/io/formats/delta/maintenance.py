@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 
 from deltalake import DeltaTable
 from pyarrow import fs
@@ -41,6 +42,18 @@ def held_versions(uri: str, released: Collection[VersionHolder] = ()) -> set[int
     gone = {holder.key for holder in released}
     names = [item.base_name.split(".") for item in list_folder(join_uri(table_uri(uri), _PINS))]
     return {int(name[0]) for name in names if len(name) == 3 and name[0].isdecimal() and name[1] not in gone}
+
+
+def versions_held_by(uri: str, store: str) -> tuple[tuple[TableVersion, VersionHolder], ...]:
+    """What one store needs; files that were not written to their end say nothing."""
+    found = []
+    for item in list_folder(join_uri(table_uri(uri), _PINS)):
+        with suppress(ValueError, KeyError, TypeError), arrow_path(uri).system.open_input_stream(item.path) as stream:
+            content = json.loads(stream.read())
+            holder = VersionHolder(store, content["dataset"], content["dataset_version"])
+            if item.base_name == f"{content['version']}.{holder.key}.json":
+                found.append((TableVersion("delta", str(content["version"])), holder))
+    return tuple(found)
 
 
 def _pin_file(uri: str, version: TableVersion, holder: VersionHolder) -> str:

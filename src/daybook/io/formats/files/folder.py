@@ -84,7 +84,7 @@ def folder_slices(path: Path, target: FileTarget) -> tuple[WrittenSlice, ...]:
     """The slices that a commit would write to or throw away, by the manifest."""
     manifest = read_manifest(str(_existing_folder(path)))
     commits = [
-        SliceCommit(entry.run_id, entry.mode, entry.run_period, entry.owner)
+        SliceCommit(entry.run_id, entry.mode, entry.run_period, entry.owner, entry.rows)
         for entry in (manifest.entries if manifest else ())
         if entry.run_id
     ]

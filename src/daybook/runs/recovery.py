@@ -1,0 +1,123 @@
+"""After a backup of the store was put back: what runs committed since is found again in the tables themselves."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from daybook.errors import DaybookError
+from daybook.io.location_checks import location_identity
+from daybook.io.registry import format_named, writer_for
+from daybook.io.slices import WrittenSlice
+from daybook.io.target import Target
+from daybook.model.dataset import Dataset
+from daybook.model.definition import RegisteredDataPin
+from daybook.runs.environment import RunEnvironment
+from daybook.runs.permissions import SHARED_OPERATION, is_of_workspace
+from daybook.runs.preparation import restore_run
+from daybook.runs.snapshot import snapshot_from_json
+from daybook.runs.sources import slice_table
+from daybook.store.definition_text import decode_definition
+from daybook.store.records import SHARED_PROJECT, Registration
+from daybook.store.store import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveredSlice:
+    """A slice that the store did not know, or knew from an earlier run."""
+
+    table: str
+    period: str
+    run_id: str
+    project_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """What was found again; `unread` are tables that could not be asked, with the reason."""
+
+    slices: tuple[RecoveredSlice, ...]
+    datasets: tuple[tuple[str, int], ...]
+    unread: tuple[tuple[str, str], ...]
+
+
+def recover_commits(around: RunEnvironment) -> Recovery:
+    """Ask every table that runs of this store wrote for its slices and registered versions.
+
+    The runs themselves, with their snapshots and counts, are gone; tables that were written for the first time since
+    the backup are not known here.
+    """
+    slices: list[RecoveredSlice] = []
+    datasets: list[tuple[str, int]] = []
+    unread: list[tuple[str, str]] = []
+    for target in _known_targets(around):
+        try:
+            if format_named(target.format).needs_session:
+                around.session()
+            written = writer_for(target.format).slices(replace(target, mode="replace"))
+        except Exception as failure:
+            if not isinstance(failure, (DaybookError, OSError, *format_named(target.format).storage_errors)):
+                raise
+            unread.append((target.label, str(failure)))
+            continue
+        with around.store.write() as transaction:
+            slices += _take_slices(transaction, target, written)
+            datasets += _register_versions(around, transaction, target)
+    return Recovery(tuple(slices), tuple(datasets), tuple(unread))
+
+
+def _known_targets(around: RunEnvironment) -> Iterator[Target]:
+    """One target for each table that collects slices, as the last run that wrote it planned it."""
+    with around.store.read() as transaction:
+        known = sorted({each.run_id for each in transaction.slices.all()}, reverse=True)
+        texts = {run_id: transaction.runs.snapshot(run_id) for run_id in known if transaction.runs.find(run_id)}
+    seen: set[str] = set()
+    for text in texts.values():
+        # A snapshot that this version cannot read or plan any more says nothing about tables.
+        with suppress(DaybookError):
+            for planned in restore_run(snapshot_from_json(text), around.root).outputs:
+                identity = location_identity(planned.target.location, around.root)
+                if planned.target.run_period is not None and identity not in seen:
+                    seen.add(identity)
+                    yield planned.target
+
+
+def _take_slices(
+    transaction: Transaction, target: Target, written: tuple[WrittenSlice, ...]
+) -> Iterator[RecoveredSlice]:
+    table = slice_table(target.location, target.workspace)
+    for each in written:
+        known = transaction.slices.owner(table, each.period)
+        project_id = each.owner.project_id if each.owner is not None else SHARED_PROJECT
+        if known is not None and (known.run_id == each.run_id or project_id == known.project_id == SHARED_PROJECT):
+            continue
+        if not is_of_workspace(transaction, each, target):
+            continue
+        transaction.slices.take(
+            table,
+            each.period,
+            project_id=project_id,
+            operation_id=each.owner.operation_id if each.owner is not None else SHARED_OPERATION,
+            run_id=each.run_id,
+            rows=each.rows,
+            now=transaction.now(),
+            instead_of=known.project_id if known is not None else None,
+        )
+        owner = each.owner.project_id if each.owner is not None else None
+        yield RecoveredSlice(target.label, each.period, each.run_id, owner)
+
+
+def _register_versions(around: RunEnvironment, transaction: Transaction, target: Target) -> Iterator[tuple[str, int]]:
+    """Versions that were registered since get their numbers and their data back."""
+    if target.location.uri is None:
+        return
+    held = format_named(target.format).versions_held_by(target.location.uri, str(around.store.address))
+    for version, holder in sorted(held, key=lambda each: (each[1].dataset_id, each[1].dataset_version)):
+        dataset_id = holder.dataset_id
+        versions = transaction.definitions.versions("dataset", dataset_id)
+        if not versions or holder.dataset_version != versions[-1] + 1:
+            continue
+        model = decode_definition("dataset", transaction.definitions.get("dataset", dataset_id).body)
+        if isinstance(model, Dataset):
+            pin = RegisteredDataPin(target.location.uri, version)
+            made = Registration(target.owner.project_id, f"recovered-{holder.key}", target.operation_seq, pin)
+            yield dataset_id, transaction.definitions.register(model, made, now=around.clock())
