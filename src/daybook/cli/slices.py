@@ -89,13 +89,15 @@ def drop(
     """
     from daybook.errors import DaybookError
     from daybook.workspace.result_json import slice_drop_as_json
-    from daybook.workspace.slices import choose_slice, drop_slice
+    from daybook.workspace.slices import drop_slice
+    from daybook.workspace.slices import list_slices as found_slices
 
     if not (reason or "").strip():
         raise DaybookError("STORE_032", action="Dropping a slice")
     with open_workspace_with_spark(context) as workspace:
-        chosen = choose_slice(workspace, table, period)
-        if not yes:
+        chosen = next((each for each in found_slices(workspace, table) if each.period == period), None)
+        # A slice that is not there is refused without a question.
+        if chosen is not None and not yes:
             if as_json or not is_attended():
                 raise DaybookError("STORE_039")
             rows = "its rows" if chosen.rows is None else f"{chosen.rows:,} rows"

@@ -133,6 +133,10 @@ class Format(ABC):
         """What a table of a database says of itself; None where it cannot be asked without Spark."""
         return None
 
+    def has_appended_slice(self, location: Location, slices: frozenset[str] | None, workspace: Path) -> bool:
+        """Whether runs appended to one of the slices of a table of a database, so that carried ids may repeat."""
+        return False
+
     def has_changed(self, pin: TablePin) -> bool:
         """Whether rows of a pinned table were added or removed since; asks no data."""
         raise NotImplementedError(f"tables of {self.name} have no versions")

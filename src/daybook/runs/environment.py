@@ -131,7 +131,7 @@ def workspace_with_store_copy(workspace: LoadedWorkspace) -> Iterator[LoadedWork
                     store.backup(other)
                     mark_as_copy(other)
             except sqlite3.Error as failure:
-                raise storage_error(failure, str(address)) from failure
+                raise storage_error(failure, address) from failure
         settings = workspace.settings.model_copy(update={"store": f"sqlite:///{quote(str(copy))}"})
         yield replace(workspace, settings=settings)
 

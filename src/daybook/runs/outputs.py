@@ -210,7 +210,8 @@ def _workspace_files(workspace: LoadedWorkspace) -> Iterator[tuple[str, str]]:
     if isinstance(address, EmbeddedStore):
         path = address.path.resolve()
         # SQLite keeps what is not yet in the file beside it.
-        yield from (("the store", f"{path}{suffix}") for suffix in ("", "-wal", "-shm", "-backups"))
+        yield from (("the store", f"{path}{suffix}") for suffix in ("", "-wal", "-shm"))
+        yield "the store", str(address.backups.resolve())
     files = {definition.file for definition in workspace.all() if definition.file is not None}
     for file in sorted(files | {file.path.as_posix() for file in workspace.broken}):
         yield "a definition", str(Path(file).resolve())

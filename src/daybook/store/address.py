@@ -14,6 +14,11 @@ class EmbeddedStore:
 
     path: Path
 
+    @property
+    def backups(self) -> Path:
+        """The folder that holds its backups."""
+        return self.path.with_name(f"{self.path.name}-backups")
+
     def __str__(self) -> str:
         return str(self.path)
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from daybook.errors import DaybookError
-from daybook.store.database.connection import storage_error
+from daybook.store.address import EmbeddedStore
+from daybook.store.database.connection import is_damage, storage_error
 from daybook.store.database.tables import METADATA
 
 _KEPT = 7
@@ -28,7 +29,7 @@ class RestoredStore:
 
 
 def backup_folder(store: Path) -> Path:
-    return store.with_name(f"{store.name}-backups")
+    return EmbeddedStore(store).backups
 
 
 def list_backups(store: Path) -> tuple[Path, ...]:
@@ -76,10 +77,10 @@ def back_up(store: Path, *, is_daily: bool = False) -> Path | None:
                 return _copy(source, fresh, folder / f"{now}.db", store)
             finally:
                 fresh.unlink(missing_ok=True)
-    except sqlite3.Error as failure:
-        raise storage_error(failure, str(store)) from failure
-    except OSError as failure:
-        reason = failure.strerror or str(failure)
+    except (sqlite3.Error, OSError) as failure:
+        if isinstance(failure, sqlite3.Error) and is_damage(failure):
+            raise storage_error(failure, EmbeddedStore(store)) from failure
+        reason = (failure.strerror if isinstance(failure, OSError) else None) or str(failure)
         raise DaybookError("STORE_042", place=str(store), reason=reason) from failure
 
 
@@ -111,12 +112,13 @@ def restore_backup(store: Path) -> RestoredStore:
     shutil.copyfile(sound, fresh)
     with fresh.open("rb") as written:
         os.fsync(written.fileno())
-    # What SQLite keeps beside the file belongs to the damaged one.
+    # What SQLite keeps beside the file belongs to the damaged one, and would be applied to the restored one.
     for suffix in ("-wal", "-shm"):
         with suppress(FileNotFoundError):
             store.with_name(store.name + suffix).rename(damaged.with_name(damaged.name + suffix))
+    # At no moment is there no store, which the next command would take for a new workspace.
     with suppress(FileNotFoundError):
-        store.rename(damaged)
+        shutil.copyfile(store, damaged)
     fresh.replace(store)
     return RestoredStore(sound, damaged)
 

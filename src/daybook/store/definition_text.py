@@ -5,6 +5,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from daybook.errors import DaybookError
 from daybook.model.calendar import Calendar
 from daybook.model.dataset import Dataset
 from daybook.model.datasource import DataSource
@@ -17,15 +18,13 @@ from daybook.model.view import View
 DefinitionModel: TypeAlias = Dataset | View | DataSource | Resolver | Calendar | Project
 
 
-class DamagedTextError(ValueError):
-    """A text in the store that is not what was written."""
-
-
 def stored_json(text: str) -> Any:
+    """The value of a JSON text in the store; STORE_041 when it is not what was written."""
     try:
         return json.loads(text)
     except ValueError as damage:
-        raise DamagedTextError(f"a text in it is no JSON any more ({damage})") from damage
+        reason = f"a text in it is no JSON any more ({damage})"
+        raise DaybookError("STORE_041", place="the address in daybook.yaml", reason=reason) from damage
 
 
 @dataclass(frozen=True, slots=True)

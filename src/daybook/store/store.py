@@ -146,13 +146,14 @@ def open_store(url: str, *, root: Path, migrate: bool = False) -> MetadataStore:
     engine = connect_store(address, root)
     moved_from: str | None = None
     try:
-        _migrate_if_needed(engine, address, migrate, WorkspaceRoot.of(root))
+        is_new = _migrate_if_needed(engine, address, migrate, WorkspaceRoot.of(root))
         if isinstance(address, EmbeddedStore):
             _enable_write_ahead_log(engine)
             moved_from = _find_workspace(engine, address, WorkspaceRoot.of(root))
             # A command is not refused because its backup is: the disk may be full.
             with _suppress_code("STORE_042"):
-                back_up(address.path, is_daily=True)
+                if not is_new:
+                    back_up(address.path, is_daily=True)
     except BaseException:
         engine.dispose()
         raise
@@ -184,7 +185,8 @@ def _find_workspace(engine: Engine, address: StoreAddress, root: WorkspaceRoot) 
     return known if known != root.real else None
 
 
-def _migrate_if_needed(engine: Engine, address: StoreAddress, migrate: bool, root: WorkspaceRoot) -> None:
+def _migrate_if_needed(engine: Engine, address: StoreAddress, migrate: bool, root: WorkspaceRoot) -> bool:
+    """Whether the store was created by this."""
     with read_transaction(engine, address) as connection:
         found = read_schema_version(connection)
         is_new = found is None and not inspect(connection).get_table_names()
@@ -192,7 +194,7 @@ def _migrate_if_needed(engine: Engine, address: StoreAddress, migrate: bool, roo
         raise DaybookError("STORE_041", place=str(address), reason="it lacks the table alembic_version")
     refuse_unknown_schema(found, str(address))
     if found == LATEST_SCHEMA:
-        return
+        return False
     match address:
         case EmbeddedStore():
             # A store elsewhere may be that of several workspaces, so its locations stay absolute.
@@ -207,6 +209,7 @@ def _migrate_if_needed(engine: Engine, address: StoreAddress, migrate: bool, roo
             with write_transaction(engine, address) as connection:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK})
                 _upgrade_under_lock(connection, address)
+    return is_new
 
 
 def _upgrade_under_lock(connection: Connection, address: StoreAddress, root: WorkspaceRoot | None = None) -> None:

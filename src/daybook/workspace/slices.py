@@ -14,15 +14,10 @@ def list_slices(workspace: OpenedWorkspace, table: str | None = None) -> tuple[S
     return found if table is None else slices_of_table(found, table)
 
 
-def choose_slice(workspace: OpenedWorkspace, table: str, period: str) -> SliceEntry:
-    """The slice that a table has for a period."""
-    return find_slice(list_slices(workspace), table, period)
-
-
 def drop_slice(workspace: OpenedWorkspace, table: str, period: str, *, reason: str) -> SliceDrop:
     """Remove the rows of a slice from its table; who did it and why is recorded permanently."""
     if not reason.strip():
         raise DaybookError("STORE_032", action="Dropping a slice")
-    entry = choose_slice(workspace, table, period)
+    entry = find_slice(list_slices(workspace), table, period)
     with workspace.open_run_environment() as environment:
         return drop(environment, entry, reason=reason, user=workspace.user)

@@ -5,6 +5,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from pyspark.sql import SparkSession
@@ -13,6 +14,7 @@ from daybook.io.formats.delta.maintenance import held_versions
 from daybook.model.settings import RetentionSettings
 from daybook.runs.maintenance import collect_garbage
 from daybook.runs.result import RunFailedError
+from tests.postgres import PostgresServer
 from tests.workspaces import ORDERS, Folder, to_table
 
 
@@ -125,3 +127,23 @@ def test_what_one_workspace_registered_is_not_vacuumed_by_another(session: Any, 
     # Its own retention lets those go that no project is pinned to.
     sweep(first, 1)
     assert held_versions(str(lake / "result")) == {0, 2}
+
+
+@pytest.mark.postgres
+def test_a_server_under_two_names_is_one_database(
+    session: Any, tmp_path: Path, postgres_server: PostgresServer
+) -> None:
+    database = urlsplit(postgres_server.create_database()).path[1:]
+    (tmp_path / "link").symlink_to(postgres_server.folder)
+    folders = []
+    for name, host in (("first", str(postgres_server.folder)), ("second", str(tmp_path / "link"))):
+        folder = Folder.new(tmp_path / name, session, name=name)
+        folder.datasource("shared", "postgresql", host=host, database=database, user="postgres")
+        folder.project(to_table("result", "shared"))
+        folders.append(folder)
+    first, second = folders
+    first.run("2026-01")
+    assert refusal(second) == "operation op-1 of project p of workspace first"
+    first.datasource("again", "postgresql", host=str(tmp_path / "link"), database=database, user="postgres")
+    first.project(to_table("result", "again"), id_="other")
+    assert refusal(first, "other") == "operation op-1 of project p"

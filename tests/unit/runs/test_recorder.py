@@ -1,16 +1,22 @@
 """What an output is registered as."""
 
+import datetime
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from daybook.errors import DaybookError
+from daybook.io.formats.delta.maintenance import held_versions
 from daybook.io.writer import Commit
 from daybook.model.dataset import Dataset, PathLocation, TableLocation
 from daybook.model.definition import RegisteredDataPin, TableVersion
-from daybook.runs.recorder import data_pin, registered_dataset
+from daybook.runs.recorder import data_pin, hold_version, registered_dataset
 from daybook.runs.snapshot import RunSettings
+from daybook.store import open_store
+from daybook.store.lifecycle import RegisteredDataset
+from daybook.store.records import Registration
 from tests.unit.runs.prepared import new_folder, prepared
 from tests.workspaces import COLUMNS, to_path, to_table
 
@@ -102,3 +108,21 @@ def test_a_table_that_expressions_cannot_name(tmp_path: Path, table: str) -> Non
     with pytest.raises(DaybookError) as caught:
         registered(tmp_path, to_table(table))
     assert (caught.value.code, [cause.code for cause in caught.value.causes]) == ("OUTPUT_022", ["MODEL_048"])
+
+
+def test_a_version_that_cannot_be_noted_beside_its_table_is_told(tmp_path: Path) -> None:
+    table = tmp_path / "lake/net"
+    (table / "_delta_log").mkdir(parents=True)
+    pin = RegisteredDataPin(str(table), TableVersion("delta", "7"))
+    dataset = registered(tmp_path, to_table())
+    with open_store("sqlite:///store.db", root=tmp_path) as store:
+        with store.write() as transaction:
+            now = datetime.datetime(2026, 2, 1, tzinfo=datetime.UTC)
+            version = transaction.definitions.register(dataset, Registration("p", "r", 1, pin), now=now)
+        made = RegisteredDataset(dataset.id, version, ())
+        assert list(hold_version(store, made, destination="lake.net")) == []
+        assert held_versions(str(table)) == {7}
+        shutil.rmtree(table / "_daybook")
+        (table / "_daybook").write_text("somebody else's")
+        (told,) = hold_version(store, made, destination="lake.net")
+    assert (told.code, "lake.net" in told.message) == ("RUN_042", True)

@@ -1,6 +1,9 @@
 """An embedded store is backed up, its damage is told by a code, and a backup is put back."""
 
+import signal
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -222,3 +225,62 @@ def test_definitions_survive_in_a_backup(root: Path) -> None:
     restore_backup(store_file(root))
     with open_store(URL, root=root) as store, store.read() as transaction:
         assert transaction.definitions.versions("dataset", "net") == (1,)
+
+
+def run_child(root: Path, text: str) -> subprocess.CompletedProcess[str]:
+    """A process of its own that works on the store of a workspace."""
+    start = f"import os, signal, resource\nfrom pathlib import Path\nroot = Path({str(root)!r})\n"
+    return subprocess.run([sys.executable, "-c", start + text], capture_output=True, text=True, check=False, timeout=60)
+
+
+KILLED_AT = """
+from daybook.store import backup
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+Path.replace = die
+backup.{function}(root / ".daybook/store.db")
+"""
+
+
+def test_a_process_killed_while_it_restores_leaves_a_store_that_can_be_restored(root: Path) -> None:
+    back_up(store_file(root))
+    truncate(root)
+    assert run_child(root, KILLED_AT.format(function="restore_backup")).returncode == -signal.SIGKILL
+    with pytest.raises(DaybookError) as caught:
+        open_store(URL, root=root)
+    assert caught.value.code == "STORE_041"
+    restore_backup(store_file(root))
+    with open_store(URL, root=root) as store, store.read() as transaction:
+        assert transaction.runs.get("r1").status == "completed"
+
+
+def test_a_process_killed_while_it_backs_up_leaves_no_half_backup(root: Path) -> None:
+    assert run_child(root, KILLED_AT.format(function="back_up")).returncode == -signal.SIGKILL
+    assert list_backups(store_file(root)) == ()
+    open_store(URL, root=root).close()
+    assert [find_damage(backup) for backup in list_backups(store_file(root))] == [None]
+
+
+FULL_DISK = """
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
+from daybook.errors import DaybookError
+from daybook.store import open_store
+try:
+    with open_store({url!r}, root=root) as store, store.read() as transaction:
+        print(transaction.runs.get({run!r}).status)
+except DaybookError as error:
+    print(error.code)
+"""
+
+
+def test_a_full_disk_keeps_nobody_from_reading_and_migrates_nothing(root: Path, tmp_path: Path) -> None:
+    settle(root)
+    assert run_child(root, FULL_DISK.format(url=URL, run="r1")).stdout == "completed\n"
+    assert list_backups(store_file(root)) == ()
+    old = tmp_path / "old"
+    old.mkdir()
+    make_first_store("sqlite:///state/store.db", old)
+    before = (old / "state/store.db").read_bytes()
+    assert run_child(old, FULL_DISK.format(url="sqlite:///state/store.db", run="run-1")).stdout == "STORE_042\n"
+    assert (old / "state/store.db").read_bytes() == before

@@ -34,6 +34,8 @@ class PublishedLanding:
     is_unique: bool
     repeated: RepeatedKeys | None = None
     has_positions: bool = False
+    # Whether runs had appended to a slice of a database when it was landed.
+    is_appended: bool = False
 
     @property
     def rows(self) -> int:
@@ -112,7 +114,9 @@ def _landing_from_json(folder: str, data: dict[str, Any]) -> PublishedLanding:
     repeated = RepeatedKeys(**data["repeated"]) if data.get("repeated") else None
     carried, extra = tuple(map(str, data["carried"])), tuple(map(str, data["extra"]))
     has_positions = bool(data.get("has_positions", False))
-    return PublishedLanding(folder, files, carried, extra, bool(data["is_unique"]), repeated, has_positions)
+    is_appended = bool(data.get("is_appended", False))
+    is_unique = bool(data["is_unique"])
+    return PublishedLanding(folder, files, carried, extra, is_unique, repeated, has_positions, is_appended)
 
 
 def _write_object(place: ArrowPath, text: bytes) -> None:

@@ -101,6 +101,10 @@ def _land(spark: SparkSession, request: LandingRequest, inputs: _Inputs) -> Publ
             rows.is_unique,
             rows.repeated,
             sink.has_positions,
+            any(
+                format_named(location.format).has_appended_slice(location, request.slices, request.workspace)
+                for location in databases
+            ),
         )
         area.publish(landed)
     except BaseException as failure:
@@ -140,7 +144,9 @@ def _read_landing(spark: SparkSession, landed: PublishedLanding, request: Landin
     names = ", ".join(request.names)
     notices = (*extra_column_notices(landed.extra, names), *report_repeated(dataset, landed.repeated, names))
     manifests = [read_manifest(location.uri) for location in request.locations if location.uri]
-    may_repeat_ids = any(manifest and manifest.has_appended_slice(request.slices) for manifest in manifests)
+    may_repeat_ids = landed.is_appended or any(
+        manifest and manifest.has_appended_slice(request.slices) for manifest in manifests
+    )
     return ReadPart(
         df,
         frozenset(landed.carried),

@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from daybook.errors import DaybookError, flatten
 from daybook.model.secrets import read_credential
 from daybook.store.address import EmbeddedStore, SharedStore, StoreAddress
-from daybook.store.definition_text import DamagedTextError
+from daybook.store.database.tables import METADATA
 
 BUSY_SECONDS = 60
 _READ_ONLY_OPTION = "daybook_read"
@@ -100,7 +100,7 @@ def _translate_database_errors(address: StoreAddress) -> Iterator[None]:
         yield
     except OperationalError as error:
         if isinstance(error.orig, sqlite3.Error) and is_damage(error.orig):
-            raise storage_error(error.orig, str(address)) from error
+            raise storage_error(error.orig, address) from error
         if "database is locked" in str(error.orig):
             raise DaybookError("STORE_006", place=str(address), seconds=BUSY_SECONDS) from error
         if getattr(error.orig, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR:
@@ -108,26 +108,29 @@ def _translate_database_errors(address: StoreAddress) -> Iterator[None]:
         raise DaybookError("STORE_003", place=str(address), reason=_first_line(error)) from error
     except DBAPIError as error:
         if isinstance(error.orig, sqlite3.Error) and is_damage(error.orig):
-            raise storage_error(error.orig, str(address)) from error
+            raise storage_error(error.orig, address) from error
         raise
-    except DamagedTextError as damage:
-        raise DaybookError("STORE_041", place=str(address), reason=str(damage)) from damage
 
 
 _DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT)
-# All statements are made of the tables that a store has, so what they do not find is missing.
-_DAMAGE_TEXTS = ("no such table", "no such column", "malformed", "could not decode to utf-8", "not a database")
+_DAMAGE_TEXTS = ("malformed", "could not decode to utf-8", "file is not a database")
+_MISSING_TABLE = "no such table: "
 
 
 def is_damage(error: sqlite3.Error) -> bool:
     """Whether SQLite found a file that does not hold what was written."""
+    text = str(error)
+    if text.startswith(_MISSING_TABLE):
+        return text.removeprefix(_MISSING_TABLE).removeprefix("main.") in METADATA.tables
     code = getattr(error, "sqlite_errorcode", None)
-    return (code is not None and code & 0xFF in _DAMAGE_CODES) or str(error).lower().startswith(_DAMAGE_TEXTS)
+    return (code is not None and code & 0xFF in _DAMAGE_CODES) or text.lower().startswith(_DAMAGE_TEXTS)
 
 
-def storage_error(error: sqlite3.Error, place: str) -> DaybookError:
-    """What SQLite says of the file of a store, in the user's terms."""
-    return DaybookError("STORE_041" if is_damage(error) else "STORE_003", place=place, reason=str(error))
+def storage_error(error: sqlite3.Error, address: StoreAddress) -> DaybookError:
+    """What SQLite says of the file of a store; one that is no database and has no backups was never a store."""
+    is_foreign = "not a database" in str(error) and isinstance(address, EmbeddedStore) and not address.backups.is_dir()
+    code = "STORE_041" if is_damage(error) and not is_foreign else "STORE_003"
+    return DaybookError(code, place=str(address), reason=str(error))
 
 
 def _first_line(error: DBAPIError) -> str:

@@ -2,6 +2,7 @@
 
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -13,6 +14,7 @@ from daybook.io.target import OutputColumn, SliceOwner, TableTarget
 from daybook.io.writer import Commit, Fence, StagedOutput, check_schema_change, no_fence
 from daybook.model.secrets import mask_secrets
 from daybook.model.types import RUN_PERIOD_COLUMN
+from daybook.resolve.locations.location import Location
 
 _WORKSPACE = "workspace"
 
@@ -69,6 +71,36 @@ class DatabaseWriter:
     def slices(self, target: TableTarget) -> tuple[WrittenSlice, ...]:
         with self._reading(target) as database:
             return () if database is None else affected_slices(_slices(database, target), target)
+
+    def has_appended_slice(self, location: Location, slices: frozenset[str] | None, workspace: Path) -> bool:
+        """Whether a commit appended to one of the slices after it was last replaced; None asks for all."""
+        target = TableTarget(
+            location=location,
+            mode="append",
+            columns=(),
+            run_id="",
+            operation_seq=0,
+            owner=SliceOwner("", ""),
+            workspace=workspace,
+        )
+        appended: set[str | None] = set()
+        with self._reading(target) as database:
+            if database is None or not database.has_table(database.ledger.table):
+                return False
+            ledger, (condition, names) = database.ledger, database.ledger_condition(target.table)
+            entries = database.query(
+                f"select {database.quote(ledger.mode)}, {database.quote('run_period')} "
+                f"from {database.table(ledger.table)} where {condition} order by {database.quote(ledger.entry)}",
+                names,
+            )
+        for mode, period in entries:
+            if mode == "append":
+                appended.add(period)
+            elif mode in ("replace", "error"):
+                appended.clear()
+            else:
+                appended.discard(period)
+        return bool(appended if slices is None else appended & slices)
 
     def drop_slice(self, target: TableTarget, fence: Fence = no_fence) -> Commit:
         dialect = self._dialect

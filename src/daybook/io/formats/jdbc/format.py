@@ -28,6 +28,9 @@ class JdbcFormat(Format):
     def table_rows(self, spark: SparkSession, location: Location, request: LandingRequest, scratch: str) -> RowSource:
         return JdbcRows(spark, location, request.version, request.workspace, scratch)
 
+    def has_appended_slice(self, location: Location, slices: frozenset[str] | None, workspace: Path) -> bool:
+        return self.writer.has_appended_slice(location, slices, workspace)
+
     def identity(self, location: Location, workspace: Path) -> str:
         """Databases fold names in their own way, so case and quotes do not tell tables apart."""
         url = jdbc_source(location.datasource).options.url

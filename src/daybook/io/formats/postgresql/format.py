@@ -68,6 +68,9 @@ class PostgresqlFormat(Format):
         rows, newest = found or (0, None)
         return TableState(location.label, column, rows, newest)
 
+    def has_appended_slice(self, location: Location, slices: frozenset[str] | None, workspace: Path) -> bool:
+        return self.writer.has_appended_slice(location, slices, workspace)
+
     def identity(self, location: Location, workspace: Path) -> str:
         options = postgresql_source(location.datasource).options
         host = options.host.strip("[]").lower().rstrip(".")

@@ -63,6 +63,9 @@ class SqliteFormat(Format):
             rows, newest = connection.execute(query).fetchone()
         return TableState(location.label, column, rows, None if newest is None else str(newest))
 
+    def has_appended_slice(self, location: Location, slices: frozenset[str] | None, workspace: Path) -> bool:
+        return self.writer.has_appended_slice(location, slices, workspace)
+
     def identity(self, location: Location, workspace: Path) -> str:
         """Names of tables are the same in any case."""
         path = os.path.realpath(database_path(location.datasource, workspace))
