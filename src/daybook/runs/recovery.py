@@ -68,10 +68,9 @@ def recover_commits(around: RunEnvironment) -> Recovery:
 def _known_targets(around: RunEnvironment) -> Iterator[Target]:
     """One target for each table that collects slices, as the last run that wrote it planned it."""
     with around.store.read() as transaction:
-        known = sorted({each.run_id for each in transaction.slices.all()}, reverse=True)
-        texts = {run_id: transaction.runs.snapshot(run_id) for run_id in known if transaction.runs.find(run_id)}
+        texts = [transaction.runs.snapshot(run_id) for run_id in transaction.outcomes.last_writers()]
     seen: set[str] = set()
-    for text in texts.values():
+    for text in texts:
         # A snapshot that this version cannot read or plan any more says nothing about tables.
         with suppress(DaybookError):
             for planned in restore_run(snapshot_from_json(text), around.root).outputs:

@@ -3,7 +3,7 @@
 import datetime
 from collections.abc import Iterable
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from daybook.model.definition import TableVersion
 from daybook.store.database.periods import Slices
@@ -71,6 +71,11 @@ class Outcomes:
             (row._mapping[OUTPUT_COMMIT.c.run_id], row.period, to_record(OutputCommit, OUTPUT_COMMIT, row))
             for row in self._connection.execute(query)
         )
+
+    def last_writers(self) -> tuple[str, ...]:
+        """The last run that wrote to each destination, the newest first; ids sort by time."""
+        query = select(func.max(OUTPUT_COMMIT.c.run_id)).group_by(OUTPUT_COMMIT.c.destination)
+        return tuple(sorted(set(self._connection.execute(query).scalars()), reverse=True))
 
     def has_versions(self, destination: str) -> bool:
         """Whether a run wrote versions of a table there."""

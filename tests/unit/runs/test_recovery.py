@@ -1,0 +1,106 @@
+"""What runs committed after the last backup of the store is found again in the tables themselves."""
+
+import sqlite3
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from daybook.errors import DaybookError
+from daybook.store.backup import back_up
+from daybook.workspace.maintenance import StoreRestoration, restore_store
+from daybook.workspace.open_workspace import open_workspace
+from daybook.workspace.slices import list_slices
+from tests.workspaces import Folder, no_session, to_table
+from tests.written_runs import write_run
+
+
+def orders(*ids: str) -> dict[int, pa.Table]:
+    return {1: pa.table({"order_id": pa.array(ids, pa.string())})}
+
+
+def new_folder(root: Path, type_: str, path: str, **output: str) -> Folder:
+    folder = Folder.new(root, no_session)
+    folder.datasource("to", type_, path=path)
+    folder.project(to_table("result", "to", columns=["order_id"], **output))
+    return folder
+
+
+def lose(folder: Folder) -> None:
+    """The store is overwritten by something else."""
+    store = folder.root / ".daybook/store.db"
+    store.write_bytes(b"no database any more" * 1000)
+    for suffix in ("-wal", "-shm"):
+        store.with_name(store.name + suffix).unlink(missing_ok=True)
+    with pytest.raises(DaybookError) as caught:
+        folder.apply()
+    assert caught.value.code == "STORE_041"
+
+
+def restore(folder: Folder) -> StoreRestoration:
+    return restore_store(open_workspace(folder.root))
+
+
+def slices(folder: Folder) -> dict[str, tuple[str | None, str, int | None]]:
+    found = list_slices(open_workspace(folder.root))
+    return {each.period: (each.project_id, each.run_id, each.rows) for each in found}
+
+
+@pytest.mark.parametrize(
+    ("type_", "path"), [("delta", "lake"), ("parquet", "files"), ("csv", "files"), ("sqlite", "data.db")]
+)
+def test_slices_and_versions_written_since_the_backup_are_known_again(tmp_path: Path, type_: str, path: str) -> None:
+    folder = new_folder(tmp_path / "w", type_, path, register_as_dataset="booked")
+    write_run(folder, orders("a"), "2026-01")
+    assert back_up(folder.root / ".daybook/store.db") is not None
+    again = write_run(folder, orders("a", "b", "c"), "2026-01")
+    other = write_run(folder, orders("d"), "2026-02")
+    before = slices(folder)
+    lose(folder)
+    done = restore(folder)
+    assert {(each.period, each.run_id, each.project_id) for each in done.recovery.slices} == {
+        ("2026-01", again, "p"),
+        ("2026-02", other, "p"),
+    }
+    assert done.recovery.unread == ()
+    assert slices(folder) == before == {"2026-01": ("p", again, 3), "2026-02": ("p", other, 1)}
+    if type_ == "delta":
+        assert done.recovery.datasets == (("booked", 2), ("booked", 3))
+        assert folder.dataset_versions("booked") == (1, 2, 3)
+    assert Path(done.damaged).read_bytes().startswith(b"no database any more")
+
+
+def test_a_slice_that_was_appended_to_since_belongs_to_all(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path / "w", "delta", "lake", mode="append")
+    write_run(folder, orders("a"), "2026-01")
+    back_up(folder.root / ".daybook/store.db")
+    write_run(folder, orders("b"), "2026-02")
+    lose(folder)
+    restore(folder)
+    assert {period: owner for period, (owner, _, _) in slices(folder).items()} == {"2026-01": None, "2026-02": None}
+
+
+def test_a_slice_of_another_workspace_is_not_taken(tmp_path: Path) -> None:
+    lake = str(tmp_path / "lake")
+    folder = new_folder(tmp_path / "w", "delta", lake)
+    write_run(folder, orders("a"), "2026-01")
+    back_up(folder.root / ".daybook/store.db")
+    stranger = Folder.new(tmp_path / "x", no_session, name="stranger")
+    stranger.datasource("to", "delta", path=lake)
+    stranger.project(to_table("result", "to", columns=["order_id"]))
+    write_run(stranger, orders("b"), "2026-02")
+    lose(folder)
+    assert restore(folder).recovery.slices == ()
+    assert list(slices(folder)) == ["2026-01"]
+
+
+def test_a_table_that_cannot_be_asked_is_named(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path / "w", "sqlite", "data.db")
+    write_run(folder, orders("a"), "2026-01")
+    back_up(folder.root / ".daybook/store.db")
+    lose(folder)
+    (folder.root / "data.db").write_bytes(b"no database either" * 100)
+    ((table, reason),) = restore(folder).recovery.unread
+    assert (table, "not a database" in reason) == ("to.result", True)
+    with pytest.raises(sqlite3.DatabaseError):
+        sqlite3.connect(folder.root / "data.db").execute("select 1 from result")
