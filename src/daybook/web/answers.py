@@ -23,6 +23,7 @@ class Finding(Answer):
     hint: str | None = None
     operation_seq: int | None = None
     excerpt: list[str] | None = None
+    used_as: str | None = None
     causes: list[dict[str, Any]] = []
 
 
@@ -466,3 +467,22 @@ class Diff(Answer):
     only_in: OnlyIn | None = None
     retyped: list[Retyped] = []
     notices: list[Notice]
+
+
+class LineageInput(Answer):
+    dataset: str
+    column: str
+    kind: Literal["direct", "indirect"]
+    how: str
+    operations: list[int]
+
+
+class LineageColumn(Answer):
+    project: str
+    output: int
+    column: str
+    inputs: list[LineageInput]
+
+
+class Lineage(Answer):
+    columns: list[LineageColumn]

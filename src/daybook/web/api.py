@@ -279,6 +279,22 @@ async def explain(
     return answered(number_explanation_as_json(await _answer(request, served, question)))
 
 
+@router.get("/lineage", response_model=answers.Lineage, tags=["lineage"])
+def lineage(
+    served: ServedHere,
+    project: ProjectFilter = None,
+    column: Annotated[list[str] | None, Query(description="Written columns of the project.")] = None,
+    downstream: Annotated[str | None, Query(description="DATASET.COLUMN: what comes from it.", max_length=300)] = None,
+    to_start: Annotated[bool, Query(alias="all", description="Through other projects.")] = False,
+) -> Response:
+    """Which input columns every written column comes from, and how."""
+    from daybook.workspace.lineage import trace_columns
+    from daybook.workspace.lineage_json import lineage_as_json
+
+    found = trace_columns(served.workspace, project, tuple(column or ()), downstream=downstream, to_start=to_start)
+    return answered(lineage_as_json(found))
+
+
 @router.get("/diff", response_model=answers.Diff, tags=["compare"])
 async def diff(
     request: Request,

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.staticfiles import StaticFiles
 
-from daybook.web import action_pages, api, live, number_pages, pages
+from daybook.web import action_pages, api, lineage_page, live, number_pages, pages
 from daybook.web.access import Access, Guard, Site
 from daybook.web.actions import Actions
 from daybook.web.description import describe
@@ -38,7 +38,7 @@ def create_app(workspace: OpenedWorkspace, site: Site) -> FastAPI:
     app.include_router(live.router, prefix=API)
     app.include_router(api.router, prefix=API)
     app.include_router(action_pages.api, prefix=API)
-    for router in (pages.router, number_pages.router, action_pages.pages):
+    for router in (pages.router, number_pages.router, lineage_page.router, action_pages.pages):
         app.include_router(router, include_in_schema=False)
     app.mount(
         "/static",

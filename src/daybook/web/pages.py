@@ -10,6 +10,7 @@ from daybook.model.definition import DefinitionKind
 from daybook.pictures.number_format import NEGATIVES
 from daybook.runs.result import summarize_operations
 from daybook.web.access import SESSION_SECONDS, check_csrf, local_path
+from daybook.web.lineage_page import close_picture
 from daybook.web.problems import status_of
 from daybook.web.served import NEGATIVES_COOKIE, AskedBy, ServedHere
 from daybook.workspace.history import (
@@ -101,7 +102,7 @@ def close(request: Request, served: ServedHere, period: Annotated[str | None, _S
     from daybook.workspace.close import close_graph, close_status
 
     period = _written(period)
-    found = close_status(served.workspace, period=period)
+    found, graph = close_status(served.workspace, period=period), close_graph(served.workspace)
     return served.templates.page(
         request,
         "close.html",
@@ -109,7 +110,8 @@ def close(request: Request, served: ServedHere, period: Annotated[str | None, _S
         period=period,
         status=found,
         states={(each.node.project, each.node.period.identifier): each for each in found.nodes},
-        graph=close_graph(served.workspace),
+        graph=graph,
+        picture=close_picture(graph, found),
         latest=list_runs(served.workspace, limit=10).runs,
         works=served.actions.works,
         events="/api/v1/runs/events",

@@ -45,6 +45,8 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
         ("periods?year=2026&level=quarter", ["periods", "--year", "2026", "--level", "quarter"]),
         ("periods/2026-01", ["periods", "history", "2026-01"]),
         ("errors/RUN_001", ["explain", "RUN_001"]),
+        ("lineage?project=p&column=amount", ["lineage", "p", "amount"]),
+        ("lineage?downstream=orders.amount", ["lineage", "--downstream", "orders.amount"]),
     ],
 )
 def test_it_answers_what_the_command_prints(

@@ -71,6 +71,7 @@ def test_every_answer_is_as_it_is_described(generated: GeneratedClient) -> None:
         "period": {"identifier": "2026-01"},
         "error_code": {"code": "RUN_001"},
         "actions": {},
+        "lineage": {"project": "p"},
     }
     assert {name: generated.call(name, **given)[0] for name, given in asked.items()} == dict.fromkeys(asked, 200)
 

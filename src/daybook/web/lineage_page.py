@@ -1,0 +1,144 @@
+"""Pictures of a workspace: who reads what from whom, and where columns come from."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Query, Request
+from markupsafe import Markup
+from starlette.responses import Response
+
+from daybook.pictures.columns import ColumnLine, TableColumns, draw_columns
+from daybook.pictures.graph import GraphEdge, GraphNode, draw_graph
+from daybook.web.served import ServedHere
+from daybook.web.trail import address_with
+
+if TYPE_CHECKING:
+    from daybook.workspace.close import CloseGraphResult, CloseStatus
+    from daybook.workspace.lineage import LineageColumn, LineageOutput
+
+router = APIRouter()
+
+
+def close_picture(graph: "CloseGraphResult", status: "CloseStatus") -> Markup:
+    """Projects with their state in the last period that is shown."""
+    period = status.periods[-1] if status.periods else None
+    states = {each.node.project: each.state for each in status.nodes if each.node.period.identifier == period}
+    nodes = [
+        GraphNode(
+            node.name,
+            node.project,
+            period if node.project in states and period else "",
+            states.get(node.project, ""),
+            f"/runs?project={quote(node.project, safe='')}",
+        )
+        for node in graph.nodes
+    ]
+    edges = [GraphEdge(edge.maker, edge.reader, edge.dataset) for edge in graph.edges]
+    # Made by our own code, which escapes every text.
+    return Markup(draw_graph(nodes, edges, title="Who reads what from whom"))
+
+
+def _output_id(output: "LineageOutput") -> str:
+    """A registered output is the dataset that others read."""
+    return output.dataset_id or f"{output.project_id} {output.seq}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """A column of a table of the picture."""
+
+    table: str
+    column: str
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        return self.table, self.column
+
+
+def lineage_picture(outputs: "Iterable[LineageOutput]", chosen: _Chosen | None, project: str | None) -> Markup:
+    """Tables with the columns that lead somewhere; what decides about all rows is drawn for the chosen column only."""
+    outputs = tuple(outputs)
+    lines: dict[ColumnLine, None] = {}
+    columns: dict[str, dict[str, None]] = {}
+    notes = {_output_id(each): f"written by {each.project_id}" for each in outputs}
+    for output in outputs:
+        table = _output_id(output)
+        for column in output.columns:
+            columns.setdefault(table, {})[column.column] = None
+            is_chosen = chosen is not None and chosen.pair == (table, column.column)
+            for each in column.inputs if is_chosen else output.own_inputs(column):
+                if not each.column:
+                    continue
+                columns.setdefault(each.dataset_id, {})[each.column] = None
+                source, target = (each.dataset_id, each.column), (table, column.column)
+                lines[ColumnLine(source, target, each.kind == "direct", each.how.replace("_", " "))] = None
+    tables = [
+        TableColumns(
+            table,
+            table,
+            tuple(names),
+            notes.get(table, ""),
+            f"/definitions/dataset/{quote(table, safe='')}" if " " not in table else None,
+        )
+        for table, names in columns.items()
+    ]
+    around = {"project": project} if project else {}
+    hrefs = {
+        (table, name): address_with("/lineage", {**around, "table": table, "column": name})
+        for table, names in columns.items()
+        for name in names
+    }
+    # Made by our own code, which escapes every text.
+    return Markup(
+        draw_columns(
+            tables,
+            tuple(lines),
+            title="Where columns come from",
+            chosen=chosen.pair if chosen else None,
+            hrefs=hrefs,
+        )
+    )
+
+
+@router.get("/lineage")
+def lineage(
+    request: Request,
+    served: ServedHere,
+    project: Annotated[str | None, Query(max_length=128)] = None,
+    table: Annotated[str | None, Query(max_length=300)] = None,
+    column: Annotated[str | None, Query(max_length=300)] = None,
+) -> Response:
+    from daybook.workspace.lineage import trace_columns
+
+    project = project or None
+    everything = trace_columns(served.workspace)
+    projects = tuple(dict.fromkeys(output.project_id for output in everything.outputs))
+    found = trace_columns(served.workspace, project) if project else everything
+    chosen = _Chosen(table, column) if table and column else None
+    written = [(output, each) for output, each in _columns_of(found.outputs) if chosen and _is(output, each, chosen)]
+    downstream = None
+    if chosen is not None and not written:
+        downstream = trace_columns(served.workspace, downstream=f"{chosen.table}.{chosen.column}").outputs
+    return served.templates.page(
+        request,
+        "lineage.html",
+        title="Lineage",
+        projects=projects,
+        project=project,
+        outputs=found.outputs,
+        notices=found.notices,
+        picture=lineage_picture(found.outputs, chosen, project),
+        chosen=chosen,
+        written=written,
+        downstream=downstream,
+    )
+
+
+def _columns_of(outputs: "Iterable[LineageOutput]") -> "Iterable[tuple[LineageOutput, LineageColumn]]":
+    return ((output, column) for output in outputs for column in output.columns)
+
+
+def _is(output: "LineageOutput", column: "LineageColumn", chosen: _Chosen) -> bool:
+    return (_output_id(output), column.column) == chosen.pair
