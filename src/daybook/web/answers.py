@@ -486,3 +486,61 @@ class LineageColumn(Answer):
 
 class Lineage(Answer):
     columns: list[LineageColumn]
+
+
+class CauseRows(Answer):
+    added: int
+    removed: int
+    changed: int
+
+
+class RowEffect(Answer):
+    key: dict[str, Any] | None
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+    effect: str | None
+
+
+class CauseName(Answer):
+    kind: str
+    name: str
+    label: str
+
+
+class Cause(CauseName):
+    share: str
+    rows: CauseRows | None = None
+    largest: list[RowEffect] = []
+    together: list[CauseName] = []
+    reason: str | None = None
+
+
+class CauseShare(Answer):
+    kind: str
+    name: str
+    share: str
+
+
+class GroupBridge(Answer):
+    key: dict[str, Any] | None
+    before: str
+    after: str
+    causes: list[CauseShare]
+
+
+class Bridge(Answer):
+    """Numbers are exact text; `before` and the shares are `after`."""
+
+    a: str
+    b: str
+    output: str
+    operation: ComparedOperation
+    measure: str
+    before: str
+    after: str
+    difference: str
+    residual: str
+    order: list[str]
+    causes: list[Cause]
+    by: list[GroupBridge] | None = None
+    notices: list[Notice]

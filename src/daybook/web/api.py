@@ -274,7 +274,9 @@ async def explain(
     question = served.questions.ask(
         ("explain", run_id, operation, tuple(keys.items()), limit, depth, columns),
         f"Rows of operation {operation} of run {run_id}",
-        lambda workspace: explain_number(workspace, run_id, operation, keys, limit=limit, depth=depth, columns=columns),
+        lambda workspace, _: explain_number(
+            workspace, run_id, operation, keys, limit=limit, depth=depth, columns=columns
+        ),
     )
     return answered(number_explanation_as_json(await _answer(request, served, question)))
 
@@ -295,6 +297,32 @@ def lineage(
     return answered(lineage_as_json(found))
 
 
+@router.get("/bridge", response_model=answers.Bridge, tags=["compare"])
+async def bridge(
+    request: Request,
+    served: ServedHere,
+    a: Annotated[str, Query(description="A run, or PROJECT@PERIOD.", max_length=300)],
+    b: Annotated[str, Query(description="The other.", max_length=300)],
+    measure: Annotated[str, Query(description="The column whose total moved.", max_length=300)],
+    output: Annotated[str | None, Query(description="By destination, id or seq.", max_length=300)] = None,
+    rows: Annotated[int | None, Query(description="The operation that made the rows.", ge=0)] = None,
+    by: Annotated[list[str] | None, Query(description="A bridge for each group, too.")] = None,
+    order: Annotated[list[str] | None, Query(description="What is swapped first: kinds, or KIND:NAME.")] = None,
+) -> Response:
+    """Why a total moved from one run to another: causes whose shares add up to the difference."""
+    from daybook.compare.bridge import BridgeRequest
+    from daybook.workspace.compare import bridge_runs
+    from daybook.workspace.compare_json import bridge_as_json
+
+    wanted = BridgeRequest(a, b, measure, output, rows, tuple(by or ()), tuple(order or ()))
+    question = served.questions.ask(
+        ("bridge", wanted),
+        f"Why {measure} moved from {a} to {b}",
+        lambda workspace, listener: bridge_runs(workspace, wanted, listener=listener),
+    )
+    return answered(bridge_as_json(await _answer(request, served, question)))
+
+
 @router.get("/diff", response_model=answers.Diff, tags=["compare"])
 async def diff(
     request: Request,
@@ -313,5 +341,7 @@ async def diff(
     from daybook.workspace.compare_json import diff_as_json
 
     wanted = DiffRequest(a, b, output, rows, tuple(key or ()), parse_tolerance(tolerance), limit)
-    question = served.questions.ask(("diff", wanted), f"Compare {a} and {b}", lambda found: diff_runs(found, wanted))
+    question = served.questions.ask(
+        ("diff", wanted), f"Compare {a} and {b}", lambda workspace, _: diff_runs(workspace, wanted)
+    )
     return answered(diff_as_json(await _answer(request, served, question)))

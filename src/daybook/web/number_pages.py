@@ -5,18 +5,21 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Form, Query, Request
+from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from daybook.errors import DaybookError
 from daybook.model.types import SYSTEM_COLUMNS, value_text
-from daybook.pictures.number_format import is_number
+from daybook.pictures.number_format import Negatives, is_number
+from daybook.pictures.waterfall import Share, draw_waterfall
 from daybook.web.access import check_csrf, local_path
 from daybook.web.questions import Question
-from daybook.web.served import AskedBy, Served, ServedHere
+from daybook.web.served import AskedBy, Served, ServedHere, preferred_negatives
 from daybook.web.trail import TrailStep, address_with, explain_address, parse_trail
 from daybook.workspace.history import list_runs, show_run
 
 if TYPE_CHECKING:
+    from daybook.compare.result import BridgeResult, Cause
     from daybook.runs.explain import OperationExplanation, ShownRows
     from daybook.runs.row_origins import RowOrigin
     from daybook.workspace.numbers import NumbersPage, NumbersRequest
@@ -239,7 +242,7 @@ def explain(
     question = served.questions.ask(
         ("explain", run_id, operation, tuple(keys.items()), limit, depth),
         title,
-        lambda workspace: explain_number(workspace, run_id, operation, keys, limit=limit, depth=depth),
+        lambda workspace, _: explain_number(workspace, run_id, operation, keys, limit=limit, depth=depth),
     )
     before = parse_trail(trail)
 
@@ -308,12 +311,16 @@ def compare(
     output: _ShortText = None,
     rows: Annotated[int | None, Query(ge=0)] = None,
     key: _ShortText = None,
+    measure: _ShortText = None,
+    by: _ShortText = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
 ) -> Response:
+    from daybook.compare.bridge import BridgeRequest
     from daybook.compare.diff import DiffRequest
-    from daybook.workspace.compare import diff_runs
+    from daybook.workspace.compare import bridge_runs, diff_runs
 
     form = {"a": a or "", "b": b or "", "output": output or "", "rows": rows, "key": key or ""}
+    form |= {"measure": measure or "", "by": by or ""}
     runs = list_runs(served.workspace, status="completed", limit=200).runs
     names = tuple(dict.fromkeys(f"{run.project_id}@{run.period}" for run in runs))
     if not (a and b):
@@ -321,10 +328,28 @@ def compare(
         return served.templates.page(
             request, "compare.html", title="Compare", form=form, runs=runs, names=names, pairs=pairs, diff=None
         )
-    columns = tuple(name for part in (key or "").split(",") if (name := part.strip()))
-    wanted = DiffRequest(a, b, output or None, rows, columns, limit=limit)
+    if measure:
+        cause = BridgeRequest(a, b, measure, output or None, rows, _names(by))
+        question = served.questions.ask(
+            ("bridge", cause),
+            f"Why {measure} moved from {a} to {b}",
+            lambda workspace, listener: bridge_runs(workspace, cause, listener=listener),
+        )
+
+        def render_bridge(bridge: Any) -> Response:
+            return served.templates.page(
+                request,
+                "bridge.html",
+                title=question.title,
+                form=form,
+                bridge=bridge,
+                picture=_bridge_picture(bridge, preferred_negatives(request)) if bridge.causes else None,
+            )
+
+        return answer_page(request, served, question, render_bridge)
+    wanted = DiffRequest(a, b, output or None, rows, _names(key), limit=limit)
     question = served.questions.ask(
-        ("diff", wanted), f"Compare {a} and {b}", lambda workspace: diff_runs(workspace, wanted)
+        ("diff", wanted), f"Compare {a} and {b}", lambda workspace, _: diff_runs(workspace, wanted)
     )
 
     def render(diff: Any) -> Response:
@@ -340,6 +365,30 @@ def compare(
         )
 
     return answer_page(request, served, question, render)
+
+
+def _names(text: str | None) -> tuple[str, ...]:
+    return tuple(name for part in (text or "").split(",") if (name := part.strip()))
+
+
+def _bridge_picture(bridge: "BridgeResult", negatives: Negatives) -> Markup:
+    shares = [Share(cause.label, cause.share, _rows_note(cause)) for cause in bridge.causes]
+    title = f"Why {bridge.measure} moved"
+    # Made by our own code, which escapes every text.
+    return Markup(
+        draw_waterfall(
+            (f"A: {bridge.a.period}", bridge.before),
+            shares,
+            (f"B: {bridge.b.period}", bridge.after),
+            title=title,
+            negatives=negatives,
+        )
+    )
+
+
+def _rows_note(cause: "Cause") -> str:
+    rows = cause.rows
+    return "" if rows is None else f"+{rows.added:,} −{rows.removed:,} ~{rows.changed:,} rows"  # noqa: RUF001
 
 
 def _pairs_to_compare(runs: Iterable[Any]) -> list[tuple[str, Any, Any]]:

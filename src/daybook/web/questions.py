@@ -10,10 +10,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from daybook.errors import DaybookError
+from daybook.runs.result import RunListener, SilentListener
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 QuestionState = Literal["waiting", "running", "done", "failed"]
-Answering = Callable[[OpenedWorkspace], Any]
+Answering = Callable[[OpenedWorkspace, RunListener], Any]
 
 _KEPT_ANSWERS = 100
 # A failure is shown to whoever reloads the page; later the question is asked again.
@@ -58,6 +59,16 @@ class Question:
         if self.failure is not None:
             raise self.failure
         return self.answer
+
+
+class _Stages(SilentListener):
+    """What a long computation does at the moment."""
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+
+    def stage(self, text: str) -> None:
+        self._question.stage = text
 
 
 class Questions:
@@ -155,7 +166,7 @@ class Questions:
         if question.is_cancelled:
             raise DaybookError("WEB_016")
         with tag_jobs(session, question.tag), watch_progress(session, question.tag, report):
-            return question.answering(replace(self._workspace, session=lambda: session))
+            return question.answering(replace(self._workspace, session=lambda: session), _Stages(question))
 
     def _stop_jobs(self, question: Question) -> None:
         """A job may begin just after those that ran were stopped, so that is said again until the question is over."""

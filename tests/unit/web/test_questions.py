@@ -29,12 +29,12 @@ def questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Questions:
 def test_one_after_the_other_in_order(questions: Questions) -> None:
     go, order = threading.Event(), list[str]()
 
-    def answer_first(_: object) -> None:
+    def answer_first(*_: object) -> None:
         go.wait(5)
         order.append("first")
 
     first = questions.ask(1, "first", answer_first)
-    second = questions.ask(2, "second", lambda _: order.append("second"))
+    second = questions.ask(2, "second", lambda *_: order.append("second"))
     assert not second.wait(0.1)
     assert (second.state, questions.position(second)) == ("waiting", 1)
     go.set()
@@ -46,7 +46,7 @@ def test_one_after_the_other_in_order(questions: Questions) -> None:
 def test_the_same_question_is_asked_once(questions: Questions) -> None:
     asked = list[int]()
 
-    def answer(_: object) -> int:
+    def answer(*_: object) -> int:
         asked.append(1)
         return 42
 
@@ -58,7 +58,7 @@ def test_the_same_question_is_asked_once(questions: Questions) -> None:
 
 
 def test_a_failure_is_raised_with_its_code(questions: Questions) -> None:
-    def fail(_: object) -> None:
+    def fail(*_: object) -> None:
         raise DaybookError("RUN_012", run_id="r")
 
     question = questions.ask("key", "title", fail)
@@ -69,8 +69,8 @@ def test_a_failure_is_raised_with_its_code(questions: Questions) -> None:
 
 def test_a_question_that_waits_can_be_cancelled(questions: Questions) -> None:
     go = threading.Event()
-    questions.ask(1, "first", lambda _: go.wait(5))
-    second = questions.ask(2, "second", lambda _: 1)
+    questions.ask(1, "first", lambda *_: go.wait(5))
+    second = questions.ask(2, "second", lambda *_: 1)
     questions.cancel(second)
     with pytest.raises(DaybookError, match="WEB_016"):
         second.result()
@@ -81,7 +81,7 @@ def test_a_question_that_runs_is_stopped_by_its_jobs(questions: Questions, monke
     stopped, running = threading.Event(), threading.Event()
     monkeypatch.setattr(jobs, "stop_jobs", lambda session, tag: stopped.set())
 
-    def compute(_: object) -> None:
+    def compute(*_: object) -> None:
         running.set()
         assert stopped.wait(5)
         raise RuntimeError("the job was cancelled")
