@@ -86,10 +86,10 @@ def log_in(browser: TestClient, token: str = TOKEN) -> None:
 
 @contextmanager
 def served(folder: Folder, **more: Any) -> Iterator[str]:
-    """The address of a real server on this machine."""
+    """The address of a real server on this machine, with the session of the folder."""
     listening = socket.create_server(("127.0.0.1", 0))
     port = listening.getsockname()[1]
-    app = create_app(open_workspace(folder.root), site(port=port, **more))
+    app = create_app(open_workspace(folder.root, session=folder.session), site(port=port, **more))
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
@@ -98,6 +98,7 @@ def served(folder: Folder, **more: Any) -> Iterator[str]:
     try:
         yield f"http://127.0.0.1:{port}"
     finally:
+        app.state.served.watch.is_ending = True
         server.should_exit = True
         thread.join(10)
         listening.close()

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
 from tests.page import TOKEN, find_browser
 
@@ -24,7 +24,13 @@ def page(chromium: Browser) -> Iterator[Page]:
     context = chromium.new_context(viewport={"width": 1280, "height": 800})
     opened = context.new_page()
     problems: list[str] = []
-    opened.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+
+    def note(message: ConsoleMessage) -> None:
+        # A stream of events that ends with the server of a test is no error of the page.
+        if message.type == "error" and "net::ERR_" not in message.text:
+            problems.append(message.text)
+
+    opened.on("console", note)
     opened.on("pageerror", lambda error: problems.append(str(error)))
     opened.on(
         "request",

@@ -42,7 +42,7 @@ async def _changes(
     try:
         last: tuple[Any, bool] | None = None
         number, told_at = -1, time.monotonic()
-        while not await request.is_disconnected():
+        while not watch.is_ending and not await request.is_disconnected():
             if number != watch.number:
                 number = watch.number
                 found = await asyncio.to_thread(read)
@@ -92,7 +92,7 @@ async def run_events(request: Request, served: ServedHere, run_id: str) -> Strea
 
 async def _progress(request: Request, served: ServedHere, question: Question) -> AsyncIterator[str]:
     last: dict[str, Any] | None = None
-    while not await request.is_disconnected():
+    while not served.watch.is_ending and not await request.is_disconnected():
         now = question_as_json(served, question)
         if now != last:
             last = now

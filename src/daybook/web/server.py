@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from pathlib import Path
+from types import FrameType
 
 import uvicorn
 
@@ -14,6 +15,7 @@ from daybook.errors import DaybookError
 from daybook.model.secrets import read_credential
 from daybook.web.access import Site, check_tokens, new_token, server_names
 from daybook.web.app import create_app
+from daybook.web.store_watch import StoreWatch
 from daybook.workspace.open_workspace import OpenedWorkspace
 from daybook.workspace.spark_session import ProgramSession
 from daybook.workspace.warm_engine import engines_of
@@ -61,8 +63,9 @@ def serve(workspace: OpenedWorkspace, request: ServeRequest, site: Site, *, on_r
     workspace = replace(workspace, session=session)
     listening = _listen(request)
     port = listening.getsockname()[1]
+    app = create_app(workspace, replace(site, port=port))
     config = uvicorn.Config(
-        create_app(workspace, replace(site, port=port)),
+        app,
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -76,9 +79,21 @@ def serve(workspace: OpenedWorkspace, request: ServeRequest, site: Site, *, on_r
     threading.Thread(target=_import_use_cases, name="daybook-imports", daemon=True).start()
     on_ready(f"{'https' if site.is_encrypted else 'http'}://{shown}:{port}/")
     try:
-        uvicorn.Server(config).run(sockets=[listening])
+        _Server(config, app.state.served.watch).run(sockets=[listening])
     finally:
         session.close()
+
+
+class _Server(uvicorn.Server):
+    """Lets streams of events end by themselves when it is told to end."""
+
+    def __init__(self, config: uvicorn.Config, watch: StoreWatch) -> None:
+        super().__init__(config)
+        self._watch = watch
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._watch.is_ending = True
+        super().handle_exit(sig, frame)
 
 
 def _import_use_cases() -> None:

@@ -22,6 +22,8 @@ class StoreWatch:
 
     workspace: OpenedWorkspace
     number: int = 0
+    # The server is about to end, and so does everything that waits for events.
+    is_ending: bool = False
     _seen: Any = None
     _readers: int = 0
     _thread: threading.Thread | None = None
@@ -56,9 +58,5 @@ class StoreWatch:
 
     def _look(self) -> Any:
         runs = list_runs(self.workspace, limit=WATCHED_RUNS).runs
-        steps = {
-            run.id: tuple(each.seq for each in show_run(self.workspace, run.id).operations)
-            for run in runs
-            if run.is_active
-        }
+        steps = {run.id: show_run(self.workspace, run.id).operations for run in runs if run.is_active}
         return [(run.id, run.status, run.attempt, run.last_completed_operation, steps.get(run.id)) for run in runs]
