@@ -1,6 +1,6 @@
 """Runs that leave in the store what a run leaves there, and compute nothing: no Spark, no rows."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,12 +16,13 @@ from daybook.runs.snapshot import SourceSnapshot
 from daybook.runs.start import start_run
 
 
-def record_run(environment: RunEnvironment, prepared: PreparedRun) -> Any:
-    """In the place of `execute_run`: the run is completed at once, with pins of its files and a row per output."""
+def record_run(environment: RunEnvironment, prepared: PreparedRun, work: Callable[[], None] = lambda: None) -> Any:
+    """In the place of `execute_run`: the run is completed after `work`, with pins of its files and a row per output."""
     lease = start_run(environment.store, prepared)
     recorder = RunRecorder(environment, LeaseKeeper(environment.store, lease, lambda: None), prepared)
     with environment.store.write() as transaction:
         transaction.runs.mark_running(lease, now=transaction.now())
+    work()
     recorder.record_pins({source.key: tuple(_pins_of(source)) for source in prepared.snapshot.sources})
     for planned in prepared.outputs:
         recorder.record(planned, Commit(1), StagedOutput("", 1), GroupCounts(None, ()))

@@ -95,7 +95,8 @@ def _show_status(found: "CloseStatus") -> None:
             cells: list[Cell] = [project]
             for period in found.periods:
                 each = states.get((project, period))
-                text = "" if each is None else f"{each.state} locked" if each.is_locked else each.state
+                mark = "" if each is None else " locked" if each.is_locked else " closed" if each.is_closed else ""
+                text = "" if each is None else f"{each.state}{mark}"
                 cells.append((text, STATE_STYLES.get(each.state, "") if each else ""))
             rows.append(cells)
         show_table(("project", *found.periods), rows)

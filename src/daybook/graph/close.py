@@ -1,5 +1,6 @@
 """A close as it stands: the graph of its projects, and the state of every node."""
 
+import datetime
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from daybook.graph.freshness import (
 )
 from daybook.graph.history import CloseHistory
 from daybook.graph.nodes import CloseGraph, Edge, Node, Span, in_order, known_calendar, parse_span
+from daybook.model.calendar import Period
 from daybook.model.definition import Catalog, Definition
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.project import Project
@@ -39,6 +41,7 @@ class NodeStatus:
     is_locked: bool
     run: str | None
     reasons: tuple[str, ...] = ()
+    is_closed: bool = False
 
 
 class Close:
@@ -76,7 +79,8 @@ class Close:
         self.graph: ProjectGraph = derive_graph(
             {project_id: now.project for project_id, now in self.projects.items()}, self.catalog
         )
-        self._locked = transaction.periods.locked()
+        self._locked = transaction.periods.in_status("locked")
+        self._closed = transaction.periods.in_status("closed")
         self.history = CloseHistory(transaction, definitions.root, projects)
         calendars = [known_calendar(now.project, self.catalog) for now in self.projects.values()]
         self.span: Span | None = parse_span(period, calendars) if period is not None else None
@@ -213,11 +217,7 @@ class Close:
 
     def is_locked(self, node: Node) -> bool:
         """Whether its period is locked, or one around it."""
-        period = node.period
-        return any(
-            calendar_id == period.calendar_id and start <= period.start_date and period.end_date <= end
-            for calendar_id, start, end in self._locked
-        )
+        return _is_covered(node.period, self._locked)
 
     def freshness(self, node: Node) -> NodeFreshness:
         return self._freshness.of(node)
@@ -239,7 +239,14 @@ class Close:
                     reasons.append(f"needs {name}, which {'failed' if maker.state == 'failed' else 'is blocked'}")
             run = own.run.id if own.run is not None else None
             noted = (*reasons, *own.unknown) if state == "fresh" else tuple(reasons)
-            found[node] = NodeStatus(node, state, self.is_locked(node), run, tuple(dict.fromkeys(noted)))
+            found[node] = NodeStatus(
+                node,
+                state,
+                self.is_locked(node),
+                run,
+                tuple(dict.fromkeys(noted)),
+                _is_covered(node.period, self._closed),
+            )
         return found
 
 
@@ -254,6 +261,13 @@ def _error_text(errors: Sequence[DaybookError]) -> str:
     first = errors[0]
     place = f" ({Path(first.span.file).name}, line {first.span.line})" if first.span and first.span.file else ""
     return f"its definition has errors: {first.code} {first.message}{place}; `daybook validate` shows them"
+
+
+def _is_covered(period: Period, days: Iterable[tuple[str, datetime.date, datetime.date]]) -> bool:
+    return any(
+        calendar_id == period.calendar_id and start <= period.start_date and period.end_date <= end
+        for calendar_id, start, end in days
+    )
 
 
 def _in_words(state: NodeState) -> str:

@@ -166,6 +166,8 @@ ARGUMENT_CHECKS: Mapping[str, _Check] = {
         (
             "draft",
             "allow_empty",
+            "require_fresh",
+            "sandbox_inputs",
             "prune",
             "keep_rows",
             "fix",
@@ -414,15 +416,26 @@ class Workspace:
         draft: bool = False,
         allow_empty: bool = False,
         parameters: "Mapping[str, Value] | None" = None,
+        require_fresh: bool = False,
+        sandbox_inputs: bool = True,
     ) -> "Run":
         """Run a project, by its id or file, for one period; `parameters` are values by name.
+
+        `require_fresh` refuses to read what is out of date; without `sandbox_inputs` a draft reads live data only.
 
         Raises DaybookError when it may not run, RunFailedError when it does not complete.
         """
         if _RANGE_SEPARATOR in period:
             raise DaybookError("RUN_021", period=period)
         (done,) = self.run_range(
-            project, period, as_of=as_of, draft=draft, allow_empty=allow_empty, parameters=parameters
+            project,
+            period,
+            as_of=as_of,
+            draft=draft,
+            allow_empty=allow_empty,
+            parameters=parameters,
+            require_fresh=require_fresh,
+            sandbox_inputs=sandbox_inputs,
         )
         return done
 
@@ -436,6 +449,8 @@ class Workspace:
         draft: bool = False,
         allow_empty: bool = False,
         parameters: "Mapping[str, Value] | None" = None,
+        require_fresh: bool = False,
+        sandbox_inputs: bool = True,
     ) -> "tuple[Run, ...]":
         """Run a project for the periods of a range such as `2026-01..2026-12`, one after the other.
 
@@ -443,7 +458,11 @@ class Workspace:
         """
         from daybook.workspace.execution import run_project
 
-        request = _run_request(project, periods, as_of, draft, allow_empty, parameters)
+        request = replace(
+            _run_request(project, periods, as_of, draft, allow_empty, parameters),
+            requires_fresh=require_fresh,
+            reads_sandbox=sandbox_inputs,
+        )
         result = run_project(self._opened, request)
         if result.failure is not None:
             raise result.failure

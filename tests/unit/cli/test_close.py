@@ -158,3 +158,16 @@ def test_a_level_that_the_calendar_does_not_have_is_an_error_where_it_is_written
         "RESOLVE_004",
         "did you mean month? its levels are year, quarter, month, day",
     )
+
+
+@pytest.mark.parametrize(("action", "mark"), [("close", "never closed"), ("lock", "never locked")])
+def test_the_grid_marks_closed_and_locked_periods(
+    folder: Folder, capsys: pytest.CaptureFixture[str], action: str, mark: str
+) -> None:
+    folder.apply()
+    folder.activate("maker")
+    assert main(["periods", action, "2026-Q1"]) == 0
+    capsys.readouterr()
+    assert main(["status", "--period", "2026-03..2026-04"]) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert lines[:2] == ["project 2026-03 2026-04", f"maker {mark} never"]

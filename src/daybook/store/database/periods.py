@@ -141,9 +141,9 @@ class PeriodStatuses:
             return EffectiveStatus("open")
         return EffectiveStatus(found.status, found.identifier, found.changed_at, found.changed_by)
 
-    def locked(self) -> tuple[tuple[str, datetime.date, datetime.date], ...]:
-        """The locked periods, each by its calendar and its days."""
-        query = select(PERIOD_STATUS).where(PERIOD_STATUS.c.status == "locked")
+    def in_status(self, status: PeriodStatus) -> tuple[tuple[str, datetime.date, datetime.date], ...]:
+        """The periods that are closed, or locked, each by its calendar and its days."""
+        query = select(PERIOD_STATUS).where(PERIOD_STATUS.c.status == status)
         return tuple((row.calendar_id, row.start_date, row.end_date) for row in self._connection.execute(query))
 
     def advance(

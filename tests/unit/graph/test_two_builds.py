@@ -1,0 +1,55 @@
+"""Two builds at once meet at the leases: every node is run by one of them, and the other finds it fresh."""
+
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daybook.graph.build import BuildRequest, BuildResult, build
+from daybook.runs.environment import RunEnvironment
+from daybook.runs.preparation import PreparedRun
+from daybook.workspace.close import _SilentBuild
+from daybook.workspace.lifecycle import activate_projects
+from daybook.workspace.open_workspace import open_workspace
+from tests.recorded_runs import record_run
+from tests.workspaces import Folder, assign, no_session, to_table
+
+SPAN = "2026-01..2026-02"
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> Folder:
+    folder = Folder.new(tmp_path / "w", no_session)
+    folder.project(assign("x", "1"), to_table(register_as_dataset="booked"), id_="maker")
+    folder.project(to_table("copy"), id_="reader", input_="booked")
+    activate_projects(open_workspace(folder.root))
+    return folder
+
+
+def test_every_node_is_run_once(chain: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = threading.Barrier(2, timeout=60)
+    results: list[BuildResult] = []
+
+    def slowly(environment: RunEnvironment, prepared: PreparedRun) -> Any:
+        return record_run(environment, prepared, lambda: time.sleep(0.3))
+
+    def build_once() -> None:
+        workspace = chain.load()
+        with chain.around(workspace) as around:
+            begin.wait()
+            results.append(build(workspace, around, BuildRequest(SPAN), _SilentBuild()))
+
+    monkeypatch.setattr("daybook.graph.build.execute_run", slowly)
+    threads = [threading.Thread(target=build_once) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert [result.is_ok for result in results] == [True, True]
+    ran = Counter(each.node.name for result in results for each in result.nodes if each.result == "ran")
+    assert ran == {f"{project}@{month}": 1 for project in ("maker", "reader") for month in ("2026-01", "2026-02")}
+    assert {run.status for run in chain.all_runs()} == {"completed"}
+    assert len(chain.all_runs()) == 4
