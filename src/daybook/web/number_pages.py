@@ -10,8 +10,7 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from daybook.errors import DaybookError
 from daybook.model.types import SYSTEM_COLUMNS, value_text
-from daybook.pictures.number_format import Negatives, is_number
-from daybook.pictures.waterfall import Share, draw_waterfall
+from daybook.pictures.number_format import is_number
 from daybook.web.access import check_csrf, local_path
 from daybook.web.questions import Question
 from daybook.web.served import AskedBy, Served, ServedHere, preferred_negatives
@@ -19,7 +18,6 @@ from daybook.web.trail import TrailStep, address_with, explain_address, parse_tr
 from daybook.workspace.history import list_runs, show_run
 
 if TYPE_CHECKING:
-    from daybook.compare.result import BridgeResult, Cause
     from daybook.runs.explain import OperationExplanation, ShownRows
     from daybook.runs.row_origins import RowOrigin
     from daybook.workspace.numbers import NumbersPage, NumbersRequest
@@ -317,6 +315,7 @@ def compare(
 ) -> Response:
     from daybook.compare.bridge import BridgeRequest
     from daybook.compare.diff import DiffRequest
+    from daybook.workspace.bridge_picture import draw_bridge
     from daybook.workspace.compare import bridge_runs, diff_runs
 
     form = {"a": a or "", "b": b or "", "output": output or "", "rows": rows, "key": key or ""}
@@ -337,13 +336,15 @@ def compare(
         )
 
         def render_bridge(bridge: Any) -> Response:
+            # Made by our own code, which escapes every text.
+            picture = Markup(draw_bridge(bridge, negatives=preferred_negatives(request))) if bridge.causes else None
             return served.templates.page(
                 request,
                 "bridge.html",
                 title=question.title,
                 form=form,
                 bridge=bridge,
-                picture=_bridge_picture(bridge, preferred_negatives(request)) if bridge.causes else None,
+                picture=picture,
             )
 
         return answer_page(request, served, question, render_bridge)
@@ -369,26 +370,6 @@ def compare(
 
 def _names(text: str | None) -> tuple[str, ...]:
     return tuple(name for part in (text or "").split(",") if (name := part.strip()))
-
-
-def _bridge_picture(bridge: "BridgeResult", negatives: Negatives) -> Markup:
-    shares = [Share(cause.label, cause.share, _rows_note(cause)) for cause in bridge.causes]
-    title = f"Why {bridge.measure} moved"
-    # Made by our own code, which escapes every text.
-    return Markup(
-        draw_waterfall(
-            (f"A: {bridge.a.period}", bridge.before),
-            shares,
-            (f"B: {bridge.b.period}", bridge.after),
-            title=title,
-            negatives=negatives,
-        )
-    )
-
-
-def _rows_note(cause: "Cause") -> str:
-    rows = cause.rows
-    return "" if rows is None else f"+{rows.added:,} −{rows.removed:,} ~{rows.changed:,} rows"  # noqa: RUF001
 
 
 def _pairs_to_compare(runs: Iterable[Any]) -> list[tuple[str, Any, Any]]:

@@ -10,11 +10,10 @@ def draw_bridge(found: BridgeResult, *, negatives: Negatives = "minus", name: st
     shares = [Share(cause.label, cause.share, _rows_text(cause)) for cause in found.causes]
     if found.residual:
         shares.append(Share("not explained", found.residual))
-    ends = (_end_label(found, is_before=True), _end_label(found, is_before=False))
     return draw_waterfall(
-        (ends[0], found.before),
+        (f"A: {found.a.period}", found.before),
         shares,
-        (ends[1], found.after),
+        (f"B: {found.b.period}", found.after),
         title=f"Why {found.measure} of {found.output} moved",
         name=name,
         negatives=negatives,
@@ -27,9 +26,3 @@ def _rows_text(cause: Cause) -> str:
     rows = cause.rows
     counts = (("+", rows.added), ("\N{MINUS SIGN}", rows.removed), ("~", rows.changed))
     return " ".join(f"{sign}{count:,}" for sign, count in counts if count) + " rows"
-
-
-def _end_label(found: BridgeResult, *, is_before: bool) -> str:
-    """The period, and the run where both are for the same one."""
-    run = found.a if is_before else found.b
-    return run.period if found.a.period != found.b.period else f"{run.period}, run {run.run_id}"
