@@ -11,7 +11,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from daybook.engine.java.classic import activate_session
 from daybook.engine.java.session import separate_session
-from daybook.errors import DaybookError, Notice
+from daybook.errors import DaybookError, Notice, flatten
 from daybook.errors.suggestion import did_you_mean
 from daybook.graph.close import Close, NodeStatus, read_close
 from daybook.graph.freshness import GivenParameters
@@ -30,6 +30,8 @@ NodeOutcome: TypeAlias = Literal["ran", "fresh", "failed", "blocked", "locked"]
 
 # Another run of the same project and period is under way.
 _CODE_ACTIVE_RUN = "STORE_012"
+# A view looks at a period that nobody has written.
+_CODE_MISSING_PERIOD = "RESOLVE_093"
 _WAIT_SECONDS = 0.5
 
 
@@ -340,7 +342,10 @@ class _Build:
         except DaybookError as error:
             if error.code == _CODE_ACTIVE_RUN and not self.is_stopped:
                 return None
-            return NodeResult(node, "failed", reason=f"{error.code} {error.message}", is_failure=True)
+            codes = {each.code for found in flatten(error) for each in (found, *found.causes)}
+            outcome: NodeOutcome = "blocked" if _CODE_MISSING_PERIOD in codes else "failed"
+            causes = [each for each in error.causes if each.code == _CODE_MISSING_PERIOD] or [error]
+            return NodeResult(node, outcome, reason=f"{causes[0].code} {causes[0].message}", is_failure=True)
         finally:
             with self._lock:
                 self.running.pop(node, None)

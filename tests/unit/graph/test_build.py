@@ -1,4 +1,4 @@
-"""Two builds at once meet at the leases: every node is run by one of them, and the other finds it fresh."""
+"""What a build does about other builds, and about periods that nobody wrote; nodes are recorded without Spark."""
 
 import threading
 import time
@@ -53,3 +53,24 @@ def test_every_node_is_run_once(chain: Folder, monkeypatch: pytest.MonkeyPatch) 
     assert ran == {f"{project}@{month}": 1 for project in ("maker", "reader") for month in ("2026-01", "2026-02")}
     assert {run.status for run in chain.all_runs()} == {"completed"}
     assert len(chain.all_runs()) == 4
+
+
+@pytest.mark.parametrize("role", ["input", "append"])
+def test_a_period_that_never_ran_blocks_who_needs_it(chain: Folder, monkeypatch: pytest.MonkeyPatch, role: str) -> None:
+    columns = [{"name": "order_id", "type": "string"}]
+    location = {"datasource_id": "lake", "table": "made"}
+    chain.dataset("made", columns, location, temporal_mode="period")
+    chain.define("dataset", {"id": "before", "view": {"of": "made", "window": "previous"}})
+    chain.project(to_table("made", columns=["order_id"]), id_="makes")
+    append = {"type": "append", "arguments": {"source": {"dataset_id": "before"}}}
+    operations = [append, to_table("looks")] if role == "append" else [to_table("looks")]
+    chain.project(*operations, id_="looks", input_="orders" if role == "append" else "before")
+    activate_projects(open_workspace(chain.root))
+    monkeypatch.setattr("daybook.graph.build.execute_run", record_run)
+    workspace = chain.load()
+    with chain.around(workspace) as around:
+        result = build(workspace, around, BuildRequest(SPAN, ("looks",), keep_going=True), _SilentBuild())
+    found = {each.node.name: (each.result, each.reason) for each in result.nodes}
+    assert found["looks@2026-01"][0] == "blocked"
+    assert "2025-12" in (found["looks@2026-01"][1] or "")
+    assert {found[name][0] for name in ("makes@2026-01", "looks@2026-02")} == {"ran"}
