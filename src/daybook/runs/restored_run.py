@@ -97,10 +97,9 @@ class RestoredRuns:
             self._known[run_id] = RestoredRun(record, prepared, pins, commits)
         return self._known[run_id]
 
-    def writers(self, run: RestoredRun, load_key: str) -> dict[str | None, WrittenOutput]:
-        """Who wrote what a run read, by the period of the slice; None where it is no slice."""
+    def writers(self, run: RestoredRun, load_key: str) -> dict[str | None, str]:
+        """The runs that wrote what a run read, by the period of the slice; None where it is no slice."""
         source = run.snapshot.source(load_key)
-        labels = {location.label for location in source.resolution.locations}
         found: dict[str | None, str] = {}
         if not source.slices or run.plan.load(load_key).temporal_mode in (None, "snapshot"):
             with self.around.store.read() as transaction:
@@ -112,11 +111,11 @@ class RestoredRuns:
                     found |= {period if own is None else own: run_id for period, run_id in written.items()}
         for period, run_id in source.slices.items():
             found[period] = run_id
-        outputs = {period: self._written_output(run_id, labels) for period, run_id in found.items()}
-        return {period: output for period, output in outputs.items() if output is not None}
+        return found
 
-    def _written_output(self, run_id: str, labels: set[str]) -> WrittenOutput | None:
-        """None when the run is no longer kept."""
+    def written_output(self, run_id: str, reader: RestoredRun, load_key: str) -> WrittenOutput | None:
+        """What a run wrote where another one read; None when the run is no longer kept."""
+        labels = {location.label for location in reader.snapshot.source(load_key).resolution.locations}
         try:
             run = self.get(run_id)
         except DaybookError:

@@ -6,6 +6,7 @@ to the operation of that run which made it. Every other row is a line of a sourc
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from daybook.engine.source import SourceFrame
@@ -50,6 +51,7 @@ class RowOrigins:
     """Finds the origins of the rows that one operation picked."""
 
     def __init__(self, runs: RestoredRuns, run: RestoredRun, step: Step) -> None:
+        self._runs = runs
         self._run = run
         self._step = step
         self._seen = selectable_columns(run.plan, step)
@@ -61,8 +63,15 @@ class RowOrigins:
     def key_columns(self) -> tuple[str, ...]:
         """What people know loaded rows by: the natural key, else what the run that wrote them knows them by."""
         natural = self.load.version.dataset.natural_key_columns
-        written = (name for writer in self._writers.values() for name in writer.row_key)
-        return tuple(name for name in dict.fromkeys(natural or written) if name in self._seen)
+        return tuple(name for name in natural or self._written_key if name in self._seen)
+
+    @cached_property
+    def _written_key(self) -> tuple[str, ...]:
+        """By the run of the last slice: a table has one owner."""
+        for run_id in reversed(self._writers.values()):
+            if (found := self._runs.written_output(run_id, self._run, self.load.key)) is not None:
+                return found.row_key
+        return ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -122,7 +131,9 @@ class RowOrigins:
             return origin
         found = stored or row
         maker_seq = stored.get("_operation_seq") if stored else row.get(ORIGIN_SEQ)
-        names = {*self.load.types, "_period"} & writer.step.columns.keys()
+        # A view may have given the working row another period.
+        named = {*self.load.types, "_period"} if stored else {*self.load.types}
+        names = named & writer.step.columns.keys()
         for maker in writer.makers:
             changed = columns_assigned(writer.run.plan, maker.seq, writer.step.seq)
             if maker.seq == maker_seq and names.issuperset(maker.group_by) and not changed.intersection(maker.group_by):
@@ -136,9 +147,11 @@ class RowOrigins:
 
     def _writer(self, stored: Row | None) -> WrittenOutput | None:
         if stored is None:
-            return next(iter(self._writers.values()), None) if len(self._writers) == 1 else None
-        period = stored.get(RUN_PERIOD_COLUMN) or stored.get("_period")
-        return self._writers.get(period) or self._writers.get(None)
+            run_id = next(iter(self._writers.values())) if len(self._writers) == 1 else None
+        else:
+            period = stored.get(RUN_PERIOD_COLUMN) or stored.get("_period")
+            run_id = self._writers.get(period) or self._writers.get(None)
+        return self._runs.written_output(run_id, self._run, self.load.key) if run_id else None
 
     def _row_in_output(self, row: Row, writer: WrittenOutput, frame: SourceFrame) -> dict[str, Any]:
         """What names a row among those that an output wrote: its id, else its key, else all its values."""
