@@ -113,15 +113,18 @@ class RowOrigins:
             asked = self._question(self._run, maker, {name: row[name] for name in names})
             return RowOrigin(key, None, asked, _totals(row, maker, changed))
         assert isinstance(maker, AppendStep)
-        arrived = {source: row[name] for name, source in maker.carried.items() if name not in changed}
+        arrived = {source: name for name, source in maker.carried.items() if name not in changed}
         load = self._run.plan.load(maker.load_key)
-        key = {name: arrived[name] for name in _source_key(load, arrived)}
+        names = _source_key(load, arrived)
+        # People know the row by what it has here, the source by what it has there.
+        key = {arrived[source]: row[arrived[source]] for source in names}
+        asked = self._question(self._run, maker, {source: row[arrived[source]] for source in names})
         amounts = {
             source: row[name]
             for name, source in maker.carried.items()
             if name not in changed and maker.schema[name] == load.types.get(source) and is_exact(maker.schema[name])
         }
-        return RowOrigin(key, None, self._question(self._run, maker, key), amounts)
+        return RowOrigin(key, None, asked, amounts)
 
     def _loaded_row(self, row: Row, stored: Row | None, frame: SourceFrame) -> RowOrigin:
         key = {name: row[name] for name in self.key_columns}
@@ -177,7 +180,7 @@ def _columns_of_maker(step: Step) -> tuple[str, ...]:
             return ()
 
 
-def _source_key(load: LoadStep, arrived: Mapping[str, Any]) -> tuple[str, ...]:
+def _source_key(load: LoadStep, arrived: Mapping[str, str]) -> tuple[str, ...]:
     """What names a row in the source of an append: its natural key, else all values that came with it."""
     natural = load.version.dataset.natural_key_columns
     if natural and arrived.keys() >= {*natural}:
