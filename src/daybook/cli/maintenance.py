@@ -70,6 +70,8 @@ def _restore_store(context: typer.Context, *, as_json: bool) -> None:
     echo(f"the damaged store is kept as {done.damaged}")
     for each in done.recovery.slices:
         echo(f"found again: {each.period} of {each.table}, written by run {each.run_id}")
+    for table, period in done.recovery.dropped:
+        echo(f"dropped since: {period} of {table}")
     for dataset_id, version in done.recovery.datasets:
         echo(f"found again: version {version} of dataset {dataset_id}")
     for table, reason in done.recovery.unread:

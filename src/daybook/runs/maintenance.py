@@ -315,7 +315,7 @@ def _hold_versions(
 
 
 def _holder(around: RunEnvironment, version: RegisteredVersion) -> VersionHolder:
-    return VersionHolder(str(around.store.address), version.dataset_id, version.version)
+    return VersionHolder(around.store.identity, version.dataset_id, version.version)
 
 
 def parse_duration(text: str) -> datetime.timedelta:

@@ -73,7 +73,7 @@ def hold_version(
         pin = transaction.definitions.pin(registered.dataset_id, registered.version)
     if pin is None:
         return
-    holder = VersionHolder(str(store.address), registered.dataset_id, registered.version)
+    holder = VersionHolder(store.identity, registered.dataset_id, registered.version)
     try:
         format_named(pin.version.format).hold_version(pin.uri, pin.version, holder)
     except OSError as failure:

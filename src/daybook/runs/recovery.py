@@ -17,7 +17,7 @@ from daybook.runs.preparation import restore_run
 from daybook.runs.snapshot import snapshot_from_json
 from daybook.runs.sources import slice_table
 from daybook.store.definition_text import decode_definition
-from daybook.store.records import SHARED_PROJECT, Registration
+from daybook.store.records import SHARED_PROJECT, DroppedSlice, Registration, Slice
 from daybook.store.store import Transaction
 
 
@@ -33,9 +33,10 @@ class RecoveredSlice:
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """What was found again; `unread` are tables that could not be asked, with the reason."""
+    """What was found again; `dropped` are slices that are gone, `unread` tables that could not be asked, and why."""
 
     slices: tuple[RecoveredSlice, ...]
+    dropped: tuple[tuple[str, str], ...]
     datasets: tuple[tuple[str, int], ...]
     unread: tuple[tuple[str, str], ...]
 
@@ -47,6 +48,7 @@ def recover_commits(around: RunEnvironment) -> Recovery:
     the backup are not known here.
     """
     slices: list[RecoveredSlice] = []
+    dropped: list[tuple[str, str]] = []
     datasets: list[tuple[str, int]] = []
     unread: list[tuple[str, str]] = []
     for target in _known_targets(around):
@@ -54,6 +56,7 @@ def recover_commits(around: RunEnvironment) -> Recovery:
             if format_named(target.format).needs_session:
                 around.session()
             written = writer_for(target.format).slices(replace(target, mode="replace"))
+            gone = _missing_slices(around, target, {each.period for each in written})
         except Exception as failure:
             if not isinstance(failure, (DaybookError, OSError, *format_named(target.format).storage_errors)):
                 raise
@@ -61,8 +64,9 @@ def recover_commits(around: RunEnvironment) -> Recovery:
             continue
         with around.store.write() as transaction:
             slices += _take_slices(transaction, target, written)
+            dropped += _forget_slices(around, transaction, target, gone)
             datasets += _register_versions(around, transaction, target)
-    return Recovery(tuple(slices), tuple(datasets), tuple(unread))
+    return Recovery(tuple(slices), tuple(dropped), tuple(datasets), tuple(unread))
 
 
 def _known_targets(around: RunEnvironment) -> Iterator[Target]:
@@ -105,11 +109,42 @@ def _take_slices(
         yield RecoveredSlice(target.label, each.period, each.run_id, owner)
 
 
+def _missing_slices(around: RunEnvironment, target: Target, present: set[str]) -> list[Slice]:
+    """Slices that the table does not have; one without rows is there all the same, so each is asked for."""
+    with around.store.read() as transaction:
+        known = transaction.slices.of(slice_table(target.location, target.workspace))
+    writer = writer_for(target.format)
+    return [
+        each
+        for each in known
+        if each.period not in present
+        and not writer.slices(replace(target, mode="replace_period", run_period=each.period))
+    ]
+
+
+def _forget_slices(
+    around: RunEnvironment, transaction: Transaction, target: Target, gone: list[Slice]
+) -> Iterator[tuple[str, str]]:
+    for each in gone:
+        dropped = DroppedSlice(
+            each.destination,
+            each.period,
+            each.project_id,
+            each.run_id,
+            None,
+            around.clock(),
+            None,
+            "it was dropped after the backup of the store",
+        )
+        transaction.slices.drop(slice_table(target.location, target.workspace), dropped)
+        yield target.label, each.period
+
+
 def _register_versions(around: RunEnvironment, transaction: Transaction, target: Target) -> Iterator[tuple[str, int]]:
     """Versions that were registered since get their numbers and their data back."""
     if target.location.uri is None:
         return
-    held = format_named(target.format).versions_held_by(target.location.uri, str(around.store.address))
+    held = format_named(target.format).versions_held_by(target.location.uri, around.store.identity)
     for version, holder in sorted(held, key=lambda each: (each[1].dataset_id, each[1].dataset_version)):
         dataset_id = holder.dataset_id
         versions = transaction.definitions.versions("dataset", dataset_id)

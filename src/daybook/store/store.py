@@ -100,6 +100,11 @@ class MetadataStore:
         self.moved_from = moved_from
 
     @property
+    def identity(self) -> str:
+        """One text for the store, from wherever it is opened."""
+        return str(self.address.path.resolve()) if isinstance(self.address, EmbeddedStore) else str(self.address)
+
+    @property
     def is_shared(self) -> bool:
         """On a shared store nothing is applied implicitly."""
         return not isinstance(self.address, EmbeddedStore)

@@ -462,6 +462,7 @@ def restoration_as_json(done: "StoreRestoration") -> JsonObject:
         "backup": done.backup,
         "damaged": done.damaged,
         "slices": [_fields(each) for each in done.recovery.slices],
+        "dropped": [{"table": table, "period": period} for table, period in done.recovery.dropped],
         "datasets": [{"id": dataset_id, "version": version} for dataset_id, version in done.recovery.datasets],
         "unread": [{"table": table, "reason": reason} for table, reason in done.recovery.unread],
     }

@@ -7,10 +7,11 @@ import pyarrow as pa
 import pytest
 
 from daybook.errors import DaybookError
+from daybook.store import open_store
 from daybook.store.backup import back_up
 from daybook.workspace.maintenance import StoreRestoration, restore_store
 from daybook.workspace.open_workspace import open_workspace
-from daybook.workspace.slices import list_slices
+from daybook.workspace.slices import drop_slice, list_slices
 from tests.workspaces import Folder, no_session, to_table
 from tests.written_runs import write_run
 
@@ -104,3 +105,29 @@ def test_a_table_that_cannot_be_asked_is_named(tmp_path: Path) -> None:
     assert (table, "not a database" in reason) == ("to.result", True)
     with pytest.raises(sqlite3.DatabaseError):
         sqlite3.connect(folder.root / "data.db").execute("select 1 from result")
+
+
+@pytest.mark.parametrize(("type_", "path"), [("delta", "lake"), ("csv", "files"), ("sqlite", "data.db")])
+def test_a_slice_that_was_dropped_since_stays_dropped(tmp_path: Path, type_: str, path: str) -> None:
+    folder = new_folder(tmp_path / "w", type_, path)
+    for period in ("2026-01", "2026-02"):
+        write_run(folder, orders("a"), period)
+    back_up(folder.root / ".daybook/store.db")
+    drop_slice(open_workspace(folder.root), "to.result", "2026-01", reason="wrong")
+    lose(folder)
+    done = restore(folder)
+    assert [period for _, period in done.recovery.dropped] == ["2026-01"]
+    assert list(slices(folder)) == ["2026-02"]
+
+
+def test_stores_of_two_workspaces_have_two_names_wherever_they_are_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = []
+    for workspace in ("a", "b"):
+        (tmp_path / workspace).mkdir()
+        monkeypatch.chdir(tmp_path / workspace)
+        for root in (Path(), tmp_path / workspace):
+            with open_store("sqlite:///store.db", root=root) as store:
+                names.append(store.identity)
+    assert names[0] == names[1] != names[2] == names[3]
