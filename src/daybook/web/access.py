@@ -193,6 +193,18 @@ def check_csrf(visitor: Visitor, given: str | None) -> None:
         raise DaybookError("WEB_010")
 
 
+# As the files have ids; a name of a file, which use cases take too, is none.
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_FILE_ENDINGS = (".yaml", ".yml", ".json")
+
+
+def checked_project_id(text: str) -> str:
+    """The id of a project; the address names no files."""
+    if _ID.fullmatch(text) is None or text.endswith(_FILE_ENDINGS):
+        raise DaybookError("WEB_015", argument="project", reason="it is not the id of a project")
+    return text
+
+
 def local_path(text: str | None) -> str:
     """Where to go after the login: a path of this server, whatever is written there."""
     if text and text.startswith("/") and not text.startswith(("//", "/\\")) and text.isprintable() and "\\" not in text:
@@ -234,6 +246,8 @@ class Guard:
             raise DaybookError("WEB_008", host=host[:100] or "nothing")
         if len(scope["raw_path"]) + len(scope["query_string"]) > MOST_ADDRESS_CHARACTERS:
             raise DaybookError("WEB_011", limit=MOST_ADDRESS_CHARACTERS, unit="characters")
+        if "\0" in scope["path"]:
+            raise DaybookError("WEB_013", path="an address with a NUL character")
         length = request.headers.get("content-length", "0")
         if not length.isdigit() or int(length) > MOST_BODY_BYTES:
             raise DaybookError("WEB_011", limit=MOST_BODY_BYTES, unit="bytes")

@@ -104,6 +104,7 @@ def perform(
         reason=(reason or "").strip() or None,
     )
     done = served.actions.perform(asked, _name_of(visitor))
+    served.recent.forget()
     if done.run_id is not None and asked.name != "build":
         return RedirectResponse(f"/runs/{done.run_id}", 303)
     match asked.name:
@@ -155,6 +156,7 @@ def _do(served: Served, visitor: Visitor, request: Request, asked: ActionRequest
     """A login by the form has to send its value, too; a bearer token is enough by itself."""
     check_csrf(visitor, request.headers.get("x-csrf"))
     done = served.actions.perform(asked, _name_of(visitor))
+    served.recent.forget()
     return answered(
         {"action": done.name, "subject": done.subject, "run": done.run_id, "changed": done.changed}, status=status
     )

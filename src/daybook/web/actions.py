@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from daybook.errors import DaybookError, Notice
 from daybook.runs.result import RunFailedError, SilentListener
 from daybook.store.records import Action
+from daybook.web.access import checked_project_id
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 if TYPE_CHECKING:
@@ -114,6 +115,8 @@ class Actions:
         return tuple(reversed(self._works))
 
     def perform(self, request: ActionRequest, user: str) -> ActionResult:
+        if request.name in ("run", "activate"):
+            checked_project_id(request.subject)
         workspace = replace(self._workspace, user=user)
         match request.name:
             case "run":

@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from daybook.errors import DaybookError
 from daybook.web import answers
+from daybook.web.access import checked_project_id
 from daybook.web.number_pages import csv_response, numbers_request
 from daybook.web.problems import json_bytes
 from daybook.web.questions import Question
@@ -75,19 +76,17 @@ def status(
     ask: Annotated[bool, Query(description="Ask databases and catalogs, too.")] = False,
 ) -> Response:
     """Which numbers are up to date, and why others are not; without a period, of all that have been run."""
-    from daybook.workspace.close import close_status
     from daybook.workspace.close_json import status_as_json
 
-    return answered(status_as_json(close_status(served.workspace, period=period, ask=ask)))
+    return answered(status_as_json(served.status(period, ask=ask)))
 
 
 @router.get("/graph", response_model=answers.Graph, response_model_exclude_none=True, tags=["close"])
 def graph(served: ServedHere, period: PeriodFilter = None) -> Response:
     """Which projects read what others write; with a period, which projects and periods."""
-    from daybook.workspace.close import close_graph
     from daybook.workspace.close_json import graph_as_json
 
-    return answered(graph_as_json(close_graph(served.workspace, period=period)))
+    return answered(graph_as_json(served.graph(period)))
 
 
 @router.get("/build-plan", response_model=answers.BuildPlan, tags=["close"])
@@ -293,6 +292,8 @@ def lineage(
     from daybook.workspace.lineage import trace_columns
     from daybook.workspace.lineage_json import lineage_as_json
 
+    if project is not None:
+        checked_project_id(project)
     found = trace_columns(served.workspace, project, tuple(column or ()), downstream=downstream, to_start=to_start)
     return answered(lineage_as_json(found))
 

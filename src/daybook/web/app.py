@@ -13,6 +13,7 @@ from daybook.web.actions import Actions
 from daybook.web.description import describe
 from daybook.web.problems import API, Failures, add_problem_handlers
 from daybook.web.questions import Questions
+from daybook.web.recent import RecentAnswers
 from daybook.web.served import WEB_FOLDER, Served, Templates
 from daybook.web.store_watch import StoreWatch
 from daybook.workspace.open_workspace import OpenedWorkspace
@@ -32,7 +33,7 @@ def create_app(workspace: OpenedWorkspace, site: Site) -> FastAPI:
     templates = Templates(workspace, access)
     app.state.templates = templates
     app.state.served = Served(
-        workspace, access, templates, Questions(workspace), Actions(workspace), StoreWatch(workspace)
+        workspace, access, templates, Questions(workspace), Actions(workspace), StoreWatch(workspace), RecentAnswers()
     )
     # Before the API, whose paths of runs would take `events` for an id.
     app.include_router(live.router, prefix=API)

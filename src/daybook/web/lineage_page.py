@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from daybook.pictures.columns import ColumnLine, TableColumns, draw_columns
 from daybook.pictures.graph import GraphEdge, GraphNode, draw_graph
+from daybook.web.access import checked_project_id
 from daybook.web.served import ServedHere
 from daybook.web.trail import address_with
 
@@ -112,7 +113,7 @@ def lineage(
 ) -> Response:
     from daybook.workspace.lineage import trace_columns
 
-    project = project or None
+    project = checked_project_id(project) if project else None
     everything = trace_columns(served.workspace)
     projects = tuple(dict.fromkeys(output.project_id for output in everything.outputs))
     found = trace_columns(served.workspace, project) if project else everything

@@ -19,6 +19,7 @@ from daybook.workspace.history import list_runs, show_run
 
 if TYPE_CHECKING:
     from daybook.runs.explain import OperationExplanation, ShownRows
+    from daybook.runs.result import OutputResult
     from daybook.runs.row_origins import RowOrigin
     from daybook.workspace.numbers import NumbersPage, NumbersRequest
 
@@ -28,6 +29,7 @@ router = APIRouter()
 _PATIENCE_SECONDS = 1.0
 _PAGE_ROWS = 100
 _MOST_KEYS = 8
+_KEPT_SECONDS = 600.0
 _ShortText = Annotated[str | None, Query(max_length=300)]
 
 
@@ -96,13 +98,20 @@ def numbers_request(run_id: str, seq: int, where: Iterable[str], sort: Iterable[
 @router.get("/numbers")
 def numbers_index(request: Request, served: ServedHere) -> Response:
     """The latest completed run of every project and period with what it wrote."""
-    from daybook.workspace.numbers import list_outputs
-
     runs = list_runs(served.workspace, status="completed", limit=200).runs
     latest = {(run.project_id, run.period): run for run in reversed(runs) if not run.is_draft}
     shown = sorted(latest.values(), key=lambda run: (run.project_id, run.period))
-    outputs = {run.id: list_outputs(served.workspace, run.id) for run in shown}
+    outputs = {run.id: _outputs_of(served, run.id) for run in shown}
     return served.templates.page(request, "numbers_index.html", title="Numbers", runs=shown, outputs=outputs)
+
+
+def _outputs_of(served: Served, run_id: str) -> "tuple[OutputResult, ...]":
+    """What a completed run wrote, which does not change any more."""
+    from daybook.workspace.numbers import list_outputs
+
+    return served.recent.get(
+        ("outputs", run_id), lambda: list_outputs(served.workspace, run_id), for_seconds=_KEPT_SECONDS
+    )
 
 
 @router.get("/runs/{run_id}/outputs/{seq}")

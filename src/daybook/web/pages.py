@@ -99,10 +99,8 @@ def prefer(
 
 @router.get("/close")
 def close(request: Request, served: ServedHere, period: Annotated[str | None, _SHORT_TEXT] = None) -> Response:
-    from daybook.workspace.close import close_graph, close_status
-
     period = _written(period)
-    found, graph = close_status(served.workspace, period=period), close_graph(served.workspace)
+    found, graph = served.status(period), served.graph()
     return served.templates.page(
         request,
         "close.html",
@@ -207,15 +205,13 @@ def periods(
 def period(
     request: Request, served: ServedHere, identifier: str, calendar: Annotated[str | None, _SHORT_TEXT] = None
 ) -> Response:
-    from daybook.workspace.close import close_status
-
     found = show_period(served.workspace, identifier, calendar=_written(calendar))
     return served.templates.page(
         request,
         "period.html",
         title=f"Period {identifier}",
         found=found,
-        status=close_status(served.workspace, period=identifier),
+        status=served.status(identifier),
         runs=list_runs(served.workspace, period=identifier, limit=50).runs,
     )
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Depends, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -17,8 +17,12 @@ from daybook.pictures.number_format import NEGATIVES, Negatives
 from daybook.web.access import Access, Visitor
 from daybook.web.actions import Actions
 from daybook.web.questions import Questions
+from daybook.web.recent import RecentAnswers
 from daybook.web.store_watch import StoreWatch
 from daybook.workspace.open_workspace import OpenedWorkspace
+
+if TYPE_CHECKING:
+    from daybook.workspace.close import CloseGraphResult, CloseStatus
 
 WEB_FOLDER = Path(__file__).parent
 NEGATIVES_COOKIE = "daybook_negatives"
@@ -87,6 +91,19 @@ class Served:
     questions: Questions
     actions: Actions
     watch: StoreWatch
+    recent: RecentAnswers
+
+    def status(self, period: str | None = None, *, ask: bool = False) -> "CloseStatus":
+        from daybook.workspace.close import close_status
+
+        key = "status", period, ask, self.watch.number
+        return self.recent.get(key, lambda: close_status(self.workspace, period=period, ask=ask))
+
+    def graph(self, period: str | None = None) -> "CloseGraphResult":
+        from daybook.workspace.close import close_graph
+
+        key = "graph", period, self.watch.number
+        return self.recent.get(key, lambda: close_graph(self.workspace, period=period))
 
 
 def _served(request: Request) -> Served:
