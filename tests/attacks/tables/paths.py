@@ -46,3 +46,28 @@ ORDINARY: list[str] = [
     "..a/b...csv",
     "x" * 251 + ".csv",
 ]
+
+# What the log of a Delta table may name to make somebody read a file outside of it; {folder} is where the table lies.
+FOREIGN_DATA_FILES: list[str] = [
+    "../outside.parquet",
+    "%2e%2e/outside.parquet",
+    "x/../../outside.parquet",
+    "{folder}/outside.parquet",
+    "{folder}/t/../outside.parquet",
+    "file://{folder}/outside.parquet",
+    "file:{folder}/outside.parquet",
+    "s3://somewhere/outside.parquet",
+]
+
+# Outputs to what other programs read and execute, and the part of the path that counts; {home} is outside of it.
+HIDDEN_TARGETS: list[tuple[str, str]] = [
+    (".git/config", ".git"),
+    (".git/hooks/x.csv", ".git"),
+    ("sub/.git/config", ".git"),
+    (".gitattributes", ".gitattributes"),
+    (".github/x.csv", ".github"),
+    ("out/.hidden/x.csv", ".hidden"),
+    ("link-to-git/config", ".git"),
+    ("{home}/.ssh/authorized_keys", ".ssh"),
+    ("file://{home}/.bashrc", ".bashrc"),
+]

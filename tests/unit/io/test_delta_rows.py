@@ -12,6 +12,7 @@ from deltalake.transaction import AddAction, create_table_with_add_actions
 from daybook.errors import DaybookError
 from daybook.io.formats.delta.rows import read_rows
 from daybook.io.formats.delta.table import data_files, open_table, refuse_foreign_files
+from tests.attacks.tables import paths
 
 
 @pytest.fixture
@@ -71,19 +72,7 @@ def table_with_file(folder: Path, path: str) -> str:
     return str(folder / "t")
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "../outside.parquet",
-        "%2e%2e/outside.parquet",
-        "x/../../outside.parquet",
-        "{folder}/outside.parquet",
-        "{folder}/t/../outside.parquet",
-        "file://{folder}/outside.parquet",
-        "file:{folder}/outside.parquet",
-        "s3://somewhere/outside.parquet",
-    ],
-)
+@pytest.mark.parametrize("path", paths.FOREIGN_DATA_FILES)
 def test_a_log_that_names_a_file_outside_of_its_table_is_refused(tmp_path: Path, path: str) -> None:
     uri = table_with_file(tmp_path, path)
     with pytest.raises(DaybookError) as caught:
@@ -97,3 +86,21 @@ def test_a_log_that_names_a_file_outside_of_its_table_is_refused(tmp_path: Path,
 @pytest.mark.parametrize("path", ["inside.parquet", "{folder}/t/inside.parquet", "file://{folder}/t/inside.parquet"])
 def test_a_file_of_the_table_is_read_however_the_log_names_it(tmp_path: Path, path: str) -> None:
     assert read_rows(table_with_file(tmp_path, path)).to_pylist() == [{"secret": "own"}]
+
+
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_a_link_in_a_table_does_not_lead_out_of_it(tmp_path: Path, is_folder: bool) -> None:
+    uri = table_with_file(tmp_path, "x/linked.parquet" if is_folder else "linked.parquet")
+    (tmp_path / "elsewhere").mkdir()
+    pq.write_table(pa.table({"secret": ["rows"]}), tmp_path / "elsewhere/linked.parquet")
+    link, target = ("x", "elsewhere") if is_folder else ("linked.parquet", "elsewhere/linked.parquet")
+    (tmp_path / "t" / link).symlink_to(tmp_path / target)
+    with pytest.raises(DaybookError) as caught:
+        read_rows(uri)
+    assert caught.value.code == "IO_042"
+
+
+def test_a_table_behind_a_link_is_read(tmp_path: Path) -> None:
+    table_with_file(tmp_path, "inside.parquet")
+    (tmp_path / "link").symlink_to(tmp_path / "t")
+    assert read_rows(str(tmp_path / "link")).to_pylist() == [{"secret": "own"}]

@@ -8,6 +8,7 @@ import pytest
 from daybook.errors import DaybookError
 from daybook.runs.run import prepare_runs
 from daybook.runs.start import RunRequest
+from tests.attacks.tables import paths
 from tests.workspaces import COLUMNS, Folder, no_session, to_table
 
 
@@ -67,15 +68,7 @@ def test_own_files_are_refused_before_a_run_exists(tmp_path: Path, output: dict[
 @pytest.mark.parametrize(
     ("output", "part"),
     [
-        (at(".git/config", "csv"), ".git"),
-        (at(".git/hooks", "parquet"), ".git"),
-        (at("sub/.git/config", "csv"), ".git"),
-        (at(".gitattributes", "csv"), ".gitattributes"),
-        (at(".github/x.csv", "csv"), ".github"),
-        (at("out/.hidden/x.csv", "csv"), ".hidden"),
-        (at("link-to-git/config", "csv"), ".git"),
-        (at("{home}/.ssh/authorized_keys", "csv"), ".ssh"),
-        (at("file://{home}/.bashrc", "csv"), ".bashrc"),
+        *((at(path, "csv"), part) for path, part in paths.HIDDEN_TARGETS),
         (to_table("t", "hidden"), ".warehouse"),
         (to_table("t", "hidden-db"), ".data"),
     ],

@@ -5,6 +5,8 @@ import posixpath
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -166,9 +168,23 @@ def refuse_foreign_files(files: Sequence[DataFile], uri: str, options: Mapping[s
     if checked_options("delta", options)["shallow_clones"]:
         return
     base = _without_dots(table_uri(uri)) + "/"
+    is_local = local_path(uri) is not None
     foreign = next((file.path for file in files if not file.path.startswith(base)), None)
+    if foreign is None and is_local:
+        foreign = _find_link_outside([file.path for file in files], os.path.realpath(base))
     if foreign is not None:
         raise DaybookError("IO_042", location=uri, file=foreign)
+
+
+def _find_link_outside(paths: Sequence[str], base: str) -> str | None:
+    """The first file that a link, itself or one of its folders, leads out of the table; folders are followed once."""
+    real_folder = cache(os.path.realpath)
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        real = os.path.realpath(path) if Path(path).is_symlink() else f"{real_folder(folder)}/{name}"
+        if not real.startswith(f"{base}/"):
+            return path
+    return None
 
 
 def _partition_text(value: object) -> str | None:
