@@ -25,15 +25,22 @@ _FOCUS = """() => {
 }"""
 
 
+ROWS = pa.table(
+    {
+        "order_id": ["O-1", "O-2", "O-3"],
+        "region": ["EMEA", "APAC", "EMEA"],
+        "amount": pa.array([Decimal("100.00"), Decimal("-50.25"), Decimal("7.00")], pa.decimal128(18, 2)),
+    }
+)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Folder:
     folder = Folder.new(tmp_path / "w", no_session)
     folder.project({**to_table(columns=["order_id", "region", "amount"]), "name": "Write the orders"})
-    amounts = pa.array([Decimal("100.00"), Decimal("-50.25"), Decimal("7.00")], pa.decimal128(18, 2))
-    rows = pa.table({"order_id": ["O-1", "O-2", "O-3"], "region": ["EMEA", "APAC", "EMEA"], "amount": amounts})
     folder.apply()
     folder.activate()
-    write_run(folder, {1: rows})
+    write_run(folder, {1: ROWS})
     return folder
 
 
@@ -126,3 +133,17 @@ def test_everything_that_can_be_clicked_can_be_reached_by_key(page: Page, folder
             reached.add(page.evaluate("document.activeElement.dataset.key || ''"))
         assert wanted <= reached
         assert not page.locator("[tabindex]:not([tabindex='0']):not([tabindex='-1'])").count()
+
+
+def test_the_focus_stays_when_the_page_shows_something_new(page: Page, folder: Folder) -> None:
+    with shown(page, folder) as address:
+        log_in(page, address)
+        runs = page.locator("#latest tbody tr")
+        expect(runs).to_have_count(1)
+        first = runs.first.locator("a.id").inner_text()
+        tab_to(page, first)
+        page.evaluate("document.body.dataset.same = 'page'")
+        write_run(folder, {1: ROWS})
+        expect(runs).to_have_count(2, timeout=20_000)
+        assert page.evaluate("document.body.dataset.same") == "page"
+        assert page.evaluate(_FOCUS)["name"] == first

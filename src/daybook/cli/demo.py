@@ -122,6 +122,8 @@ def show_next_steps(folder: Path, results: "Sequence[RunResult]") -> None:
         ("daybook test", "the tests of the close"),
         ("daybook build -p 2026-01..2026-03", "the quarter, in order"),
         ("daybook status", "what is up to date"),
+        ("daybook serve", "all of it in a browser"),
+        ("daybook report close@2026-01", "January as one HTML file"),
     )
     echo_note("\nWhat to try next\n")
     echo_note(f"  cd {shlex.quote(folder.as_posix())}")

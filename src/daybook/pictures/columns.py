@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from daybook.pictures.layers import Box, Layout, Size, edge_path, lay_out
+from daybook.pictures.number_format import plural
 from daybook.pictures.svg import element, label, link, picture, shortened, text_width, tooltip
 
 _MARGIN = 8.0
@@ -56,14 +57,15 @@ def draw_columns(
     parts += [_draw_table(table, layout.boxes[table.id], way, chosen, hrefs or {}) for table in tables]
     moved = element("g", parts, transform=f"translate({_MARGIN:.0f} {_MARGIN:.0f})")
     direct = sum(line.is_direct for line in drawn)
-    description = f"{len(tables)} tables, {direct} solid lines for values that arrive and {len(drawn) - direct} dashed"
+    solid, dashed = plural(direct, "solid line"), plural(len(drawn) - direct, "dashed line")
+    description = f"{plural(len(tables), 'table')}, {solid} for values that arrive and {dashed} for values"
     return picture(
         [moved],
         layout.width + 2 * _MARGIN,
         layout.height + 2 * _MARGIN,
         name=name,
         title=title,
-        description=f"{description} lines for values that are read to decide.",
+        description=f"{description} that are read to decide.",
     )
 
 

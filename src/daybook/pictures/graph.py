@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from daybook.pictures.layers import COLUMN_GAP, Box, Layout, Size, edge_path, lay_out
+from daybook.pictures.number_format import plural
 from daybook.pictures.svg import element, label, link, picture, shortened, text_width, tooltip
 
 _MARGIN = 8.0
@@ -44,7 +45,8 @@ def draw_graph(nodes: Sequence[GraphNode], edges: Sequence[GraphEdge], *, title:
     parts = [_draw_edge(*ends, texts, layout, shows_text=shows_labels) for ends, texts in labels.items()]
     parts += [_draw_node(node, layout.boxes[node.id]) for node in nodes]
     moved = element("g", parts, transform=f"translate({_MARGIN:.0f} {_MARGIN:.0f})")
-    description = f"{len(nodes)} boxes and {len(labels)} arrows from left to right: what stands left is read by what "
+    counts = f"{plural(len(nodes), 'box', 'boxes')} and {plural(len(labels), 'arrow')}"
+    description = f"{counts} from left to right: what stands left is read by what "
     return picture(
         [moved],
         layout.width + 2 * _MARGIN,

@@ -29,3 +29,10 @@ def test_the_mistake_is_found_at_its_place(tmp_path: Path, capsys: pytest.Captur
     assert errors[0]["operation_seq"] == int(seq)
     assert "amout" in errors[0]["message"]
     assert errors[0]["hint"] == "did you mean amount?"
+
+
+def test_it_says_how_to_open_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    show_next_steps(tmp_path, [RESULT])
+    hint = capsys.readouterr().err
+    assert re.search(r"^  daybook serve +# all of it in a browser$", hint, re.MULTILINE)
+    assert re.search(r"^  daybook report close@2026-01 +# ", hint, re.MULTILINE)

@@ -40,7 +40,9 @@ def test_a_picture_says_what_it_is() -> None:
     root = parsed(draw_graph([GraphNode("a", "a"), GraphNode("b", "b")], [GraphEdge("a", "b", "rows")], title="Close"))
     named = {each.get("id"): each.text for each in root.iter() if each.get("id")}
     assert named[(root.get("aria-labelledby") or "").split()[0]] == "Close"
-    assert root.find(f"{SVG}desc") is not None
+    description = root.find(f"{SVG}desc")
+    assert description is not None
+    assert (description.text or "").startswith("2 boxes and 1 arrow from left to right")
     (edge,) = classes(root, "edge")
     assert [each.text for each in edge.iter(f"{SVG}title")] == ["b reads rows from a"]
     assert [each.text for each in classes(root, "on-line")] == ["rows"]

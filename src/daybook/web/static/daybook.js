@@ -7,8 +7,20 @@ async function refresh() {
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   for (const part of document.querySelectorAll("[data-live]")) {
     const now = page.getElementById(part.id);
-    if (now && now.innerHTML !== part.innerHTML) part.replaceWith(now);
+    if (now && now.innerHTML !== part.innerHTML) replacePart(part, now);
   }
+}
+
+// Whoever goes through the page by keys stays at the same link or field.
+function replacePart(part, now) {
+  const focusable = (within) => [...within.querySelectorAll("a[href], button, input, select, textarea, summary")];
+  const focused = document.activeElement;
+  const position = focusable(part).indexOf(focused);
+  part.replaceWith(now);
+  if (position < 0) return;
+  const found = focusable(now);
+  const same = found.find((each) => each.href && each.href === focused.href && each.textContent === focused.textContent);
+  (same || found[position])?.focus();
 }
 
 function follow(address, names) {
