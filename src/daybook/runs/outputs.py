@@ -14,7 +14,7 @@ from daybook.io.filesystem import local_path
 from daybook.io.location_checks import is_same_location, target_overlaps
 from daybook.io.registry import format_named, writer_for
 from daybook.io.target import FileTarget, OutputColumn, SliceOwner, Target, target_at
-from daybook.model.definition import Catalog
+from daybook.model.definition import DEFINITION_KINDS, Catalog
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.loading.workspace import WORKSPACE_FILE
 from daybook.model.operation import LocationDestination, OutputMode, TableDestination
@@ -183,6 +183,9 @@ def refuse_workspace_files(workspace: LoadedWorkspace, outputs: Iterable[Planned
             errors.append(DaybookError("IO_034", operation_seq=seq, output=output.label, what=what, place=place))
         elif not is_sandboxed and (error := _hidden_target_error(output, workspace.root)) is not None:
             errors.append(error)
+        elif not is_sandboxed and (file := _definition_file(output, workspace.root)) is not None:
+            seq, what = output.step.seq, "what is read as a definition"
+            errors.append(DaybookError("IO_034", operation_seq=seq, output=output.label, what=what, place=file))
     raise_all(errors)
 
 
@@ -202,6 +205,18 @@ def _hidden_target_error(output: PlannedOutput, root: Path) -> DaybookError | No
     if hidden is None:
         return None
     return DaybookError("IO_043", operation_seq=output.step.seq, output=output.label, part=hidden)
+
+
+def _definition_file(output: PlannedOutput, root: Path) -> str | None:
+    """A file below the workspace that would be read as a definition, so that rows would become definitions."""
+    path = output.target.location.local_path
+    if path is None or not Path(os.path.realpath(root / path)).is_relative_to(os.path.realpath(root)):
+        return None
+    names = [column.name.lower() for column in output.target.columns]
+    is_yaml = path.suffix.lower() in (".yaml", ".yml")
+    # A row of one column named like a kind is a document with that kind.
+    is_json = path.suffix.lower() == ".json" and len(names) == 1 and names[0] in DEFINITION_KINDS
+    return str(path) if is_yaml or is_json else None
 
 
 def _workspace_files(workspace: LoadedWorkspace) -> Iterator[tuple[str, str]]:

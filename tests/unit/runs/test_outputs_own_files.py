@@ -17,13 +17,20 @@ def at(path: str, format_: str) -> dict[str, Any]:
     return {"type": "output", "arguments": {"destination": {"location": location}, "mode": "replace"}}
 
 
+def one_column(output: dict[str, Any], name: str) -> dict[str, Any]:
+    """The output of one column; every row would be a document with one key."""
+    output["arguments"]["columns"] = [name]
+    return output
+
+
 def plan(tmp_path: Path, output: dict[str, Any], **settings: Any) -> tuple[str, ...]:
     """The places a run would write to."""
     tmp_path.mkdir(exist_ok=True)
     folder = Folder.new(tmp_path / "w", no_session, **settings)
     # Elsewhere, since an output that contains the input is refused for that.
     elsewhere = str(tmp_path.with_name("orders.csv"))
-    folder.dataset("orders", COLUMNS, {"path": elsewhere}, temporal_mode="period")
+    columns = [*COLUMNS, {"name": "project", "type": "string"}]
+    folder.dataset("orders", columns, {"path": elsewhere}, temporal_mode="period")
     folder.datasource("state", "csv", path=".daybook")
     folder.datasource("hidden", "delta", path=".warehouse")
     folder.datasource("hidden-db", "sqlite", path=".data/x.db")
@@ -50,6 +57,9 @@ def plan(tmp_path: Path, output: dict[str, Any], **settings: Any) -> tuple[str, 
         (at("definitions/project-p.yaml", "csv"), "a definition"),
         (at("definitions", "parquet"), "a definition"),
         (at("file://{root}/link/dataset-orders.yaml", "json"), "a definition"),
+        (at("out/daybook.yaml", "csv"), "what is read as a definition"),
+        (at("definitions/new.YML", "csv"), "what is read as a definition"),
+        (one_column(at("out/rows.json", "json"), "project"), "what is read as a definition"),
     ],
 )
 def test_own_files_are_refused_before_a_run_exists(tmp_path: Path, output: dict[str, Any], what: str) -> None:
@@ -87,7 +97,9 @@ def test_a_workspace_below_a_folder_with_a_dot_is_written_to(tmp_path: Path) -> 
     assert len(plan(tmp_path / ".work", to_table())) == 1
 
 
-@pytest.mark.parametrize("output", [at("out/daybook.yaml", "csv"), at("definitions2", "parquet"), to_table()])
+@pytest.mark.parametrize(
+    "output", [at("out/daybook.yaml.csv", "csv"), at("out/x.json", "json"), at("definitions2", "parquet"), to_table()]
+)
 def test_other_places_are_free(tmp_path: Path, output: dict[str, Any]) -> None:
     assert len(plan(tmp_path, output)) == 1
 

@@ -173,7 +173,8 @@ IO_CODES: dict[str, Code] = code_family(
     Code(
         "IO_034",
         "The output {output} would overwrite {what} of the workspace: {place}",
-        "An output may not be equal to, inside or above the store, the state folder, `daybook.yaml` or a definition.",
+        "An output may not be equal to, inside or above the store, the state folder, `daybook.yaml` or a definition, "
+        "and no YAML file below the workspace, which would be read as one.",
         hint="write to another place",
     ),
     Code(
