@@ -18,7 +18,7 @@ from daybook.runs.start import start_run
 
 def record_run(environment: RunEnvironment, prepared: PreparedRun, work: Callable[[], None] = lambda: None) -> Any:
     """In the place of `execute_run`: the run is completed after `work`, with pins of its files and a row per output."""
-    lease = start_run(environment.store, prepared)
+    lease = start_run(environment.store, prepared, environment.before_start)
     recorder = RunRecorder(environment, LeaseKeeper(environment.store, lease, lambda: None), prepared)
     with environment.store.write() as transaction:
         transaction.runs.mark_running(lease, now=transaction.now())

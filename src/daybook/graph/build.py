@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -25,6 +25,7 @@ from daybook.runs.run import execute_run, prepare_runs
 from daybook.runs.snapshot import new_run_id
 from daybook.runs.start import RunRequest
 from daybook.store.records import RunRecord
+from daybook.store.store import Transaction
 
 NodeOutcome: TypeAlias = Literal["ran", "fresh", "failed", "blocked", "locked"]
 
@@ -169,11 +170,22 @@ def build(
         parameters=request.parameters,
     ) as close:
         edges, left_out = _selected(close, request)
+        fresh = {} if request.is_full or request.is_draft else _fresh_nodes(close, edges)
     order = in_order(edges, edges)
     listener.planned(order)
-    work = _Build(definitions, environment, request, listener, edges, new_run_id(environment.clock()))
+    work = _Build(definitions, environment, request, listener, edges, fresh, new_run_id(environment.clock()))
     with work.told(order):
         return replace(work.execute(order), left_out=left_out)
+
+
+def _fresh_nodes(close: Close, nodes: Iterable[Node]) -> dict[Node, str | None]:
+    """Those that were fresh when the build began, each with its run."""
+    found = {node: close.freshness(node) for node in nodes}
+    return {node: each.run.id if each.run else None for node, each in found.items() if each.state == "fresh"}
+
+
+class _RunElsewhereError(Exception):
+    """Somebody else ran the node meanwhile."""
 
 
 @dataclass
@@ -183,9 +195,12 @@ class _Build:
     request: BuildRequest
     listener: BuildListener
     edges: Mapping[Node, tuple[Edge, ...]]
+    fresh: Mapping[Node, str | None]
     build_id: str
     results: dict[Node, NodeResult] = field(default_factory=dict)
     running: dict[Node, LeaseKeeper] = field(default_factory=dict)
+    # The latest run of each node when it was looked at last.
+    seen: dict[Node, str | None] = field(default_factory=dict)
     is_stopped: bool = False
     is_cancelled: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -254,6 +269,12 @@ class _Build:
         for keeper in keepers:
             keeper.cancel()
 
+    def _require_unchanged(self, node: Node, transaction: Transaction) -> None:
+        """Another build may have run the node since this one looked."""
+        runs = transaction.close.runs([node.project]).get((node.project, node.period.identifier))
+        if not self.request.is_draft and (runs.latest.id if runs else None) != self.seen.get(node):
+            raise _RunElsewhereError
+
     def _began(self, node: Node, keeper: LeaseKeeper) -> None:
         with self._lock:
             self.running[node] = keeper
@@ -281,6 +302,10 @@ class _Build:
             return self._not_begun(node)
         if self.request.is_draft:
             return None
+        makers = (self.results.get(edge.maker) for edge in self.edges[node])
+        if node in self.fresh and all(maker is None or maker.result in ("fresh", "locked") for maker in makers):
+            # Nothing that it reads was run, so it is what it was when the build began.
+            return NodeResult(node, "fresh", self.fresh[node])
         with read_close(
             self.definitions,
             self.environment.store,
@@ -289,6 +314,8 @@ class _Build:
             parameters=self.request.parameters,
         ) as close:
             found = close.freshness(node)
+            runs = close.history.runs.get((node.project, node.period.identifier))
+            self.seen[node] = runs.latest.id if runs else None
             now = close.projects[node.project]
             if found.state == "running":
                 # Another process is at it; what it makes may be all that is needed.
@@ -321,6 +348,7 @@ class _Build:
             self.environment,
             session=lambda: activate_session(separate_session(session())),
             listener=listener,
+            before_start=lambda transaction: self._require_unchanged(node, transaction),
             on_attempt=lambda keeper: self._began(node, keeper),
         )
         request = RunRequest(
@@ -336,6 +364,8 @@ class _Build:
             for prepared in prepare_runs(self.definitions, environment, request):
                 done = execute_run(environment, prepared)
             return NodeResult(node, "ran", done.run_id if done else None)
+        except _RunElsewhereError:
+            return None
         except RunFailedError as failed:
             reason = f"{failed.error.code} {failed.error.message}"
             return NodeResult(node, "failed", failed.run_id, reason, is_failure=True)

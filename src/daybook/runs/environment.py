@@ -28,7 +28,7 @@ from daybook.store import open_store
 from daybook.store.address import EmbeddedStore, parse_address
 from daybook.store.backup import mark_as_copy
 from daybook.store.database.connection import storage_error
-from daybook.store.store import MetadataStore
+from daybook.store.store import MetadataStore, Transaction
 
 if TYPE_CHECKING:
     from daybook.runs.lineage_events import LineageEvents
@@ -38,6 +38,10 @@ SessionProvider = Callable[[], SparkSession]
 
 def _begin_later(snapshot: RunSnapshot) -> None:
     """A session that is there already needs no beginning."""
+
+
+def _allow_start(transaction: Transaction) -> None:
+    """Whoever asks for a run gets it."""
 
 
 def _ignore_attempt(keeper: LeaseKeeper) -> None:
@@ -56,6 +60,8 @@ class RunEnvironment:
     clock: Callable[[], datetime.datetime]
     version: str
     plans: PlanCache = field(default_factory=PlanCache)
+    # May refuse a run in the transaction that creates it.
+    before_start: Callable[[Transaction], None] = _allow_start
     # Hears of every attempt at a run when it begins, so that it can be stopped from elsewhere.
     on_attempt: Callable[[LeaseKeeper], None] = _ignore_attempt
     # Lets the session start for a run that is about to need it.

@@ -65,7 +65,7 @@ def check_runs(workspace: LoadedWorkspace, environment: RunEnvironment, request:
 
 def execute_run(environment: RunEnvironment, prepared: PreparedRun) -> RunResult:
     """Create the run and execute it; raises RunFailedError when it does not complete."""
-    lease = start_run(environment.store, prepared)
+    lease = start_run(environment.store, prepared, environment.before_start)
     if environment.store.moved_from is not None:
         environment.store.settle(environment.root)
     return execute_attempt(prepared, lease, environment)

@@ -1,7 +1,7 @@
 """Starting a run: which version of a project may run, on which period, and the lease that goes with it."""
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -163,10 +163,16 @@ def _draft_notices(transaction: Transaction, found: ProjectVersion, sandbox: str
     return []
 
 
-def start_run(store: MetadataStore, prepared: PreparedRun) -> Lease:
-    """Create the run; refused while another one of its project and period lives."""
+def start_run(
+    store: MetadataStore, prepared: PreparedRun, before: Callable[[Transaction], None] = lambda _: None
+) -> Lease:
+    """Create the run; refused while another one of its project and period lives.
+
+    `before` sees the store as it is when the run begins, and may refuse it, too.
+    """
     snapshot = prepared.snapshot
     with store.write() as transaction:
+        before(transaction)
         return transaction.runs.start(
             snapshot.run_id,
             snapshot.project.id,

@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 from daybook.graph.build import BuildRequest, BuildResult, build
+from daybook.graph.close import read_close
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.preparation import PreparedRun
+from daybook.runs.run import prepare_runs
+from daybook.runs.start import RunRequest
 from daybook.workspace.close import _SilentBuild
 from daybook.workspace.lifecycle import activate_projects
 from daybook.workspace.open_workspace import open_workspace
@@ -74,3 +77,40 @@ def test_a_period_that_never_ran_blocks_who_needs_it(chain: Folder, monkeypatch:
     assert found["looks@2026-01"][0] == "blocked"
     assert "2025-12" in (found["looks@2026-01"][1] or "")
     assert {found[name][0] for name in ("makes@2026-01", "looks@2026-02")} == {"ran"}
+
+
+def test_a_build_of_what_is_fresh_looks_once(chain: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("daybook.graph.build.execute_run", record_run)
+    looks: list[object] = []
+
+    def looking(*arguments: Any, **options: Any) -> Any:
+        looks.append(arguments)
+        return read_close(*arguments, **options)
+
+    workspace = chain.load()
+    with chain.around(workspace) as around:
+        assert build(workspace, around, BuildRequest(SPAN), _SilentBuild()).count("ran") == 4
+        monkeypatch.setattr("daybook.graph.build.read_close", looking)
+        assert build(workspace, around, BuildRequest(SPAN), _SilentBuild()).count("fresh") == 4
+    assert len(looks) == 1
+
+
+def test_a_node_that_somebody_ran_meanwhile_is_not_run_again(chain: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    workspace = chain.load()
+    others: list[str] = []
+
+    def run_elsewhere_first(environment: RunEnvironment, prepared: PreparedRun) -> Any:
+        if not others:
+            with chain.around(workspace) as other:
+                (same,) = prepare_runs(workspace, other, RunRequest("maker", "2026-01"))
+                others.append(record_run(other, same).run_id)
+        return record_run(environment, prepared)
+
+    monkeypatch.setattr("daybook.graph.build.execute_run", run_elsewhere_first)
+    with chain.around(workspace) as around:
+        result = build(workspace, around, BuildRequest("2026-01"), _SilentBuild())
+    assert [(each.node.name, each.result) for each in result.nodes] == [
+        ("maker@2026-01", "fresh"),
+        ("reader@2026-01", "ran"),
+    ]
+    assert [each.run for each in result.nodes][:1] == others

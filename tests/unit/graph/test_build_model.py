@@ -143,7 +143,7 @@ class Close:
                 record_run(around, prepared)
 
 
-@settings(max_examples=8, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_a_build_runs_what_the_model_says_and_a_second_one_nothing(data: st.DataObject) -> None:
     chosen = data.draw(shapes())
