@@ -1,6 +1,7 @@
 """Who may ask: tokens, logins, wrong tokens slowed down, and the guard that every request passes."""
 
 import hashlib
+import platform
 import re
 import secrets
 import threading
@@ -316,8 +317,8 @@ def _limited(receive: Receive, headers: Headers) -> Receive:
 
 def server_names(host: str, configured: Iterable[str]) -> frozenset[str]:
     """The names under which requests may reach a server."""
-    names = {host.lower().strip("[]"), *(name.lower() for name in configured)}
-    return frozenset(names | {"127.0.0.1", "localhost", "::1"} - {"0.0.0.0", "::"})
+    names = {host.lower().strip("[]"), platform.node().lower(), *(name.lower() for name in configured)}
+    return frozenset((names | {"127.0.0.1", "localhost", "::1"}) - {"", "0.0.0.0", "::"})
 
 
 def new_token() -> str:

@@ -104,18 +104,13 @@ def _import_use_cases() -> None:
 
 def _listen(request: ServeRequest) -> socket.socket:
     """The socket, opened here so that an address that cannot be used is an error with a code."""
+    host = request.host.strip("[]")
     try:
-        family, _, _, _, address = socket.getaddrinfo(
-            request.host, request.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        opened = socket.socket(family, socket.SOCK_STREAM)
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        opened.bind(address)
-        opened.listen(128)
+        family = socket.getaddrinfo(host, request.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
+        return socket.create_server((host, request.port), family=family, backlog=128)
     except (OSError, OverflowError) as failure:
         reason = (failure.strerror if isinstance(failure, OSError) else None) or str(failure)
         raise DaybookError("WEB_002", host=request.host, port=request.port, reason=reason) from failure
-    return opened
 
 
 def _is_loopback(host: str) -> bool:
