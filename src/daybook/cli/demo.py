@@ -134,8 +134,6 @@ def show_next_steps(folder: Path, results: "Sequence[RunResult]") -> None:
     echo_note("ROUND(amout * rates.rate, 2), and run `daybook validate`. Or change what it")
     echo_note("computes: `daybook run close -p 2026-01 --draft` tries that out in the sandbox,")
     echo_note("and `daybook activate close` makes it the version that runs.")
-    echo_note("\nSee it in a browser: run `daybook serve` there, open the address it prints,")
-    echo_note("and enter its token. On Numbers, click a number for the rows behind it.")
 
 
 def _headline_cells(line: "HeadlineLine") -> tuple[str, ...]:

@@ -12,11 +12,6 @@ from daybook.demo.workspace_folder import make_demo_workspace
 from tests.unit.cli.test_run_report import RESULT
 
 
-def test_it_says_how_to_open_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    show_next_steps(tmp_path, [RESULT])
-    assert "run `daybook serve` there, open the address it prints" in " ".join(capsys.readouterr().err.split())
-
-
 def test_the_mistake_is_found_at_its_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "demo"
     make_demo_workspace(folder)
