@@ -21,7 +21,8 @@ def format_number(value: int | float | Decimal, negatives: Negatives = "minus") 
     if isinstance(value, float):
         text = value_text(value)
         return text.replace("-", _MINUS, 1) if text.startswith("-") else text
-    shown = f"{abs(value):,f}" if isinstance(value, Decimal) else f"{abs(value):,}"
+    # `abs` of a decimal rounds to the precision of the context.
+    shown = f"{value.copy_abs():,f}" if isinstance(value, Decimal) else f"{abs(value):,}"
     if value >= 0:
         return shown
     return f"({shown})" if negatives == "parentheses" else f"{_MINUS}{shown}"

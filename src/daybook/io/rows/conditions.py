@@ -89,13 +89,14 @@ class TypedCondition:
         return _FUNCTIONS[self.comparison](pc.field(self.column), self.scalar)
 
 
+# Of arrays they give arrays, of fields expressions.
 _FUNCTIONS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "=": lambda one, other: one == other if isinstance(one, pc.Expression) else pc.equal(one, other),
-    "!=": lambda one, other: one != other if isinstance(one, pc.Expression) else pc.not_equal(one, other),
-    "<": lambda one, other: one < other if isinstance(one, pc.Expression) else pc.less(one, other),
-    "<=": lambda one, other: one <= other if isinstance(one, pc.Expression) else pc.less_equal(one, other),
-    ">": lambda one, other: one > other if isinstance(one, pc.Expression) else pc.greater(one, other),
-    ">=": lambda one, other: one >= other if isinstance(one, pc.Expression) else pc.greater_equal(one, other),
+    "=": pc.equal,
+    "!=": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
 }
 _TEXT_FUNCTIONS: Mapping[str, Callable[[Any, str], Any]] = {
     "contains": lambda values, text: pc.match_substring(values, text, ignore_case=True),
