@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from daybook.cli.arguments import json_option, open_workspace, root_options, workspace_session
+from daybook.cli import completion
+from daybook.cli.arguments import (
+    json_option,
+    open_workspace,
+    open_workspace_with_spark,
+    root_options,
+    workspace_session,
+)
 from daybook.cli.terminal import confirm, echo, echo_json, echo_marked, echo_note
 
 if TYPE_CHECKING:
@@ -28,6 +35,22 @@ def run_scenarios(
     ] = None,
     update: Annotated[bool, typer.Option("--update", help="Write actual rows into `expect`, after asking.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="With --update: do not ask.")] = False,
+    new: Annotated[
+        str | None,
+        typer.Option(
+            "--new",
+            metavar="PROJECT",
+            help="Write a scenario from a few rows that its last run read.",
+            autocompletion=completion.project_ids,
+        ),
+    ] = None,
+    run_id: Annotated[
+        str | None,
+        typer.Option(
+            "--run", metavar="RUN", help="With --new: another run.", autocompletion=completion.run_ids("completed")
+        ),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="With --new: the file to write.")] = None,
     junit_xml: Annotated[Path | None, typer.Option("--junit-xml", metavar="FILE", help="Write JUnit XML.")] = None,
     as_json: Annotated[bool, json_option("The results as JSON.")] = False,
 ) -> None:
@@ -39,6 +62,9 @@ def run_scenarios(
     from daybook.workspace.result_json import scenarios_as_json
     from daybook.workspace.scenario_tests import run_scenarios, select_scenarios
 
+    if new is not None:
+        _write_new_scenario(context, new, run_id, out, as_json=as_json)
+        return
     called = root_options(context)
     # Scenarios that are named need no workspace.
     root = Path() if paths else open_workspace(context).root
@@ -64,6 +90,23 @@ def run_scenarios(
         _update_expected_rows(report.failed, is_asking=not yes)
     if not report.is_ok:
         raise typer.Exit(1)
+
+
+def _write_new_scenario(
+    context: typer.Context, project: str, run_id: str | None, out: Path | None, *, as_json: bool
+) -> None:
+    from daybook.workspace.result_json import new_scenario_as_json
+    from daybook.workspace.scenario_tests import new_scenario
+
+    with open_workspace_with_spark(context) as workspace:
+        made = new_scenario(workspace, project, run_id=run_id, file=out)
+    if as_json:
+        echo_json(new_scenario_as_json(made))
+        return
+    echo(f"wrote {made.file.as_posix()}: {made.rows} rows of run {made.run_id}")
+    if made.missed:
+        echo_note(f"no row reaches {', '.join(made.missed)}")
+    echo_note("what it expects is what the project makes of these rows now: check it, and keep it")
 
 
 def _scenario_session(context: typer.Context) -> "AbstractContextManager[BackgroundSession]":

@@ -84,11 +84,11 @@ def _headline(difference: OutputDifference) -> str:
 
 
 def _row_text(row: Mapping[str, Any], columns: Sequence[str]) -> str:
-    return "{" + ", ".join(f"{name}: {_yaml_value(row.get(name))}" for name in columns) + "}"
+    return "{" + ", ".join(f"{name}: {yaml_value(row.get(name))}" for name in columns) + "}"
 
 
 def _actual_text(name: str, actual: Mapping[str, Any]) -> str:
-    return f"{name} is {_yaml_value(actual[name])}" if name in actual else f"there is no column {name}"
+    return f"{name} is {yaml_value(actual[name])}" if name in actual else f"there is no column {name}"
 
 
 def updated_scenario_text(result: ScenarioResult) -> str | None:
@@ -124,7 +124,7 @@ def _yaml_rows(text: str, node: ListNode, rows: Sequence[Mapping[str, Any]]) -> 
     """Rows in the columns that were named before, laid out like the list they replace."""
     named = dict.fromkeys(key for item in node.items if isinstance(item, MappingNode) for key in item.entries)
     columns = list(named) or [name for row in rows[:1] for name in row if not name.startswith("_")]
-    written = ["{" + ", ".join(f"{name}: {_yaml_value(row.get(name))}" for name in columns) + "}" for row in rows]
+    written = ["{" + ", ".join(f"{name}: {yaml_value(row.get(name))}" for name in columns) + "}" for row in rows]
     if not rows or text[node.start] == "[":
         return f"[{', '.join(written)}]"
     indent = node.start - (text.rfind("\n", 0, node.start) + 1)
@@ -133,7 +133,8 @@ def _yaml_rows(text: str, node: ListNode, rows: Sequence[Mapping[str, Any]]) -> 
     return ("\n" + " " * indent).join(f"- {row}" for row in written) + ending
 
 
-def _yaml_value(value: Any) -> str:
+def yaml_value(value: Any) -> str:
+    """A value as it stands in a scenario: numbers exactly, texts and dates in quotes."""
     if isinstance(value, str | datetime.date):
         return json.dumps(value_text(value), ensure_ascii=False)
     return value_text(value, null="null")

@@ -74,6 +74,8 @@ class ScenarioResult:
     expected_error: str | None = None
     # The rows of every output, by operation id and by table or path; for writing expectations.
     actual: Mapping[str, tuple[OutputRow, ...]] | None = None
+    # How many rows operations concerned, where counts are expected.
+    counts: Mapping[str, int] | None = None
 
     @property
     def is_passed(self) -> bool:
@@ -179,7 +181,14 @@ class _ScenarioRun:
             return self.failed(error, self.seconds + time.monotonic() - began)
         took = self.seconds + time.monotonic() - began
         return ScenarioResult(
-            scenario.file, scenario.name, took, differences, counts, expected_error=expected, actual=found.rows
+            scenario.file,
+            scenario.name,
+            took,
+            differences,
+            counts,
+            expected_error=expected,
+            actual=found.rows,
+            counts=found.counts,
         )
 
     def failed(self, error: Exception, seconds: float) -> ScenarioResult:

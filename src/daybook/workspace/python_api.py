@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from daybook.runs.result import OutputResult, RunResult
     from daybook.runs.slices import SliceDrop, SliceEntry
     from daybook.runs.start import RunRequest
+    from daybook.scenarios.new_scenario import NewScenario
     from daybook.store.apply import ApplyPlan
     from daybook.store.lifecycle import Activation
     from daybook.store.records import Action
@@ -812,6 +813,13 @@ class Workspace:
 
         files = select_scenarios([Path(path) for path in paths], self.root, keyword=keyword)
         return run_scenarios(files, self._opened.session)
+
+    @_coded
+    def new_scenario(self, project: str, *, run_id: str | None = None, path: str | Path | None = None) -> "NewScenario":
+        """Write a scenario from a few rows that a run of a project read, by default its last completed one."""
+        from daybook.workspace.scenario_tests import new_scenario
+
+        return new_scenario(self._opened, project, run_id=run_id, file=None if path is None else Path(path))
 
     @_coded
     def doctor(self, *, fix: bool = False, with_spark: bool = True) -> "Examination":

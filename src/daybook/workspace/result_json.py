@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from daybook.runs.result import OutputResult, RunFailedError, RunResult
     from daybook.runs.row_origins import RowOrigin
     from daybook.runs.slices import SliceDrop, SliceEntry
+    from daybook.scenarios.new_scenario import NewScenario
     from daybook.store.apply import ApplyPlan
     from daybook.store.effects import TouchedColumns
     from daybook.store.lifecycle import Activation
@@ -451,6 +452,10 @@ def scenarios_as_json(report: "ScenarioReport") -> list[JsonObject]:
         }
         for result in report.results
     ]
+
+
+def new_scenario_as_json(made: "NewScenario") -> JsonObject:
+    return _fields(made)
 
 
 def examination_as_json(found: "Examination") -> list[JsonObject]:

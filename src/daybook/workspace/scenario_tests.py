@@ -4,10 +4,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from daybook.errors import DaybookError
 from daybook.runs.environment import SessionProvider
+from daybook.scenarios.new_scenario import NewScenario, write_new_scenario
 from daybook.scenarios.report import render_junit, updated_scenario_text, write_scenario
 from daybook.scenarios.run_scenarios import ScenarioResult, run_scenario_files
 from daybook.scenarios.scenario import find_scenarios
+from daybook.store.records import RunFilter
+from daybook.store.references import find_project
+from daybook.workspace.open_workspace import OpenedWorkspace
 
 _MOST_THREADS = 4
 _SEARCHED_CHARACTERS = 2000
@@ -55,6 +60,23 @@ def run_scenarios(
         results.append(result)
         on_result(result)
     return ScenarioReport(tuple(results))
+
+
+def new_scenario(
+    workspace: OpenedWorkspace, project: str, *, run_id: str | None = None, file: Path | None = None
+) -> NewScenario:
+    """Write a scenario from rows that a run of a project read, by default its last completed one."""
+    definitions = workspace.read_definitions()
+    definition = find_project(definitions, project)
+    with workspace.open_run_environment() as environment:
+        if run_id is None:
+            with environment.store.read() as transaction:
+                wanted = RunFilter(definition.id, None, "completed")
+                found = transaction.runs.page(wanted, limit=1, after=None).runs
+            if not found:
+                raise DaybookError("RUN_052", project=definition.id)
+            run_id = found[0].id
+        return write_new_scenario(environment, definitions, run_id, file)
 
 
 def propose_update(result: ScenarioResult) -> ScenarioUpdate | None:

@@ -260,6 +260,12 @@ MODEL_CODES: dict[str, Code] = code_family(
         "reported with its errors.",
         hint="`daybook validate` shows them",
     ),
+    Code(
+        "MODEL_095",
+        "{path} exists already",
+        "`daybook test --new` writes a new scenario and never replaces one.",
+        hint="name another file by --out, or remove this one",
+    ),
 )
 
 

@@ -374,6 +374,12 @@ RUN_CODES: dict[str, Code] = code_family(
         hint="name the project, or leave its parameters out",
     ),
     Code(
+        "RUN_052",
+        "Project {project} has no completed run",
+        "A new scenario has rows that a completed run read.",
+        hint="run it first: `daybook run {project} --period PERIOD`",
+    ),
+    Code(
         "RUN_068",
         "Run {run_id} computed again gives {found}, but it wrote {written}",
         "A bridge begins with what the two runs wrote. What is computed again from the snapshot must be the same.",
