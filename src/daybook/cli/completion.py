@@ -42,8 +42,10 @@ def project_ids(context: typer.Context) -> Iterable[str]:
 @_matching_or_empty
 def parameter_names(context: typer.Context) -> Iterable[Candidate]:
     """The parameters of the project that stands before, as they are set."""
-    project = _read_workspace(context).definitions["project"][str(context.params.get("project"))].model
-    return [(f"{name}=", f"a {each.type}") for name, each in project.parameters.items()]
+    projects = _read_workspace(context).definitions["project"]
+    # While the value of an option is being written, no argument is known yet.
+    named = next(projects[word].model for word in _line_words() if word in projects)
+    return [(f"{name}=", f"a {each.type}") for name, each in named.parameters.items()]
 
 
 @_matching_or_empty
@@ -182,8 +184,6 @@ def _read_workspace(context: typer.Context) -> "LoadedWorkspace":
 
 def _open_workspace(context: typer.Context) -> "OpenedWorkspace":
     """The workspace that stands on the line: no command has run that could have kept it."""
-    import os
-    import shlex
     from pathlib import Path
 
     from daybook.cli.arguments import workspace_option
@@ -191,7 +191,15 @@ def _open_workspace(context: typer.Context) -> "OpenedWorkspace":
 
     named = context.find_root().params.get("workspace")
     if named is None:
-        # The variables in which Typer's scripts for bash, and for the others, hand over the line.
-        line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
-        named = workspace_option(shlex.split(line.replace("\n", " ")))
+        named = workspace_option(_line_words())
     return open_workspace(Path(named) if named else None)
+
+
+def _line_words() -> list[str]:
+    """The line that is being written."""
+    import os
+    import shlex
+
+    # The variables in which Typer's scripts for bash, and for the others, hand over the line.
+    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
+    return shlex.split(line.replace("\n", " "))

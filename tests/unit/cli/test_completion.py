@@ -146,3 +146,26 @@ def test_a_broken_store_does_not_disturb(root: Path, tab: Tab) -> None:
 
 def test_the_last_word_names_no_workspace() -> None:
     assert workspace_option(["daybook", "run", "-w"]) is None
+
+
+def test_parameters_are_completed_for_the_project_that_stands_before(root: Path, tab: Tab) -> None:
+    text = FILES["close.yaml"].replace(
+        "  operations", "  parameters: {least: {type: decimal, default: 1}}\n  operations"
+    )
+    (root / "close.yaml").write_text(text)
+    assert tab("daybook run close --set le") == ["least="]
+    assert tab("daybook build --set close.") == ["close.least="]
+
+
+def test_compile_shows_what_a_parameter_becomes(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = FILES["close.yaml"].replace(
+        "  operations: [",
+        "  parameters: {least: {type: integer}}\n  operations: [{type: delete, selector: amount < param.least}, ",
+    )
+    (root / "close.yaml").write_text(text)
+    assert main(["compile", "close"]) == 0
+    assert "where `amount` < :least" in capsys.readouterr().out
+    assert main(["compile", "close", "--set", "least=7"]) == 0
+    assert "where `amount` < 7L" in capsys.readouterr().out
+    assert main(["compile", "close", "--set", "least=x"]) == 2
+    assert "RUN_048" in capsys.readouterr().err

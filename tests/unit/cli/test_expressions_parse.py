@@ -64,3 +64,16 @@ def test_columns_that_were_not_named_can_be(capsys: pytest.CaptureFixture[str]) 
     assert "--columns 'amount decimal(18,2)'" in capsys.readouterr().err
     assert main(["parse", "amount * 2", "--columns", "amout integer"]) == 2
     assert "did you mean amout?" in capsys.readouterr().err
+
+
+def test_named_expressions_and_parameters(capsys: pytest.CaptureFixture[str]) -> None:
+    named = ["--named", "NET=amount - 1", "--parameters", "least decimal(18,2)"]
+    assert main(["parse", "2 * {{NET}} > param.least", "--columns", COLUMNS, *named]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "expression  2 * {{NET}} > param.least",
+        "type        boolean",
+        "columns     amount",
+        "SQL         (2BD * (`amount` - 1BD)) > :least",
+    ]
+    assert main(["parse", "{{NET}}", "--columns", COLUMNS, "--named", "NET"]) == 2
+    assert "RUN_050" in capsys.readouterr().err

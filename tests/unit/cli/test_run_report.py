@@ -1,6 +1,7 @@
 """What a run did, as people read it."""
 
 import datetime
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,15 @@ def test_a_run_is_shown_with_every_operation(capsys: pytest.CaptureFixture[str])
     assert ["50", "Write", "it", "915", "3", "written", "1.2", "s"] in lines
     assert "wrote /elsewhere/warehouse/sales: 3 rows, dataset sales version 2" in shown
     assert "\x1b" not in shown
+
+
+def test_parameters_and_accepted_warnings_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    result = replace(RESULT, parameters={"threshold": "250", "region": "EMEA"}, accepted=2)
+    run_report.show_run_result(result, is_quiet=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2:5] == ["parameters threshold = 250, region = EMEA", "2 warnings accepted", ""]
+    assert run_result_as_json(result)["parameters"] == {"threshold": "250", "region": "EMEA"}
+    assert run_result_as_json(result)["accepted"] == 2
 
 
 def test_quiet_shows_the_outcome_and_the_places(capsys: pytest.CaptureFixture[str]) -> None:
