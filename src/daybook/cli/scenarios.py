@@ -58,7 +58,7 @@ def run_scenarios(
 
     All of them run in one Spark session.
     """
-    from daybook.scenarios.scenario import DEFAULT_SCENARIO_FOLDER
+    from daybook.scenarios.load_scenario import DEFAULT_SCENARIO_FOLDER
     from daybook.workspace.result_json import scenarios_as_json
     from daybook.workspace.scenario_tests import run_scenarios, select_scenarios
 

@@ -16,11 +16,12 @@ from daybook.model.serialization import to_canonical
 from daybook.plan.steps import LoadStep
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.restored_run import RestoredRun, RestoredRuns
+from daybook.scenarios.load_scenario import DEFAULT_SCENARIO_FOLDER
 from daybook.scenarios.quick_session import QuickSession
 from daybook.scenarios.real_rows import RealRows, Row
 from daybook.scenarios.report import yaml_value
 from daybook.scenarios.run_scenarios import ScenarioResult, run_scenario_file
-from daybook.scenarios.scenario import DEFAULT_SCENARIO_FOLDER, destination_name
+from daybook.scenarios.scenario import destination_name
 
 # How many rows are tried to be left out.
 _MOST_TRIES = 40
@@ -29,7 +30,7 @@ _TIME_COLUMNS = ("_period", "_valid_from", "_valid_to")
 
 @dataclass(frozen=True, slots=True)
 class DatasetRows:
-    """A dataset with the rows that a scenario has of it; `is_joined` rows stay with those that meet them."""
+    """A dataset with the rows that a scenario has of it."""
 
     load: LoadStep
     rows: tuple[Row, ...]
@@ -98,15 +99,18 @@ class _Trials:
             raise result.error
         wanted = _reached(result)
         tries = 0
-        for position, each in enumerate(known):
-            for row in each.rows if not each.is_joined else ():
+        # Joined rows last: those that no row meets any more change nothing.
+        for position in sorted(range(len(known)), key=lambda each: known[each].is_joined):
+            for row in known[position].rows:
                 if tries >= _MOST_TRIES:
                     return known, result
                 tries += 1
-                fewer = replace(known[position], rows=tuple(one for one in known[position].rows if one is not row))
+                part = known[position]
+                fewer = replace(part, rows=tuple(one for one in part.rows if one is not row))
                 tried = [*known[:position], fewer, *known[position + 1 :]]
                 found = self._try(tried)
-                if found.error is None and _reached(found) >= wanted:
+                is_enough = found.error is None and _reached(found) >= wanted
+                if is_enough and (not part.is_joined or found.actual == result.actual):
                     known, result = tried, found
         return known, result
 

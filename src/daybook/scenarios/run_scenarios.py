@@ -35,13 +35,13 @@ from daybook.runs.environment import SessionProvider
 from daybook.scenarios.catalog import ScenarioCatalog, Workspaces
 from daybook.scenarios.comparison import OutputDifference, compare_rows
 from daybook.scenarios.dataset_rows import given_rows, source_frame, written_rows
+from daybook.scenarios.load_scenario import load_scenario
 from daybook.scenarios.quick_session import QuickSession
 from daybook.scenarios.scenario import (
     GivenDataset,
     Scenario,
     destination_name,
     expected_outputs,
-    load_scenario,
     operation_names,
     unknown_name_errors,
 )

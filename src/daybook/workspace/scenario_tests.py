@@ -6,10 +6,10 @@ from pathlib import Path
 
 from daybook.errors import DaybookError
 from daybook.runs.environment import SessionProvider
+from daybook.scenarios.load_scenario import find_scenarios
 from daybook.scenarios.new_scenario import NewScenario, write_new_scenario
 from daybook.scenarios.report import render_junit, updated_scenario_text, write_scenario
 from daybook.scenarios.run_scenarios import ScenarioResult, run_scenario_files
-from daybook.scenarios.scenario import find_scenarios
 from daybook.store.records import RunFilter
 from daybook.store.references import find_project
 from daybook.workspace.open_workspace import OpenedWorkspace

@@ -11,8 +11,8 @@ from daybook.model.loading import load_workspace
 from daybook.runs.environment import open_run_environment
 from daybook.runs.run import run
 from daybook.runs.start import RunRequest
+from daybook.scenarios.load_scenario import find_scenarios
 from daybook.scenarios.run_scenarios import run_scenario_file
-from daybook.scenarios.scenario import find_scenarios
 
 # By hand from data/orders.csv: fees are three percent of each order, rounded to the cent.
 JANUARY = """\

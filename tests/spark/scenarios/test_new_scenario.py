@@ -7,10 +7,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from daybook.errors import DaybookError
+from daybook.scenarios.load_scenario import load_scenario
 from daybook.scenarios.new_scenario import NewScenario, write_new_scenario
 from daybook.scenarios.report import failure_lines
 from daybook.scenarios.run_scenarios import run_scenario_file
-from daybook.scenarios.scenario import load_scenario
 from tests.workspaces import Folder, to_table
 
 COLUMNS: list[dict[str, Any]] = [

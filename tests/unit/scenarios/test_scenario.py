@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.scenarios.scenario import Scenario, expected_outputs, load_scenario, unknown_name_errors
+from daybook.scenarios.load_scenario import load_scenario
+from daybook.scenarios.scenario import Scenario, expected_outputs, unknown_name_errors
 
 SCENARIO = """\
 name: Two outputs
