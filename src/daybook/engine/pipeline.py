@@ -34,7 +34,7 @@ from daybook.engine.stages import (
     pays_to_stage,
     reads_every_join,
 )
-from daybook.engine.working_dataset import AddedRows, StagingFolder, WorkingDataset
+from daybook.engine.working_dataset import AddedRows, Staging, StagingFolder, WorkingDataset
 from daybook.model.types import SYSTEM_COLUMNS
 from daybook.plan.steps import (
     INPUT_KEY,
@@ -88,9 +88,10 @@ class OutputGroup:
 class Pipeline:
     """Executes a plan lazily: nothing is read before an output's frame is written, except where a plan forks.
 
-    `sources` has a frame for the key of every load step. `staging` is a folder for intermediate results that the
-    caller removes. Outputs in `skip` have been written by an earlier attempt and are left out. Unless it is counting,
-    nothing is counted, checked or written down on the way, for a look at a few rows of a run that was checked before.
+    `sources` has a frame for the key of every load step. `staging` keeps intermediate results: a folder, which the
+    caller removes, or something else that keeps them. Outputs in `skip` have been written by an earlier attempt and are
+    left out. Unless it is counting, nothing is counted, checked or written down on the way, for a look at a few rows of
+    a run that was checked before.
     """
 
     def __init__(
@@ -99,7 +100,7 @@ class Pipeline:
         plan: Plan,
         sources: Mapping[str, SourceFrame],
         *,
-        staging: str,
+        staging: str | Staging,
         as_of: datetime.date | None = None,
         skip: frozenset[int] = frozenset(),
         is_counting: bool = True,
@@ -108,7 +109,7 @@ class Pipeline:
         self._is_counting = is_counting
         self._sources = sources
         self._context = RunContext.of(plan, as_of)
-        self._staging = StagingFolder(spark, staging)
+        self._staging = StagingFolder(spark, staging) if isinstance(staging, str) else staging
         self._skip = skip
         self._counters = Counters(self._context)
         self._may_lose_tasks = is_counting and may_lose_tasks(spark)

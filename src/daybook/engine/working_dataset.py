@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
+from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -51,6 +52,14 @@ class AddedRows:
         quoted = quote_identifier(name)
         value = cast_sql(quoted, self.schema[name], target) if name in self.schema else null_sql(target)
         return f"{value} AS {quoted}"
+
+
+class Staging(Protocol):
+    """Where intermediate results are kept that would otherwise be computed again."""
+
+    def keep(self, df: DataFrame, label: str) -> DataFrame:
+        """The same rows, from where they are kept."""
+        ...
 
 
 class StagingFolder:

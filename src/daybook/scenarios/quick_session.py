@@ -4,7 +4,7 @@ import contextlib
 import threading
 from collections.abc import Mapping
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from daybook.engine.java.session import separate_session
 from daybook.runs.environment import SessionProvider
@@ -17,6 +17,16 @@ _QUICK_SETTINGS: Mapping[str, str] = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
+
+
+class MemoryStaging:
+    """Keeps intermediate results in memory: a scenario has a few rows, and writing files takes longer than they do."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    def keep(self, df: DataFrame, label: str) -> DataFrame:
+        return self._spark.createDataFrame(df.toArrow(), df.schema)
 
 
 class QuickSession:

@@ -36,7 +36,7 @@ from daybook.scenarios.catalog import ScenarioCatalog, Workspaces
 from daybook.scenarios.comparison import OutputDifference, compare_rows
 from daybook.scenarios.dataset_rows import given_rows, source_frame, written_rows
 from daybook.scenarios.load_scenario import load_scenario
-from daybook.scenarios.quick_session import QuickSession
+from daybook.scenarios.quick_session import MemoryStaging, QuickSession
 from daybook.scenarios.scenario import (
     GivenDataset,
     Scenario,
@@ -222,7 +222,7 @@ class _ScenarioRun:
                 load.key: _view_frame(self._load_frame(spark, load, period, scratch), load, period, calendar)
                 for load in plan.loads
             }
-            with Pipeline(spark, plan, frames, staging=f"{scratch}/staging", as_of=as_of) as pipeline:
+            with Pipeline(spark, plan, frames, staging=MemoryStaging(spark), as_of=as_of) as pipeline:
                 try:
                     self._collect(pipeline, plan, period)
                 except Exception as failure:

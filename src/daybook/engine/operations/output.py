@@ -10,7 +10,7 @@ from daybook.engine.context import RunContext
 from daybook.engine.counters import Counters
 from daybook.engine.failures import VALUE, mark_sql
 from daybook.engine.layer import guarded_condition, updated_at_sql
-from daybook.engine.working_dataset import StagingFolder, WorkingDataset
+from daybook.engine.working_dataset import Staging, WorkingDataset
 from daybook.expression import cast_sql, quote_identifier, quote_literal, spark_type
 from daybook.model.types import DATE, SYSTEM_COLUMNS, TIMESTAMP, ColumnType
 from daybook.plan.steps import OutputStep
@@ -24,7 +24,7 @@ _DATE_BOUNDS: Mapping[ColumnType, tuple[date, date]] = {
 class OutputFrames:
     """The frames of outputs that stand at one point of the pipeline."""
 
-    def __init__(self, context: RunContext, working: WorkingDataset, staging: StagingFolder) -> None:
+    def __init__(self, context: RunContext, working: WorkingDataset, staging: Staging) -> None:
         self._context = context
         self._working = working
         self._staging = staging
