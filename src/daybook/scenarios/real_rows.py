@@ -45,7 +45,6 @@ class RealRows:
         self._plan = run.plan
         self._context = RunContext.of(run.plan, run.snapshot.as_of)
         self._staging = f"{around.state}/staging/{run.run_id}.scenario-{secrets.token_hex(4)}"
-        self._number = 0
         self._ids: dict[str, dict[str, None]] = {load.key: {} for load in run.plan.loads}
 
     def choose(self) -> dict[str, list[Row]]:
@@ -89,9 +88,8 @@ class RealRows:
         cut = picked_rows(self._plan, step, keys, more)
         sources = self._run.read(self._around, self._spark, cut.feeds.values())
         frames = {key: sources[whole].frame for key, whole in cut.feeds.items()}
-        self._number += 1
-        staging = f"{self._staging}/{self._number}"
-        with Pipeline(self._spark, cut.plan, frames, staging=staging, as_of=self._run.snapshot.as_of) as pipeline:
+        as_of = self._run.snapshot.as_of
+        with Pipeline(self._spark, cut.plan, frames, staging=self._staging, as_of=as_of, is_counting=False) as pipeline:
             (group,) = pipeline.groups()
             (output,) = group.outputs
             order = ("_operation_seq", *cut.order)
