@@ -276,7 +276,7 @@ class ProjectGenerator:
         type_ = self.input.columns[shared]
         columns = {"key": type_, "low": DecimalType(12, 2), "high": DecimalType(12, 2), "note": STRING}
         table = self._table(f"{alias}-{self.seq}", columns, self.random.choice((1, 3, 6)))
-        if self.chance(0.85):
+        if self.chance(0.75):
             table = replace(table, rows=unique_keys(table.rows))
         self.others.append(table)
         key = Column("key", type_, alias, alias=True)
