@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -19,6 +20,8 @@ from daybook.plan.steps import (
     INPUT_KEY,
     AggregateStep,
     AppendStep,
+    CheckStep,
+    DeleteStep,
     JoinStep,
     LoadStep,
     Step,
@@ -85,7 +88,13 @@ class RealRows:
         """The first rows that an operation picks; loaded ones come before those that operations made."""
         groups = [name for each in self._plan.steps if each.seq < step.seq for name in group_columns(each)]
         more = [] if isinstance(step, AppendStep) else groups
-        cut = picked_rows(self._plan, step, keys, more)
+        plan = self._plan
+        if isinstance(step, CheckStep):
+            # All rows that it checks, not only those that it would fail for.
+            checked = DeleteStep(step.seq, step.operation_id, step.name, step.selector, step.schema)
+            plan = replace(plan, steps=tuple(checked if each is step else each for each in plan.steps))
+            step = checked
+        cut = picked_rows(plan, step, keys, more)
         sources = self._run.read(self._around, self._spark, cut.feeds.values())
         frames = {key: sources[whole].frame for key, whole in cut.feeds.items()}
         as_of = self._run.snapshot.as_of
