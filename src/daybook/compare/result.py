@@ -232,7 +232,8 @@ def subtract(after: Number, before: Number) -> Number:
     """Exact for exact numbers, whatever the precision of the decimal context."""
     if isinstance(after, float) or isinstance(before, float):
         return float(after) - float(before)
-    return add(after, -before)
+    # A minus before a decimal rounds to the precision of the context.
+    return _WIDE.subtract(Decimal(after), Decimal(before))
 
 
 def add(*numbers: Number) -> Number:
