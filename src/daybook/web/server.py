@@ -81,6 +81,7 @@ def serve(workspace: OpenedWorkspace, request: ServeRequest, site: Site, *, on_r
     try:
         _Server(config, app.state.served.watch).run(sockets=[listening])
     finally:
+        app.state.served.questions.close()
         session.close()
 
 
