@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, localcontext
 
 from daybook.errors import DaybookError
 from daybook.errors.suggestion import did_you_mean
@@ -14,6 +14,8 @@ from daybook.runs.row_origins import RowOrigin
 
 # Balances that go forward from month to month lead ever further back.
 MOST_LEVELS = 12
+# No sum of columns, which have at most 38 digits, needs more.
+_SUM_DIGITS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +120,11 @@ def _amounts_above(origins: Sequence[RowOrigin]) -> dict[str, Decimal | int]:
     """What the rows above sum up to, for columns that all of them have; NULL adds nothing."""
     common = [name for name in origins[0].values if all(name in origin.values for origin in origins)]
     found: dict[str, Decimal | int] = {}
-    for name in common:
-        given = [origin.values[name] for origin in origins]
-        found[name] = sum((value for value in given if value is not None), start=0)
+    with localcontext() as context:
+        context.prec = _SUM_DIGITS
+        for name in common:
+            given = [origin.values[name] for origin in origins]
+            found[name] = sum((value for value in given if value is not None), start=0)
     return found
 
 
