@@ -4,9 +4,11 @@ import sqlite3
 from contextlib import closing
 from typing import Any
 
+import psycopg
 import pytest
 
 from daybook.graph.build import BuildRequest
+from daybook.model.datasource import PostgresqlSource
 from daybook.workspace.close import build_close, close_status
 from daybook.workspace.lifecycle import activate_projects
 from daybook.workspace.open_workspace import OpenedWorkspace, open_workspace
@@ -87,3 +89,16 @@ def test_a_table_is_asked_by_the_column_that_its_dataset_names(books: Folder, ha
     )
     assert (asked.state, asked.reasons) == ("stale", (words,))
     assert built(books, "2026-01")["copies@2026-01"][0] == "ran"
+
+
+def test_nodes_side_by_side_write_to_postgresql(folder: Folder, postgresql: PostgresqlSource) -> None:
+    """Spark finds the data source that writes there by the session of the node's own thread."""
+    options = postgresql.options
+    folder.datasource("pg", "postgresql", host=options.host, database=options.database, user=options.user)
+    folder.project(to_table("built_orders", "pg"), id_="writes")
+    activate_projects(opened(folder))
+    assert {result for result, _ in built(folder, "2026-01..2026-02").values()} == {"ran"}
+    with psycopg.connect(f"host={options.host} dbname={options.database} user={options.user}") as connection:
+        query = "select _run_period, count(*) from built_orders group by 1 order by 1"
+        rows = connection.execute(query).fetchall()
+    assert rows == [("2026-01", 3), ("2026-02", 1)]
