@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Literal
 
 from daybook.io.filesystem import list_files
-from daybook.io.location_checks import data_exists
+from daybook.io.location_checks import data_exists, location_exists
+from daybook.io.registry import writer_for
+from daybook.io.target import SliceOwner, target_at
 from daybook.model.dataset import Dataset
 from daybook.model.definition import Catalog, CatalogKind, CatalogLayer, DatasetVersion, DeclaredVersion
 from daybook.plan.registration import has_same_schema
@@ -29,11 +31,13 @@ class SandboxPeriods:
         self._root = root
         self._commits = _latest_commits(transaction.close.sandbox_commits(user))
         self._live: dict[str, dict[str, Slice]] = {}
+        self._present: dict[tuple[str, str], bool] = {}
 
     @property
     def datasets(self) -> dict[str, SandboxCommit]:
         """The last commit of every dataset that drafts registered, by the id it will have."""
-        registered = (each for found in self._commits.values() for each in found if each.dataset is not None)
+        known = (each for found in self._commits.values() for each in found if each.dataset is not None)
+        registered = [each for each in known if self._is_there(each)]
         return {_dataset_of(each).id: each for each in sorted(registered, key=lambda each: each.committed_at)}
 
     def slices(self, location: Location) -> Mapping[str, str] | None:
@@ -78,7 +82,31 @@ class SandboxPeriods:
         return self._live[table.identity]
 
     def _drafts_of(self, location: Location) -> list[SandboxCommit]:
-        return self._commits.get(slice_table(location, self._root).identity, [])
+        found = self._commits.get(slice_table(location, self._root).identity, [])
+        return [each for each in found if self._is_there(each)]
+
+    def _is_there(self, commit: SandboxCommit) -> bool:
+        """Whether the sandbox still holds what was written: anybody may remove it, and drafts write it again."""
+        key = (commit.destination, commit.period)
+        if key not in self._present:
+            place = Location(commit.format, uri=commit.destination)
+            if commit.is_slice:
+                written = writer_for(commit.format).slices(
+                    target_at(
+                        place,
+                        mode="replace_period",
+                        columns=(),
+                        run_id=commit.run_id,
+                        operation_seq=0,
+                        owner=SliceOwner("", ""),
+                        run_period=commit.period,
+                        workspace=self._root,
+                    )
+                )
+                self._present[key] = any(each.run_id == commit.run_id or each.owner is None for each in written)
+            else:
+                self._present[key] = location_exists(place)
+        return self._present[key]
 
     def _newer_slices(self, location: Location) -> dict[str, SandboxCommit]:
         live = self._live_slices(location)
@@ -159,7 +187,9 @@ def _divided(
 
 
 def _in_sandbox(location: Location, commit: SandboxCommit) -> Location:
-    return Location("delta", uri=commit.destination, period=location.period)
+    """Files keep their format and are read with the same options; tables are Delta there."""
+    options = location.options if commit.format == location.format else {}
+    return Location(commit.format, uri=commit.destination, options=options, period=location.period)
 
 
 def _modified(location: Location) -> datetime.datetime | None:

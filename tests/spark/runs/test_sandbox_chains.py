@@ -1,5 +1,6 @@
 """Drafts read each other in the sandbox, slice by slice, before anything of a chain is live."""
 
+import shutil
 from typing import Any
 
 import pytest
@@ -122,6 +123,23 @@ def test_a_draft_that_read_the_sandbox_can_be_replayed(chain: Folder) -> None:
     chain.run("2026-02", "maker", is_draft=True)
     read = chain.run("2026-02", "reader", is_draft=True)
     assert chain.replay(read.run_id).is_same
+
+
+def test_what_was_removed_from_the_sandbox_is_read_from_live_data(chain: Folder) -> None:
+    chain.apply()
+    chain.activate("maker")
+    live = {period: chain.run(period, "maker").run_id for period in ("2026-01", "2026-02")}
+    make(chain, "2")
+    chain.run("2026-02", "maker", is_draft=True)
+    shutil.rmtree(chain.root / "sandbox")
+    read = chain.run("2026-02", "reader", is_draft=True)
+    assert origins(read) == [("booked", "2026-02", "live", live["2026-02"])]
+    assert copied(chain) == [("2026-02", "O-4", 1)]
+    # The table is there again, without the slice that was removed.
+    shutil.rmtree(chain.root / "sandbox")
+    draft = chain.run("2026-01", "maker", is_draft=True)
+    assert origins(chain.run("2026-02", "reader", is_draft=True)) == origins(read)
+    assert origins(chain.run("2026-01", "reader", is_draft=True)) == [("booked", "2026-01", "sandbox", draft.run_id)]
 
 
 def test_drafts_of_others_are_not_read(chain: Folder, monkeypatch: pytest.MonkeyPatch) -> None:

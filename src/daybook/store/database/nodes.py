@@ -39,6 +39,7 @@ class SandboxCommit:
     mode: str
     is_slice: bool
     committed_at: datetime.datetime
+    format: str = "delta"
     dataset: str | None = None
 
 
@@ -105,6 +106,7 @@ class CloseQueries:
                     values[OUTPUT_COMMIT.c.mode],
                     details["is_slice"],
                     values[OUTPUT_COMMIT.c.committed_at],
+                    details.get("format", "delta"),
                     details.get("live_dataset"),
                 )
 
