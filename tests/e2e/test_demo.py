@@ -1,5 +1,6 @@
 """The demonstration in a real terminal, and everything it suggests to try."""
 
+import datetime
 import os
 import re
 import subprocess
@@ -96,6 +97,16 @@ def test_variances_are_drawn_to_their_side(shown: Shown) -> None:
     assert "\x1b[31m" in shown.raw
 
 
+def test_it_ends_with_what_corrected_rates_would_move(shown: Shown) -> None:
+    ends = (datetime.date(2026, 1, 1), datetime.date(2026, 1, 31))
+    tables = [close_by_hand(shown.folder / "data", "2026-01", day) for day in ends]
+    for label, table in zip(("before", "after"), tables, strict=True):
+        (line,) = [line for line in shown.lines if line.startswith(f"{label} ")]
+        assert f"{sum(cell.actual for cell in table.values()):,.2f}" in line
+    (cause,) = [line for line in shown.lines if line.startswith("exchange-rates as of 2026-01-31")]
+    assert "█" in cause
+
+
 def test_it_fits_a_narrow_terminal(shown: Shown) -> None:
     assert [line for line in shown.lines if len(line.rstrip()) > COLUMNS] == []
 
@@ -119,6 +130,9 @@ def test_what_it_suggests_works(shown: Shown) -> None:
     assert done.returncode == 0, done.stderr
     assert january(shown.folder) == before
     assert daybook(*commands["show"][0].split(), folder=shown.folder).returncode == 0
+    bridged = daybook(*commands["bridge"][0].split(), folder=shown.folder)
+    assert bridged.returncode == 0, bridged.stderr
+    assert "data of journal-lines" in bridged.stdout
     explained = daybook(*commands["explain"][0].split(), folder=shown.folder)
     assert explained.returncode == 0, explained.stderr
     assert "Actual and budget side by side (aggregate)" in explained.stdout

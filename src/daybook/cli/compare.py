@@ -218,15 +218,19 @@ def show_bridge(found: "BridgeResult") -> None:
         echo(f"\n{total} is {number_text(found.before)} in both; these differ and change nothing: {swapped}")
         return
     echo(f"\n{total}: {signed_text(found.difference)}\n")
-    screen = console()
-    for line in waterfall(found, width=min(screen.width, WIDTH), is_ascii=screen.options.ascii_only):
-        screen.print(line)
+    show_waterfall(found)
     for cause in found.causes:
         _show_cause(cause)
     if found.by is not None:
         _show_groups(found)
     echo_note(f"\nswapped in this order, which decides the split: {', '.join(name.text for name in found.order)}")
     _show_way_on(found)
+
+
+def show_waterfall(found: "BridgeResult") -> None:
+    screen = console()
+    for line in waterfall(found, width=min(screen.width, WIDTH), is_ascii=screen.options.ascii_only):
+        screen.print(line)
 
 
 def _show_cause(cause: "Cause") -> None:
@@ -274,6 +278,17 @@ def _show_groups(found: "BridgeResult") -> None:
 
 
 def _show_way_on(found: "BridgeResult") -> None:
-    """Where `explain` continues from the first row of the first data cause."""
+    """Where `explain` continues: with the row that did most, else with the rows behind the total."""
+    import shlex
+
+    from daybook.runs.row_keys import format_keys
+
+    for cause in found.causes:
+        row = next((each for each in cause.largest if each.after is not None), None)
+        if row is not None and cause.explained_by is not None:
+            keys = {name: None if value is None else value_text(value) for name, value in row.key.items()}
+            words = ("daybook", "explain", found.b.run_id, str(cause.explained_by), *format_keys(keys))
+            echo_note(f"`{shlex.join(words)}` shows what became of the row that did most")
+            return
     if found.operation.seq_b:
         echo_note(f"`daybook explain {found.b.run_id} {found.operation.seq_b}` shows the rows behind the total of B")

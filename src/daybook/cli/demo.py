@@ -16,6 +16,7 @@ from daybook.cli.terminal import console, echo, echo_json, echo_note, shorten_pa
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from daybook.compare.result import BridgeResult
     from daybook.demo.month_close import DemoResult, HeadlineLine
     from daybook.demo.workspace_folder import DemoWorkspace
     from daybook.runs.result import RunResult
@@ -98,6 +99,17 @@ def show_headline(lines: "Sequence[HeadlineLine]", period: str) -> None:
             screen.print(text)
 
 
+def show_correction(found: "BridgeResult") -> None:
+    """What the close would be with the rates as they were corrected later in the month, as a waterfall."""
+    from daybook.cli.compare import show_waterfall
+
+    echo(f"\nWhy would the result of {found.b.period} be another one at its end? A draft as of that day says:\n")
+    if found.causes:
+        show_waterfall(found)
+    else:
+        echo("  it would be the same")
+
+
 def show_files(results: "Iterable[RunResult]") -> None:
     outputs = [output for result in results for output in result.outputs]
     width = max(len(shorten_path(output.place)) for output in outputs)
@@ -118,6 +130,7 @@ def show_next_steps(folder: Path, results: "Sequence[RunResult]") -> None:
         ("daybook run close -p 2026-01 --as-of 2026-01-31", "the corrected dollar rate"),
         (f"daybook show run {run_id}", "what ran, on which data"),
         (f"daybook explain {run_id} 110", "the rows behind the numbers"),
+        ("daybook bridge close@2026-01 close@2026-02 -m actual", "why February differs"),
         (f"daybook replay {run_id} --verify", "compute again and compare"),
         ("daybook test", "the tests of the close"),
         ("daybook build -p 2026-01..2026-03", "the quarter, in order"),
@@ -207,6 +220,8 @@ def demo(
     if not called.is_quiet:
         show_runs(done.runs)
     show_headline(done.headline, done.period)
+    if done.correction is not None:
+        show_correction(done.correction)
     if not called.is_quiet:
         show_files(done.runs)
         show_next_steps(folder, done.runs)

@@ -139,6 +139,12 @@ def common_datasets(a: RecordedRun, b: RecordedRun) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each.dataset_id for each in b.snapshot.sources if each.dataset_id in ids_a))
 
 
+def _relevant_datasets(a: ComparedOutput, b: ComparedOutput) -> tuple[str, ...]:
+    """Those of them that the rows of the output depend on."""
+    used = a.dataset_ids | b.dataset_ids
+    return tuple(dataset_id for dataset_id in common_datasets(a.run, b.run) if dataset_id in used)
+
+
 def has_other_input(a: RecordedRun, b: RecordedRun) -> bool:
     return a.snapshot.project.input.dataset_id != b.snapshot.project.input.dataset_id
 
@@ -147,7 +153,7 @@ def _data_causes(a: ComparedOutput, b: ComparedOutput) -> Iterator[CauseName]:
     if has_other_input(a.run, b.run):
         before, after = (side.run.snapshot.project.input.dataset_id for side in (a, b))
         yield CauseName("data", after, f"input {after} instead of {before}")
-    for dataset_id in common_datasets(a.run, b.run):
+    for dataset_id in _relevant_datasets(a, b):
         if _reads(a.run, dataset_id) != _reads(b.run, dataset_id):
             yield CauseName("data", dataset_id, f"data of {dataset_id}")
 
@@ -182,7 +188,7 @@ def _pin_identity(pin: Pin) -> Any:
 
 
 def _as_of_causes(a: ComparedOutput, b: ComparedOutput) -> Iterator[CauseName]:
-    for dataset_id in common_datasets(a.run, b.run):
+    for dataset_id in _relevant_datasets(a, b):
         days = [_as_of(side.run, dataset_id) for side in (a, b)]
         if None not in days and days[0] != days[1]:
             yield CauseName("as_of", dataset_id, f"{dataset_id} as of {days[1]} instead of {days[0]}")
@@ -196,7 +202,7 @@ def _as_of(run: RecordedRun, dataset_id: str) -> date | None:
 
 
 def _dataset_causes(a: ComparedOutput, b: ComparedOutput) -> Iterator[CauseName]:
-    for dataset_id in common_datasets(a.run, b.run):
+    for dataset_id in _relevant_datasets(a, b):
         if _definition(a.run, dataset_id) != _definition(b.run, dataset_id):
             yield CauseName("dataset", dataset_id, f"definition of {dataset_id}")
 

@@ -34,6 +34,11 @@ class ComparedOutput:
         seqs = (LOADED, *(step.seq for step in before if isinstance(step, AggregateStep | AppendStep)))
         return tuple(seq for seq in seqs if not excludes(self.step.selector, seq))
 
+    @property
+    def dataset_ids(self) -> frozenset[str]:
+        """The datasets that operations before the output read."""
+        return frozenset(load.dataset_id for load in self.plan.loads if load.operation_seq < self.step.seq)
+
     def aggregates(self) -> tuple[int, ...]:
         return tuple(seq for seq in self.makers if seq and isinstance(self.plan.step(seq), AggregateStep))
 

@@ -160,13 +160,17 @@ class RowEffect:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One step of a bridge: the causes that were swapped, alone or `together` with the `reason`, and their share."""
+    """One step of a bridge: the causes that were swapped, alone or `together` with the `reason`, and their share.
+
+    `explained_by` is an operation of B that explains single rows of the data, as `daybook explain` takes them.
+    """
 
     members: tuple[CauseName, ...]
     share: Number
     rows: RowCounts | None = None
     largest: tuple[RowEffect, ...] = ()
     reason: str | None = None
+    explained_by: int | None = None
 
     @property
     def kind(self) -> CauseKind:

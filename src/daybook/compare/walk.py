@@ -1,7 +1,7 @@
 """The way from one run to another: which causes are swapped next, alone or together, and what each state gives."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
@@ -13,6 +13,7 @@ from daybook.compare.measured_state import HybridSources, Measure, MeasuredState
 from daybook.compare.result import Cause, CauseName, subtract
 from daybook.compare.row_effects import with_row_effects
 from daybook.errors import DaybookError, Notice, flatten
+from daybook.plan.steps import DeleteStep, UpdateStep
 from daybook.runs.result import RunListener
 
 _SEQS_REASON = "operations have other seqs, and an expression names _operation_seq"
@@ -100,7 +101,15 @@ class BridgeWalk:
             return cause
         self._listener.stage(f"rows of {cause.label}")
         found = self._contributions(step.before), self._contributions(step.after)
-        return with_row_effects(cause, self._sources, step.before, step.after, found)
+        cause = with_row_effects(cause, self._sources, step.before, step.after, found)
+        return replace(cause, explained_by=self._explaining_operation(cause))
+
+    def _explaining_operation(self, cause: Cause) -> int | None:
+        """The first operation of B that loaded rows come to; it explains rows by any of their columns."""
+        plan = self._hybrids.output("b").plan
+        if not any(name.kind == "data" and name.name == plan.input.dataset_id for name in cause.members):
+            return None
+        return next((step.seq for step in plan.steps if isinstance(step, UpdateStep | DeleteStep)), None)
 
     def _end(self, side: Side, state: HybridPlan, *, next_to_data: bool) -> MeasuredState:
         self._listener.stage(f"run {side.upper()} again")

@@ -5,10 +5,15 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from daybook.compare.bridge import BridgeRequest
+from daybook.compare.result import BridgeResult
 from daybook.io.formats.delta.rows import read_rows
 from daybook.model.types import value_text
+from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.runs.result import RunListener, RunResult
 from daybook.runs.start import RunRequest
+from daybook.workspace.compare import bridge_runs
+from daybook.workspace.compare_json import bridge_as_json
 from daybook.workspace.execution import run_project
 from daybook.workspace.lifecycle import activate_project
 from daybook.workspace.open_workspace import OpenedWorkspace
@@ -27,7 +32,29 @@ def close_month(workspace: OpenedWorkspace, period: str, *, listener: RunListene
             raise result.failure
         runs += result.completed
     last = runs[-1].period
-    return DemoResult(workspace.root, tuple(runs), last, read_headline(workspace.root, last))
+    headline = read_headline(workspace.root, last)
+    correction = explain_correction(workspace, last, listener=listener)
+    return DemoResult(workspace.root, tuple(runs), last, headline, correction)
+
+
+# The output of the close that is compared: its operation writes to the warehouse.
+_WAREHOUSE_OUTPUT = "120"
+
+
+def explain_correction(
+    workspace: OpenedWorkspace, period: str, *, listener: RunListener | None = None
+) -> BridgeResult | None:
+    """Close the month again as a draft, with the rates as they are corrected until its end, and say what that moves."""
+    found = GREGORIAN.find(period)
+    if found is None or workspace.settings.sandbox is None:
+        return None
+    request = RunRequest(CLOSE_PROJECTS[0], period, as_of=found.end_date, is_draft=True)
+    corrected = run_project(workspace, request)
+    if corrected.failure is not None:
+        raise corrected.failure
+    (draft,) = corrected.completed
+    question = BridgeRequest(f"{CLOSE_PROJECTS[0]}@{period}", draft.run_id, "actual", _WAREHOUSE_OUTPUT)
+    return bridge_runs(workspace, question, listener=listener)
 
 
 OPERATING_RESULT = "Operating result"
@@ -63,12 +90,13 @@ class HeadlineLine:
 
 @dataclass(frozen=True, slots=True)
 class DemoResult:
-    """The runs of the projects, and the headline numbers of `period`."""
+    """The runs of the projects, the headline numbers of `period`, and what corrected rates would move."""
 
     folder: Path
     runs: tuple[RunResult, ...]
     period: str
     headline: tuple[HeadlineLine, ...]
+    correction: BridgeResult | None = None
 
 
 def demo_as_json(done: DemoResult) -> dict[str, Any]:
@@ -84,6 +112,7 @@ def demo_as_json(done: DemoResult) -> dict[str, Any]:
             }
             for line in done.headline
         ],
+        "correction": None if done.correction is None else bridge_as_json(done.correction),
     }
 
 

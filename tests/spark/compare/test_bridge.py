@@ -28,6 +28,7 @@ def test_a_late_journal_line_is_the_data_of_the_journal(ledger: Ledger) -> None:
     assert shares(found) == {"data:journal": "7.50"}
     (cause,) = found.causes
     assert cause.rows == RowCounts(added=1, removed=0, changed=0)
+    assert cause.explained_by == 10
     (late,) = cause.largest
     assert (dict(late.key), late.before, str(late.effect)) == ({"line": "J-4"}, None, "7.50")
     assert late.after == {"account": "5000", "currency": "EUR", "amount": Decimal("7.50")}

@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from daybook.demo.data_files import write_data
-from daybook.demo.month_close import close_month, read_headline
+from daybook.demo.month_close import close_month, explain_correction, read_headline
 from daybook.demo.workspace_folder import write_workspace
 from daybook.graph.build import BuildRequest
 from daybook.runs.result import RunResult
@@ -154,3 +154,14 @@ def test_operations_report_what_they_did(workspace: Path, january: list[RunResul
     assert counts[80].rows_deleted == 1
     assert counts[120].rows_written == counts[130].rows_written == counts[110].rows_added
     assert january[0].notices == ()
+
+
+def test_what_corrected_rates_move_is_bridged(january: list[RunResult], workspace: Path, spark: SparkSession) -> None:
+    found = explain_correction(open_workspace(workspace, session=lambda: spark), "2026-01")
+
+    ends = (datetime.date(2026, 1, 1), datetime.date(2026, 1, 31))
+    tables = [close_by_hand(workspace / "data", "2026-01", day) for day in ends]
+    assert found is not None
+    assert [found.before, found.after] == [sum(cell.actual for cell in table.values()) for table in tables]
+    assert [cause.members[0].text for cause in found.causes] == ["as_of:exchange-rates"]
+    assert not found.residual

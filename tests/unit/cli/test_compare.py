@@ -79,7 +79,7 @@ def a_bridge(
 
 def test_a_bridge_shows_causes_their_rows_and_the_order(capsys: pytest.CaptureFixture[str]) -> None:
     late = RowEffect({"order_id": "O-9"}, None, {"amount": Decimal("30.00")}, Decimal("30.00"))
-    data = Cause((ORDERS,), Decimal("30.00"), RowCounts(1, 0, 0), (late,))
+    data = Cause((ORDERS,), Decimal("30.00"), RowCounts(1, 0, 0), (late,), explained_by=10)
     group = GroupBridge({"region": "EMEA"}, Decimal("60.00"), Decimal("90.00"), (Decimal("30.00"), Decimal("0.00")))
 
     show_bridge(a_bridge(data, Cause((ROUNDING,), Decimal("0.25")), by=(group,)))
@@ -93,7 +93,7 @@ def test_a_bridge_shows_causes_their_rows_and_the_order(capsys: pytest.CaptureFi
     assert "O-9 amount 30.00 +30.00" in lines
     assert "EMEA 60.00 +30.00 0.00 90.00" in lines
     assert "data:orders, definition:round" in shown.err
-    assert "daybook explain 20260208-100000-bbbbbb 40" in shown.err
+    assert "`daybook explain 20260208-100000-bbbbbb 10 order_id=O-9`" in shown.err
     assert max(map(len, shown.out.splitlines())) <= 80
 
 

@@ -1,0 +1,203 @@
+"""States half-way: what is swapped together, other kinds of causes, and what ends a bridge."""
+
+import datetime
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from daybook.compare import slices, written_totals
+from daybook.compare.bridge import BridgeRequest, bridge
+from daybook.compare.result import RowCounts
+from daybook.errors import DaybookError
+from tests.spark.compare.journals import JOURNAL_COLUMNS, Ledger, cause_text, change, convert, output, shares, totals
+from tests.workspaces import Folder, assign, to_path, to_table
+
+CLOSE = (convert(), totals(), output())
+# What both versions of a table have, whatever columns the journal gets.
+NARROW = {"destination": {"datasource_id": "lake", "table": "totals"}, "columns": ["account", "total"]}
+BY_REGION = {
+    "type": "aggregate",
+    "arguments": {"group_by": ["region"], "aggregations": [{"column": "total", "expression": "SUM(amount)"}]},
+}
+
+
+@pytest.fixture
+def ledger(folder: Folder) -> Ledger:
+    return Ledger(folder)
+
+
+def with_tax(ledger: Ledger) -> tuple[str, str]:
+    """The journal gets a column, and an operation that needs it."""
+    out = {**output(), "arguments": NARROW}
+    before = ledger.run(convert(), totals(), out)
+    ledger.journal_columns = [*JOURNAL_COLUMNS, {"name": "tax", "type": "decimal(18,2)"}]
+    ledger.lines = {line: (*values, "1.00") for line, values in ledger.lines.items()}  # type: ignore[misc]
+    return before, ledger.run(convert("ROUND((amount - tax) * rates.rate, 2)"), totals(), out)
+
+
+def test_an_operation_that_needs_a_new_column_comes_after_the_data_that_has_it(ledger: Ledger) -> None:
+    found = ledger.bridge(*with_tax(ledger))
+
+    # One less of each line: 0.90 + 1.00 + 0.90.
+    assert shares(found) == {"definition:convert": "-2.80"}
+    assert [each.text for each in found.order] == ["data:journal", "dataset:journal", "definition:convert"]
+
+
+def test_what_cannot_be_computed_half_way_is_swapped_together_with_the_reason(ledger: Ledger) -> None:
+    found = ledger.bridge(*with_tax(ledger), order=("definition", "data"))
+
+    (cause,) = found.causes
+    assert cause_text(cause) == "definition:convert + data:journal + dataset:journal"
+    assert cause.is_together
+    assert cause.reason is not None
+    assert "tax" in cause.reason
+    assert str(cause.share) == "-2.80"
+
+
+def test_new_seqs_that_a_selector_names_are_swapped_together(ledger: Ledger) -> None:
+    before = ledger.run(convert(), totals(seq=30), output(selector="_operation_seq = 30"))
+    bonus = change("bonus", 30, "eur + 1")
+    after = ledger.run(convert(), bonus, totals(seq=40), output(selector="_operation_seq = 40"))
+
+    (cause,) = ledger.bridge(before, after).causes
+
+    assert {member.name for member in cause.members} == {"bonus", "totals", "out"}
+    assert cause.reason is not None
+    assert "_operation_seq" in cause.reason
+    assert str(cause.share) == "3.00"
+
+
+def test_an_inserted_operation_without_seqs_is_one_cause(folder: Folder) -> None:
+    folder.project(BY_REGION, to_table())
+    before = folder.run().run_id
+    folder.project(assign("amount", "amount + 1"), BY_REGION, to_table())
+    after = folder.run().run_id
+
+    with folder.around() as around:
+        found = bridge(around, BridgeRequest(before, after, "total"))
+
+    assert [(cause.label, str(cause.share)) for cause in found.causes] == [("1 update 1 (added)", "3.00")]
+
+
+def test_two_periods_differ_by_their_data_and_by_what_names_the_period(folder: Folder) -> None:
+    bonus = assign("amount", 'amount + IF(period.identifier = "2026-02", 5, 1)')
+    folder.project(bonus, BY_REGION, to_table())
+    folder.runs("2026-01..2026-02")
+
+    with folder.around() as around:
+        found = bridge(around, BridgeRequest("p@2026-01", "p@2026-02", "total", by=("region",)))
+
+    # 150.00 and 1.00 for each of three orders; 70.00 and 1.00; 70.00 and 5.00.
+    assert (str(found.before), str(found.after)) == ("153.00", "75.00")
+    assert shares(found) == {"data:orders": "-82.00", "period:2026-02": "4.00"}
+    assert found.causes[0].rows == RowCounts(added=1, removed=3, changed=0)
+    assert found.by is not None
+    assert {group.key["region"]: [str(share) for share in group.shares] for group in found.by} == {
+        "EMEA": ["-152.00", "0.00"],
+        "APAC": ["70.00", "4.00"],
+    }
+
+
+def test_loaded_rows_are_measured_and_an_output_without_versions_is_computed_again(folder: Folder) -> None:
+    folder.project(assign("amount", "amount * 2"), to_path("out/x.csv"))
+    before = folder.run().run_id
+    folder.project(assign("amount", "amount * 3"), to_path("out/x.csv"))
+    after = folder.run().run_id
+
+    with folder.around() as around:
+        found = bridge(around, BridgeRequest(before, after, "amount"))
+
+    assert [(str(cause.share), cause.kind) for cause in found.causes] == [("150.00", "definition")]
+    assert found.operation.name == "loaded rows"
+
+
+def test_another_as_of_is_a_cause_of_its_own(ledger: Ledger) -> None:
+    rates = [
+        {"currency": "USD", "rate": "0.9000", "valid_from": "2025-12-01", "valid_to": "2026-01-10"},
+        {"currency": "USD", "rate": "0.9500", "valid_from": "2026-01-10", "valid_to": ""},
+        {"currency": "EUR", "rate": "1.0000", "valid_from": "2025-12-01", "valid_to": ""},
+    ]
+    before = _run_bitemporal(ledger, rates)
+    # A correction of what was known then comes first, the later day after it.
+    rates[0]["rate"] = "0.9100"
+    after = _run_bitemporal(ledger, rates, as_of=datetime.date(2026, 1, 15))
+
+    found = ledger.bridge(before, after)
+
+    assert shares(found) == {"data:rates": "1.10", "as_of:rates": "4.40"}
+
+
+def _run_bitemporal(ledger: Ledger, rates: list[dict[str, str]], **wish: Any) -> str:
+    folder = ledger.folder
+    ledger.run(*CLOSE)
+    folder.write_csv("data/rates.csv", rates)
+    columns = [{"name": "currency", "type": "string"}, {"name": "rate", "type": "decimal(10,4)"}]
+    table = {"name": "rates", "temporal_mode": "bitemporal", "columns": columns, "location": {"path": "data/rates.csv"}}
+    folder.define("dataset", {"id": "rates", "natural_key_columns": ["currency"], "main_table": table})
+    return folder.run(**wish).run_id
+
+
+def test_a_parameter_is_a_cause(ledger: Ledger) -> None:
+    scaled = (convert("ROUND(amount * rates.rate * param.factor, 2)"), totals(), output())
+    parameters = {"factor": {"type": "decimal(4,2)", "default": "1.00"}}
+    before = ledger.run(*scaled, parameters=parameters)
+    after = ledger.run(*scaled, parameters=parameters, wish={"parameters": {"factor": "2.00"}})
+
+    assert shares(ledger.bridge(before, after)) == {"parameter:factor": "149.25"}
+
+
+def test_inputs_that_are_gone_end_a_bridge_with_what_can_still_be_done(ledger: Ledger) -> None:
+    before = ledger.run(*CLOSE)
+    ledger.lines["J-4"] = ("5000", "EUR", "7.50")
+    after = ledger.run(*CLOSE)
+    for manifest in ledger.folder.root.glob(".daybook/landing/files/*/manifest.json"):
+        manifest.unlink()
+
+    with pytest.raises(DaybookError) as found:
+        ledger.bridge(before, after)
+    assert found.value.code == "RUN_012"
+    assert "daybook diff" in str(found.value.hint)
+
+
+def test_a_run_that_computes_something_else_ends_a_bridge(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = ledger.run(*CLOSE)
+    read = slices.written_slice
+
+    def other(*arguments: Any) -> DataFrame | None:
+        df = read(*arguments)
+        return df.withColumn("total", F.col("total") + 1) if df is not None else None
+
+    monkeypatch.setattr(written_totals, "written_slice", other)
+    with pytest.raises(DaybookError) as found:
+        ledger.bridge(run, run)
+    assert found.value.code == "RUN_068"
+
+
+@pytest.mark.parametrize(
+    ("wish", "code"),
+    [
+        ({"measure": "totl"}, "RUN_079"),
+        ({"measure": "account"}, "RUN_079"),
+        ({"by": ("regoin",)}, "RUN_064"),
+        ({"order": ("defintion",)}, "RUN_078"),
+        ({"b": "q@2026-01"}, "RUN_069"),
+    ],
+)
+def test_wrong_questions_are_refused(ledger: Ledger, wish: dict[str, Any], code: str) -> None:
+    run = ledger.run(*CLOSE)
+    other = {"destination": {"datasource_id": "lake", "table": "other"}}
+    ledger.folder.project(convert(), totals(), {**output(), "arguments": other}, id_="q", input_="journal")
+    if code == "RUN_069":
+        ledger.folder.run(project="q")
+
+    with pytest.raises(DaybookError) as found:
+        ledger.bridge(**{"a": run, "b": run, **wish})
+    assert found.value.code == code
+
+
+def test_nothing_is_left_behind(ledger: Ledger) -> None:
+    ledger.bridge(*with_tax(ledger))
+
+    assert ledger.folder.staged() == []
