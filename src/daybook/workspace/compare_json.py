@@ -98,6 +98,8 @@ def _cause(cause: "Cause") -> dict[str, Any]:
         rows = cause.rows
         shown["rows"] = {"added": rows.added, "removed": rows.removed, "changed": rows.changed}
         shown["largest"] = [_effect(each) for each in cause.largest]
+    if cause.explained_by is not None:
+        shown["explained_by"] = cause.explained_by
     if cause.is_together:
         shown["together"] = [_member(each) for each in cause.members]
         shown["reason"] = cause.reason
