@@ -317,6 +317,11 @@ class Bridge:
         found = self.result
         return f"<Bridge of {found.measure} from {found.before} to {found.after}: {len(found.causes)} causes>"
 
+    def _repr_html_(self) -> str:
+        from daybook.workspace.bridge_picture import draw_bridge
+
+        return draw_bridge(self.result)
+
 
 class Workspace:
     """A folder with a `daybook.yaml`, this one or the nearest above it, opened for a program or a notebook.
