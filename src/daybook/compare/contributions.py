@@ -127,7 +127,8 @@ def measure_contributions(
     summed = staged
     if planned.groups:
         grouped = staged.groupBy(*map(quote_identifier, planned.groups))
-        total = F.sum(F.col(quote_identifier(planned.value))).cast(spark_type(planned.total_type))
+        total_type = spark_type(planned.total_type)
+        total = F.sum(F.col(quote_identifier(planned.value)).cast(total_type)).cast(total_type)
         fitted = cast_sql(quote_identifier(planned.value), planned.total_type, planned.type)
         summed = grouped.agg(total.alias(planned.value)).selectExpr(
             *map(quote_identifier, planned.groups), f"{fitted} AS {quote_identifier(measure.column)}"

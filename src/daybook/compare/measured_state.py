@@ -8,9 +8,11 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import LongType
 
 from daybook.compare.hybrid import HybridPlan, HybridRead, Hybrids, Side
 from daybook.compare.result import Number, add
+from daybook.compare.slices import SUMMED_INTEGER
 from daybook.engine.pipeline import OutputGroup, Pipeline
 from daybook.engine.source import SourceFrame
 from daybook.errors import DaybookError, flatten
@@ -137,6 +139,8 @@ def measure_state(
 def collect_totals(df: DataFrame, measure: Measure) -> MeasuredState:
     """One row per group leaves Spark."""
     value, by = F.col(quote_identifier(measure.column)), measure.by
+    if isinstance(df.schema[measure.column].dataType, LongType):
+        value = value.cast(SUMMED_INTEGER)
     keys = [F.col(quote_identifier(name)).alias(f"k{number}") for number, name in enumerate(by)]
     grouped = df.select(value.alias("value"), *keys).groupBy(*(f"k{number}" for number in range(len(by))))
     found = grouped.agg(*_aggregates(len(by))).limit(MOST_GROUPS + 1).toArrow().to_pylist()

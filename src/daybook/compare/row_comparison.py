@@ -10,11 +10,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from daybook.compare.result import ColumnTotal, DiffCounts, Number, RepeatedKeys, RowChange, subtract
-from daybook.compare.slices import SliceRows
+from daybook.compare.slices import SUMMED_INTEGER, SliceRows
 from daybook.engine.counters import ObservedFrame
 from daybook.expression import quote_identifier, spark_type
 from daybook.expression.type_rules import is_number
-from daybook.model.types import ColumnType
+from daybook.model.types import INTEGER, ColumnType
 
 # Parts of a hash whose sum over the rows of one key stays a 64-bit integer.
 _HASH_PARTS = 2**40
@@ -132,10 +132,15 @@ def _side(df: DataFrame, keys: Sequence[ComparedColumn], values: Sequence[Compar
     columns = [F.lit(is_b).alias("is_b"), F.lit(True).alias("is_row")]
     for letter, named in (("k", keys), ("v", values)):
         columns += [
-            F.col(quote_identifier(column.name)).cast(spark_type(column.type)).alias(f"{letter}{number}")
+            F.col(quote_identifier(column.name)).cast(_compared_type(column, letter)).alias(f"{letter}{number}")
             for number, column in enumerate(named)
         ]
     return df.select(*columns)
+
+
+def _compared_type(column: ComparedColumn, letter: str) -> str:
+    """Sums of large integers, such as numbers of customers, need more than 64 bits."""
+    return SUMMED_INTEGER if letter == "v" and column.type == INTEGER else spark_type(column.type)
 
 
 def _hashed(values: Sequence[ComparedColumn]) -> list[Column]:

@@ -20,6 +20,8 @@ from daybook.runs.output_rows import read_written_rows
 from daybook.runs.sources import read_sources
 
 SEQ_COLUMN = "_operation_seq"
+# The type in which integers are summed.
+SUMMED_INTEGER = "DECIMAL(38,0)"
 # A version that was removed, or a table that was removed or created again with other columns.
 _GONE_CODES = frozenset({"IO_001", "IO_002", "IO_003", "IO_009"})
 
@@ -98,7 +100,8 @@ def read_run_sources(
     try:
         return read_sources(spark, loads, run.snapshot, around.landing(run.id), around.root, pinned=run.pins)
     except DaybookError as error:
-        raise DaybookError("RUN_012", run_id=run.id, causes=flatten(error)) from error
+        hint = "what it wrote to Delta tables, with _operation_seq among the columns, can still be compared"
+        raise DaybookError("RUN_012", run_id=run.id, causes=flatten(error), hint=hint) from error
 
 
 def _rows_of(df: DataFrame, output: ComparedOutput, seq: int, wanted: tuple[str, ...]) -> DataFrame:

@@ -209,3 +209,12 @@ def test_a_draft_in_the_sandbox_is_compared_with_the_active_version(folder: Fold
     assert found.b.is_draft
     assert (found.operation.seq_a, found.operation.seq_b) == (1, 2)
     assert totals(found)["total"] == ("150.00", "300.00", "150.00")
+
+
+def test_integers_are_summed_beyond_64_bits(folder: Folder) -> None:
+    folder.project(assign("number", "9000000000000000000"), to_table())
+    run = folder.run().run_id
+
+    found = compare(folder, run, run)
+
+    assert totals(found)["number"] == ("27000000000000000000", "27000000000000000000", "0")
