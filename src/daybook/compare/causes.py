@@ -68,7 +68,7 @@ def find_differences(a: ComparedOutput, b: ComparedOutput) -> RunDifferences:
     operations = {
         cause.name: cause for cause in _operation_causes(a, b, pairs, counts_seqs=has_other_seqs and names_seqs)
     }
-    bound = frozenset(operations) if has_other_seqs and names_seqs else frozenset()
+    bound = _bound_causes(a, b, pairs, operations.values()) if has_other_seqs and names_seqs else frozenset()
     found = [
         *_data_causes(a, b),
         *_as_of_causes(a, b),
@@ -86,6 +86,32 @@ def _has_other_seqs(pairs: Sequence[AlignedOperation]) -> bool:
         return True
     only_a = {pair.a.seq for pair in pairs if pair.a and not pair.b}
     return any(pair.b.seq in only_a for pair in pairs if pair.b and not pair.a)
+
+
+def _bound_causes(
+    a: ComparedOutput, b: ComparedOutput, pairs: Sequence[AlignedOperation], causes: Iterable[OperationCause]
+) -> frozenset[CauseName]:
+    """Causes that have another seq, would share one with an operation of the other side, or name seqs."""
+    seqs_a, seqs_b = ({each.seq for pair in pairs if (each := side(pair))} for side in (_of_a, _of_b))
+    named = named_texts(a.plan.project), named_texts(b.plan.project)
+
+    def is_bound(pair: AlignedOperation) -> bool:
+        texts = [operation_content(each, names) for each, names in zip((pair.a, pair.b), named, strict=True) if each]
+        if any(_SEQ_COLUMN in text for text in texts):
+            return True
+        if pair.a and pair.b:
+            return pair.a.seq != pair.b.seq
+        return pair.either.seq in (seqs_b if pair.a else seqs_a)
+
+    return frozenset(cause.name for cause in causes if is_bound(cause.pair))
+
+
+def _of_a(pair: AlignedOperation) -> Operation | None:
+    return pair.a
+
+
+def _of_b(pair: AlignedOperation) -> Operation | None:
+    return pair.b
 
 
 def _names_seqs(a: ComparedOutput, b: ComparedOutput, pairs: Sequence[AlignedOperation]) -> bool:
