@@ -24,6 +24,7 @@ from daybook.errors import DaybookError
 from daybook.io.pins import LandedPin, Pin
 from daybook.model.definition import DatasetVersion
 from daybook.model.loading.definitions import load_text
+from daybook.model.parameter import parameter_values
 from daybook.plan.plan_project import plan_project
 from daybook.resolve.locations.location import Resolution
 from daybook.runs.preparation import PreparedRun
@@ -144,7 +145,8 @@ def recorded(project: GeneratedProject, pair: Pair, run_id: str) -> RecordedRun:
         operation["id"] = f"s{pair.numbers[operation['seq']]}"
     (definition,) = load_text(json.dumps({"project": declared}), "project.json")
     catalog = TableCatalog([project.input, *project.others])
-    plan = plan_project(definition.model, definition.source, catalog, CONSTANTS, with_locations=False)
+    constants = replace(CONSTANTS, parameters=parameter_values(definition.id, definition.model.parameters, {}))
+    plan = plan_project(definition.model, definition.source, catalog, constants, with_locations=False)
     tables = {table.dataset_id: table for table in (project.input, *project.others)}
     versions = {load.dataset_id: load.version for load in plan.loads}
     sources = tuple(SourceSnapshot(load.key, load.dataset_id, 1, Resolution((), ("2026-01",))) for load in plan.loads)
