@@ -53,7 +53,7 @@ def test_every_use_case_has_a_method() -> None:
     text = (WORKSPACE / "python_api.py").read_text(encoding="utf-8")
     found = [(module, name) for module, name in use_cases() if module != "warm_engine"]
     assert len(found) > 20
-    assert [f"{module}.{name}" for module, name in found if not re.search(rf"\b{name}\(self\._opened", text)] == []
+    assert [f"{module}.{name}" for module, name in found if not re.search(rf"\b{name}\(\s*self\._opened", text)] == []
 
 
 def test_validating_finds_structure_and_meaning_without_spark(tmp_path: Path) -> None:
