@@ -2,6 +2,7 @@
 
 import re
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -195,14 +196,19 @@ def create_staging(database: PostgresqlDatabase, name: str, columns: Sequence[Ou
     )
 
 
+# What is carried by value is known to the whole process, and runs of a build register side by side.
+_PICKLING = threading.Lock()
+
+
 def register_copy_source(spark: SparkSession) -> None:
     """Make the data source known to the session, carried by value."""
     module = sys.modules[ingest.__name__]
-    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
-    try:
-        spark.dataSource.register(ingest.CopySource)
-    finally:
-        cloudpickle.unregister_pickle_by_value(module)  # type: ignore[no-untyped-call]
+    with _PICKLING:
+        cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+        try:
+            spark.dataSource.register(ingest.CopySource)
+        finally:
+            cloudpickle.unregister_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 
 @contextmanager
