@@ -77,3 +77,64 @@ def test_codes_need_no_workspace(tmp_path: Path) -> None:
 def test_runs_and_their_operations_are_completed(folder: Folder) -> None:
     assert completed("daybook explain 20", folder=folder.root) == [run_id(folder)]
     assert completed(f"daybook explain {run_id(folder)} ", folder=folder.root) == ["op-1", "totals", "op-3"]
+
+
+def total(column: str, expression: str, *group_by: str) -> dict[str, Any]:
+    aggregations = [{"column": column, "expression": expression}]
+    return {"type": "aggregate", "arguments": {"group_by": list(group_by), "aggregations": aggregations}}
+
+
+def test_one_command_goes_from_a_statement_to_journal_lines(tmp_path: Path) -> None:
+    """Journal lines, ledger, trial balance, statement: each is a project that reads what the one before it wrote."""
+    folder = Folder.for_commands(tmp_path / "w")
+    lines = [
+        ("J-1", "1", "4000", "CC-1", "-100.00", "Invoice 17"),
+        ("J-2", "1", "4000", "CC-2", "-50.50", "Invoice 18"),
+        ("J-3", "1", "4100", "CC-1", "-20.00", "Maintenance"),
+        ("J-4", "1", "6000", "CC-1", "30.25", "Rent"),
+    ]
+    names = ("journal_id", "line", "account", "cost_centre", "amount", "text")
+    rows = [{**dict(zip(names, line, strict=True)), "_period": "2026-01"} for line in lines]
+    folder.write_csv("data/journal.csv", rows)
+    columns = [{"name": name, "type": "decimal(18,2)" if name == "amount" else "string"} for name in names]
+    table = {"name": "journal", "temporal_mode": "period", "columns": columns, "location": {"path": "data/journal.csv"}}
+    folder.define("dataset", {"id": "journal", "natural_key_columns": ["journal_id", "line"], "main_table": table})
+    balance = [{"name": "balance", "type": "decimal(38,2)"}]
+    texts = [{"name": name, "type": "string"} for name in ("account", "cost_centre")]
+    for name, own in (("ledger", [*texts, *balance]), ("trial", [texts[0], *balance])):
+        folder.dataset(name, own, {"datasource_id": "lake", "table": name}, temporal_mode="period")
+    made = {"selector": "_operation_seq = 1"}
+    folder.project(
+        total("balance", "SUM(amount)", "account", "cost_centre"),
+        {**to_table("ledger", columns=["account", "cost_centre", "balance"]), **made},
+        id_="post",
+        input_="journal",
+    )
+    folder.project(
+        total("balance", "SUM(balance)", "account"),
+        {**to_table("trial", columns=["account", "balance"]), **made},
+        id_="balances",
+        input_="ledger",
+    )
+    folder.project(
+        assign("item", 'IF(STARTS_WITH(account, "4"), "Revenue", "Costs")'),
+        total("amount", "0 - SUM(balance)", "item"),
+        to_table("statement"),
+        id_="statement",
+        input_="trial",
+    )
+    for command in (("apply",), *(("activate", name) for name in ("post", "balances", "statement"))):
+        done = piped(*command, folder=folder.root)
+        assert done.returncode == 0, done.stderr
+    done = piped("build", "--period", "2026-01", folder=folder.root)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (run,) = [each.id for each in folder.all_runs() if each.project_id == "statement"]
+    shown = piped("explain", run, "2", "item=Revenue", "--columns", "text", folder=folder.root)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    told = [" ".join(line.split()) for line in shown.stdout.splitlines()]
+    assert told.count("balance: -170.50, the same as above") == 4
+    assert [line.rpartition(" journal ")[0] for line in told if line.startswith("J-")] == [
+        "J-1 1 4000 CC-1 -100.00 Invoice 17",
+        "J-2 1 4000 CC-2 -50.50 Invoice 18",
+        "J-3 1 4100 CC-1 -20.00 Maintenance",
+    ]

@@ -42,6 +42,8 @@ def is_exact(column_type: ColumnType) -> bool:
 def _summand(node: TypedNode) -> TypedNode | None:
     """The expression with each aggregate replaced by what it takes from one row; None where that is no sum."""
     match node:
+        case LiteralValue() if node.value == 0:
+            return node
         case TypedCall(function=function) if function.name == "COUNT_ALL":
             return LiteralValue(1, INTEGER)
         case TypedCall(function=function, arguments=(AllRows(),)):

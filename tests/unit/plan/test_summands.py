@@ -31,6 +31,7 @@ def summand(expression: str) -> str | None:
         ("COUNT(*)", "1L"),
         ("COUNT_ALL(amount)", "1L"),
         ("COUNT(amount)", "CASE WHEN `amount` IS NOT NULL THEN 1L ELSE 0L END"),
+        ("0 - SUM(amount)", "0BD - COALESCE(`amount`, 0L)"),
         ("COALESCE(SUM(amount), 0)", "COALESCE(`amount`, 0L)"),
         ("SUM(amount) - SUM(quantity)", "COALESCE(`amount`, 0L) - COALESCE(`quantity`, 0L)"),
     ],
