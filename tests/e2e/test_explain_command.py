@@ -32,7 +32,9 @@ def run_id(folder: Folder) -> str:
 
 
 def state(root: Path) -> set[Path]:
-    return {path for path in (root / ".daybook").rglob("*") if not path.name.startswith("store.db")}
+    """Without the store and its backups."""
+    found = (root / ".daybook").rglob("*")
+    return {path for path in found if not any(part.startswith("store.db") for part in path.parts)}
 
 
 def test_a_number_and_the_rows_that_make_it(folder: Folder) -> None:
