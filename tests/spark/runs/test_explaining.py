@@ -181,7 +181,8 @@ def test_it_leaves_nothing_behind(closed: tuple[Folder, str]) -> None:
     folder, run_id = closed
 
     def everything() -> list[Path]:
-        return sorted(path for path in folder.root.rglob("*") if not path.name.startswith("store.db"))
+        found = folder.root.rglob("*")
+        return sorted(path for path in found if not any(part.startswith("store.db") for part in path.parts))
 
     before, runs = everything(), folder.all_runs()
     folder.explain(run_id, 6)
