@@ -27,6 +27,7 @@ def _pages(page: Page, address: str) -> dict[str, str]:
         "lineage": "/lineage?project=close&table=actual-vs-budget&column=actual",
         "definition": "/definitions/project/close",
         "period": "/periods/2026-01",
+        "bridge": "/compare?a=close@2026-01&b=close@2026-02&measure=actual&output=120",
     }
 
 
