@@ -46,12 +46,22 @@ def record_run(
     status: FinalStatus | None = "completed",
     period: str = "2026-01",
     error: DaybookError | None = None,
+    is_draft: bool = False,
 ) -> None:
     """A run that waited two seconds for Spark and worked three; without a status it is still running."""
     snapshot = prepared(folder, period).snapshot.to_json()
     with open_store("sqlite:///.daybook/store.db", root=folder.root) as store, store.write() as transaction:
         lease = transaction.runs.start(
-            run_id, "p", 1, period, snapshot, user="ann", process=PROCESS, now=later(0), is_dead=nobody_is_dead
+            run_id,
+            "p",
+            1,
+            period,
+            snapshot,
+            user="ann",
+            process=PROCESS,
+            now=later(0),
+            is_dead=nobody_is_dead,
+            is_draft=is_draft,
         )
         transaction.runs.mark_running(lease, now=later(2))
         for result in (

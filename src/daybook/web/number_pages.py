@@ -99,7 +99,9 @@ def numbers_request(run_id: str, seq: int, where: Iterable[str], sort: Iterable[
 def numbers_index(request: Request, served: ServedHere) -> Response:
     """The latest completed run of every project and period with what it wrote."""
     runs = list_runs(served.workspace, status="completed", limit=200).runs
-    latest = {(run.project_id, run.period): run for run in reversed(runs) if not run.is_draft}
+    # The newest one, and a draft only where there is nothing else.
+    by_age = sorted(runs, key=lambda run: (not run.is_draft, run.created_at))
+    latest = {(run.project_id, run.period): run for run in by_age}
     shown = sorted(latest.values(), key=lambda run: (run.project_id, run.period))
     outputs = {run.id: _outputs_of(served, run.id) for run in shown}
     return served.templates.page(request, "numbers_index.html", title="Numbers", runs=shown, outputs=outputs)

@@ -67,3 +67,12 @@ def test_a_large_output_is_summed_up_when_asked(tmp_path: Path, monkeypatch: pyt
     assert "107.50" not in short
     (way,) = re.findall(r'href="([^"]*totals=true)"', short)
     assert "107.50" in browser.get(unescape(way)).text
+
+
+def test_the_numbers_of_a_draft_are_there_where_nothing_else_is(folder: Folder) -> None:
+    record_run(folder, is_draft=True)
+    shown = text_of(folder, "/numbers")
+    assert f"/runs/{RUN}/outputs/2" in shown
+    assert '<span class="tag">draft</span>' in shown
+    record_run(folder, "20260302-093000-abcdef")
+    assert f"/runs/{RUN}/outputs/2" not in text_of(folder, "/numbers")
