@@ -39,6 +39,12 @@ def added_metric(seq: int) -> str:
     return f"{_ADDED_METRIC_PREFIX}{seq}"
 
 
+def picked_rows_sql(step: RowStep, context: RunContext) -> str:
+    """SQL of how many rows a step picked, by the mark it leaves on them."""
+    word, bit = context.bit_position(step.seq)
+    return f"COUNT(IF({word} & {1 << bit}L = 0, NULL, 1))"
+
+
 def seq_of_picked_metric(name: str) -> int | None:
     """The operation whose picked rows a metric counts."""
     return int(name.removeprefix(_PICKED_METRIC_PREFIX)) if name.startswith(_PICKED_METRIC_PREFIX) else None
@@ -162,8 +168,7 @@ class Counters:
 
     def wait(self, step: RowStep, *, is_input: bool) -> None:
         """Count what a step picks later on; `is_input`: it picks the rows of the input."""
-        word, bit = self._context.bit_position(step.seq)
-        self._waiting.append((step, INPUT_ROWS_SQL if is_input else f"COUNT(IF({word} & {1 << bit}L = 0, NULL, 1))"))
+        self._waiting.append((step, INPUT_ROWS_SQL if is_input else picked_rows_sql(step, self._context)))
 
     def due(self) -> Mapping[str, str]:
         """What waits, by name and SQL, for an aggregate that is going to count it."""

@@ -16,6 +16,7 @@ from daybook.engine.java.session_conf import threads_of_session
 from daybook.engine.load_rows import load_input, load_source, may_fail
 from daybook.engine.operations.aggregate import summary_rows
 from daybook.engine.operations.append import appended_rows
+from daybook.engine.operations.check import checked_rows
 from daybook.engine.operations.join import JoinedRows, JoinRowCount, UpdateJoins
 from daybook.engine.operations.output import OutputFrames
 from daybook.engine.operations.window import UpdateWindows
@@ -191,6 +192,9 @@ class Pipeline:
     ) -> None:
         match step:
             case UpdateStep() | DeleteStep() | CheckStep():
+                if isinstance(step, CheckStep) and (added := working.added_for(step)) is not None:
+                    self._check_added(working, added, step)
+                    return
                 self._counters.wait(step, is_input=working.is_picked_entirely(step))
                 if isinstance(step, UpdateStep) and (step.joins or step.windows):
                     self._update(working, step)
@@ -234,7 +238,7 @@ class Pipeline:
     def _update(self, working: WorkingDataset, step: UpdateStep) -> None:
         """An update that needs more than the row begins a projection of its own, on all that was before."""
         working.settle_for(*step.expressions, *(join.on for join in step.joins))
-        df = working.df
+        df = working.frame_for(step)
         faults: list[str] = []
         if step.joins:
             joined = {join.alias: self._joined(join) for join in step.joins}
@@ -253,6 +257,12 @@ class Pipeline:
         working.continue_from(df)
         working.layer.faults += faults
         working.layer.add(step)
+
+    def _check_added(self, working: WorkingDataset, added: AddedRows, step: CheckStep) -> None:
+        if self._is_counting:
+            checked = checked_rows(working, added, step, self._context)
+            self._counters.watch(checked.observed)
+            working.replace_added(added, checked)
 
     def _joined(self, join: JoinStep) -> JoinedRows:
         """The rows of a join; those that match nothing are checked all the same."""

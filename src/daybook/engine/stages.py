@@ -162,7 +162,7 @@ def count_uses_of_added(seqs: tuple[int, ...], following: Sequence[Stage]) -> in
     for step in following:
         match step:
             case UpdateStep() | DeleteStep() | CheckStep():
-                is_merged = True
+                is_merged = is_merged or not excludes_all(step.selector, seqs)
             case AggregatePass() | OutputStep():
                 uses += is_merged or not excludes_all(step.selector, seqs)
             case AppendStep():

@@ -15,7 +15,7 @@ from daybook.engine.source import literal_path_pattern
 from daybook.expression import CompiledExpression, cast_sql, quote_identifier
 from daybook.model.types import SYSTEM_COLUMNS, ColumnType
 from daybook.plan.conditions import excludes_all
-from daybook.plan.steps import RowStep, working_columns
+from daybook.plan.steps import CheckStep, RowStep, working_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +133,22 @@ class WorkingDataset:
         own = [passing(self._df) if passing else self._df] if is_read else []
         return lambda: reduce(DataFrame.union, (*own, *(each.aligned(schema) for each in beside)))
 
+    def frame_for(self, step: RowStep) -> DataFrame:
+        """Everything folded so far, with the added rows unless a step picks none of them."""
+        self._flush()
+        self._bring_together(step)
+        return self._df
+
+    def added_for(self, step: CheckStep) -> AddedRows | None:
+        """The added rows that a check looks at, where it looks at no other rows."""
+        if not excludes_all(step.selector, self._seqs) or "_updated_at" in working_columns(*step.expressions):
+            return None
+        found = [each for each in self._added if not excludes_all(step.selector, each.seqs)]
+        return found[0] if len(found) == 1 else None
+
+    def replace_added(self, old: AddedRows, new: AddedRows) -> None:
+        self._added = [new if each is old else each for each in self._added]
+
     def is_picked_entirely(self, step: RowStep) -> bool:
         """Whether a step picks every row, and all of them come from the input."""
         return self._layer.picked_by(step) is None and self._seqs == {0} and not self._added
@@ -143,9 +159,7 @@ class WorkingDataset:
         self._added.append(added)
 
     def add(self, step: RowStep) -> None:
-        if self._added:
-            self._flush()
-            self._merge()
+        self._bring_together(step)
         if not self._layer.accepts(step):
             self._flush()
         self.settle_for(*step.expressions)
@@ -166,6 +180,12 @@ class WorkingDataset:
         """The same dataset read back from where it was written down."""
         self.continue_from(df)
         self.depth = self.width = 0
+
+    def _bring_together(self, step: RowStep) -> None:
+        """Added rows stay apart as long as nobody changes or checks them together with others."""
+        if not all(excludes_all(step.selector, each.seqs) for each in self._added):
+            self._flush()
+            self._merge()
 
     def _merge(self) -> None:
         self.width += len(self._added)
