@@ -239,7 +239,7 @@ def _show_cause(cause: "Cause") -> None:
     if cause.rows is None:
         return
     rows = cause.rows
-    echo(f"\n{cause.label}: {rows.added:,} rows added, {rows.removed:,} removed, {rows.changed:,} changed\n")
+    echo(f"\n{cause.label}, rows: {rows.added:,} added, {rows.removed:,} removed, {rows.changed:,} changed\n")
     if cause.largest:
         names = tuple(cause.largest[0].key)
         cells = [_effect_cells(names, each) for each in cause.largest]

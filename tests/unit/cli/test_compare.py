@@ -89,7 +89,7 @@ def test_a_bridge_shows_causes_their_rows_and_the_order(capsys: pytest.CaptureFi
     assert "total of lake.close, rows of Totals: +30.25" in lines
     assert any(line.startswith("data of orders +30.00 █") for line in lines)
     assert any(line.startswith("30 Round (changed) +0.25 █") for line in lines)
-    assert "data of orders: 1 rows added, 0 removed, 0 changed" in lines
+    assert "data of orders, rows: 1 added, 0 removed, 0 changed" in lines
     assert "O-9 amount 30.00 +30.00" in lines
     assert "EMEA 60.00 +30.00 0.00 90.00" in lines
     assert "data:orders, definition:round" in shown.err
