@@ -14,8 +14,8 @@ from deltalake import DeltaTable
 
 from daybook.model.loading import LoadedWorkspace, load_workspace
 from daybook.runs.environment import RunEnvironment, SessionProvider, open_run_environment
-from daybook.runs.explain import OperationExplanation, RowsQuestion, explain
-from daybook.runs.explain_levels import NumberExplanation, explain_number
+from daybook.runs.explain.levels import NumberExplanation, explain_number
+from daybook.runs.explain.operation import OperationExplanation, RowsQuestion, explain
 from daybook.runs.replay import ReplayResult, replay
 from daybook.runs.result import RunResult
 from daybook.runs.run import retry, run

@@ -310,8 +310,8 @@ def _first_line_of(error: Exception) -> str:
 def _report_failure(error: Exception, *, is_debug: bool, as_json: bool) -> int:
     from daybook.cli.terminal import echo_json, echo_note, show_error, show_failure
     from daybook.errors import DaybookError
+    from daybook.workspace.json.results import errors_as_json
     from daybook.workspace.open_workspace import system_error
-    from daybook.workspace.result_json import errors_as_json
 
     if is_debug:
         import traceback

@@ -109,7 +109,7 @@ def plan(context: typer.Context, prune: PruneOption = False, as_json: ChangesAsJ
 
 
 def _show_or_echo(context: typer.Context, changes: "ApplyPlan", *, as_json: bool) -> None:
-    from daybook.workspace.result_json import changes_as_json
+    from daybook.workspace.json.results import changes_as_json
 
     if as_json:
         echo_json(changes_as_json(changes))
@@ -140,8 +140,8 @@ def activate(
 
     Several are checked together, against what they will register, and activated all or none.
     """
+    from daybook.workspace.json.results import activation_as_json
     from daybook.workspace.lifecycle import activate_projects
-    from daybook.workspace.result_json import activation_as_json
 
     if bool(projects) == all_projects or (dataset_version is not None and len(projects or ()) != 1):
         raise typer.BadParameter("name one project or several, or use --all; --dataset-version goes with one project")
@@ -165,8 +165,8 @@ def activate(
 
 def deactivate(context: typer.Context, project: ProjectArgument, as_json: AsJson = False) -> None:
     """Keep a project from running until it is activated again."""
+    from daybook.workspace.json.results import deactivation_as_json
     from daybook.workspace.lifecycle import deactivate_project
-    from daybook.workspace.result_json import deactivation_as_json
 
     done = deactivate_project(open_workspace(context), project)
     if as_json:

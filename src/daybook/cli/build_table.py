@@ -9,11 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from daybook.cli.terminal import console, echo_note, show_notice
+from daybook.cli.terminal import Cell, draw_live, echo_note, show_live, show_notice
 
 if TYPE_CHECKING:
-    from rich.console import Group
-
+    from daybook.cli.terminal import Group
     from daybook.errors import Notice
     from daybook.graph.build import BuildListener, NodeResult
     from daybook.graph.nodes import Node
@@ -29,7 +28,6 @@ STATE_STYLES = {
     "ran": "green",
     "locked": "dim",
 }
-_REFRESHES_PER_SECOND = 4
 # Title, head, summary and what the terminal needs below.
 _OTHER_LINES = 6
 
@@ -77,27 +75,19 @@ class BuildTable:
 
     def render(self, height: int) -> "Group":
         """What there is to see now, in the lines of a terminal."""
-        from rich.console import Group
-        from rich.table import Table
-        from rich.text import Text
-
-        from daybook.errors.render import one_line
-
         with self._lock:
             rows = list(self._rows.items())
             counts = Counter(row.state for _, row in rows)
             now = self._clock()
-        summary = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
-        table = Table(box=None, pad_edge=False)
-        for title in ("node", "state", "time"):
-            table.add_column(title, justify="right" if title == "time" else "left", no_wrap=True)
+        shown: list[tuple[Cell, ...]] = []
         for node, row in _most_telling(rows, max(1, height - _OTHER_LINES)):
             seconds = now - row.began if row.state == "running" else row.seconds
             state = f"{row.state}: {row.stage}" if row.stage and row.state == "running" else row.state
-            shown = f"{seconds:.1f} s" if row.state in ("running", "ran", "failed") else ""
-            name = one_line(f"{node.project} {node.period.identifier}")
-            table.add_row(Text(name), Text(one_line(state), STATE_STYLES.get(row.state, "")), Text(shown))
-        return Group(table, Text(summary, no_wrap=True))
+            time_text = f"{seconds:.1f} s" if row.state in ("running", "ran", "failed") else ""
+            name = f"{node.project} {node.period.identifier}"
+            shown.append((name, (state, STATE_STYLES.get(row.state, "")), time_text))
+        summary = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
+        return draw_live(("node", "state", "time"), shown, note=summary, right=(2,))
 
 
 def _most_telling(rows: "list[tuple[Node, _Row]]", limit: int) -> "list[tuple[Node, _Row]]":
@@ -141,16 +131,8 @@ def build_listener(*, is_quiet: bool) -> "Iterator[BuildListener]":
     if is_quiet or not sys.stderr.isatty():
         yield BuildLines(is_quiet=is_quiet)
         return
-    from rich.live import Live
-
-    screen = console(sys.stderr)
     table = BuildTable()
-    with Live(
-        console=screen,
-        get_renderable=lambda: table.render(screen.size.height),
-        refresh_per_second=_REFRESHES_PER_SECOND,
-        transient=True,
-    ):
+    with show_live(table.render):
         yield table
     for notice in table.notices:
         show_notice(notice)

@@ -42,7 +42,7 @@ def graph(
     With a period, every project and period is a node of its own.
     """
     from daybook.workspace.close import close_graph
-    from daybook.workspace.close_json import graph_as_json, graph_as_mermaid
+    from daybook.workspace.json.close import graph_as_json, graph_as_mermaid
 
     found = close_graph(open_workspace(context), period=period)
     _show_notices(found.notices)
@@ -75,7 +75,7 @@ def status(
     Without a period, all periods that have been run.
     """
     from daybook.workspace.close import close_status
-    from daybook.workspace.close_json import status_as_json
+    from daybook.workspace.json.close import status_as_json
 
     found = close_status(open_workspace(context), period=period, ask=ask)
     _show_notices(found.notices)
@@ -144,7 +144,7 @@ def build(
     from daybook.graph.build import BuildRequest
     from daybook.model.parameter import by_project, parse_settings
     from daybook.workspace.close import build_close, plan_close_build
-    from daybook.workspace.close_json import build_plan_as_json, done_event
+    from daybook.workspace.json.close import build_plan_as_json, done_event
 
     given = by_project(parse_settings(settings or (), "PROJECT.NAME=VALUE"))
     request = BuildRequest(period, tuple(projects or ()), only, full, keep_going, jobs, allow_empty, draft, given)
@@ -172,12 +172,12 @@ class _JsonEvents:
     """One line per event, when it happens."""
 
     def planned(self, nodes: "tuple[Node, ...]") -> None:
-        from daybook.workspace.close_json import planned_event
+        from daybook.workspace.json.close import planned_event
 
         echo_json_line(planned_event(nodes))
 
     def started(self, node: "Node", run_id: str) -> None:
-        from daybook.workspace.close_json import started_event
+        from daybook.workspace.json.close import started_event
 
         echo_json_line(started_event(node, run_id))
 
@@ -185,7 +185,7 @@ class _JsonEvents:
         pass
 
     def finished(self, result: "NodeResult") -> None:
-        from daybook.workspace.close_json import finished_event
+        from daybook.workspace.json.close import finished_event
 
         echo_json_line(finished_event(result))
 

@@ -1,5 +1,6 @@
-"""`daybook diff` and `daybook bridge`: what changed between two runs, and why."""
+"""`daybook diff` and `daybook bridge`: what changed between two runs and why, with a waterfall that fits 80 columns."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,13 +17,16 @@ from daybook.cli.terminal import (
     show_table,
     spinner,
 )
-from daybook.cli.waterfall import WIDTH, number_text, sign_colour, signed_text, waterfall
+from daybook.errors.render import one_line
 from daybook.model.types import Value, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from daybook.compare.result import BridgeResult, Cause, ComparedRun, DiffResult, RowChange, RowEffect
+    from rich.text import Text
+
+    from daybook.compare.result import BridgeResult, Cause, ComparedRun, DiffResult, Number, RowChange, RowEffect
+
 
 _KEY_WORDS = {
     "given": "as given",
@@ -70,7 +74,7 @@ def diff(
     """
     from daybook.compare.diff import DiffRequest
     from daybook.workspace.compare import diff_runs, parse_tolerance
-    from daybook.workspace.compare_json import diff_as_json
+    from daybook.workspace.json.compare import diff_as_json
 
     request = DiffRequest(a, b, output, rows, split_columns(key), parse_tolerance(tolerance), limit)
     is_quiet = root_options(context).is_quiet or as_json
@@ -193,7 +197,7 @@ def bridge(
     """
     from daybook.compare.bridge import BridgeRequest
     from daybook.workspace.compare import bridge_runs
-    from daybook.workspace.compare_json import bridge_as_json
+    from daybook.workspace.json.compare import bridge_as_json
 
     request = BridgeRequest(a, b, measure, output, rows, split_columns(by), split_columns(order))
     is_quiet = root_options(context).is_quiet or as_json
@@ -281,7 +285,7 @@ def _show_way_on(found: "BridgeResult") -> None:
     """Where `explain` continues: with the row that did most, else with the rows behind the total."""
     import shlex
 
-    from daybook.runs.row_keys import format_keys
+    from daybook.runs.explain.row_keys import format_keys
 
     for cause in found.causes:
         row = next((each for each in cause.largest if each.after is not None), None)
@@ -292,3 +296,110 @@ def _show_way_on(found: "BridgeResult") -> None:
             return
     if found.operation.seq_b:
         echo_note(f"`daybook explain {found.b.run_id} {found.operation.seq_b}` shows the rows behind the total of B")
+
+
+WIDTH = 80
+_LEAST_BAR = 12
+_MOST_LABEL = 40
+_GAPS = 4
+_ELLIPSIS = "…"
+
+
+@dataclass(frozen=True, slots=True)
+class WaterfallBar:
+    """`start` and `end` are totals; a bar of a total begins at the axis."""
+
+    label: str
+    value: str
+    start: float
+    end: float
+    is_total: bool = False
+
+
+def number_text(value: "Number") -> str:
+    """With separators of thousands, and every digit."""
+    return f"{value:,}" if isinstance(value, int | float) else f"{value:,f}"
+
+
+def signed_text(value: "Number") -> str:
+    return f"+{number_text(value)}" if value > 0 else number_text(value)
+
+
+def sign_colour(value: "Number") -> str:
+    return "green" if value > 0 else "red" if value < 0 else ""
+
+
+def waterfall_bars(found: "BridgeResult") -> list[WaterfallBar]:
+    running = float(found.before)
+    bars = [WaterfallBar("before", number_text(found.before), 0.0, running, is_total=True)]
+    for cause in found.causes:
+        after = running + float(cause.share)
+        bars.append(WaterfallBar(one_line(cause.label), signed_text(cause.share), running, after))
+        running = after
+    if found.residual:
+        bars.append(WaterfallBar("left over", signed_text(found.residual), running, float(found.after)))
+    bars.append(WaterfallBar("after", number_text(found.after), 0.0, float(found.after), is_total=True))
+    return bars
+
+
+def waterfall(found: "BridgeResult", *, width: int = WIDTH, is_ascii: bool = False) -> "list[Text]":
+    """One line per bar, none wider than `width`; the axis is cut where the totals are far from zero."""
+    from rich.text import Text
+
+    bars = waterfall_bars(found)
+    values = max(len(bar.value) for bar in bars)
+    longest = max(len(bar.label) for bar in bars)
+    labels = max(min(longest, _MOST_LABEL, width - values - _LEAST_BAR - _GAPS), 8)
+    room = max(width - labels - values - _GAPS, 1)
+    axis = _Axis.of(bars, room)
+    whole = "#" if is_ascii else "█"
+    lines = []
+    for bar in bars:
+        label = bar.label if len(bar.label) <= labels else bar.label[: labels - 1] + ("." if is_ascii else _ELLIPSIS)
+        style = "" if bar.is_total else "green" if bar.end > bar.start else "red" if bar.end < bar.start else ""
+        start, end = axis.cells(bar)
+        text = Text(f"{label:<{labels}}  ")
+        text.append(f"{bar.value:>{values}}", style)
+        text.append("  " + " " * start)
+        text.append(whole * (end - start), style)
+        text.rstrip()
+        lines.append(text)
+    return lines
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """Where totals stand in `room` cells; `low` is zero, or less than all totals where they are far from it."""
+
+    low: float
+    high: float
+    room: int
+
+    @classmethod
+    def of(cls, bars: list[WaterfallBar], room: int) -> "_Axis":
+        totals = [point for bar in bars for point in ((bar.end,) if bar.is_total else (bar.start, bar.end))]
+        low, high = min(totals), max(totals)
+        margin = (high - low) / 4
+        if low > 0 and low > 2 * (high - low):
+            low -= margin
+        else:
+            low = min(low, 0.0)
+        if high < 0 and -high > 2 * (high - low):
+            high += margin
+        elif low < 0:
+            high = max(high, 0.0)
+        return cls(low, high, room)
+
+    def cells(self, bar: WaterfallBar) -> tuple[int, int]:
+        """The first cell and the one after the last; a bar that is not empty has one cell at least."""
+        base = self.low if self.low > 0 else self.high if self.high < 0 else 0.0
+        points = (base, bar.end) if bar.is_total else (bar.start, bar.end)
+        first, last = sorted(self._cell(point) for point in points)
+        if first == last and points[0] != points[1]:
+            first = min(first, self.room - 1)
+            last = first + 1
+        return first, last
+
+    def _cell(self, point: float) -> int:
+        span = self.high - self.low
+        return round((point - self.low) / span * self.room) if span else 0

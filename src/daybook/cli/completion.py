@@ -105,7 +105,7 @@ def operation_ids(context: typer.Context) -> Iterable[Candidate]:
 @_matching_or_empty
 def tables_with_slices(context: typer.Context) -> Iterable[Candidate]:
     """Destinations that collect periods."""
-    from daybook.workspace.slices import list_slices
+    from daybook.workspace.maintenance import list_slices
 
     return sorted({each.table for each in list_slices(_open_workspace(context))})
 
@@ -113,7 +113,7 @@ def tables_with_slices(context: typer.Context) -> Iterable[Candidate]:
 @_matching_or_empty
 def slice_periods(context: typer.Context) -> Iterable[Candidate]:
     """The periods of the table that stands before."""
-    from daybook.workspace.slices import list_slices
+    from daybook.workspace.maintenance import list_slices
 
     found = list_slices(_open_workspace(context), str(context.params.get("table")))
     return [(each.period, f"{each.rows or 0:,} rows") for each in found]

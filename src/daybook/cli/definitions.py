@@ -22,7 +22,7 @@ def validate(
     Everything that is wrong is reported at once, with its place. Spark is not started.
     """
     from daybook.workspace.definitions import validate_definitions
-    from daybook.workspace.result_json import validation_as_json
+    from daybook.workspace.json.results import validation_as_json
 
     found = validate_definitions(path, workspace=root_options(context).workspace)
     if as_json:
@@ -58,7 +58,7 @@ def compile_project(
     """
     from daybook.model.parameter import parse_settings
     from daybook.workspace.definitions import compile_project
-    from daybook.workspace.result_json import compiled_as_json
+    from daybook.workspace.json.results import compiled_as_json
 
     given = parse_settings(settings or ())
     compiled = compile_project(open_workspace(context), project, period=period, parameters=given)

@@ -35,7 +35,7 @@ def start(
     It listens on this machine only, answers this user only, and fits commands with the same versions, settings,
     state folder and storage variables. Other commands start Spark themselves.
     """
-    from daybook.workspace.result_json import engine_as_json
+    from daybook.workspace.json.results import engine_as_json
     from daybook.workspace.warm_engine import start_engine
 
     found = start_engine(open_workspace(context), idle)
@@ -72,7 +72,7 @@ def stop(
 
 def status(context: typer.Context, as_json: AsJson = False) -> None:
     """Show the engines of this user that run."""
-    from daybook.workspace.result_json import engine_as_json
+    from daybook.workspace.json.results import engine_as_json
     from daybook.workspace.warm_engine import engine_status
 
     found = engine_status(open_workspace(context))

@@ -14,8 +14,8 @@ from daybook.model.types import value_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from daybook.runs.explain import ExplainedSum, OperationExplanation, ShownRows
-    from daybook.runs.explain_levels import ExplanationLevel, NumberExplanation
+    from daybook.runs.explain.levels import ExplanationLevel, NumberExplanation
+    from daybook.runs.explain.operation import ExplainedSum, OperationExplanation, ShownRows
 
 
 _MOST_HINTS = 3
@@ -23,8 +23,8 @@ _COLUMN_GAP = 2
 
 
 def show_explanation(found: "OperationExplanation", *, with_leads: bool = True) -> None:
-    from daybook.runs.explain import ROWS_TITLES
-    from daybook.runs.row_keys import format_keys
+    from daybook.runs.explain.operation import ROWS_TITLES
+    from daybook.runs.explain.row_keys import format_keys
 
     echo(f"operation {found.seq} of run {found.run_id}: {found.name} ({found.type})")
     named = " and ".join(
@@ -155,7 +155,7 @@ def explain(
     names = tuple(name.strip() for name in columns.split(",") if name.strip()) if columns else ()
     found = _compute_explanation(context, what, operation, keys or [], limit, depth, names, as_json=as_json)
     if as_json:
-        from daybook.workspace.result_json import number_explanation_as_json
+        from daybook.workspace.json.results import number_explanation_as_json
 
         echo_json(number_explanation_as_json(found))
     else:
@@ -163,8 +163,8 @@ def explain(
 
 
 def _explain_code(written: str, *, as_json: bool) -> None:
+    from daybook.workspace.json.results import code_as_json
     from daybook.workspace.reference import explain_code
-    from daybook.workspace.result_json import code_as_json
 
     code = explain_code(written)
     if as_json:
@@ -188,7 +188,7 @@ def _compute_explanation(
     as_json: bool,
 ) -> "NumberExplanation":
     from daybook.cli.terminal import spinner
-    from daybook.runs.row_keys import parse_keys
+    from daybook.runs.explain.row_keys import parse_keys
     from daybook.workspace.execution import explain_number
 
     keys = parse_keys(words)

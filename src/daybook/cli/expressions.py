@@ -23,8 +23,8 @@ def functions(
     as_json: Annotated[bool, json_option("The table as JSON.")] = False,
 ) -> None:
     """List the functions of the expression language."""
+    from daybook.workspace.json.results import function_as_json
     from daybook.workspace.reference import list_functions
-    from daybook.workspace.result_json import function_as_json
 
     found = list_functions(name)
     if as_json:
@@ -76,8 +76,8 @@ def parse(
     """
     from daybook.errors import DaybookError, flatten, raise_all
     from daybook.model.parameter import parse_settings
+    from daybook.workspace.json.results import expression_as_json
     from daybook.workspace.reference import check_expression
-    from daybook.workspace.result_json import expression_as_json
 
     groups = None if group_by is None else [name.strip() for name in group_by.split(",") if name.strip()]
     try:

@@ -45,7 +45,7 @@ def runs(
 ) -> None:
     """List runs, newest first."""
     from daybook.workspace.history import RUN_STATUSES, list_runs
-    from daybook.workspace.result_json import run_listing_as_json
+    from daybook.workspace.json.results import run_listing_as_json
 
     if status is not None and status not in RUN_STATUSES:
         raise typer.BadParameter(f"one of {', '.join(RUN_STATUSES)}", param_hint="--status")
@@ -119,7 +119,8 @@ def show(
     A definition is shown as YAML that loads again.
     """
     from daybook.errors.suggestion import did_you_mean
-    from daybook.workspace import history, result_json
+    from daybook.workspace import history
+    from daybook.workspace.json import results
 
     if kind not in _SHOWN_KINDS:
         raise typer.BadParameter(f"nothing is a {kind}; {did_you_mean(kind, _SHOWN_KINDS)}", param_hint="KIND")
@@ -128,10 +129,10 @@ def show(
     workspace = open_workspace(context)
     if kind == "run":
         run = history.show_run(workspace, identifier)
-        echo_json(result_json.run_details_as_json(run)) if as_json else show_run_details(run)
+        echo_json(results.run_details_as_json(run)) if as_json else show_run_details(run)
         return
     definition = history.show_definition(workspace, kind, identifier, version)  # type: ignore[arg-type]
-    echo_json(result_json.definition_as_json(definition)) if as_json else _show_definition(definition)
+    echo_json(results.definition_as_json(definition)) if as_json else _show_definition(definition)
 
 
 def _show_definition(found: "DefinitionDetails") -> None:

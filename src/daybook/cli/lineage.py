@@ -49,8 +49,8 @@ def lineage(
 
     Nothing is run: it follows from the operations.
     """
+    from daybook.workspace.json.lineage import lineage_as_json, picture_as_mermaid
     from daybook.workspace.lineage import trace_columns
-    from daybook.workspace.lineage_json import lineage_as_json, picture_as_mermaid
 
     found = trace_columns(
         open_workspace(context), project, tuple(columns or ()), downstream=downstream, to_start=to_start

@@ -36,8 +36,8 @@ def doctor(
         _restore_store(context, as_json=as_json)
         return
     from daybook.model.settings import EngineSettings
+    from daybook.workspace.json.results import examination_as_json
     from daybook.workspace.maintenance import examine
-    from daybook.workspace.result_json import examination_as_json
     from daybook.workspace.spark_session import background_session
 
     workspace = _workspace_if_any(context)
@@ -58,8 +58,8 @@ def doctor(
 
 
 def _restore_store(context: typer.Context, *, as_json: bool) -> None:
+    from daybook.workspace.json.results import restoration_as_json
     from daybook.workspace.maintenance import restore_store
-    from daybook.workspace.result_json import restoration_as_json
 
     with open_workspace_with_spark(context) as workspace:
         done = restore_store(workspace)
@@ -110,8 +110,8 @@ def collect_garbage(
 
     Nothing else ever removes data. What a live version or a run that is kept needs is never touched.
     """
+    from daybook.workspace.json.results import garbage_as_json
     from daybook.workspace.maintenance import apply_retention
-    from daybook.workspace.result_json import garbage_as_json
 
     found = apply_retention(open_workspace(context), dry_run=dry_run)
     if as_json:

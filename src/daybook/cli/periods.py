@@ -59,8 +59,8 @@ def periods(
     """List the periods of a year with their status."""
     if context.invoked_subcommand is not None:
         return
+    from daybook.workspace.json.results import period_as_json
     from daybook.workspace.periods import list_periods
-    from daybook.workspace.result_json import period_as_json
 
     listed = list_periods(open_workspace(context), calendar=calendar, year=year, level=level)
     if as_json:
@@ -126,8 +126,8 @@ def history(
     context: typer.Context, identifier: PeriodArgument, calendar: CalendarOption = None, as_json: AsJson = False
 ) -> None:
     """Show every change of a period's status: who, when and why."""
+    from daybook.workspace.json.results import period_as_json
     from daybook.workspace.periods import show_period
-    from daybook.workspace.result_json import period_as_json
 
     found = show_period(open_workspace(context), identifier, calendar=calendar)
     if as_json:
@@ -150,7 +150,7 @@ add_command(app, "history", history, "daybook periods history 2026-01")
 
 
 def _show_change(context: typer.Context, change: "PeriodChange", *, as_json: bool) -> None:
-    from daybook.workspace.result_json import period_change_as_json
+    from daybook.workspace.json.results import period_change_as_json
 
     if as_json:
         echo_json(period_change_as_json(change))

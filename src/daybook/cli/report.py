@@ -45,8 +45,8 @@ def report(
     The file needs no network and no script: numbers with their totals, steps, checks, differences to the run before,
     lineage, what was read, and the definition. It replaces nothing but an earlier report.
     """
+    from daybook.workspace.json.results import report_as_json
     from daybook.workspace.report import ReportRequest, write_report
-    from daybook.workspace.result_json import report_as_json
 
     request = ReportRequest(run, against, differences, rows, tuple(measure or ()))
     path = out or Path(f"report-{run.replace('@', '-')}.html")

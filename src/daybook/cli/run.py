@@ -54,7 +54,7 @@ def run(
     from daybook.runs.result import RunFailedError
     from daybook.runs.start import RunRequest
     from daybook.workspace.execution import dry_run_project, parse_as_of, run_project
-    from daybook.workspace.result_json import dry_run_as_json, range_as_json
+    from daybook.workspace.json.results import dry_run_as_json, range_as_json
 
     is_quiet = root_options(context).is_quiet
     parameters = parse_settings(settings or ())
@@ -91,7 +91,7 @@ def retry(
     from daybook.cli.terminal import run_listener
     from daybook.runs.result import RunFailedError
     from daybook.workspace.execution import retry_run
-    from daybook.workspace.result_json import run_result_as_json
+    from daybook.workspace.json.results import run_result_as_json
 
     is_quiet = root_options(context).is_quiet
     with open_workspace_with_spark(context) as workspace:
@@ -116,7 +116,7 @@ def replay(
     """
     from daybook.cli.run_report import show_replay
     from daybook.workspace.execution import replay_run
-    from daybook.workspace.result_json import replay_as_json
+    from daybook.workspace.json.results import replay_as_json
 
     with open_workspace_with_spark(context) as workspace:
         result = replay_run(workspace, run_id, keep_rows=not verify)
@@ -133,7 +133,7 @@ def cancel(
     It ends within seconds and leaves nothing half-written; `daybook retry` continues it.
     """
     from daybook.workspace.history import cancel_run
-    from daybook.workspace.result_json import cancellation_as_json
+    from daybook.workspace.json.results import cancellation_as_json
 
     done = cancel_run(open_workspace(context), run_id)
     if as_json:

@@ -13,7 +13,7 @@ from daybook.cli.terminal import (
     show_notice,
     show_table,
 )
-from daybook.workspace import result_json
+from daybook.workspace.json import results
 
 if TYPE_CHECKING:
     import datetime
@@ -131,7 +131,7 @@ def show_replay(result: "ReplayResult") -> None:
 def show_run_failure(failed: "RunFailedError", *, as_json: bool) -> None:
     """Why the run failed, what it had committed, and how to go on."""
     if as_json:
-        echo_json(result_json.run_failure_as_json(failed))
+        echo_json(results.run_failure_as_json(failed))
         return
     show_error(failed.error)
     for output in failed.outputs:

@@ -59,7 +59,7 @@ def run_scenarios(
     All of them run in one Spark session.
     """
     from daybook.scenarios.load_scenario import DEFAULT_SCENARIO_FOLDER
-    from daybook.workspace.result_json import scenarios_as_json
+    from daybook.workspace.json.results import scenarios_as_json
     from daybook.workspace.scenario_tests import run_scenarios, select_scenarios
 
     if new is not None:
@@ -95,7 +95,7 @@ def run_scenarios(
 def _write_new_scenario(
     context: typer.Context, project: str, run_id: str | None, out: Path | None, *, as_json: bool
 ) -> None:
-    from daybook.workspace.result_json import new_scenario_as_json
+    from daybook.workspace.json.results import new_scenario_as_json
     from daybook.workspace.scenario_tests import new_scenario
 
     with open_workspace_with_spark(context) as workspace:

@@ -41,8 +41,8 @@ def list_slices(
     as_json: AsJson = False,
 ) -> None:
     """List slices with their owner, run, rows and time."""
-    from daybook.workspace.result_json import slice_as_json
-    from daybook.workspace.slices import list_slices as found_slices
+    from daybook.workspace.json.results import slice_as_json
+    from daybook.workspace.maintenance import list_slices as found_slices
 
     found = found_slices(open_workspace(context), table)
     if as_json:
@@ -88,9 +88,9 @@ def drop(
     stay readable as they were. Who dropped the slice, when and why is recorded permanently.
     """
     from daybook.errors import DaybookError
-    from daybook.workspace.result_json import slice_drop_as_json
-    from daybook.workspace.slices import drop_slice
-    from daybook.workspace.slices import list_slices as found_slices
+    from daybook.workspace.json.results import slice_drop_as_json
+    from daybook.workspace.maintenance import drop_slice
+    from daybook.workspace.maintenance import list_slices as found_slices
 
     if not (reason or "").strip():
         raise DaybookError("STORE_032", action="Dropping a slice")

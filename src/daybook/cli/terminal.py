@@ -3,7 +3,7 @@
 import os
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import typer
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, Group
     from rich.progress import Progress, TaskID
 
     from daybook.errors import DaybookError, Notice
@@ -46,6 +46,7 @@ def shorten_paths_in(text: str) -> str:
 # Wide enough that nothing is ever wrapped when the output is read by a program.
 _UNWRAPPED = 100_000
 COLUMN_GAP = 2
+_REFRESHES_PER_SECOND = 4
 
 Cell = str | tuple[str, str]
 
@@ -165,6 +166,38 @@ def show_table(
         echo(line.rstrip())
 
 
+def draw_live(titles: Sequence[str], rows: Iterable[Sequence[Cell]], *, note: str, right: Collection[int]) -> "Group":
+    """A table that is drawn again and again, with a line below it; too long cells are cut."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    from daybook.errors.render import one_line
+
+    table = Table(box=None, pad_edge=False)
+    for number, title in enumerate(titles):
+        table.add_column(title, justify="right" if number in right else "left", no_wrap=True)
+    for row in rows:
+        styled = ((cell, "") if isinstance(cell, str) else cell for cell in row)
+        table.add_row(*(Text(one_line(text), style) for text, style in styled))
+    return Group(table, Text(one_line(note), no_wrap=True))
+
+
+@contextmanager
+def show_live(draw: "Callable[[int], Group]") -> Iterator[None]:
+    """Show what `draw` gives for the height of the terminal, several times a second, and remove it at the end."""
+    from rich.live import Live
+
+    screen = console(sys.stderr)
+    with Live(
+        console=screen,
+        get_renderable=lambda: draw(screen.size.height),
+        refresh_per_second=_REFRESHES_PER_SECOND,
+        transient=True,
+    ):
+        yield
+
+
 def table_width(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
     """How wide a table of these cells is where nothing is wrapped."""
     from rich.cells import cell_len
@@ -176,13 +209,13 @@ def table_width(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
 
 
 def echo_json(value: Any) -> None:
-    from daybook.workspace.result_json import json_text
+    from daybook.workspace.json.results import json_text
 
     echo(json_text(value))
 
 
 def echo_json_line(value: Any) -> None:
-    from daybook.workspace.result_json import json_line
+    from daybook.workspace.json.results import json_line
 
     echo(json_line(value))
 

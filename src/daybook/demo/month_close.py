@@ -13,11 +13,11 @@ from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.runs.result import RunListener, RunResult
 from daybook.runs.start import RunRequest
 from daybook.workspace.compare import bridge_runs
-from daybook.workspace.compare_json import bridge_as_json
 from daybook.workspace.execution import run_project
+from daybook.workspace.json.compare import bridge_as_json
+from daybook.workspace.json.results import run_result_as_json
 from daybook.workspace.lifecycle import activate_project
 from daybook.workspace.open_workspace import OpenedWorkspace
-from daybook.workspace.result_json import run_result_as_json
 
 CLOSE_PROJECTS = ("close", "management-summary", "balances")
 

@@ -9,13 +9,7 @@ from pathlib import Path
 from daybook.errors import DaybookError
 from daybook.errors.suggestion import did_you_mean
 from daybook.graph.dependencies import ProjectGraph, cycle_errors, derive_graph
-from daybook.graph.freshness import (
-    Freshness,
-    GivenParameters,
-    NodeFreshness,
-    NodeState,
-    ProjectNow,
-)
+from daybook.graph.freshness import Freshness, GivenParameters, NodeFreshness, NodeState, ProjectNow
 from daybook.graph.history import CloseHistory
 from daybook.graph.nodes import CloseGraph, Edge, Node, Span, in_order, known_calendar, parse_span
 from daybook.model.calendar import Period

@@ -14,14 +14,7 @@ from daybook.model.operation import OutputOperation
 from daybook.model.project import Project
 from daybook.model.types import SYSTEM_COLUMNS
 from daybook.model.view import View
-from daybook.plan.lineage import (
-    ColumnInput,
-    ColumnLineage,
-    InputColumn,
-    PlanLineage,
-    input_order,
-    plan_lineage,
-)
+from daybook.plan.lineage import ColumnInput, ColumnLineage, InputColumn, PlanLineage, input_order, plan_lineage
 from daybook.plan.lineage_graph import UNTRACED_COLUMNS, How, combine
 from daybook.plan.plan_cache import PlanCache
 from daybook.plan.registered_catalog import RegisteredCatalog

@@ -29,14 +29,7 @@ from daybook.plan.locations import (
     check_sources,
     check_windows,
 )
-from daybook.plan.operations import (
-    plan_aggregate,
-    plan_append,
-    plan_check,
-    plan_delete,
-    plan_output,
-    plan_update,
-)
+from daybook.plan.operations import plan_aggregate, plan_append, plan_check, plan_delete, plan_output, plan_update
 from daybook.plan.references import find_load, load_references
 from daybook.plan.steps import INPUT_KEY, LoadStep, Plan, Step
 from daybook.plan.walk import CompiledExpressions, Walk

@@ -31,7 +31,7 @@ from daybook.store.database.connection import storage_error
 from daybook.store.store import MetadataStore, Transaction
 
 if TYPE_CHECKING:
-    from daybook.runs.lineage_events import LineageEvents
+    from daybook.runs.openlineage.events import LineageEvents
 
 SessionProvider = Callable[[], SparkSession]
 
@@ -116,7 +116,7 @@ def open_run_environment(
 def _find_events(workspace: WorkspaceLocation, clock: Callable[[], datetime.datetime]) -> "LineageEvents | None":
     if workspace.settings.lineage.openlineage is None:
         return None
-    from daybook.runs.lineage_events import lineage_events
+    from daybook.runs.openlineage.events import lineage_events
 
     return lineage_events(workspace, clock)
 

@@ -22,7 +22,7 @@ from daybook.io.writer import StagedOutput, Writer
 from daybook.plan.steps import Plan
 from daybook.runs.environment import RunEnvironment, remove_folder
 from daybook.runs.lease import CODE_CANCELLED, LeaseKeeper, stop_on_signals
-from daybook.runs.lineage_events import RunTelling
+from daybook.runs.openlineage.events import RunTelling
 from daybook.runs.outputs import PlannedOutput, output_errors
 from daybook.runs.preparation import PreparedRun
 from daybook.runs.recorder import RunRecorder

@@ -1,7 +1,8 @@
-"""The rows an output of a run wrote, as a DataFrame."""
+"""The rows an output of a run wrote: as a DataFrame, or found again without Spark."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -9,7 +10,9 @@ from pyspark.sql import functions as F
 from daybook.errors import DaybookError
 from daybook.errors.suggestion import did_you_mean
 from daybook.io.read_source import read_source
-from daybook.io.rows.stored import dataset_of
+from daybook.io.registry import format_named
+from daybook.io.rows.stored import StoredRows, dataset_of
+from daybook.io.writer import Commit
 from daybook.model.definition import TableVersion
 from daybook.model.operation import LocationDestination, TableDestination
 from daybook.model.types import RUN_PERIOD_COLUMN
@@ -17,8 +20,11 @@ from daybook.resolve.locations.location import Resolution
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.outputs import SANDBOX_SUFFIX, PlannedOutput
 from daybook.runs.preparation import PreparedRun, restore_run
+from daybook.runs.recorder import recorded_output_result
 from daybook.runs.result import OutputResult, RunResult
 from daybook.runs.snapshot import snapshot_from_json
+from daybook.store.records import RunRecord
+from daybook.store.store import Transaction
 
 
 def choose_output(outputs: Sequence[OutputResult], prepared: PreparedRun, wanted: str | None) -> OutputResult:
@@ -66,3 +72,37 @@ def read_written_rows(
     if RUN_PERIOD_COLUMN in found.frame.carried:
         df = df.where(F.col(RUN_PERIOD_COLUMN) == period)
     return df.select(*(F.col(f"`{name}`") for name in planned.step.columns))
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedOutput:
+    """One output that a run committed, whatever became of the run afterwards."""
+
+    record: RunRecord
+    result: OutputResult
+    planned: PlannedOutput
+
+    def rows(self) -> StoredRows:
+        """Its rows as they were committed; RUN_084 when they are not there any more."""
+        commit = Commit(self.result.rows_written, self.result.table_version)
+        return format_named(self.planned.target.format).committed_rows(self.planned.target, commit)
+
+
+def find_committed_output(transaction: Transaction, root: Path, run_id: str, wanted: str | None) -> CommittedOutput:
+    """The output by any name it has, or the last one; RUN_019 when the run has committed no such output."""
+    record, prepared, outputs = _read_outputs(transaction, root, run_id)
+    chosen = choose_output(outputs, prepared, wanted)
+    return CommittedOutput(record, chosen, prepared.output(chosen.operation_seq))
+
+
+def _read_outputs(
+    transaction: Transaction, root: Path, run_id: str
+) -> tuple[RunRecord, PreparedRun, tuple[OutputResult, ...]]:
+    record = transaction.runs.shown(run_id)
+    prepared = restore_run(snapshot_from_json(transaction.runs.snapshot(run_id)), root)
+    commits = transaction.outcomes.commits(run_id)
+    return (
+        record,
+        prepared,
+        tuple(recorded_output_result(prepared.output(each.operation_seq), each) for each in commits),
+    )

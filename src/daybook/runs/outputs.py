@@ -1,4 +1,4 @@
-"""Where the outputs of a run go: destination, sandbox or scratch, and never into what the workspace lives on."""
+"""Where the outputs of a run go: destination, sandbox or scratch, and what a workbook says about its run."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -13,7 +13,7 @@ from daybook.errors import DaybookError, flatten, raise_all
 from daybook.io.filesystem import local_path
 from daybook.io.location_checks import is_same_location, target_overlaps
 from daybook.io.registry import format_named, writer_for
-from daybook.io.target import FileTarget, OutputColumn, SliceOwner, Target, target_at
+from daybook.io.target import FileTarget, OutputColumn, RunFacts, SliceOwner, Target, target_at
 from daybook.model.definition import DEFINITION_KINDS, Catalog
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.loading.workspace import WORKSPACE_FILE
@@ -23,8 +23,7 @@ from daybook.resolve.locations.location import Location, extension, inline_locat
 from daybook.resolve.locations.paths import is_remote
 from daybook.resolve.locations.template import render_template
 from daybook.resolve.resolution import usable_datasource
-from daybook.runs.facts import run_facts
-from daybook.runs.snapshot import RunSnapshot
+from daybook.runs.snapshot import RunSnapshot, SourceSnapshot
 from daybook.store.address import EmbeddedStore, parse_address
 
 SANDBOX_SUFFIX = " (sandbox)"
@@ -280,3 +279,43 @@ def output_errors(planned: PlannedOutput, translated: Callable[[Exception], Exce
 
 def _output_failure(planned: PlannedOutput, *causes: DaybookError) -> DaybookError:
     return DaybookError("OUTPUT_006", operation_seq=planned.step.seq, causes=causes, target=planned.label)
+
+
+def run_facts(snapshot: RunSnapshot, root: Path) -> RunFacts:
+    """Everything comes from the snapshot, so that a retry or replay tells the same."""
+    sources = tuple(line for source in snapshot.sources for line in _source_lines(source, root))
+    return RunFacts(snapshot.timestamp, (("Run", tuple(_run_lines(snapshot))), ("Sources", sources)))
+
+
+def _run_lines(snapshot: RunSnapshot) -> Iterator[tuple[str, str]]:
+    period, provenance = snapshot.period, snapshot.provenance
+    yield "Project", f"{snapshot.project.name} ({snapshot.project.id}), version {snapshot.project_version}"
+    yield "Period", f"{period.identifier} ({period.start_date} to {period.end_date})"
+    yield "As of", snapshot.as_of.isoformat()
+    yield "Run", snapshot.run_id + (", a draft" if snapshot.settings.is_draft else "")
+    yield "Time", f"{snapshot.timestamp:%Y-%m-%d %H:%M:%S} UTC"
+    yield "User", f"{provenance.user} on {provenance.host}"
+    yield "Daybook", provenance.daybook_version
+    if provenance.git is not None:
+        state = "" if provenance.git.is_clean else ", with changes that were not committed"
+        yield "Commit", provenance.git.commit + state
+
+
+def _source_lines(source: SourceSnapshot, root: Path) -> Iterator[tuple[str, str]]:
+    resolution = source.resolution
+    by = (
+        f", by resolver {resolution.resolver_id} version {resolution.resolver_version}"
+        if resolution.resolver_id
+        else ""
+    )
+    yield source.dataset_id, f"version {source.dataset_version}, read for {', '.join(resolution.periods)}{by}"
+    for location in resolution.locations:
+        yield "", _place(location, root)
+
+
+def _place(location: Location, root: Path) -> str:
+    path = location.local_path
+    if path is None:
+        return f"{location.label} ({location.format})"
+    folder = root.absolute()
+    return f"{path.relative_to(folder) if path.is_relative_to(folder) else path} ({location.format})"

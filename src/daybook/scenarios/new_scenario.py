@@ -15,7 +15,7 @@ from daybook.model.loading import LoadedWorkspace
 from daybook.model.serialization import to_canonical
 from daybook.plan.steps import LoadStep
 from daybook.runs.environment import RunEnvironment
-from daybook.runs.restored_run import RestoredRun, RestoredRuns
+from daybook.runs.explain.restored_run import RestoredRun, RestoredRuns
 from daybook.scenarios.load_scenario import DEFAULT_SCENARIO_FOLDER
 from daybook.scenarios.quick_session import QuickSession
 from daybook.scenarios.real_rows import RealRows, Row

@@ -29,7 +29,7 @@ from daybook.plan.steps import (
     count_until_last_output,
 )
 from daybook.runs.environment import RunEnvironment, remove_folder
-from daybook.runs.restored_run import RestoredRun, group_columns
+from daybook.runs.explain.restored_run import RestoredRun, group_columns
 
 Row = Mapping[str, Any]
 

@@ -13,20 +13,10 @@ from daybook.errors import DaybookError
 from daybook.errors.suggestion import did_you_mean
 from daybook.model.declaration import Declaration, NonEmptyText
 from daybook.model.definition import DeclaredVersion, Definition
-from daybook.model.loading import (
-    LoadedWorkspace,
-)
-from daybook.model.operation import (
-    LocationDestination,
-    Operation,
-    OutputArguments,
-    OutputOperation,
-    TableDestination,
-)
+from daybook.model.loading import LoadedWorkspace
+from daybook.model.operation import LocationDestination, Operation, OutputArguments, OutputOperation, TableDestination
 from daybook.model.project import Project
-from daybook.model.source_map import (
-    SourceMap,
-)
+from daybook.model.source_map import SourceMap
 from daybook.scenarios.catalog import Workspaces
 
 Rows: TypeAlias = tuple[dict[str, Any], ...]

@@ -14,7 +14,7 @@ from daybook.web.api import PROBLEMS, answered
 from daybook.web.served import ActedBy, Served, ServedHere
 from daybook.web.trail import address_with
 from daybook.workspace.history import list_actions
-from daybook.workspace.result_json import action_as_json
+from daybook.workspace.json.results import action_as_json
 
 pages = APIRouter()
 api = APIRouter(responses=dict(PROBLEMS), tags=["actions"], generate_unique_id_function=lambda route: route.name)

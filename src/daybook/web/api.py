@@ -20,9 +20,7 @@ from daybook.web.problems import json_bytes
 from daybook.web.questions import Question
 from daybook.web.served import ServedHere
 from daybook.workspace.history import compare_versions, list_definitions, list_runs, show_definition, show_run
-from daybook.workspace.periods import list_periods, show_period
-from daybook.workspace.reference import explain_code
-from daybook.workspace.result_json import (
+from daybook.workspace.json.results import (
     code_as_json,
     definition_as_json,
     definition_summary_as_json,
@@ -31,6 +29,8 @@ from daybook.workspace.result_json import (
     run_listing_as_json,
     version_difference_as_json,
 )
+from daybook.workspace.periods import list_periods, show_period
+from daybook.workspace.reference import explain_code
 
 PROBLEMS: Mapping[int | str, dict[str, Any]] = {
     "default": {
@@ -76,7 +76,7 @@ def status(
     ask: Annotated[bool, Query(description="Ask databases and catalogs, too.")] = False,
 ) -> Response:
     """Which numbers are up to date, and why others are not; without a period, of all that have been run."""
-    from daybook.workspace.close_json import status_as_json
+    from daybook.workspace.json.close import status_as_json
 
     return answered(status_as_json(served.status(period, ask=ask)))
 
@@ -84,7 +84,7 @@ def status(
 @router.get("/graph", response_model=answers.Graph, response_model_exclude_none=True, tags=["close"])
 def graph(served: ServedHere, period: PeriodFilter = None) -> Response:
     """Which projects read what others write; with a period, which projects and periods."""
-    from daybook.workspace.close_json import graph_as_json
+    from daybook.workspace.json.close import graph_as_json
 
     return answered(graph_as_json(served.graph(period)))
 
@@ -100,7 +100,7 @@ def build_plan(
     """What a build would run, and why."""
     from daybook.graph.build import BuildRequest
     from daybook.workspace.close import plan_close_build
-    from daybook.workspace.close_json import build_plan_as_json
+    from daybook.workspace.json.close import build_plan_as_json
 
     request = BuildRequest(period, tuple(project or ()), only, full)
     return answered(build_plan_as_json(plan_close_build(served.workspace, request)))
@@ -201,8 +201,8 @@ Seq = Annotated[int, Path(description="The seq of the output.", ge=0)]
 @router.get("/runs/{run_id}/outputs", response_model=list[answers.Output], tags=["numbers"])
 def outputs(served: ServedHere, run_id: RunId) -> Response:
     """What a run has committed, in the order of its operations."""
+    from daybook.workspace.json.results import output_as_json
     from daybook.workspace.numbers import list_outputs
-    from daybook.workspace.result_json import output_as_json
 
     return answered([output_as_json(each) for each in list_outputs(served.workspace, run_id)])
 
@@ -219,8 +219,8 @@ def output_rows(
     totals: Annotated[bool, Query(description="Whether all rows are summed up.")] = True,
 ) -> Response:
     """One page of the rows of an output, without Spark."""
+    from daybook.workspace.json.results import numbers_as_json
     from daybook.workspace.numbers import read_numbers
-    from daybook.workspace.result_json import numbers_as_json
 
     request = numbers_request(run_id, seq, where or [], sort or [], offset=offset, limit=limit, has_totals=totals)
     return answered(numbers_as_json(read_numbers(served.workspace, request)))
@@ -265,9 +265,9 @@ async def explain(
     column: Annotated[list[str] | None, Query(description="Columns to show beside the usual ones.")] = None,
 ) -> Response:
     """The rows behind a number, computed again from the snapshot of its run; Spark is started where it has to be."""
-    from daybook.runs.row_keys import parse_keys
+    from daybook.runs.explain.row_keys import parse_keys
     from daybook.workspace.execution import explain_number
-    from daybook.workspace.result_json import number_explanation_as_json
+    from daybook.workspace.json.results import number_explanation_as_json
 
     keys, columns = parse_keys(key or []), tuple(column or ())
     question = served.questions.ask(
@@ -289,8 +289,8 @@ def lineage(
     to_start: Annotated[bool, Query(alias="all", description="Through other projects.")] = False,
 ) -> Response:
     """Which input columns every written column comes from, and how."""
+    from daybook.workspace.json.lineage import lineage_as_json
     from daybook.workspace.lineage import trace_columns
-    from daybook.workspace.lineage_json import lineage_as_json
 
     if project is not None:
         checked_project_id(project)
@@ -313,7 +313,7 @@ async def bridge(
     """Why a total moved from one run to another: causes whose shares add up to the difference."""
     from daybook.compare.bridge import BridgeRequest
     from daybook.workspace.compare import bridge_runs
-    from daybook.workspace.compare_json import bridge_as_json
+    from daybook.workspace.json.compare import bridge_as_json
 
     wanted = BridgeRequest(a, b, measure, output, rows, tuple(by or ()), tuple(order or ()))
     question = served.questions.ask(
@@ -339,7 +339,7 @@ async def diff(
     """What changed between two runs."""
     from daybook.compare.diff import DiffRequest
     from daybook.workspace.compare import diff_runs, parse_tolerance
-    from daybook.workspace.compare_json import diff_as_json
+    from daybook.workspace.json.compare import diff_as_json
 
     wanted = DiffRequest(a, b, output, rows, tuple(key or ()), parse_tolerance(tolerance), limit)
     question = served.questions.ask(

@@ -14,7 +14,7 @@ from daybook.web.questions import Question
 from daybook.web.served import ServedHere
 from daybook.web.store_watch import POLL_SECONDS, WATCHED_RUNS, StoreWatch
 from daybook.workspace.history import list_runs, show_run
-from daybook.workspace.result_json import run_details_as_json, run_listing_as_json
+from daybook.workspace.json.results import run_details_as_json, run_listing_as_json
 
 # Proxies close connections that say nothing.
 _HEARTBEAT_SECONDS = 15.0

@@ -18,9 +18,9 @@ from daybook.web.trail import TrailStep, address_with, explain_address, parse_tr
 from daybook.workspace.history import list_runs, show_run
 
 if TYPE_CHECKING:
-    from daybook.runs.explain import OperationExplanation, ShownRows
+    from daybook.runs.explain.operation import OperationExplanation, ShownRows
+    from daybook.runs.explain.row_origins import RowOrigin
     from daybook.runs.result import OutputResult
-    from daybook.runs.row_origins import RowOrigin
     from daybook.workspace.numbers import NumbersPage, NumbersRequest
 
 router = APIRouter()
@@ -65,7 +65,7 @@ def cancel_question(
 
 def parse_conditions(texts: Iterable[str]) -> "tuple[Any, ...]":
     """Conditions as addresses have them: `["amount", ">=", "100"]`."""
-    from daybook.workspace.numbers import RowCondition
+    from daybook.io.rows.conditions import RowCondition
 
     found = []
     for text in texts:
@@ -84,7 +84,7 @@ def parse_conditions(texts: Iterable[str]) -> "tuple[Any, ...]":
 
 def parse_order(texts: Iterable[str]) -> "tuple[Any, ...]":
     """Columns, those with a minus from large to small."""
-    from daybook.workspace.numbers import RowOrder
+    from daybook.io.rows.conditions import RowOrder
 
     return tuple(RowOrder(text.removeprefix("-"), text.startswith("-")) for text in texts if text)
 
@@ -218,7 +218,7 @@ class _NumbersView:
 
     def behind(self, row: tuple[Any, ...]) -> str:
         """The rows behind a row of this page."""
-        from daybook.runs.row_keys import format_keys
+        from daybook.runs.explain.row_keys import format_keys
 
         names = [column.name for column in self._page.columns]
         keys = {names[number]: None if row[number] is None else value_text(row[number]) for number in self._keys}
@@ -239,7 +239,7 @@ def explain(
     trail: Annotated[str | None, Query(max_length=6000)] = None,
     limit: Annotated[int, Query(ge=1, le=2000)] = _PAGE_ROWS,
 ) -> Response:
-    from daybook.runs.row_keys import format_keys, parse_keys
+    from daybook.runs.explain.row_keys import format_keys, parse_keys
     from daybook.workspace.execution import explain_number
 
     keys = parse_keys(key or [])
@@ -279,7 +279,7 @@ class _ExplainedView:
     """The rows of one operation, each with the way to the rows behind it."""
 
     def __init__(self, found: "OperationExplanation", way: tuple[TrailStep, ...]) -> None:
-        from daybook.runs.explain import ROWS_TITLES
+        from daybook.runs.explain.operation import ROWS_TITLES
 
         self.found = found
         self.title = ROWS_TITLES[found.type]
@@ -295,7 +295,7 @@ class _ExplainedView:
         return [(row, self._behind(origin)) for row, origin in zip(self.found.rows.rows, origins, strict=True)]
 
     def _behind(self, origin: "RowOrigin | None") -> str | None:
-        from daybook.runs.row_keys import format_keys
+        from daybook.runs.explain.row_keys import format_keys
 
         if origin is None or origin.next is None:
             return None

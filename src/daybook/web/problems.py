@@ -13,8 +13,8 @@ from starlette.responses import JSONResponse, Response
 from daybook.errors import DaybookError
 from daybook.errors.render import escape_json
 from daybook.runs.result import RunFailedError
+from daybook.workspace.json.results import errors_as_json, json_text
 from daybook.workspace.open_workspace import system_error
-from daybook.workspace.result_json import errors_as_json, json_text
 
 API = "/api/v1"
 _LOG = logging.getLogger("daybook.web")
@@ -164,6 +164,6 @@ def json_bytes(value: Any) -> bytes:
 def event_text(value: Any) -> str:
     import json
 
-    from daybook.workspace.result_json import plain
+    from daybook.workspace.json.results import plain
 
     return escape_json(json.dumps(plain(value), ensure_ascii=False))

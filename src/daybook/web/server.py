@@ -100,7 +100,7 @@ class _Server(uvicorn.Server):
 def _import_use_cases() -> None:
     """The first question need not wait for what everybody asks."""
     import daybook.workspace.close
-    import daybook.workspace.close_json  # noqa: F401
+    import daybook.workspace.json.close  # noqa: F401
 
 
 def _listen(request: ServeRequest) -> socket.socket:

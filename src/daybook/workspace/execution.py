@@ -10,10 +10,10 @@ from daybook.graph.dependencies import derive_graph
 from daybook.graph.nodes import Node
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.loading.workspace import WorkspaceCatalog
-from daybook.runs import explain_levels
 from daybook.runs.environment import RunEnvironment, open_run_environment, workspace_with_store_copy
-from daybook.runs.explain import OperationExplanation, RowsQuestion, explain
-from daybook.runs.explain_levels import NumberExplanation
+from daybook.runs.explain import levels
+from daybook.runs.explain.levels import NumberExplanation
+from daybook.runs.explain.operation import OperationExplanation, RowsQuestion, explain
 from daybook.runs.preparation import PreparedRun
 from daybook.runs.replay import ReplayResult, replay
 from daybook.runs.result import ListenerWithout, RunFailedError, RunListener, RunResult
@@ -188,7 +188,7 @@ def explain_number(
     """Like `explain_operation`, and level by level the rows behind its rows, through all runs they went through."""
     question = RowsQuestion(run_id, operation, (keys,) if keys else ())
     with workspace.open_run_environment() as environment:
-        return explain_levels.explain_number(environment, question, limit=limit, depth=depth, columns=columns)
+        return levels.explain_number(environment, question, limit=limit, depth=depth, columns=columns)
 
 
 def parse_as_of(value: str | datetime.date | None) -> datetime.date | None:

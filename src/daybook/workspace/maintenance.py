@@ -1,4 +1,4 @@
-"""Check that everything is there that a run needs; remove what the retention no longer keeps."""
+"""Check that everything is there that a run needs, remove what is no longer kept, list and drop slices."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -19,6 +19,9 @@ from daybook.runs.maintenance import (
     examine_workspace,
 )
 from daybook.runs.recovery import Recovery, recover_commits
+from daybook.runs.slices import SliceDrop, SliceEntry, find_slice, slices_of_table
+from daybook.runs.slices import drop_slice as drop
+from daybook.runs.slices import list_slices as list_all
 from daybook.store.address import EmbeddedStore, parse_address
 from daybook.store.backup import restore_backup
 from daybook.workspace.open_workspace import OpenedWorkspace
@@ -92,3 +95,19 @@ def _examine(
             yield from examine_runs(definitions, is_fixing=is_fixing)
     if session is not None:
         yield examine_spark(session)
+
+
+def list_slices(workspace: OpenedWorkspace, table: str | None = None) -> tuple[SliceEntry, ...]:
+    """The slices of all tables, or of the one that `table` names: its destination, name, location or dataset."""
+    with workspace.open_store_or_empty() as store, store.read() as transaction:
+        found = list_all(transaction)
+    return found if table is None else slices_of_table(found, table)
+
+
+def drop_slice(workspace: OpenedWorkspace, table: str, period: str, *, reason: str) -> SliceDrop:
+    """Remove the rows of a slice from its table; who did it and why is recorded permanently."""
+    if not reason.strip():
+        raise DaybookError("STORE_032", action="Dropping a slice")
+    entry = find_slice(list_slices(workspace), table, period)
+    with workspace.open_run_environment() as environment:
+        return drop(environment, entry, reason=reason, user=workspace.user)

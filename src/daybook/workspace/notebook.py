@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from daybook.model.types import value_text
 
 if TYPE_CHECKING:
-    from daybook.runs.explain import OperationExplanation, ShownRows
+    from daybook.runs.explain.operation import OperationExplanation, ShownRows
     from daybook.runs.result import RunResult
 
 

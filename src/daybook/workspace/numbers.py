@@ -17,7 +17,7 @@ from daybook.io.rows.conditions import (
 from daybook.io.rows.csv_text import csv_texts
 from daybook.io.rows.page import PageRequest, Total, all_batches, is_summed, read_page
 from daybook.model.types import SYSTEM_COLUMNS, ColumnType, DecimalType, FloatType, IntegerType, Value
-from daybook.runs.committed_output import CommittedOutput, find_committed_output
+from daybook.runs.output_rows import CommittedOutput, find_committed_output
 from daybook.runs.result import OutputResult
 from daybook.workspace.open_workspace import OpenedWorkspace
 

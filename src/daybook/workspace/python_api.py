@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from daybook.compare.result import BridgeResult, DiffResult
     from daybook.graph.build import BuildPlan, BuildResult
     from daybook.model.types import Value
-    from daybook.runs.explain import OperationExplanation
-    from daybook.runs.explain_levels import NumberExplanation
+    from daybook.runs.explain.levels import NumberExplanation
+    from daybook.runs.explain.operation import OperationExplanation
     from daybook.runs.maintenance import CollectedGarbage
     from daybook.runs.replay import ReplayResult
     from daybook.runs.result import OutputResult, RunResult
@@ -271,7 +271,7 @@ class Diff:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as `daybook diff --json`."""
-        from daybook.workspace.compare_json import diff_as_json
+        from daybook.workspace.json.compare import diff_as_json
 
         return diff_as_json(self.result)
 
@@ -309,7 +309,7 @@ class Bridge:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as `daybook bridge --json`."""
-        from daybook.workspace.compare_json import bridge_as_json
+        from daybook.workspace.json.compare import bridge_as_json
 
         return bridge_as_json(self.result)
 
@@ -800,14 +800,14 @@ class Workspace:
     @_coded
     def slices(self, table: str | None = None) -> "tuple[SliceEntry, ...]":
         """What runs wrote into tables that collect periods, by table and period."""
-        from daybook.workspace.slices import list_slices
+        from daybook.workspace.maintenance import list_slices
 
         return list_slices(self._opened, table)
 
     @_coded
     def drop_slice(self, table: str, period: str, *, reason: str) -> "SliceDrop":
         """Remove the slice of a period from a table; the reason is recorded permanently."""
-        from daybook.workspace.slices import drop_slice
+        from daybook.workspace.maintenance import drop_slice
 
         return drop_slice(self._opened, table, period, reason=reason)
 
@@ -922,7 +922,8 @@ def _run_request(
 def _numbers_request(
     run_id: str, output: str | None, where: "Sequence[Condition]", sort: Sequence[str]
 ) -> "NumbersRequest":
-    from daybook.workspace.numbers import NumbersRequest, RowCondition, RowOrder
+    from daybook.io.rows.conditions import RowCondition, RowOrder
+    from daybook.workspace.numbers import NumbersRequest
 
     conditions = tuple(RowCondition(*each) for each in where)
     order = tuple(RowOrder(name.removeprefix("-"), name.startswith("-")) for name in sort)

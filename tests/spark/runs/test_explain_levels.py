@@ -8,9 +8,9 @@ from pyspark.sql import SparkSession
 
 import daybook
 from daybook.errors import DaybookError
-from daybook.runs.explain import OperationExplanation
-from daybook.runs.explain_levels import NumberExplanation
-from daybook.workspace.result_json import number_explanation_as_json
+from daybook.runs.explain.levels import NumberExplanation
+from daybook.runs.explain.operation import OperationExplanation
+from daybook.workspace.json.results import number_explanation_as_json
 from tests.workspaces import Folder, assign, to_path, to_table
 
 JOURNAL_COLUMNS: list[dict[str, Any]] = [

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from daybook.workspace.maintenance import examine
+from daybook.workspace.maintenance import drop_slice, examine, list_slices
 from daybook.workspace.open_workspace import open_workspace
-from daybook.workspace.slices import drop_slice, list_slices
 from tests.workspaces import ORDERS, Folder, to_table
 
 

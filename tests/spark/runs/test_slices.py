@@ -8,9 +8,9 @@ import pytest
 
 from daybook.errors import DaybookError
 from daybook.graph.build import BuildRequest
+from daybook.workspace.maintenance import drop_slice, list_slices
 from daybook.workspace.open_workspace import OpenedWorkspace, open_workspace
 from daybook.workspace.periods import lock_period
-from daybook.workspace.slices import drop_slice, list_slices
 from tests.workspaces import Folder, to_table
 
 

@@ -8,8 +8,8 @@ from starlette.testclient import TestClient
 
 from daybook.web.app import create_app
 from daybook.workspace.execution import explain_number
+from daybook.workspace.json.results import number_explanation_as_json
 from daybook.workspace.open_workspace import open_workspace
-from daybook.workspace.result_json import number_explanation_as_json
 from tests.page import TOKEN, page_folder, site
 
 _SECONDS = 120

@@ -11,7 +11,7 @@ from daybook.errors import DaybookError
 from daybook.model.definition import TableVersion
 from daybook.runs.replay import ReplayedOutput, ReplayResult
 from daybook.runs.result import OutputResult, RunFailedError, RunResult
-from daybook.workspace.result_json import run_result_as_json
+from daybook.workspace.json.results import run_result_as_json
 from tests.unit.runs.test_result import OPERATIONS
 
 OUTPUT = OutputResult(

@@ -93,7 +93,7 @@ def test_projects_that_wait_for_each_other_are_told(root: Path, capsys: pytest.C
     (root / "other.yaml").write_text(
         other.replace("table: doubled", "table: b").replace("dataset: doubled", "dataset: b")
     )
-    assert {code for code, _, _ in findings(capsys)} == {"PROJECT_020"}
+    assert {code for code, _, _ in findings(capsys)} == {"PROJECT_044"}
 
 
 def test_what_another_project_registers_can_be_read(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,9 +9,8 @@ import pytest
 from daybook.errors import DaybookError
 from daybook.store import open_store
 from daybook.store.backup import back_up
-from daybook.workspace.maintenance import StoreRestoration, restore_store
+from daybook.workspace.maintenance import StoreRestoration, drop_slice, list_slices, restore_store
 from daybook.workspace.open_workspace import open_workspace
-from daybook.workspace.slices import drop_slice, list_slices
 from tests.workspaces import Folder, no_session, to_table
 from tests.written_runs import write_run
 

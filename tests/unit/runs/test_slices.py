@@ -10,8 +10,8 @@ import pytest
 
 from daybook.errors import DaybookError
 from daybook.runs import slices as dropping
+from daybook.workspace.maintenance import drop_slice, list_slices
 from daybook.workspace.open_workspace import open_workspace
-from daybook.workspace.slices import drop_slice, list_slices
 from tests.unit.runs.test_recovery import new_folder, orders
 from tests.workspaces import to_table
 from tests.written_runs import write_run
@@ -21,7 +21,7 @@ import os, signal
 from pathlib import Path
 from daybook.store.database.periods import Slices
 from daybook.workspace.open_workspace import open_workspace
-from daybook.workspace.slices import drop_slice
+from daybook.workspace.maintenance import drop_slice
 Slices.drop = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 drop_slice(open_workspace(Path({root!r})), "to.result", "2026-01", reason="wrong")
 """

@@ -22,9 +22,9 @@ from daybook.workspace.execution import (
     retry_run,
     run_project,
 )
+from daybook.workspace.json.results import json_text, range_as_json
 from daybook.workspace.lifecycle import activate_project
 from daybook.workspace.open_workspace import open_workspace
-from daybook.workspace.result_json import json_text, range_as_json
 from tests.unit.cli.test_run_report import OUTPUT, RESULT
 
 LOCKED = DaybookError("STORE_017", period="2026-02", status="locked", action="closed")

@@ -28,15 +28,7 @@ from daybook.io.formats.files.folder import (
 from daybook.io.formats.files.one_file import check_file, commit_file, committed_file
 from daybook.io.slices import WrittenSlice
 from daybook.io.target import FileTarget, OutputColumn
-from daybook.io.writer import (
-    Commit,
-    Fence,
-    StagedOutput,
-    kept_columns,
-    no_fence,
-    remove_tree,
-    translate_spark_failures,
-)
+from daybook.io.writer import Commit, Fence, StagedOutput, kept_columns, no_fence, remove_tree, translate_spark_failures
 
 _PARTS = "parts"
 

@@ -16,7 +16,7 @@ from daybook.model.loading.workspace import WorkspaceLocation
 from daybook.model.secrets import mask_secrets
 from daybook.plan.lineage import plan_lineage
 from daybook.plan.steps import CheckStep
-from daybook.runs.lineage_datasets import (
+from daybook.runs.openlineage.datasets import (
     PRODUCER,
     Json,
     column_lineage,

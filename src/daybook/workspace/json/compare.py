@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from daybook.model.types import Value, value_text
-from daybook.workspace.result_json import notice_as_json, plain
+from daybook.workspace.json.results import notice_as_json, plain
 
 if TYPE_CHECKING:
     from daybook.compare.result import BridgeResult, Cause, CauseName, DiffResult, RowEffect

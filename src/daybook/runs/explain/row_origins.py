@@ -15,8 +15,8 @@ from daybook.model.types import RUN_PERIOD_COLUMN, FloatType
 from daybook.plan.partial_plan import selectable_columns
 from daybook.plan.steps import AggregateStep, AppendStep, LoadStep, Step
 from daybook.plan.summands import is_exact, total_columns
-from daybook.runs.restored_run import RestoredRun, RestoredRuns, WrittenOutput, columns_assigned, group_columns
-from daybook.runs.row_keys import key_text
+from daybook.runs.explain.restored_run import RestoredRun, RestoredRuns, WrittenOutput, columns_assigned, group_columns
+from daybook.runs.explain.row_keys import key_text
 
 Row: TypeAlias = Mapping[str, Any]
 ROW_ID = "_row_id"

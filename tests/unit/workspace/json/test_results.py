@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from daybook.workspace.result_json import json_text, plain
+from daybook.workspace.json.results import json_text, plain
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from daybook.model.datasource import JdbcSource, PostgresqlSource
 from daybook.model.definition import TableVersion
 from daybook.resolve.locations.location import Location
 from daybook.runs.environment import RunEnvironment
-from daybook.runs.lineage_datasets import dataset_name
-from daybook.runs.lineage_events import LineageEvents, RunTelling
+from daybook.runs.openlineage.datasets import dataset_name
+from daybook.runs.openlineage.events import LineageEvents, RunTelling
 from daybook.runs.preparation import PreparedRun
 from daybook.runs.result import OutputResult
 from daybook.runs.snapshot import RunSettings

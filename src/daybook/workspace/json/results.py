@@ -13,12 +13,12 @@ from daybook.model.types import value_text
 if TYPE_CHECKING:
     from daybook.errors import Code, DaybookError, Notice
     from daybook.model.definition import TableVersion
-    from daybook.runs.explain import OperationExplanation, ShownRows
-    from daybook.runs.explain_levels import NumberExplanation
+    from daybook.runs.explain.levels import NumberExplanation
+    from daybook.runs.explain.operation import OperationExplanation, ShownRows
+    from daybook.runs.explain.row_origins import RowOrigin
     from daybook.runs.maintenance import CollectedGarbage
     from daybook.runs.replay import ReplayResult
     from daybook.runs.result import OutputResult, RunFailedError, RunResult
-    from daybook.runs.row_origins import RowOrigin
     from daybook.runs.slices import SliceDrop, SliceEntry
     from daybook.scenarios.new_scenario import NewScenario
     from daybook.store.apply import ApplyPlan

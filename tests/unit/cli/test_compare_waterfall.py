@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from daybook.cli.waterfall import waterfall
+from daybook.cli.compare import waterfall
 from daybook.compare.result import BridgeResult, Cause, CauseName, ComparedRows, ComparedRun
 
 RUN = ComparedRun("20260201-100000-aaaaaa", "close", 1, "2026-01")

@@ -3,8 +3,8 @@
 from decimal import Decimal
 from typing import Any
 
-from daybook.runs.explain_levels import _amounts_above
-from daybook.runs.row_origins import RowOrigin
+from daybook.runs.explain.levels import _amounts_above
+from daybook.runs.explain.row_origins import RowOrigin
 
 WIDE = Decimal("12345678901234567890123456789012345678")
 

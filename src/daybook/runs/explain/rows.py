@@ -30,8 +30,8 @@ from daybook.plan.partial_plan import (
 from daybook.plan.steps import INPUT_KEY, AggregateStep, AppendStep, Plan, Schema, Step
 from daybook.plan.summands import is_exact, summands, total_columns
 from daybook.runs.environment import RunEnvironment
-from daybook.runs.restored_run import RestoredRun, group_columns
-from daybook.runs.row_origins import ROW_ID, Row, RowOrigins
+from daybook.runs.explain.restored_run import RestoredRun, group_columns
+from daybook.runs.explain.row_origins import ROW_ID, Row, RowOrigins
 
 # What a row adds to a total; no project can make a column of this name.
 _SUMMAND_PREFIX = "__daybook_summand_"
