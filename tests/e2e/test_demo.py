@@ -130,9 +130,9 @@ def test_what_it_suggests_works(shown: Shown) -> None:
     assert done.returncode == 0, done.stderr
     assert january(shown.folder) == before
     assert daybook(*commands["show"][0].split(), folder=shown.folder).returncode == 0
-    bridged = daybook(*commands["bridge"][0].split(), folder=shown.folder)
-    assert bridged.returncode == 0, bridged.stderr
-    assert "data of journal-lines" in bridged.stdout
+    compared = daybook(*commands["diff"][0].split(), folder=shown.folder)
+    assert compared.returncode == 0, compared.stderr
+    assert "actual" in compared.stdout
     explained = daybook(*commands["explain"][0].split(), folder=shown.folder)
     assert explained.returncode == 0, explained.stderr
     assert "Actual and budget side by side (aggregate)" in explained.stdout

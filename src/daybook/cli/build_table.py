@@ -9,10 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from daybook.cli.terminal import Cell, draw_live, echo_note, show_live, show_notice
+from daybook.cli.terminal import Cell, LiveTable, echo_note, show_live, show_notice
 
 if TYPE_CHECKING:
-    from daybook.cli.terminal import Group
     from daybook.errors import Notice
     from daybook.graph.build import BuildListener, NodeResult
     from daybook.graph.nodes import Node
@@ -73,7 +72,7 @@ class BuildTable:
         if notice not in self.notices:
             self.notices.append(notice)
 
-    def render(self, height: int) -> "Group":
+    def render(self, height: int) -> LiveTable:
         """What there is to see now, in the lines of a terminal."""
         with self._lock:
             rows = list(self._rows.items())
@@ -87,7 +86,7 @@ class BuildTable:
             name = f"{node.project} {node.period.identifier}"
             shown.append((name, (state, STATE_STYLES.get(row.state, "")), time_text))
         summary = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
-        return draw_live(("node", "state", "time"), shown, note=summary, right=(2,))
+        return LiveTable(("node", "state", "time"), tuple(shown), summary, right=(2,))
 
 
 def _most_telling(rows: "list[tuple[Node, _Row]]", limit: int) -> "list[tuple[Node, _Row]]":

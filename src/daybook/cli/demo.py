@@ -103,7 +103,7 @@ def show_correction(found: "BridgeResult") -> None:
     """What the close would be with the rates as they were corrected later in the month, as a waterfall."""
     from daybook.cli.compare import show_waterfall
 
-    echo(f"\nWhy would the result of {found.b.period} be another one at its end? A draft as of that day says:\n")
+    echo(f"\nThe result of {found.b.period} with rates as corrected by its end, by cause\n")
     if found.causes:
         show_waterfall(found)
     else:
@@ -130,7 +130,7 @@ def show_next_steps(folder: Path, results: "Sequence[RunResult]") -> None:
         ("daybook run close -p 2026-01 --as-of 2026-01-31", "the corrected dollar rate"),
         (f"daybook show run {run_id}", "what ran, on which data"),
         (f"daybook explain {run_id} 110", "the rows behind the numbers"),
-        ("daybook bridge close@2026-01 close@2026-02 -m actual", "why February differs"),
+        ("daybook diff close@2026-01 close@2026-02", "what changed; or `bridge`: why"),
         (f"daybook replay {run_id} --verify", "compute again and compare"),
         ("daybook test", "the tests of the close"),
         ("daybook build -p 2026-01..2026-03", "the quarter, in order"),

@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -166,25 +167,33 @@ def show_table(
         echo(line.rstrip())
 
 
-def draw_live(titles: Sequence[str], rows: Iterable[Sequence[Cell]], *, note: str, right: Collection[int]) -> "Group":
-    """A table that is drawn again and again, with a line below it; too long cells are cut."""
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
+@dataclass(frozen=True, slots=True)
+class LiveTable:
+    """A table that is drawn again and again, with a line below it; cells that are too long are cut."""
 
-    from daybook.errors.render import one_line
+    titles: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str
+    right: Collection[int] = ()
 
-    table = Table(box=None, pad_edge=False)
-    for number, title in enumerate(titles):
-        table.add_column(title, justify="right" if number in right else "left", no_wrap=True)
-    for row in rows:
-        styled = ((cell, "") if isinstance(cell, str) else cell for cell in row)
-        table.add_row(*(Text(one_line(text), style) for text, style in styled))
-    return Group(table, Text(one_line(note), no_wrap=True))
+    def __rich__(self) -> "Group":
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        from daybook.errors.render import one_line
+
+        table = Table(box=None, pad_edge=False)
+        for number, title in enumerate(self.titles):
+            table.add_column(title, justify="right" if number in self.right else "left", no_wrap=True)
+        for row in self.rows:
+            styled = ((cell, "") if isinstance(cell, str) else cell for cell in row)
+            table.add_row(*(Text(one_line(text), style) for text, style in styled))
+        return Group(table, Text(one_line(self.note), no_wrap=True))
 
 
 @contextmanager
-def show_live(draw: "Callable[[int], Group]") -> Iterator[None]:
+def show_live(draw: Callable[[int], LiveTable]) -> Iterator[None]:
     """Show what `draw` gives for the height of the terminal, several times a second, and remove it at the end."""
     from rich.live import Live
 
