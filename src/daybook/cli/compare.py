@@ -93,7 +93,7 @@ def split_columns(text: str | None) -> tuple[str, ...]:
 
 def show_diff(found: "DiffResult") -> None:
     show_runs(found.a, found.b)
-    _say_how(found)
+    _describe_choice(found)
     rows = found.rows
     if found.is_same and not found.only_in_a and not found.only_in_b:
         echo(f"\nthe {rows.a:,} rows are the same")
@@ -122,7 +122,7 @@ def show_runs(a: "ComparedRun", b: "ComparedRun") -> None:
         echo(f"{letter}  {run.run_id}  {run.project_id} version {run.project_version} for {run.period}{draft}")
 
 
-def _say_how(found: "DiffResult") -> None:
+def _describe_choice(found: "DiffResult") -> None:
     echo_note(
         f"{found.output}: rows of {found.operation.name}, matched by {', '.join(found.key)}"
         f" ({_KEY_WORDS[found.key_origin]})"

@@ -33,9 +33,9 @@ class BridgeRequest:
     order: tuple[str, ...] = ()
 
 
-def bridge(around: RunEnvironment, request: BridgeRequest) -> BridgeResult:
+def bridge(environment: RunEnvironment, request: BridgeRequest) -> BridgeResult:
     """Say why a total moved; all that is wrong with the question is raised before Spark is asked for."""
-    run_a, run_b = find_recorded_run(around, request.a), find_recorded_run(around, request.b)
+    run_a, run_b = find_recorded_run(environment, request.a), find_recorded_run(environment, request.b)
     projects = run_a.record.project_id, run_b.record.project_id
     if projects[0] != projects[1]:
         raise DaybookError("RUN_069", a=run_a.id, b=run_b.id, project_a=projects[0], project_b=projects[1])
@@ -47,18 +47,18 @@ def bridge(around: RunEnvironment, request: BridgeRequest) -> BridgeResult:
         _check_columns(side, request)
     differences = find_differences(a, b)
     order = order_causes(differences.causes, request.order)
-    around.listener.prepared(run_b.id, run_b.record.project_id, run_b.record.period)
-    staging = f"{around.state}/staging/{run_b.id}.bridge-{secrets.token_hex(4)}"
-    with around.spark(run_b.snapshot) as spark:
+    environment.listener.prepared(run_b.id, run_b.record.project_id, run_b.record.period)
+    staging = f"{environment.state}/staging/{run_b.id}.bridge-{secrets.token_hex(4)}"
+    with environment.spark(run_b.snapshot) as spark:
         try:
             hybrids = Hybrids(a, b, rows, differences)
-            sources = HybridSources(around, spark, hybrids)
+            sources = HybridSources(environment, spark, hybrids)
 
             def check(side: ComparedOutput, state: HybridPlan, found: MeasuredState) -> Iterable[Notice]:
-                return check_written(around, spark, side, state, sources, found, request.measure, staging)
+                return check_written(environment, spark, side, state, sources, found, request.measure, staging)
 
             measure = Measure(request.measure, request.by)
-            walk = BridgeWalk(spark, hybrids, sources, differences, measure, staging, check, around.listener)
+            walk = BridgeWalk(spark, hybrids, sources, differences, measure, staging, check, environment.listener)
             steps = walk.walk(order)
             return _result(a, b, rows, output_b.destination, measure, walk, steps)
         finally:

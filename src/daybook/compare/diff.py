@@ -28,9 +28,9 @@ class DiffRequest:
     limit: int = 10
 
 
-def diff(around: RunEnvironment, request: DiffRequest) -> DiffResult:
+def diff(environment: RunEnvironment, request: DiffRequest) -> DiffResult:
     """Compare what two runs wrote; all that is wrong with the question is raised before Spark is asked for."""
-    run_a, run_b = find_recorded_run(around, request.a), find_recorded_run(around, request.b)
+    run_a, run_b = find_recorded_run(environment, request.a), find_recorded_run(environment, request.b)
     output_a, output_b = choose_outputs(run_a, run_b, request.output)
     a = ComparedOutput(run_a, run_a.prepared.output(output_a.operation_seq).step)
     b = ComparedOutput(run_b, run_b.prepared.output(output_b.operation_seq).step)
@@ -38,11 +38,11 @@ def diff(around: RunEnvironment, request: DiffRequest) -> DiffResult:
     key = choose_key(a, b, rows, request.key)
     keys, values, retyped = _compared_columns(a, b, key)
     names = [column.name for column in (*keys, *values)]
-    staging = f"{around.state}/staging/{run_a.id}.diff-{secrets.token_hex(4)}"
-    with around.spark(run_b.snapshot) as spark:
+    staging = f"{environment.state}/staging/{run_a.id}.diff-{secrets.token_hex(4)}"
+    with environment.spark(run_b.snapshot) as spark:
         try:
-            left = open_slice(around, spark, a, rows.seq_a, names, f"{staging}/a")
-            right = open_slice(around, spark, b, rows.seq_b, names, f"{staging}/b")
+            left = open_slice(environment, spark, a, rows.seq_a, names, f"{staging}/a")
+            right = open_slice(environment, spark, b, rows.seq_b, names, f"{staging}/b")
             found = compare_rows(left, right, keys, values, tolerance=request.tolerance, limit=request.limit)
         finally:
             remove_folder(staging)

@@ -59,8 +59,8 @@ class MeasuredState:
 class HybridSources:
     """The data of half-way states, each dataset read once for every way it is read."""
 
-    def __init__(self, around: RunEnvironment, spark: SparkSession, hybrids: Hybrids) -> None:
-        self._around = around
+    def __init__(self, environment: RunEnvironment, spark: SparkSession, hybrids: Hybrids) -> None:
+        self._environment = environment
         self._spark = spark
         self._hybrids = hybrids
         self._known: dict[tuple[str, str, Side, Side], SourceFrame] = {}
@@ -78,10 +78,10 @@ class HybridSources:
         is_own = read.data == read.definition
         if not is_own and any(isinstance(pin, LandedPin) for pin in pins):
             self._refuse_other_columns(read)
-        landing = self._around.landing(run.id)
+        landing = self._environment.landing(run.id)
         try:
             found = read_source(
-                self._spark, source.resolution, read.version, landing, workspace=self._around.root, pinned=pins
+                self._spark, source.resolution, read.version, landing, workspace=self._environment.root, pinned=pins
             )
         except DaybookError as error:
             if not is_own:

@@ -49,9 +49,9 @@ class RecordedRun:
         )
 
 
-def find_recorded_run(around: RunEnvironment, text: str) -> RecordedRun:
+def find_recorded_run(environment: RunEnvironment, text: str) -> RecordedRun:
     """The run with this id, or the last completed one of `PROJECT@PERIOD` that wrote to its destinations."""
-    with around.store.read() as transaction:
+    with environment.store.read() as transaction:
         run_id = find_run_id(transaction, text)
         record = transaction.runs.get(run_id)
         snapshot = snapshot_from_json(transaction.runs.snapshot(run_id))
@@ -59,7 +59,7 @@ def find_recorded_run(around: RunEnvironment, text: str) -> RecordedRun:
         commits = {commit.operation_seq: commit for commit in transaction.outcomes.commits(run_id)}
     if not commits:
         raise DaybookError("RUN_062", run_id=run_id, status=record.status)
-    return RecordedRun(record, restore_run(snapshot, around.root), pins, commits)
+    return RecordedRun(record, restore_run(snapshot, environment.root), pins, commits)
 
 
 def find_run_id(transaction: Transaction, text: str) -> str:

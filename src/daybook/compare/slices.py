@@ -38,7 +38,7 @@ class SliceRows:
 
 
 def open_slice(
-    around: RunEnvironment,
+    environment: RunEnvironment,
     spark: SparkSession,
     output: ComparedOutput,
     seq: int,
@@ -48,20 +48,20 @@ def open_slice(
     """The rows of an output that the operation `seq` made, with these columns."""
     wanted = tuple(columns)
     needed = set(wanted) | ({SEQ_COLUMN} if len(output.makers) > 1 else set())
-    if needed <= output.step.columns.keys() and (df := written_slice(around, spark, output)) is not None:
+    if needed <= output.step.columns.keys() and (df := written_slice(environment, spark, output)) is not None:
         types = {name: output.step.columns[name] for name in wanted}
         return SliceRows(_rows_of(df, output, seq, wanted), types, False, lambda: None, lambda failure: failure)
-    return _compute_slice(around, spark, output, seq, wanted, staging)
+    return _compute_slice(environment, spark, output, seq, wanted, staging)
 
 
-def written_slice(around: RunEnvironment, spark: SparkSession, output: ComparedOutput) -> DataFrame | None:
+def written_slice(environment: RunEnvironment, spark: SparkSession, output: ComparedOutput) -> DataFrame | None:
     """What the run wrote, as it was then; None where that is gone, shared with other runs, or was never kept."""
     run, step = output.run, output.step
     commit, target = run.commits[step.seq], run.prepared.output(step.seq).target
     if commit.table_version is None or target.mode == "append":
         return None
     try:
-        return read_written_rows(around, spark, run.prepared, step.seq, commit.table_version)
+        return read_written_rows(environment, spark, run.prepared, step.seq, commit.table_version)
     except DaybookError as error:
         if not all(each.code in _GONE_CODES for each in flatten(error)):
             raise
@@ -69,7 +69,7 @@ def written_slice(around: RunEnvironment, spark: SparkSession, output: ComparedO
 
 
 def _compute_slice(
-    around: RunEnvironment,
+    environment: RunEnvironment,
     spark: SparkSession,
     output: ComparedOutput,
     seq: int,
@@ -79,7 +79,7 @@ def _compute_slice(
     run = output.run
     cut = written_rows(output.plan, output.step, wanted, seq if len(output.makers) > 1 else None)
     loads = [load for load in output.plan.loads if load.key in cut.feeds.values()]
-    sources = read_run_sources(around, spark, run, loads)
+    sources = read_run_sources(environment, spark, run, loads)
     frames = {key: sources[whole].frame for key, whole in cut.feeds.items()}
     pipeline = Pipeline(spark, cut.plan, frames, staging=staging, as_of=run.snapshot.as_of)
     (group,) = pipeline.groups()
@@ -94,11 +94,11 @@ def _compute_slice(
 
 
 def read_run_sources(
-    around: RunEnvironment, spark: SparkSession, run: RecordedRun, loads: Iterable[LoadStep]
+    environment: RunEnvironment, spark: SparkSession, run: RecordedRun, loads: Iterable[LoadStep]
 ) -> dict[str, ReadSource]:
     """The data that a run read; RUN_012 where some of it is gone."""
     try:
-        return read_sources(spark, loads, run.snapshot, around.landing(run.id), around.root, pinned=run.pins)
+        return read_sources(spark, loads, run.snapshot, environment.landing(run.id), environment.root, pinned=run.pins)
     except DaybookError as error:
         hint = "what it wrote to Delta tables, with _operation_seq among the columns, can still be compared"
         raise DaybookError("RUN_012", run_id=run.id, causes=flatten(error), hint=hint) from error

@@ -18,7 +18,7 @@ _FLOAT_PARTS = 1e-9
 
 
 def check_written(
-    around: RunEnvironment,
+    environment: RunEnvironment,
     spark: SparkSession,
     output: ComparedOutput,
     state: HybridPlan,
@@ -32,7 +32,7 @@ def check_written(
     A table that kept its version is asked for the total; of other formats the fingerprint is computed again.
     """
     commit = output.run.commits[output.step.seq]
-    written = written_slice(around, spark, output)
+    written = written_slice(environment, spark, output)
     if written is not None and (len(output.makers) == 1 or SEQ_COLUMN in output.step.columns):
         if len(output.makers) > 1:
             written = written.where(written[SEQ_COLUMN] == state.rows)

@@ -174,7 +174,7 @@ def build(
     order = in_order(edges, edges)
     listener.planned(order)
     work = _Build(definitions, environment, request, listener, edges, fresh, new_run_id(environment.clock()))
-    with work.told(order):
+    with work.sent_as_events(order):
         return replace(work.execute(order), left_out=left_out)
 
 
@@ -206,8 +206,8 @@ class _Build:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
-    def told(self, order: tuple[Node, ...]) -> Iterator[None]:
-        """Who collects lineage hears of the build, which is the parent of its runs."""
+    def sent_as_events(self, order: tuple[Node, ...]) -> Iterator[None]:
+        """Sends the lineage events of the build, which is the parent of its runs."""
         events = self.environment.events
         if events is None:
             yield

@@ -37,7 +37,7 @@ class EventSender:
         self._pending = 0
         self._thread: threading.Thread | None = None
         self._failure: str | None = None
-        self._is_told = False
+        self._is_reported = False
         self._patience = PATIENCE_SECONDS
 
     def send(self, event: Event) -> None:
@@ -61,9 +61,9 @@ class EventSender:
                 self._patience = max(0.0, self._patience - waited)
             if self._failure is None and (self._pending or not self._patience):
                 self._failure = f"it takes longer than {PATIENCE_SECONDS:.0f} seconds"
-            if self._failure is None or self._is_told:
+            if self._failure is None or self._is_reported:
                 return None
-            self._is_told = True
+            self._is_reported = True
             return notice("RUN_046", to=_shown(self._to), reason=self._failure)
 
     def _deliver_all(self) -> None:

@@ -22,7 +22,7 @@ from daybook.io.writer import StagedOutput, Writer
 from daybook.plan.steps import Plan
 from daybook.runs.environment import RunEnvironment, remove_folder
 from daybook.runs.lease import CODE_CANCELLED, LeaseKeeper, stop_on_signals
-from daybook.runs.openlineage.events import RunTelling
+from daybook.runs.openlineage.events import RunEvents
 from daybook.runs.outputs import PlannedOutput, output_errors
 from daybook.runs.preparation import PreparedRun
 from daybook.runs.recorder import RunRecorder
@@ -86,17 +86,17 @@ class Execution:
             before_each=self.keeper.check,
         )
         for source in sources.values():
-            self._tell(source.notices)
-        self._tell_of_new_ids(sources)
+            self._report(source.notices)
+        self._report_new_ids(sources)
         if not pinned:
             self.recorder.record_pins({key: source.pins for key, source in sources.items()})
         return sources
 
-    def _tell_of_new_ids(self, sources: Mapping[str, ReadSource]) -> None:
+    def _report_new_ids(self, sources: Mapping[str, ReadSource]) -> None:
         loads = [load for load in self.prepared.plan.loads if load.role != "join"]
         changed = sorted({load.dataset_id for load in loads if has_new_ids(sources[load.key].frame, load)})
         if changed:
-            self._tell((notice("RUN_032", datasets=", ".join(changed)),))
+            self._report((notice("RUN_032", datasets=", ".join(changed)),))
 
     def _write(self, group: OutputGroup, pipeline: Pipeline, sources: Mapping[str, ReadSource]) -> None:
         """Stage the whole group, check what was counted on the way, then commit back to back."""
@@ -107,7 +107,7 @@ class Execution:
         counts = group.counts()
         if counts.input_rows == 0:
             period = self.prepared.snapshot.period.identifier
-            self._tell((notice("RUN_005", dataset=self.prepared.plan.input.dataset_id, period=period),))
+            self._report((notice("RUN_005", dataset=self.prepared.plan.input.dataset_id, period=period),))
         for seq in sorted(staged):
             self._commit(self.prepared.output(seq), staged[seq], pipeline, counts)
 
@@ -118,7 +118,7 @@ class Execution:
         self.environment.listener.stage(f"writing {planned.label}")
         with output_errors(planned, pipeline.failure):
             writer.check(planned.target)
-            self._tell(self.recorder.require_slice(planned, writer.slices(planned.target)))
+            self._report(self.recorder.require_slice(planned, writer.slices(planned.target)))
             began = time.monotonic()
             staged = writer.stage(output.df, planned.target)
         return replace(staged, duration_ms=round((time.monotonic() - began) * 1000))
@@ -137,16 +137,16 @@ class Execution:
         from daybook.runs.live import live_writer, plan_live_output
 
         live = plan_live_output(self.prepared.plan, planned)
-        self._tell(live.notices)
+        self._report(live.notices)
         return live_writer(self.spark, live, sources, pipeline, f"{self.staging}/live-{planned.step.seq}")
 
     def _commit(self, planned: PlannedOutput, staged: StagedOutput, pipeline: Pipeline, counts: GroupCounts) -> None:
         writer = writer_for(planned.target.format)
         with output_errors(planned, pipeline.failure):
             commit = writer.commit(staged, planned.target, lambda slices: self.recorder.permit(planned, slices))
-        self._tell(commit.notices)
+        self._report(commit.notices)
         output, notices = self.recorder.record(planned, commit, staged, counts)
-        self._tell(notices)
+        self._report(notices)
         self.outputs.append(output)
         self.environment.listener.written(output)
         if commit.is_repeat:
@@ -165,7 +165,7 @@ class Execution:
         with contextlib.suppress(Exception):
             writer_for(planned.target.format).discard(planned.target)
 
-    def _tell(self, notices: tuple[Notice, ...]) -> None:
+    def _report(self, notices: tuple[Notice, ...]) -> None:
         for each in notices:
             if each not in self.notices:
                 self.notices.append(each)
@@ -183,8 +183,8 @@ def execute_attempt(
     # Of this attempt alone: a process that lost the run must not remove what its successor works with.
     staging = f"{environment.state}/staging/{snapshot.run_id}.{lease.token}"
     tag = f"daybook-{snapshot.run_id}"
-    telling = RunTelling(environment, prepared)
-    telling.started()
+    events = RunEvents(environment, prepared)
+    events.started()
     execution: Execution | None = None
     spark: SparkSession | None = None
 
@@ -209,7 +209,7 @@ def execute_attempt(
             if is_retry:
                 execution.discard(with_committed=True)
             _finish(environment.store, keeper, "completed", None)
-            if (undelivered := telling.ended("completed", execution.outputs)) is not None:
+            if (undelivered := events.ended("completed", execution.outputs)) is not None:
                 execution.notices.append(undelivered)
         except BaseException as failure:
             if spark is not None:
@@ -223,7 +223,7 @@ def execute_attempt(
                 environment.store, keeper, status, error_to_record(error) if error else _unexpected_error_data(failure)
             )
             outputs = tuple(execution.outputs) if execution else ()
-            telling.ended(status, outputs, error)
+            events.ended(status, outputs, error)
             if error is None:
                 raise
             raise RunFailedError(snapshot.run_id, status, error, outputs) from failure

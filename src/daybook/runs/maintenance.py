@@ -262,11 +262,11 @@ class CollectedGarbage:
 
 
 def collect_garbage(
-    around: RunEnvironment, retention: RetentionSettings, *, is_dry_run: bool = False
+    environment: RunEnvironment, retention: RetentionSettings, *, is_dry_run: bool = False
 ) -> CollectedGarbage:
     """Forget old runs and versions, then remove landed inputs and data files that nothing refers to any more."""
-    now = around.clock()
-    with around.store.write() as transaction:
+    now = environment.clock()
+    with environment.store.write() as transaction:
         runs = transaction.retention.expired_runs(now - parse_duration(retention.runs))
         versions = transaction.retention.expired_versions(retention.versions)
         registered = transaction.retention.kept_versions(versions)
@@ -278,14 +278,14 @@ def collect_garbage(
             transaction.retention.forget_runs(run.id for run in runs)
     forgotten = {run.id for run in runs}
     kept = [pin for run_id, details in read.items() if run_id not in forgotten for pin in _pins_from_details(details)]
-    landings = _unused_landings(around, kept, known - forgotten)
+    landings = _unused_landings(environment, kept, known - forgotten)
     if not is_dry_run:
-        _hold_versions(around, registered, versions)
+        _hold_versions(environment, registered, versions)
     files: list[FileStat] = []
-    released = [_holder(around, each) for each in versions]
+    released = [_holder(environment, each) for each in versions]
 
     def is_same(one: str, other: str) -> bool:
-        return uri_identity(one, around.root) == uri_identity(other, around.root)
+        return uri_identity(one, environment.root) == uri_identity(other, environment.root)
 
     for format_, table in tables:
         keep = {each.pin.version.token for each in registered if is_same(each.pin.uri, table)}
@@ -295,27 +295,31 @@ def collect_garbage(
         files += format_named(format_).vacuum(request)
     if not is_dry_run:
         for folder in landings:
-            if not live_runs(around.store):
+            if not live_runs(environment.store):
                 remove_folder(folder)
     size = sum(file.size for file in files)
     return CollectedGarbage(tuple(forgotten), versions, landings, tuple(file.path for file in files), size)
 
 
 def _hold_versions(
-    around: RunEnvironment, kept: Iterable[RegisteredVersion], expired: Iterable[RegisteredVersion]
+    environment: RunEnvironment, kept: Iterable[RegisteredVersion], expired: Iterable[RegisteredVersion]
 ) -> None:
     """Note beside the tables what this store needs of them, for those who vacuum them from elsewhere."""
     for each in kept:
         # A table that is out of reach is vacuumed by nobody.
         with suppress(OSError):
-            format_named(each.pin.version.format).hold_version(each.pin.uri, each.pin.version, _holder(around, each))
+            format_named(each.pin.version.format).hold_version(
+                each.pin.uri, each.pin.version, _holder(environment, each)
+            )
     for each in expired:
         with suppress(OSError):
-            format_named(each.pin.version.format).release_version(each.pin.uri, each.pin.version, _holder(around, each))
+            format_named(each.pin.version.format).release_version(
+                each.pin.uri, each.pin.version, _holder(environment, each)
+            )
 
 
-def _holder(around: RunEnvironment, version: RegisteredVersion) -> VersionHolder:
-    return VersionHolder(around.store.identity, version.dataset_id, version.version)
+def _holder(environment: RunEnvironment, version: RegisteredVersion) -> VersionHolder:
+    return VersionHolder(environment.store.identity, version.dataset_id, version.version)
 
 
 def parse_duration(text: str) -> datetime.timedelta:
@@ -328,11 +332,11 @@ def _pins_from_details(details: Mapping[str, Any]) -> Iterable[Pin]:
         yield from (pin_from_json(pin) for pin in pins)
 
 
-def _unused_landings(around: RunEnvironment, kept: Iterable[Pin], known: Collection[str]) -> tuple[str, ...]:
+def _unused_landings(environment: RunEnvironment, kept: Iterable[Pin], known: Collection[str]) -> tuple[str, ...]:
     """Landings and replays that no run that is kept has read; while anything runs, all are left alone."""
-    if live_runs(around.store):
+    if live_runs(environment.store):
         return ()
-    landing, replays = join_uri(around.state, "landing"), join_uri(around.state, "replays")
+    landing, replays = join_uri(environment.state, "landing"), join_uri(environment.state, "replays")
     needed = {pin.folder for pin in kept if isinstance(pin, LandedPin)}
     shared = [
         join_uri(landing, f"files/{name}")

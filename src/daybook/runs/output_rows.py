@@ -50,24 +50,24 @@ def _names_of_output(output: OutputResult, planned: PlannedOutput) -> Iterator[s
             yield location.path
 
 
-def read_output(around: RunEnvironment, result: RunResult, wanted: str | None = None) -> DataFrame:
+def read_output(environment: RunEnvironment, result: RunResult, wanted: str | None = None) -> DataFrame:
     """What the run wrote there for its period; on Delta as it was then, elsewhere as it is now."""
-    with around.store.read() as transaction:
+    with environment.store.read() as transaction:
         snapshot = snapshot_from_json(transaction.runs.snapshot(result.run_id))
-    prepared = restore_run(snapshot, around.root)
+    prepared = restore_run(snapshot, environment.root)
     output = choose_output(result.outputs, prepared, wanted)
-    return read_written_rows(around, around.session(), prepared, output.operation_seq, output.table_version)
+    return read_written_rows(environment, environment.session(), prepared, output.operation_seq, output.table_version)
 
 
 def read_written_rows(
-    around: RunEnvironment, spark: SparkSession, prepared: PreparedRun, seq: int, version: TableVersion | None
+    environment: RunEnvironment, spark: SparkSession, prepared: PreparedRun, seq: int, version: TableVersion | None
 ) -> DataFrame:
     """The rows of an output's target for the run's period, of a version where the format keeps them."""
     planned, period = prepared.output(seq), prepared.snapshot.period.identifier
     location = replace(planned.target.location, version=version)
     resolution = Resolution((location,), (period,))
-    landing = around.landing(prepared.snapshot.run_id)
-    found = read_source(spark, resolution, dataset_of(planned.target.columns), landing, workspace=around.root)
+    landing = environment.landing(prepared.snapshot.run_id)
+    found = read_source(spark, resolution, dataset_of(planned.target.columns), landing, workspace=environment.root)
     df = found.frame.df
     if RUN_PERIOD_COLUMN in found.frame.carried:
         df = df.where(F.col(RUN_PERIOD_COLUMN) == period)

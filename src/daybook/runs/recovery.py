@@ -41,7 +41,7 @@ class Recovery:
     unread: tuple[tuple[str, str], ...]
 
 
-def recover_commits(around: RunEnvironment) -> Recovery:
+def recover_commits(environment: RunEnvironment) -> Recovery:
     """Ask every table that runs of this store wrote for its slices and registered versions.
 
     The runs themselves, with their snapshots and counts, are gone; tables that were written for the first time since
@@ -51,34 +51,34 @@ def recover_commits(around: RunEnvironment) -> Recovery:
     dropped: list[tuple[str, str]] = []
     datasets: list[tuple[str, int]] = []
     unread: list[tuple[str, str]] = []
-    for target in _known_targets(around):
+    for target in _known_targets(environment):
         try:
             if format_named(target.format).needs_session:
-                around.session()
+                environment.session()
             written = writer_for(target.format).slices(replace(target, mode="replace"))
-            gone = _missing_slices(around, target, {each.period for each in written})
+            gone = _missing_slices(environment, target, {each.period for each in written})
         except Exception as failure:
             if not isinstance(failure, (DaybookError, OSError, *format_named(target.format).storage_errors)):
                 raise
             unread.append((target.label, str(failure)))
             continue
-        with around.store.write() as transaction:
+        with environment.store.write() as transaction:
             slices += _take_slices(transaction, target, written)
-            dropped += _forget_slices(around, transaction, target, gone)
-            datasets += _register_versions(around, transaction, target)
+            dropped += _forget_slices(environment, transaction, target, gone)
+            datasets += _register_versions(environment, transaction, target)
     return Recovery(tuple(slices), tuple(dropped), tuple(datasets), tuple(unread))
 
 
-def _known_targets(around: RunEnvironment) -> Iterator[Target]:
+def _known_targets(environment: RunEnvironment) -> Iterator[Target]:
     """One target for each table that collects slices, as the last run that wrote it planned it."""
-    with around.store.read() as transaction:
+    with environment.store.read() as transaction:
         texts = [transaction.runs.snapshot(run_id) for run_id in transaction.outcomes.last_writers()]
     seen: set[str] = set()
     for text in texts:
         # A snapshot that this version cannot read or plan any more says nothing about tables.
         with suppress(DaybookError):
-            for planned in restore_run(snapshot_from_json(text), around.root).outputs:
-                identity = location_identity(planned.target.location, around.root)
+            for planned in restore_run(snapshot_from_json(text), environment.root).outputs:
+                identity = location_identity(planned.target.location, environment.root)
                 if planned.target.run_period is not None and identity not in seen:
                     seen.add(identity)
                     yield planned.target
@@ -109,9 +109,9 @@ def _take_slices(
         yield RecoveredSlice(target.label, each.period, each.run_id, owner)
 
 
-def _missing_slices(around: RunEnvironment, target: Target, present: set[str]) -> list[Slice]:
+def _missing_slices(environment: RunEnvironment, target: Target, present: set[str]) -> list[Slice]:
     """Slices that the table does not have; one without rows is there all the same, so each is asked for."""
-    with around.store.read() as transaction:
+    with environment.store.read() as transaction:
         known = transaction.slices.of(slice_table(target.location, target.workspace))
     writer = writer_for(target.format)
     return [
@@ -123,7 +123,7 @@ def _missing_slices(around: RunEnvironment, target: Target, present: set[str]) -
 
 
 def _forget_slices(
-    around: RunEnvironment, transaction: Transaction, target: Target, gone: list[Slice]
+    environment: RunEnvironment, transaction: Transaction, target: Target, gone: list[Slice]
 ) -> Iterator[tuple[str, str]]:
     for each in gone:
         dropped = DroppedSlice(
@@ -132,7 +132,7 @@ def _forget_slices(
             each.project_id,
             each.run_id,
             None,
-            around.clock(),
+            environment.clock(),
             None,
             "it was dropped after the backup of the store",
         )
@@ -140,11 +140,13 @@ def _forget_slices(
         yield target.label, each.period
 
 
-def _register_versions(around: RunEnvironment, transaction: Transaction, target: Target) -> Iterator[tuple[str, int]]:
+def _register_versions(
+    environment: RunEnvironment, transaction: Transaction, target: Target
+) -> Iterator[tuple[str, int]]:
     """Versions that were registered since get their numbers and their data back."""
     if target.location.uri is None:
         return
-    held = format_named(target.format).versions_held_by(target.location.uri, around.store.identity)
+    held = format_named(target.format).versions_held_by(target.location.uri, environment.store.identity)
     for version, holder in sorted(held, key=lambda each: (each[1].dataset_id, each[1].dataset_version)):
         dataset_id = holder.dataset_id
         versions = transaction.definitions.versions("dataset", dataset_id)
@@ -154,4 +156,4 @@ def _register_versions(around: RunEnvironment, transaction: Transaction, target:
         if isinstance(model, Dataset):
             pin = RegisteredDataPin(target.location.uri, version)
             made = Registration(target.owner.project_id, f"recovered-{holder.key}", target.operation_seq, pin)
-            yield dataset_id, transaction.definitions.register(model, made, now=around.clock())
+            yield dataset_id, transaction.definitions.register(model, made, now=environment.clock())

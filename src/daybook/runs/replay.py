@@ -51,24 +51,24 @@ class ReplayResult:
         return all(output.is_same for output in self.outputs)
 
 
-def replay(around: RunEnvironment, run_id: str, *, keep: bool) -> ReplayResult:
+def replay(environment: RunEnvironment, run_id: str, *, keep: bool) -> ReplayResult:
     """Compute what the run committed once more; `keep` leaves the rows below the workspace's state to be looked at."""
-    with around.store.read() as transaction:
+    with environment.store.read() as transaction:
         run = transaction.runs.get(run_id)
         snapshot = snapshot_from_json(transaction.runs.snapshot(run_id))
         pins = recorded_pins(transaction, run_id)
         commits = {commit.operation_seq: commit for commit in transaction.outcomes.commits(run_id)}
     if not commits:
         raise DaybookError("RUN_017", run_id=run_id, status=run.status)
-    prepared = restore_run(snapshot, around.root)
-    with _told(around, prepared), around.spark(snapshot) as spark:
+    prepared = restore_run(snapshot, environment.root)
+    with _sent_as_events(environment, prepared), environment.spark(snapshot) as spark:
         try:
             sources = read_sources(
-                spark, prepared.plan.loads, snapshot, around.landing(run_id), around.root, pinned=pins
+                spark, prepared.plan.loads, snapshot, environment.landing(run_id), environment.root, pinned=pins
             )
         except DaybookError as error:
             raise DaybookError("RUN_012", run_id=run_id, causes=flatten(error)) from error
-        scratch = f"{around.state}/replays/{run_id}"
+        scratch = f"{environment.state}/replays/{run_id}"
         remove_folder(scratch)
         try:
             outputs = _replay_outputs(spark, prepared, sources, commits, scratch, keep=keep)
@@ -78,12 +78,12 @@ def replay(around: RunEnvironment, run_id: str, *, keep: bool) -> ReplayResult:
 
 
 @contextmanager
-def _told(around: RunEnvironment, prepared: PreparedRun) -> Iterator[None]:
-    """Who collects lineage hears of the replay."""
-    if (events := around.events) is None:
+def _sent_as_events(environment: RunEnvironment, prepared: PreparedRun) -> Iterator[None]:
+    """Sends the lineage events of the replay."""
+    if (events := environment.events) is None:
         yield
         return
-    number = around.clock().isoformat()
+    number = environment.clock().isoformat()
     events.replay_started(prepared, number)
     failure: BaseException | None = None
     try:
@@ -93,7 +93,7 @@ def _told(around: RunEnvironment, prepared: PreparedRun) -> Iterator[None]:
         raise
     finally:
         if (found := events.replay_ended(prepared, number, failure)) is not None:
-            around.listener.notice(found)
+            environment.listener.notice(found)
 
 
 def _replay_outputs(

@@ -125,39 +125,39 @@ def find_slice(entries: tuple[SliceEntry, ...], table: str, period: str) -> Slic
     raise DaybookError("STORE_037", table=of_table[0].table, period=period, periods=known)
 
 
-def drop_slice(around: RunEnvironment, entry: SliceEntry, *, reason: str, user: str | None) -> SliceDrop:
+def drop_slice(environment: RunEnvironment, entry: SliceEntry, *, reason: str, user: str | None) -> SliceDrop:
     """Remove the rows of a slice from its table; its period must not be locked.
 
     The datasets of the table get a new version, so that readers of the latest see the table without the slice.
     """
     known = entry.stored
-    with around.store.read() as transaction:
+    with environment.store.read() as transaction:
         if transaction.runs.find(known.run_id) is None:
             raise DaybookError("STORE_038", run_id=known.run_id, destination=known.destination)
         snapshot = snapshot_from_json(transaction.runs.snapshot(known.run_id))
         _require_droppable(transaction, snapshot)
-    planned = _planned_output(around, snapshot, known)
+    planned = _planned_output(environment, snapshot, known)
     table = slice_table(planned.target.location, planned.target.workspace)
-    now = around.clock()
+    now = environment.clock()
     drop_id = f"drop-{new_run_id(now)}"
     target = replace(planned.target, mode="replace_period", run_id=drop_id, allow_empty=True)
     if format_named(target.format).needs_session:
-        around.session()
+        environment.session()
 
     def look(written: tuple[WrittenSlice, ...]) -> None:
-        with around.store.write() as transaction:
+        with environment.store.write() as transaction:
             _require_droppable(transaction, snapshot)
             for each in written:
                 _require_same_slice(transaction, each, entry, planned)
 
     commit = writer_for(target.format).drop_slice(target, look)
-    with around.store.write() as transaction:
+    with environment.store.write() as transaction:
         dropped = DroppedSlice(
             known.destination, known.period, known.project_id, known.run_id, commit.rows, now, user, reason
         )
         transaction.slices.drop(table, dropped)
-        registered = tuple(_register_without_slice(around, transaction, entry, planned, commit, drop_id))
-    notices = [each for made in registered for each in hold_version(around.store, made, destination=entry.table)]
+        registered = tuple(_register_without_slice(environment, transaction, entry, planned, commit, drop_id))
+    notices = [each for made in registered for each in hold_version(environment.store, made, destination=entry.table)]
     datasets = tuple((made.dataset_id, made.version) for made in registered)
     return SliceDrop(entry, commit.rows, datasets, tuple(notices))
 
@@ -180,17 +180,17 @@ def _require_same_slice(
         raise DaybookError("IO_024", location=entry.location, slice=f" for {entry.period}", hint="look at it again")
 
 
-def _planned_output(around: RunEnvironment, snapshot: RunSnapshot, known: Slice) -> PlannedOutput:
+def _planned_output(environment: RunEnvironment, snapshot: RunSnapshot, known: Slice) -> PlannedOutput:
     """The output that wrote a slice, as its run planned it."""
-    for planned in restore_run(snapshot, around.root).outputs:
-        identity = location_identity(planned.target.location, around.root)
+    for planned in restore_run(snapshot, environment.root).outputs:
+        identity = location_identity(planned.target.location, environment.root)
         if known.destination in (identity, planned.target.label):
             return planned
     raise DaybookError("STORE_038", run_id=known.run_id, destination=known.destination)
 
 
 def _register_without_slice(
-    around: RunEnvironment,
+    environment: RunEnvironment,
     transaction: Transaction,
     entry: SliceEntry,
     planned: PlannedOutput,
@@ -206,4 +206,4 @@ def _register_without_slice(
         model = decode_definition("dataset", stored.body)
         if stored.status == "active" and isinstance(model, Dataset):
             registration = Registration(project_id, drop_id, number, pin)
-            yield register_output(transaction, model, registration, now=around.clock(), plans=around.plans)
+            yield register_output(transaction, model, registration, now=environment.clock(), plans=environment.plans)

@@ -42,7 +42,7 @@ class RealRows:
     """Rows of the sources of one run, as they are stored, by load."""
 
     def __init__(self, around: RunEnvironment, spark: SparkSession, run: RestoredRun) -> None:
-        self._around = around
+        self._environment = around
         self._spark = spark
         self._run = run
         self._plan = run.plan
@@ -95,7 +95,7 @@ class RealRows:
             plan = replace(plan, steps=tuple(checked if each is step else each for each in plan.steps))
             step = checked
         cut = picked_rows(plan, step, keys, more)
-        sources = self._run.read(self._around, self._spark, cut.feeds.values())
+        sources = self._run.read(self._environment, self._spark, cut.feeds.values())
         frames = {key: sources[whole].frame for key, whole in cut.feeds.items()}
         as_of = self._run.snapshot.as_of
         with Pipeline(self._spark, cut.plan, frames, staging=self._staging, as_of=as_of, is_counting=False) as pipeline:
@@ -132,7 +132,7 @@ class RealRows:
         return load.key, _in_order(rows.limit(_MOST_ROWS), load)
 
     def _frame(self, load: LoadStep) -> Any:
-        return self._run.read(self._around, self._spark, (load.key,))[load.key].frame
+        return self._run.read(self._environment, self._spark, (load.key,))[load.key].frame
 
 
 def _in_order(rows: DataFrame, load: LoadStep) -> list[Row]:

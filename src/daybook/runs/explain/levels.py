@@ -55,7 +55,7 @@ class NumberExplanation:
 
 
 def explain_number(
-    around: RunEnvironment,
+    environment: RunEnvironment,
     question: RowsQuestion,
     *,
     limit: int,
@@ -67,7 +67,7 @@ def explain_number(
     Of every level the shown rows are followed. `depth` is the number of levels, 1 for the operation alone; without
     it, one group is followed down to the lines of its sources, and rows that nobody named are not followed at all.
     """
-    explainer = Explainer(around)
+    explainer = Explainer(environment)
     first = explainer.explain(question, limit=limit, columns=columns, is_strict=depth == 1)
     is_named = bool(question.keys) or first.summary_rows is not None
     most = depth or (MOST_LEVELS if is_named else 1)

@@ -108,7 +108,7 @@ class RowsQuestion:
 
 
 def explain(
-    around: RunEnvironment,
+    environment: RunEnvironment,
     run_id: str,
     operation: str | None,
     keys: Mapping[str, str | None],
@@ -118,15 +118,15 @@ def explain(
 ) -> OperationExplanation:
     """The rows of an operation that have these texts in these columns; `columns` are shown beside the usual ones."""
     question = RowsQuestion(run_id, operation, (keys,) if keys else ())
-    return Explainer(around).explain(question, limit=limit, columns=columns)
+    return Explainer(environment).explain(question, limit=limit, columns=columns)
 
 
 class Explainer:
     """Answers questions about rows of runs; what it restored of a run is kept for the next question."""
 
-    def __init__(self, around: RunEnvironment) -> None:
-        self._around = around
-        self._runs = RestoredRuns(around)
+    def __init__(self, environment: RunEnvironment) -> None:
+        self._environment = environment
+        self._runs = RestoredRuns(environment)
 
     def explain(
         self, question: RowsQuestion, *, limit: int, columns: Sequence[str] = (), is_strict: bool = True
@@ -145,10 +145,10 @@ class Explainer:
         if not run.pins:
             raise DaybookError("RUN_027", run_id=run.run_id, status=run.record.status)
         origins = RowOrigins(self._runs, run, step)
-        staging = f"{self._around.state}/staging/{run.run_id}.explain-{secrets.token_hex(4)}"
+        staging = f"{self._environment.state}/staging/{run.run_id}.explain-{secrets.token_hex(4)}"
         try:
-            with self._around.spark(run.snapshot) as spark:
-                computing = RowsComputation(self._around, spark, run, staging, limit)
+            with self._environment.spark(run.snapshot) as spark:
+                computing = RowsComputation(self._environment, spark, run, staging, limit)
                 if ids:
                     keys = computing.groups_with_ids(step, ids)
                 made, found = computing.rows_and_summary(step, keys, origins, (*columns, *question.above))

@@ -40,13 +40,13 @@ class RestoredRun:
     def snapshot(self) -> RunSnapshot:
         return self.prepared.snapshot
 
-    def read(self, around: RunEnvironment, spark: SparkSession, keys: Iterable[str]) -> Mapping[str, ReadSource]:
+    def read(self, environment: RunEnvironment, spark: SparkSession, keys: Iterable[str]) -> Mapping[str, ReadSource]:
         """The data that the run read for these loads; RUN_012 when it is gone."""
         wanted = set(keys)
         loads = [load for load in self.plan.loads if load.key in wanted and load.key not in self._sources]
         try:
             found = read_sources(
-                spark, loads, self.snapshot, around.landing(self.run_id), around.root, pinned=self.pins
+                spark, loads, self.snapshot, environment.landing(self.run_id), environment.root, pinned=self.pins
             )
         except DaybookError as error:
             raise DaybookError("RUN_012", run_id=self.run_id, causes=flatten(error)) from error
@@ -82,18 +82,18 @@ class WrittenOutput:
 class RestoredRuns:
     """Runs by their ids, each restored once."""
 
-    def __init__(self, around: RunEnvironment) -> None:
-        self.around = around
+    def __init__(self, environment: RunEnvironment) -> None:
+        self.environment = environment
         self._known: dict[str, RestoredRun] = {}
 
     def get(self, run_id: str) -> RestoredRun:
         if run_id not in self._known:
-            with self.around.store.read() as transaction:
+            with self.environment.store.read() as transaction:
                 record = transaction.runs.get(run_id)
                 snapshot = snapshot_from_json(transaction.runs.snapshot(run_id))
                 pins = recorded_pins(transaction, run_id)
                 commits = transaction.outcomes.commits(run_id)
-            prepared = restore_run(snapshot, self.around.root)
+            prepared = restore_run(snapshot, self.environment.root)
             self._known[run_id] = RestoredRun(record, prepared, pins, commits)
         return self._known[run_id]
 
@@ -102,7 +102,7 @@ class RestoredRuns:
         source = run.snapshot.source(load_key)
         found: dict[str | None, str] = {}
         if not source.slices or run.plan.load(load_key).temporal_mode in (None, "snapshot"):
-            with self.around.store.read() as transaction:
+            with self.environment.store.read() as transaction:
                 for location in source.resolution.locations:
                     own = location.period.identifier if location.period else None
                     written = transaction.outcomes.writers(

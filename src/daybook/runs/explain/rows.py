@@ -51,15 +51,17 @@ class FoundRows:
 class RowsComputation:
     """Computes rows of one run."""
 
-    def __init__(self, around: RunEnvironment, spark: SparkSession, run: RestoredRun, staging: str, limit: int) -> None:
-        self._around = around
+    def __init__(
+        self, environment: RunEnvironment, spark: SparkSession, run: RestoredRun, staging: str, limit: int
+    ) -> None:
+        self._environment = environment
         self._spark = spark
         self._run = run
         self._staging = staging
         self._limit = limit
 
     def frame(self, load_key: str) -> SourceFrame:
-        return self._run.read(self._around, self._spark, (load_key,))[load_key].frame
+        return self._run.read(self._environment, self._spark, (load_key,))[load_key].frame
 
     def groups_with_ids(self, step: Step, ids: Sequence[str]) -> list[tuple[RowKey, ...]]:
         """The keys of the groups whose summary rows have these ids."""
@@ -79,7 +81,7 @@ class RowsComputation:
         if not group_columns(step):
             return None, self._picked_rows(step, keys, origins, columns)
         # Both read from the same frames.
-        self._run.read(self._around, self._spark, _loads_before(self._run.plan, step))
+        self._run.read(self._environment, self._spark, _loads_before(self._run.plan, step))
         with ThreadPoolExecutor(1, thread_name_prefix="daybook-explain") as pool:
             made = pool.submit(self._summary_rows, step, keys)
             found = self._picked_rows(step, keys, origins, columns)
@@ -107,7 +109,7 @@ class RowsComputation:
     def _collect(
         self, cut: PartialPlan, added: Mapping[str, str | CompiledExpression], origins: RowOrigins | None = None
     ) -> FoundRows:
-        sources = self._run.read(self._around, self._spark, cut.feeds.values())
+        sources = self._run.read(self._environment, self._spark, cut.feeds.values())
         frames = {key: sources[whole].frame for key, whole in cut.feeds.items()}
         staging = f"{self._staging}/{secrets.token_hex(4)}"
         as_of = self._run.snapshot.as_of

@@ -1,4 +1,4 @@
-"""OpenLineage events: what every run read, wrote and computed, told to whoever collects that."""
+"""OpenLineage events: what every run read, wrote and computed."""
 
 import contextlib
 import datetime
@@ -47,7 +47,7 @@ _TAG_SOURCE = "DAYBOOK"
 
 @dataclass(frozen=True, slots=True)
 class LineageEvents:
-    """Tells a receiver of runs and builds; events that cannot be delivered never concern a run."""
+    """Sends events of runs and builds to a receiver; events that cannot be delivered never concern a run."""
 
     sender: EventSender
     namespace: str
@@ -210,8 +210,8 @@ def lineage_events(workspace: WorkspaceLocation, clock: Callable[[], datetime.da
     return LineageEvents(sender, settings.namespace or workspace.settings.name, clock, root.as_uri())
 
 
-class RunTelling:
-    """Tells of one attempt at a run; whatever goes wrong with that is a warning."""
+class RunEvents:
+    """Sends the events of one attempt at a run; whatever goes wrong with that is a warning."""
 
     def __init__(self, environment: "RunEnvironment", prepared: PreparedRun) -> None:
         self._environment = environment
@@ -237,7 +237,7 @@ class RunTelling:
                 pins = recorded_pins(transaction, self._prepared.snapshot.run_id)
             found = events.run_ended(self._prepared, self._attempt, status, error=error, outputs=outputs, pins=pins)
         except Exception as failure:
-            # The run has ended; nothing that is told of it may change that.
+            # The run has ended; nothing about its events may change that.
             found = notice("RUN_046", to="the receiver", reason=f"the event could not be made ({failure!r})")
         if found is not None:
             self._environment.listener.notice(found)

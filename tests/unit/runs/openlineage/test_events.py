@@ -19,7 +19,7 @@ from daybook.model.definition import TableVersion
 from daybook.resolve.locations.location import Location
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.openlineage.datasets import dataset_name
-from daybook.runs.openlineage.events import LineageEvents, RunTelling
+from daybook.runs.openlineage.events import LineageEvents, RunEvents
 from daybook.runs.preparation import PreparedRun
 from daybook.runs.result import OutputResult
 from daybook.runs.snapshot import RunSettings
@@ -302,14 +302,14 @@ def test_what_goes_wrong_with_an_event_is_a_warning(folder: Folder) -> None:
     heard: list[str] = []
     listener = SimpleNamespace(notice=lambda given: heard.append(given.code))
     environment = SimpleNamespace(events=object(), store=Broken(), listener=listener)
-    telling = RunTelling(cast("RunEnvironment", environment), prepared(folder))
-    telling.started()
-    found = telling.ended("completed", ())
+    events = RunEvents(cast("RunEnvironment", environment), prepared(folder))
+    events.started()
+    found = events.ended("completed", ())
     assert found is not None
     assert heard == [found.code] == ["RUN_046"]
 
 
 def test_without_a_receiver_nothing_is_looked_up(folder: Folder) -> None:
-    telling = RunTelling(cast("RunEnvironment", SimpleNamespace(events=None)), prepared(folder))
-    telling.started()
-    assert telling.ended("completed", ()) is None
+    events = RunEvents(cast("RunEnvironment", SimpleNamespace(events=None)), prepared(folder))
+    events.started()
+    assert events.ended("completed", ()) is None
