@@ -1,6 +1,6 @@
 """Whether a node's last completed run used what a run would use now, without reading data."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,6 +14,7 @@ from daybook.io.pins import FilesPin, LandedPin, Pin, TablePin
 from daybook.io.registry import format_named
 from daybook.model.calendar import Period
 from daybook.model.definition import Catalog, DatasetVersion
+from daybook.model.operation import OutputOperation
 from daybook.model.parameter import given_values, read_value
 from daybook.model.project import Project
 from daybook.model.resolver import CatalogStrategy
@@ -67,6 +68,12 @@ class Freshness:
         self._history = history
         self._parameters = parameters or {}
         self._projects = projects
+        self._registered = frozenset(
+            operation.arguments.registered_id
+            for now in projects.values()
+            for operation in now.project.operations
+            if isinstance(operation, OutputOperation) and operation.arguments.registered_id
+        )
         self._root = root
         self._allowed_hosts = allowed_hosts
         self._asks_databases = asks_databases
@@ -119,7 +126,7 @@ class Freshness:
         if version is None or source is None or source["dataset_id"] != dataset_id:
             yield f"{dataset_id} is read in another way"
             return
-        changed = _definition_change(version, source, self._history.snapshots[run.id])
+        changed = _definition_change(version, source, self._history.snapshots[run.id], self._registered)
         if changed is not None:
             yield changed
             return
@@ -313,7 +320,9 @@ def _operations(seqs: list[int], what: str) -> str:
     return f"operation{plural} {', '.join(map(str, seqs))} {verb} {what}"
 
 
-def _definition_change(version: DatasetVersion, source: Mapping[str, Any], snapshot: Mapping[str, Any]) -> str | None:
+def _definition_change(
+    version: DatasetVersion, source: Mapping[str, Any], snapshot: Mapping[str, Any], registered: Collection[str]
+) -> str | None:
     """Whether a dataset was declared otherwise; a registered one counts by its columns alone."""
     dataset_id = version.dataset.id
     stored = next(
@@ -326,7 +335,8 @@ def _definition_change(version: DatasetVersion, source: Mapping[str, Any], snaps
     )
     current: DatasetVersion | None = version
     while current is not None and stored is not None:
-        if current.pin is None and current.version != stored["version"]:
+        is_declared = current.pin is None and current.dataset.id not in registered
+        if is_declared and current.version != stored["version"]:
             return f"{current.dataset.id} was changed (version {current.version}, the run used {stored['version']})"
         columns = [(column.name, str(column.type)) for column in current.dataset.main_table.columns]
         if columns != [(each["name"], each["type"]) for each in stored["dataset"]["main_table"]["columns"]]:

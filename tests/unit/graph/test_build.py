@@ -95,6 +95,17 @@ def test_a_build_of_what_is_fresh_looks_once(chain: Folder, monkeypatch: pytest.
     assert len(looks) == 1
 
 
+def test_another_month_of_a_registered_table_without_versions_makes_nothing_stale(
+    chain: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("daybook.graph.build.execute_run", record_run)
+    workspace = chain.load()
+    with chain.around(workspace) as around:
+        for month in ("2026-01", "2026-02"):
+            assert build(workspace, around, BuildRequest(month), _SilentBuild()).count("ran") == 2
+        assert build(workspace, around, BuildRequest(SPAN), _SilentBuild()).count("fresh") == 4
+
+
 def test_a_node_that_somebody_ran_meanwhile_is_not_run_again(chain: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     workspace = chain.load()
     others: list[str] = []
