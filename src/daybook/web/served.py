@@ -52,7 +52,13 @@ class Templates:
             "duration": number_format.format_duration,
             "plural": number_format.plural,
             "is_number": number_format.is_number,
+            "in_workspace": self._in_workspace,
         }
+
+    def _in_workspace(self, destination: str) -> str:
+        """Where something is written, seen from the workspace's folder."""
+        folder = f"{self._workspace.root.resolve()}/"
+        return destination.removeprefix("file://").removeprefix(folder) if folder in destination else destination
 
     def page(
         self,

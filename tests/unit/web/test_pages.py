@@ -76,3 +76,11 @@ def test_the_numbers_of_a_draft_are_there_where_nothing_else_is(folder: Folder) 
     assert '<span class="tag">draft</span>' in shown
     record_run(folder, "20260302-093000-abcdef")
     assert f"/runs/{RUN}/outputs/2" not in text_of(folder, "/numbers")
+
+
+def test_places_in_the_workspace_are_shown_from_its_folder(tmp_path: Path) -> None:
+    folder = Folder.new(tmp_path / "w", no_session)
+    folder.project(to_table(columns=["order_id"]))
+    run_id = write_run(folder, {1: pa.table({"order_id": ["O-1"]})})
+    for path in (f"/runs/{run_id}", f"/runs/{run_id}/outputs/1", "/numbers"):
+        assert str(tmp_path) not in text_of(folder, path)
