@@ -35,6 +35,7 @@ from daybook.plan.steps import (
     UpdateStep,
     working_columns,
 )
+from daybook.plan.summands import is_zero
 
 # No project can make columns of these names.
 _VALUE = "__daybook_contribution"
@@ -97,6 +98,44 @@ def plan_contributions(state: HybridPlan, measure: Measure, datasets: Iterable[s
     )
 
 
+def plan_inner_contributions(state: HybridPlan, measure: Measure, datasets: Iterable[str]) -> ContributionPlan | None:
+    """Of a total of totals: the rows that the innermost aggregate sums up, where the others only add its totals."""
+    plan, origins = _with_origins(state.plan, datasets)
+    output = next(step for step in plan.outputs if step.seq == state.output.seq)
+    found = _innermost_sum(plan, state.rows, measure.column, output)
+    if found is None:
+        return None
+    step, argument, total_type = found
+    keys = _key_columns(plan, step, origins)
+    names = dict.fromkeys((*(name for origin in keys.values() for name in origin.columns), SEQ_COLUMN))
+    cut = detail_rows(plan, step, tuple(names), (argument_column(_VALUE, argument),))
+    return ContributionPlan(_narrow(cut, (*names, _VALUE)), _VALUE, (), total_type, total_type, keys)
+
+
+def _innermost_sum(
+    plan: Plan, seq: int, column: str, end: OutputStep | AggregateStep
+) -> tuple[AggregateStep, TypedNode, ColumnType] | None:
+    """The aggregate whose rows are the measure's, and what it sums up of each."""
+    step = plan.step(seq) if seq != LOADED else None
+    if not isinstance(step, AggregateStep) or not _is_left_alone(plan, step, end):
+        return None
+    value = next((each for each in step.aggregations if each.column == column), None)
+    argument = _summed_argument(value, may_be_zero=True)
+    if value is None or argument is None:
+        return None
+    if isinstance(argument, ColumnValue):
+        makers = [
+            each.seq
+            for each in plan.steps[: plan.steps.index(step)]
+            if isinstance(each, AggregateStep)
+            and not excludes(step.selector, each.seq)
+            and any(made.column == argument.use.name for made in each.aggregations)
+        ]
+        if len(makers) == 1:
+            return _innermost_sum(plan, makers[0], argument.use.name, step)
+    return step, argument, value.type
+
+
 def _plan_loaded_rows(state: HybridPlan, measure: Measure, origins: Mapping[str, RowOrigin]) -> ContributionPlan:
     keys = _key_columns(state.plan, state.output, origins)
     column = measure.column
@@ -119,12 +158,8 @@ def measure_contributions(
     staging: str,
 ) -> tuple[MeasuredState, StagedContributions]:
     """Computes the contributions of a state once, and their totals from what was written down."""
-    path = f"{staging}/contributions"
-    with state_rows(spark, sources, state, planned.cut, staging) as rows:
-        rows.df.write.mode("overwrite").parquet(path)
-        schema = rows.df.schema
-    staged = spark.read.schema(schema).parquet(literal_path_pattern(path))
-    summed = staged
+    contributions = stage_contributions(spark, sources, state, planned, staging)
+    staged = summed = contributions.df
     if planned.groups:
         grouped = staged.groupBy(*map(quote_identifier, planned.groups))
         total_type = spark_type(planned.total_type)
@@ -133,7 +168,18 @@ def measure_contributions(
         summed = grouped.agg(total.alias(planned.value)).selectExpr(
             *map(quote_identifier, planned.groups), f"{fitted} AS {quote_identifier(measure.column)}"
         )
-    return collect_totals(summed, measure), StagedContributions(staged, planned)
+    return collect_totals(summed, measure), contributions
+
+
+def stage_contributions(
+    spark: SparkSession, sources: HybridSources, state: HybridPlan, planned: ContributionPlan, staging: str
+) -> StagedContributions:
+    """Computes the contributions of a state and writes them down."""
+    path = f"{staging}/contributions"
+    with state_rows(spark, sources, state, planned.cut, staging) as rows:
+        rows.df.write.mode("overwrite").parquet(path)
+        schema = rows.df.schema
+    return StagedContributions(spark.read.schema(schema).parquet(literal_path_pattern(path)), planned)
 
 
 def _narrow(cut: PartialPlan, names: Iterable[str]) -> PartialPlan:
@@ -145,21 +191,25 @@ def _narrow(cut: PartialPlan, names: Iterable[str]) -> PartialPlan:
     return replace(cut, plan=replace(cut.plan, steps=(*before, narrow)))
 
 
-def _summed_argument(value: ComputedColumn | None) -> TypedNode | None:
-    """What a SUM sums up; None for every other aggregation."""
+def _summed_argument(value: ComputedColumn | None, *, may_be_zero: bool = False) -> TypedNode | None:
+    """What a SUM sums up, also where COALESCE gives 0 for none; None for every other aggregation."""
     match value.expression.tree if value else None:
         case TypedCall(function, (argument,)) if function.name == "SUM":
+            return argument
+        case TypedCall(coalesce, (TypedCall(function, (argument,)), other)) if (
+            may_be_zero and coalesce.name == "COALESCE" and function.name == "SUM" and is_zero(other)
+        ):
             return argument
         case _:
             return None
 
 
-def _is_left_alone(plan: Plan, step: AggregateStep, output: OutputStep) -> bool:
-    """Whether the rows of an aggregate are written as it made them."""
-    following = plan.steps[plan.steps.index(step) + 1 : plan.steps.index(output)]
+def _is_left_alone(plan: Plan, step: AggregateStep, end: OutputStep | AggregateStep) -> bool:
+    """Whether the rows of an aggregate are written, or summed up again, as it made them."""
+    following = plan.steps[plan.steps.index(step) + 1 : plan.steps.index(end)]
     if any(isinstance(each, UpdateStep | DeleteStep) and not excludes(each.selector, step.seq) for each in following):
         return False
-    return working_columns(output.selector) <= {SEQ_COLUMN} and not excludes(output.selector, step.seq)
+    return working_columns(end.selector) <= {SEQ_COLUMN} and not excludes(end.selector, step.seq)
 
 
 def _key_columns(plan: Plan, end: Step, origins: Mapping[str, RowOrigin]) -> dict[str, RowOrigin]:

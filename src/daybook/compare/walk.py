@@ -7,7 +7,13 @@ from pyspark.sql import SparkSession
 
 from daybook.compare.causes import RunDifferences
 from daybook.compare.chosen_rows import ComparedOutput
-from daybook.compare.contributions import StagedContributions, measure_contributions, plan_contributions
+from daybook.compare.contributions import (
+    StagedContributions,
+    measure_contributions,
+    plan_contributions,
+    plan_inner_contributions,
+    stage_contributions,
+)
 from daybook.compare.hybrid import HybridPlan, Hybrids, Side, Swapped
 from daybook.compare.measured_state import HybridSources, Measure, MeasuredState, measure_state
 from daybook.compare.result import Cause, CauseName, subtract
@@ -133,7 +139,15 @@ class BridgeWalk:
         return found
 
     def _contributions(self, state: HybridPlan) -> StagedContributions | None:
-        return next((known.contributions for known in self._known if known.state.is_same(state)), None)
+        """Those that gave the total, or in a pass of their own the rows of a total of totals."""
+        number, known = next((number, known) for number, known in enumerate(self._known) if known.state.is_same(state))
+        if known.contributions is None:
+            planned = plan_inner_contributions(known.state, self._measure, self._data_names)
+            if planned is not None:
+                staging = f"{self._staging}/rows-{number}"
+                staged = stage_contributions(self._spark, self._sources, known.state, planned, staging)
+                known = self._known[number] = replace(known, contributions=staged)
+        return known.contributions
 
     def _steps(
         self,

@@ -57,7 +57,7 @@ def _summand(node: TypedNode) -> TypedNode | None:
             return TypedCall(FUNCTIONS["COALESCE"], (argument, nothing), argument.type) if is_exact(node.type) else None
         case TypedCall(function=function, arguments=(first, *others)) if function.name == "COALESCE":
             # Of no rows, or of NULLs alone: nothing is added then.
-            return _summand(first) if all(_is_zero(each) for each in others) else None
+            return _summand(first) if all(is_zero(each) for each in others) else None
         case TypedNegation(operand=operand, type=type_):
             inner = _summand(operand)
             return TypedNegation(inner, type_) if inner is not None else None
@@ -71,6 +71,6 @@ def _summand(node: TypedNode) -> TypedNode | None:
             return None
 
 
-def _is_zero(node: TypedNode) -> bool:
+def is_zero(node: TypedNode) -> bool:
     inner = node.operand if isinstance(node, Conversion) else node
     return isinstance(inner, LiteralValue) and inner.value == 0

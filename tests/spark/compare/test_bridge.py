@@ -49,6 +49,30 @@ def test_a_changed_rate_is_the_data_of_the_rates(ledger: Ledger) -> None:
     assert (rate.before, rate.after) == ({"rate": Decimal("0.9000")}, {"rate": Decimal("0.9500")})
 
 
+def test_rows_behind_a_total_of_totals_have_their_effect(ledger: Ledger) -> None:
+    """The measure sums up what another aggregate summed up, as a statement beside its budget does."""
+    grand = {"column": "total", "expression": "COALESCE(SUM(total), 0)"}
+    statement = {
+        "id": "statement",
+        "seq": 85,
+        "type": "aggregate",
+        "selector": "_operation_seq = 80",
+        "arguments": {"group_by": ["account"], "aggregations": [grand]},
+    }
+    close = (convert(), totals(), statement, output(selector="_operation_seq = 85"))
+    before = ledger.run(*close)
+    ledger.lines["J-4"] = ("5000", "EUR", "7.50")
+    ledger.lines["J-3"] = ("5000", "USD", "12.00")
+    after = ledger.run(*close)
+
+    found = ledger.bridge(before, after)
+
+    # 7.50 in euro, and 2.00 more dollars at 0.90.
+    assert shares(found) == {"data:journal": "9.30"}
+    (cause,) = found.causes
+    assert [(row.key["line"], str(row.effect)) for row in cause.largest] == [("J-4", "7.50"), ("J-3", "1.80")]
+
+
 def test_a_changed_rounding_is_the_operation_that_rounds(ledger: Ledger) -> None:
     before = ledger.run(*CLOSE)
     after = ledger.run(convert("ROUND(amount * rates.rate, 0)"), totals(), output())
