@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import uvicorn
 
@@ -18,7 +19,9 @@ from daybook.web.app import create_app
 from daybook.web.store_watch import StoreWatch
 from daybook.workspace.open_workspace import OpenedWorkspace
 from daybook.workspace.spark_session import ProgramSession
-from daybook.workspace.warm_engine import engines_of
+
+if TYPE_CHECKING:
+    from daybook.engine.java.warm.engines import WarmEngines
 
 _MOST_CONNECTIONS = 500
 
@@ -59,7 +62,14 @@ def open_site(workspace: OpenedWorkspace, request: ServeRequest) -> tuple[Site, 
 
 def serve(workspace: OpenedWorkspace, request: ServeRequest, site: Site, *, on_ready: Callable[[str], None]) -> None:
     """Answer until the process is told to end; `on_ready` gets the address once it is open."""
-    session = ProgramSession(workspace.settings.engine, engines=engines_of(workspace))
+
+    def warm_engines() -> "WarmEngines":
+        # Java and Spark take a while to import, and most readers need neither.
+        from daybook.workspace.warm_engine import engines_of
+
+        return engines_of(workspace)
+
+    session = ProgramSession(workspace.settings.engine, engines=warm_engines)
     workspace = replace(workspace, session=session)
     listening = _listen(request)
     port = listening.getsockname()[1]

@@ -116,7 +116,7 @@ class ProgramSession:
     """The session of a Python program: the one it passes in, else one that is started when it is first called.
 
     Workspaces of one program share the Java process; it ends when the workspace that started it is closed, or with the
-    program. Where `engines` has a warm engine that fits, nothing is started.
+    program. Where `engines` gives a warm engine that fits, nothing is started.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class ProgramSession:
         settings: "EngineSettings",
         given: "SparkSession | None" = None,
         *,
-        engines: "WarmEngines | None" = None,
+        engines: "Callable[[], WarmEngines] | None" = None,
     ) -> None:
         self._settings = settings
         self._given = given
@@ -159,7 +159,7 @@ class ProgramSession:
     def _start(self) -> "SparkSession":
         from daybook.engine.java.session import open_warm_session, start_session, stop_session
 
-        warm = open_warm_session(self._engines, app_name="daybook") if self._engines is not None else None
+        warm = open_warm_session(self._engines(), app_name="daybook") if self._engines is not None else None
         session = start_session(self._settings, app_name="daybook") if warm is None or isinstance(warm, str) else warm
         self._stop = partial(stop_session, session)
         # A program that never closes its workspace must not lose Java before PySpark has let go of it.
