@@ -126,7 +126,7 @@ class _SqlTool(Tool):
 
     def models(self, threshold: str, lines: str) -> dict[str, str]:
         text = {"lines": LINES.format(ledger=self.ledger), "summary": SUMMARY.format(ledger=self.ledger)}
-        text["lines"] = text["lines"].replace(BEFORE, threshold)
+        text["lines"] = text["lines"].replace(f"> {BEFORE}", f"> {threshold}")
         text["summary"] = text["summary"].replace("from lines", f"from {lines}")
         return text
 
