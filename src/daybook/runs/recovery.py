@@ -8,9 +8,13 @@ from daybook.errors import DaybookError
 from daybook.io.location_checks import location_identity
 from daybook.io.registry import format_named, writer_for
 from daybook.io.slices import WrittenSlice
-from daybook.io.target import Target
+from daybook.io.target import SliceOwner, Target, target_at
 from daybook.model.dataset import Dataset
 from daybook.model.definition import RegisteredDataPin
+from daybook.model.loading.workspace import LoadedWorkspace, WorkspaceCatalog
+from daybook.model.operation import OutputOperation, TableDestination
+from daybook.resolve.locations.location import table_location
+from daybook.resolve.resolution import usable_datasource
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.permissions import SHARED_OPERATION, is_of_workspace
 from daybook.runs.preparation import restore_run
@@ -41,17 +45,16 @@ class Recovery:
     unread: tuple[tuple[str, str], ...]
 
 
-def recover_commits(environment: RunEnvironment) -> Recovery:
-    """Ask every table that runs of this store wrote for its slices and registered versions.
+def recover_commits(environment: RunEnvironment, definitions: LoadedWorkspace) -> Recovery:
+    """Ask every table that runs wrote or the project files name for its slices and registered versions.
 
-    The runs themselves, with their snapshots and counts, are gone; tables that were written for the first time since
-    the backup are not known here.
+    The runs themselves, with their snapshots and counts, are gone.
     """
     slices: list[RecoveredSlice] = []
     dropped: list[tuple[str, str]] = []
     datasets: list[tuple[str, int]] = []
     unread: list[tuple[str, str]] = []
-    for target in _known_targets(environment):
+    for target in _tables(environment, definitions):
         try:
             if format_named(target.format).needs_session:
                 environment.session()
@@ -69,19 +72,50 @@ def recover_commits(environment: RunEnvironment) -> Recovery:
     return Recovery(tuple(slices), tuple(dropped), tuple(datasets), tuple(unread))
 
 
-def _known_targets(environment: RunEnvironment) -> Iterator[Target]:
-    """One target for each table that collects slices, as the last run that wrote it planned it."""
+def _tables(environment: RunEnvironment, definitions: LoadedWorkspace) -> Iterator[Target]:
+    """One target for each table that collects slices."""
+    seen: set[str] = set()
+    for target in (*_written_tables(environment), *_named_tables(environment, definitions)):
+        identity = location_identity(target.location, environment.root)
+        if identity not in seen:
+            seen.add(identity)
+            yield target
+
+
+def _written_tables(environment: RunEnvironment) -> Iterator[Target]:
+    """Tables as the last run that wrote them planned them."""
     with environment.store.read() as transaction:
         texts = [transaction.runs.snapshot(run_id) for run_id in transaction.outcomes.last_writers()]
-    seen: set[str] = set()
     for text in texts:
         # A snapshot that this version cannot read or plan any more says nothing about tables.
         with suppress(DaybookError):
             for planned in restore_run(snapshot_from_json(text), environment.root).outputs:
-                identity = location_identity(planned.target.location, environment.root)
-                if planned.target.run_period is not None and identity not in seen:
-                    seen.add(identity)
+                if planned.target.run_period is not None:
                     yield planned.target
+
+
+def _named_tables(environment: RunEnvironment, definitions: LoadedWorkspace) -> Iterator[Target]:
+    """Tables that project files write to; they may have been written for the first time since the backup."""
+    catalog = WorkspaceCatalog(definitions)
+    for project in definitions.definitions["project"].values():
+        for operation in project.model.operations:
+            if not isinstance(operation, OutputOperation):
+                continue
+            destination = operation.arguments.destination
+            if not isinstance(destination, TableDestination):
+                continue
+            # A data source that is not there any more leads to no table.
+            with suppress(DaybookError):
+                source = usable_datasource(destination.datasource_id, catalog)
+                yield target_at(
+                    table_location(source, destination.table, None, environment.root),
+                    mode="replace",
+                    columns=(),
+                    run_id="",
+                    operation_seq=operation.seq,
+                    owner=SliceOwner(project.model.id, operation.id, definitions.settings.name),
+                    workspace=environment.root,
+                )
 
 
 def _take_slices(

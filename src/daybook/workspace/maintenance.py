@@ -69,8 +69,10 @@ def restore_store(workspace: OpenedWorkspace) -> StoreRestoration:
     if not isinstance(address, EmbeddedStore):
         raise DaybookError("STORE_045", place=str(address))
     restored = restore_backup(address.path)
+    definitions, _ = read_workspace(workspace.root)
     with workspace.open_run_environment() as environment:
-        return StoreRestoration(str(restored.backup), str(restored.damaged), recover_commits(environment))
+        recovery = recover_commits(environment, definitions)
+        return StoreRestoration(str(restored.backup), str(restored.damaged), recovery)
 
 
 def apply_retention(workspace: OpenedWorkspace, *, dry_run: bool = False) -> CollectedGarbage:

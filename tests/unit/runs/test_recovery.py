@@ -70,6 +70,21 @@ def test_slices_and_versions_written_since_the_backup_are_known_again(tmp_path: 
     assert Path(done.damaged).read_bytes().startswith(b"no database any more")
 
 
+@pytest.mark.parametrize(("type_", "path"), [("delta", "lake"), ("parquet", "files"), ("sqlite", "data.db")])
+def test_a_table_that_was_first_written_since_is_found_by_the_project_that_names_it(
+    tmp_path: Path, type_: str, path: str
+) -> None:
+    """The first backup of a workspace is taken before its first run."""
+    folder = new_folder(tmp_path / "w", type_, path)
+    folder.apply()
+    assert back_up(folder.root / ".daybook/store.db") is not None
+    first = write_run(folder, orders("a", "b"), "2026-01")
+    lose(folder)
+    done = restore(folder)
+    assert [(each.period, each.run_id, each.project_id) for each in done.recovery.slices] == [("2026-01", first, "p")]
+    assert slices(folder) == {"2026-01": ("p", first, 2)}
+
+
 def test_a_slice_that_was_appended_to_since_belongs_to_all(tmp_path: Path) -> None:
     folder = new_folder(tmp_path / "w", "delta", "lake", mode="append")
     write_run(folder, orders("a"), "2026-01")
