@@ -108,7 +108,7 @@ def served(folder: Folder, **more: Any) -> Iterator[str]:
     try:
         yield f"http://127.0.0.1:{port}"
     finally:
-        app.state.served.watch.is_ending = True
+        app.state.loader.load().state.served.watch.is_ending = True
         server.should_exit = True
         thread.join(10)
         listening.close()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from daybook.web.trail import TrailStep, format_trail, parse_trail
+from daybook.web.pages.explain import TrailStep, format_trail, parse_trail
 from tests.page import RUN, TOKEN, client, page_folder, record_run
 from tests.workspaces import Folder
 

@@ -2,15 +2,22 @@
 
 from collections.abc import Iterable
 from html import escape
+from pathlib import Path
 
 from daybook.errors.render import printable
 
+STATIC_FOLDER = Path(__file__).parent / "static"
 CHARACTER_WIDTH = 7.6
 _WIDE_CHARACTERS = frozenset("MW@%mw")
 _NARROW_CHARACTERS = frozenset("iljt.,:;'|!()[] ")
 # Of widths that were computed from the same text before.
 _ROUNDING = 0.5
 _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+
+
+def style_sheet() -> str:
+    """That of pages, reports and pictures, light and dark."""
+    return (STATIC_FOLDER / "daybook.css").read_text(encoding="utf-8")
 
 
 def text_width(text: str) -> float:

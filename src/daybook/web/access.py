@@ -9,10 +9,10 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
-from fastapi import Request
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -211,6 +211,11 @@ def local_path(text: str | None) -> str:
     if text and text.startswith("/") and not text.startswith(("//", "/\\")) and text.isprintable() and "\\" not in text:
         return text
     return "/"
+
+
+def address_with(path: str, values: Iterable[tuple[str, str]] | Mapping[str, str]) -> str:
+    query = urlencode(list(values.items()) if isinstance(values, Mapping) else list(values))
+    return f"{path}?{query}" if query else path
 
 
 class Guard:

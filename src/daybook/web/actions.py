@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from daybook.errors import DaybookError, Notice
 from daybook.runs.result import RunFailedError, SilentListener
 from daybook.store.records import Action
-from daybook.web.access import checked_project_id
+from daybook.web.access import Visitor, checked_project_id
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 if TYPE_CHECKING:
@@ -114,10 +114,12 @@ class Actions:
         """Newest first."""
         return tuple(reversed(self._works))
 
-    def perform(self, request: ActionRequest, user: str) -> ActionResult:
+    def perform(self, request: ActionRequest, visitor: Visitor) -> ActionResult:
+        if visitor.name is None:
+            raise DaybookError("WEB_005")
         if request.name in ("run", "activate"):
             checked_project_id(request.subject)
-        workspace = replace(self._workspace, user=user)
+        workspace = replace(self._workspace, user=visitor.name)
         match request.name:
             case "run":
                 result = self._begin(request, workspace, _run)

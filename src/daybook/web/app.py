@@ -1,56 +1,80 @@
-"""The application: every request is guarded, then answered by a page or by the API."""
+"""The application: every request is guarded; the login is there at once, the workspace as soon as it is loaded."""
 
-from functools import partial
+import asyncio
+import threading
+from typing import TYPE_CHECKING
 
-from fastapi import FastAPI
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import Receive, Scope, Send
 
-from daybook.web import action_pages, api, lineage_page, live, number_pages, pages
 from daybook.web.access import Access, Guard, Site
-from daybook.web.actions import Actions
-from daybook.web.description import describe
-from daybook.web.problems import API, Failures, add_problem_handlers
-from daybook.web.questions import Questions
-from daybook.web.recent import RecentAnswers
-from daybook.web.served import WEB_FOLDER, Served, Templates
-from daybook.web.store_watch import StoreWatch
+from daybook.web.login import login_routes
+from daybook.web.page_templates import WEB_FOLDER, Templates
+from daybook.web.problems import Failures, problem_handlers
 from daybook.workspace.open_workspace import OpenedWorkspace
 
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
-def create_app(workspace: OpenedWorkspace, site: Site) -> FastAPI:
+    from daybook.web.served import Served
+
+
+class WorkspaceLoader:
+    """The pages and the API of a workspace: loaded once, by whoever needs them first; others wait."""
+
+    def __init__(self, workspace: OpenedWorkspace, access: Access, templates: Templates) -> None:
+        self._workspace = workspace
+        self._access = access
+        self._templates = templates
+        self._lock = threading.Lock()
+        self._loaded: FastAPI | None = None
+
+    def load(self) -> "FastAPI":
+        from daybook.web.workspace_app import create_workspace_app
+
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = create_workspace_app(self._workspace, self._access, self._templates)
+            return self._loaded
+
+    def begin(self) -> None:
+        """Load while nobody asks; a failure is answered to whoever asks next."""
+        threading.Thread(target=self.load, name="daybook-load", daemon=True).start()
+
+    @property
+    def served(self) -> "Served | None":
+        """What the requests share, once it is loaded."""
+        return self._loaded.state.served if self._loaded is not None else None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if (loaded := self._loaded) is None:
+            loaded = await asyncio.to_thread(self.load)
+        await loaded(scope, receive, send)
+
+
+def create_app(workspace: OpenedWorkspace, site: Site) -> Starlette:
     """The pages and the API of a workspace; Spark is not started before somebody asks for rows to be computed."""
-    app = FastAPI(
-        title="Daybook",
-        summary="What the command line prints with --json, over HTTP.",
-        version="1",
-        openapi_url=f"{API}/openapi.json",
-        docs_url=None,
-        redoc_url=None,
-    )
     access = Access(site)
     templates = Templates(workspace, access)
+    loader = WorkspaceLoader(workspace, access, templates)
+    app = Starlette(
+        routes=[
+            Route("/health", _health),
+            *login_routes(access, templates),
+            Mount("/static", StaticFiles(directory=WEB_FOLDER / "static", packages=[("daybook.pictures", "static")])),
+        ],
+        middleware=[Middleware(Guard, access=access), Middleware(Failures)],
+        exception_handlers=problem_handlers(),
+    )
+    app.router.redirect_slashes = False
+    app.router.default = loader
     app.state.templates = templates
-    app.state.served = Served(
-        workspace, access, templates, Questions(workspace), Actions(workspace), StoreWatch(workspace), RecentAnswers()
-    )
-    # Before the API, whose paths of runs would take `events` for an id.
-    app.include_router(live.router, prefix=API)
-    app.include_router(api.router, prefix=API)
-    app.include_router(action_pages.api, prefix=API)
-    for router in (pages.router, number_pages.router, lineage_page.router, action_pages.pages):
-        app.include_router(router, include_in_schema=False)
-    app.mount(
-        "/static",
-        StaticFiles(directory=WEB_FOLDER / "static", packages=[("daybook.pictures", "static")]),
-        name="static",
-    )
-    app.add_route("/health", _health, include_in_schema=False)
-    add_problem_handlers(app)
-    app.add_middleware(Failures)
-    app.add_middleware(Guard, access=access)
-    app.openapi = partial(describe, app)  # type: ignore[method-assign]
+    app.state.loader = loader
     return app
 
 

@@ -2,18 +2,15 @@
 
 import logging
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from daybook.errors import DaybookError
 from daybook.errors.render import escape_json
-from daybook.runs.result import RunFailedError
-from daybook.workspace.json.results import errors_as_json, json_text
 from daybook.workspace.open_workspace import system_error
 
 API = "/api/v1"
@@ -56,6 +53,8 @@ def status_of(error: DaybookError) -> int:
 
 def problem_as_json(error: DaybookError, status: int, instance: str) -> dict[str, Any]:
     """As RFC 9457 has it, with all findings as `--json` prints them."""
+    from daybook.workspace.json.results import errors_as_json
+
     return {
         "type": f"{API}/errors/{error.code}",
         "title": error.message,
@@ -71,7 +70,7 @@ class ProblemResponse(JSONResponse):
     media_type = "application/problem+json"
 
     def render(self, content: Any) -> bytes:
-        return json_text(content).encode("utf-8", "replace")
+        return json_bytes(content)
 
 
 def is_api(path: str) -> bool:
@@ -88,6 +87,8 @@ def answer_problem(request: Request, error: DaybookError) -> Response:
         headers["Retry-After"] = str(error.parameters.get("seconds", 60))
     if is_api(request.url.path) or not hasattr(request.app.state, "templates"):
         return ProblemResponse(problem_as_json(error, status, request.url.path), status, headers)
+    from daybook.workspace.json.results import errors_as_json
+
     findings = errors_as_json([error])
     page: Response = request.app.state.templates.page(
         request, "problem.html", http_status=status, headers=headers, title=error.message, findings=findings
@@ -97,9 +98,14 @@ def answer_problem(request: Request, error: DaybookError) -> Response:
 
 def coded_error(request: Request, failure: Exception) -> DaybookError:
     """Any failure as an error with a code; one of ours is logged, and only its reference is shown."""
+    if isinstance(failure, DaybookError):
+        return failure
+    # The login is there before these are loaded.
+    from fastapi.exceptions import RequestValidationError
+
+    from daybook.runs.result import RunFailedError
+
     match failure:
-        case DaybookError():
-            return failure
         case RunFailedError():
             return failure.error
         case RequestValidationError():
@@ -124,12 +130,16 @@ def coded_error(request: Request, failure: Exception) -> DaybookError:
     return DaybookError("WEB_017", reference=reference)
 
 
-def add_problem_handlers(app: FastAPI) -> None:
+ProblemHandler = Callable[[Request, Exception], Coroutine[Any, Any, Response]]
+
+
+def problem_handlers(*kinds: type[Exception]) -> dict[Any, ProblemHandler]:
+    """How an application answers our errors, those of HTTP, and other kinds that it raises."""
+
     async def handle(request: Request, failure: Exception) -> Response:
         return answer_problem(request, coded_error(request, failure))
 
-    for kind in (DaybookError, RunFailedError, RequestValidationError, HTTPException):
-        app.add_exception_handler(kind, handle)
+    return dict.fromkeys((DaybookError, HTTPException, *kinds), handle)
 
 
 class Failures:
@@ -158,6 +168,8 @@ class Failures:
 
 def json_bytes(value: Any) -> bytes:
     """A result as the command line prints it."""
+    from daybook.workspace.json.results import json_text
+
     return json_text(value).encode("utf-8", "replace")
 
 

@@ -5,13 +5,17 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from daybook.errors import DaybookError
 from daybook.runs.result import RunListener, SilentListener
 from daybook.workspace.open_workspace import OpenedWorkspace
+
+if TYPE_CHECKING:
+    from daybook.compare.bridge import BridgeRequest
+    from daybook.compare.diff import DiffRequest
 
 QuestionState = Literal["waiting", "running", "done", "failed"]
 Answering = Callable[[OpenedWorkspace, RunListener], Any]
@@ -100,6 +104,45 @@ class Questions:
                 self._thread.start()
             self._lock.notify_all()
             return question
+
+    def explain(
+        self,
+        run_id: str,
+        operation: str,
+        keys: Mapping[str, str | None],
+        *,
+        title: str,
+        limit: int,
+        depth: int | None = None,
+        columns: tuple[str, ...] = (),
+    ) -> Question:
+        """Which rows are behind a number."""
+        from daybook.workspace.execution import explain_number
+
+        return self.ask(
+            ("explain", run_id, operation, tuple(keys.items()), limit, depth, columns),
+            title,
+            lambda workspace, _: explain_number(
+                workspace, run_id, operation, keys, limit=limit, depth=depth, columns=columns
+            ),
+        )
+
+    def diff(self, wanted: "DiffRequest") -> Question:
+        """What differs between two runs."""
+        from daybook.workspace.compare import diff_runs
+
+        title = f"Compare {wanted.a} and {wanted.b}"
+        return self.ask(("diff", wanted), title, lambda workspace, _: diff_runs(workspace, wanted))
+
+    def bridge(self, wanted: "BridgeRequest") -> Question:
+        """Why a total moved from one run to another."""
+        from daybook.workspace.compare import bridge_runs
+
+        return self.ask(
+            ("bridge", wanted),
+            f"Why {wanted.measure} moved from {wanted.a} to {wanted.b}",
+            lambda workspace, listener: bridge_runs(workspace, wanted, listener=listener),
+        )
 
     def find(self, question_id: str) -> Question | None:
         with self._lock:

@@ -1,92 +1,20 @@
-"""What the requests of one server share: the workspace, who may ask, and the templates of its pages."""
+"""What the requests of one server share: the workspace, who may ask, the templates, and what is computed for them."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
-from starlette.responses import HTMLResponse, Response
 
 from daybook.errors import DaybookError
-from daybook.errors.render import printable
-from daybook.pictures import number_format
-from daybook.pictures.number_format import NEGATIVES, Negatives
 from daybook.web.access import Access, Visitor
 from daybook.web.actions import Actions
+from daybook.web.page_templates import Templates
 from daybook.web.questions import Questions
-from daybook.web.recent import RecentAnswers
-from daybook.web.store_watch import StoreWatch
+from daybook.web.recent import RecentAnswers, StoreWatch
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 if TYPE_CHECKING:
     from daybook.workspace.close import CloseGraphResult, CloseStatus
-
-WEB_FOLDER = Path(__file__).parent
-NEGATIVES_COOKIE = "daybook_negatives"
-
-
-def _shown(value: Any) -> Any:
-    """Text of data has no characters that hide or turn other text."""
-    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-class Templates:
-    """The pages of a workspace; everything that is put into them is escaped."""
-
-    def __init__(self, workspace: OpenedWorkspace, access: Access) -> None:
-        self._workspace = workspace
-        self._access = access
-        self._environment = Environment(
-            loader=FileSystemLoader(WEB_FOLDER / "templates"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            finalize=_shown,
-        )
-        self._environment.filters |= {
-            "moment": number_format.format_moment,
-            "duration": number_format.format_duration,
-            "plural": number_format.plural,
-            "is_number": number_format.is_number,
-            "in_workspace": self._in_workspace,
-        }
-
-    def _in_workspace(self, destination: str) -> str:
-        """Where something is written, seen from the workspace's folder."""
-        folder = f"{self._workspace.root.resolve()}/"
-        return destination.removeprefix("file://").removeprefix(folder) if folder in destination else destination
-
-    def page(
-        self,
-        request: Request,
-        name: str,
-        *,
-        http_status: int = 200,
-        headers: Mapping[str, str] | None = None,
-        **values: Any,
-    ) -> Response:
-        visitor = getattr(request.state, "visitor", None)
-        text = self._environment.get_template(name).render(
-            workspace_name=self._workspace.settings.name,
-            visitor=visitor,
-            allows_actions=self._access.site.allows_actions and visitor is not None and visitor.name is not None,
-            path=request.url.path,
-            address=request.url.path + (f"?{request.url.query}" if request.url.query else ""),
-            query=request.query_params,
-            negatives=preferred_negatives(request),
-            value=lambda item, **more: number_format.format_value(item, preferred_negatives(request), **more),
-            **values,
-        )
-        return HTMLResponse(text, http_status, dict(headers or {}))
-
-
-def preferred_negatives(request: Request) -> Negatives:
-    chosen = request.cookies.get(NEGATIVES_COOKIE)
-    return chosen if chosen in NEGATIVES else "minus"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 import socket
 import ssl
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
@@ -15,8 +14,7 @@ import uvicorn
 from daybook.errors import DaybookError
 from daybook.model.secrets import read_credential
 from daybook.web.access import Site, check_tokens, new_token, server_names
-from daybook.web.app import create_app
-from daybook.web.store_watch import StoreWatch
+from daybook.web.app import WorkspaceLoader, create_app
 from daybook.workspace.open_workspace import OpenedWorkspace
 from daybook.workspace.spark_session import ProgramSession
 
@@ -74,6 +72,7 @@ def serve(workspace: OpenedWorkspace, request: ServeRequest, site: Site, *, on_r
     listening = _listen(request)
     port = listening.getsockname()[1]
     app = create_app(workspace, replace(site, port=port))
+    loader: WorkspaceLoader = app.state.loader
     config = uvicorn.Config(
         app,
         log_level="warning",
@@ -86,31 +85,30 @@ def serve(workspace: OpenedWorkspace, request: ServeRequest, site: Site, *, on_r
         ssl_keyfile=request.tls_key,
     )
     shown = f"[{request.host}]" if ":" in request.host else request.host
-    threading.Thread(target=_import_use_cases, name="daybook-imports", daemon=True).start()
     on_ready(f"{'https' if site.is_encrypted else 'http'}://{shown}:{port}/")
     try:
-        _Server(config, app.state.served.watch).run(sockets=[listening])
+        _Server(config, loader).run(sockets=[listening])
     finally:
-        app.state.served.questions.close()
+        if loader.served is not None:
+            loader.served.questions.close()
         session.close()
 
 
 class _Server(uvicorn.Server):
-    """Lets streams of events end by themselves when it is told to end."""
+    """Loads the workspace once it listens, and lets streams of events end by themselves when it is told to end."""
 
-    def __init__(self, config: uvicorn.Config, watch: StoreWatch) -> None:
+    def __init__(self, config: uvicorn.Config, loader: WorkspaceLoader) -> None:
         super().__init__(config)
-        self._watch = watch
+        self._loader = loader
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._loader.begin()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self._watch.is_ending = True
+        if self._loader.served is not None:
+            self._loader.served.watch.is_ending = True
         super().handle_exit(sig, frame)
-
-
-def _import_use_cases() -> None:
-    """The first question need not wait for what everybody asks."""
-    import daybook.workspace.close
-    import daybook.workspace.json.close  # noqa: F401
 
 
 def _listen(request: ServeRequest) -> socket.socket:

@@ -1,4 +1,4 @@
-"""Compare two runs: what differs in what they wrote, and why a total moved."""
+"""Compare two runs: what differs in what they wrote, and why a total moved, also as tables and as a picture."""
 
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -7,8 +7,10 @@ import pyarrow as pa
 
 from daybook.compare.bridge import BridgeRequest, bridge
 from daybook.compare.diff import DiffRequest, diff
-from daybook.compare.result import BridgeResult, DiffResult
+from daybook.compare.result import BridgeResult, Cause, DiffResult
 from daybook.errors import DaybookError
+from daybook.pictures.number_format import Negatives
+from daybook.pictures.waterfall import Share, draw_waterfall
 from daybook.runs.result import RunListener
 from daybook.workspace.open_workspace import OpenedWorkspace
 
@@ -96,3 +98,26 @@ def groups_table(result: BridgeResult) -> pa.Table:
             "share": [share for _, _, share in pairs],
         }
     )
+
+
+def draw_bridge(found: BridgeResult, *, negatives: Negatives = "minus", name: str = "bridge") -> str:
+    """The total of A, the share of every cause in the order of swapping, and the total of B, as SVG."""
+    shares = [Share(cause.label, cause.share, _rows_text(cause)) for cause in found.causes]
+    if found.residual:
+        shares.append(Share("not explained", found.residual))
+    return draw_waterfall(
+        (f"A: {found.a.period}", found.before),
+        shares,
+        (f"B: {found.b.period}", found.after),
+        title=f"Why {found.measure} of {found.output} moved",
+        name=name,
+        negatives=negatives,
+    )
+
+
+def _rows_text(cause: Cause) -> str:
+    if cause.rows is None:
+        return ""
+    rows = cause.rows
+    counts = (("+", rows.added), ("\N{MINUS SIGN}", rows.removed), ("~", rows.changed))
+    return " ".join(f"{sign}{count:,}" for sign, count in counts if count) + " rows"

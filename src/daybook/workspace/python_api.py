@@ -318,7 +318,7 @@ class Bridge:
         return f"<Bridge of {found.measure} from {found.before} to {found.after}: {len(found.causes)} causes>"
 
     def _repr_html_(self) -> str:
-        from daybook.workspace.bridge_picture import draw_bridge
+        from daybook.workspace.compare import draw_bridge
 
         return draw_bridge(self.result)
 

@@ -12,10 +12,10 @@ from daybook.errors.render import printable
 from daybook.io.pins import FilesPin, LandedPin, Pin, TablePin
 from daybook.pictures import number_format
 from daybook.pictures.columns import ColumnLine, TableColumns, draw_columns
-from daybook.pictures.style import style_sheet
+from daybook.pictures.svg import style_sheet
 from daybook.plan.lineage import ColumnLineage
 from daybook.runs.result import OutputResult, summarize_operations
-from daybook.workspace.bridge_picture import draw_bridge
+from daybook.workspace.compare import draw_bridge
 from daybook.workspace.report import REPORT_MARK, MeasureBridge, RunReport, shown_columns
 
 _TEMPLATES = Path(__file__).parent / "templates"

@@ -1,4 +1,4 @@
-"""Pictures of a workspace: who reads what from whom, and where columns come from."""
+"""Pages of what is declared: definitions and their versions, where columns come from, and error codes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,36 +9,53 @@ from fastapi import APIRouter, Query, Request
 from markupsafe import Markup
 from starlette.responses import Response
 
+from daybook.model.definition import DefinitionKind
 from daybook.pictures.columns import ColumnLine, TableColumns, draw_columns
-from daybook.pictures.graph import GraphEdge, GraphNode, draw_graph
-from daybook.web.access import checked_project_id
+from daybook.web.access import address_with, checked_project_id
 from daybook.web.served import ServedHere
-from daybook.web.trail import address_with
+from daybook.workspace.history import compare_versions, list_definitions, list_runs, show_definition
+from daybook.workspace.reference import explain_code
 
 if TYPE_CHECKING:
-    from daybook.workspace.close import CloseGraphResult, CloseStatus
     from daybook.workspace.lineage import LineageColumn, LineageOutput
 
 router = APIRouter()
 
 
-def close_picture(graph: "CloseGraphResult", status: "CloseStatus") -> Markup:
-    """Projects with their state in the last period that is shown."""
-    period = status.periods[-1] if status.periods else None
-    states = {each.node.project: each.state for each in status.nodes if each.node.period.identifier == period}
-    nodes = [
-        GraphNode(
-            node.name,
-            node.project,
-            period if node.project in states and period else "",
-            states.get(node.project, ""),
-            f"/runs?project={quote(node.project, safe='')}",
-        )
-        for node in graph.nodes
-    ]
-    edges = [GraphEdge(edge.maker, edge.reader, edge.dataset) for edge in graph.edges]
-    # Made by our own code, which escapes every text.
-    return Markup(draw_graph(nodes, edges, title="Who reads what from whom"))
+@router.get("/definitions")
+def definitions(request: Request, served: ServedHere) -> Response:
+    found = list_definitions(served.workspace)
+    return served.templates.page(request, "definitions.html", title="Definitions", definitions=found)
+
+
+@router.get("/definitions/{kind}/{identifier}")
+def definition(
+    request: Request,
+    served: ServedHere,
+    kind: DefinitionKind,
+    identifier: str,
+    version: Annotated[int | None, Query(ge=1)] = None,
+    since: Annotated[int | None, Query(ge=1)] = None,
+) -> Response:
+    found = show_definition(served.workspace, kind, identifier, version)
+    shown = found.definition.version
+    difference = compare_versions(served.workspace, kind, identifier, since, shown) if since else None
+    runs = list_runs(served.workspace, project=identifier, limit=10).runs if kind == "project" else ()
+    return served.templates.page(
+        request,
+        "definition.html",
+        title=f"{kind} {identifier}",
+        found=found,
+        stored=found.definition,
+        is_latest=found.definition.is_latest,
+        difference=difference,
+        runs=runs,
+    )
+
+
+@router.get("/errors/{code}")
+def error_code(request: Request, served: ServedHere, code: str) -> Response:
+    return served.templates.page(request, "error_code.html", title=code, code=explain_code(code))
 
 
 def _output_id(output: "LineageOutput") -> str:

@@ -1,26 +1,116 @@
-"""What happens while somebody looks: runs, also of other processes, and questions, as server-sent events."""
+"""Runs over HTTP, with their steps and commits; events tell of them while they run, also in other processes."""
 
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Request
-from starlette.responses import StreamingResponse
+from fastapi import Query, Request
+from starlette.responses import Response, StreamingResponse
 
 from daybook.errors import DaybookError
+from daybook.web.api.answer import (
+    Answer,
+    Finding,
+    IfNoneMatch,
+    ProjectFilter,
+    RunId,
+    answered,
+    answered_once,
+    api_router,
+)
 from daybook.web.problems import event_text
 from daybook.web.questions import Question
+from daybook.web.recent import POLL_SECONDS, WATCHED_RUNS, StoreWatch
 from daybook.web.served import ServedHere
-from daybook.web.store_watch import POLL_SECONDS, WATCHED_RUNS, StoreWatch
 from daybook.workspace.history import list_runs, show_run
 from daybook.workspace.json.results import run_details_as_json, run_listing_as_json
+
+router = api_router()
+
+
+class Process(Answer):
+    host: str
+    host_id: str
+    pid: int
+    started: str
+
+
+RunStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
+
+
+class RunSummary(Answer):
+    id: str
+    project_id: str
+    project_version: int
+    calendar_id: str
+    period: str
+    as_of: str | None
+    status: RunStatus
+    is_draft: bool
+    is_sandboxed: bool
+    user: str | None
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    attempt: int
+    last_completed_operation: int | None
+    error: dict[str, Any] | None
+    cancel_requested_at: str | None
+    token: int
+    lease_expires_at: str | None
+    process: Process
+    duration_ms: int | None
+
+
+class Runs(Answer):
+    """Newest first; `next` continues the list as the parameter `after`."""
+
+    runs: list[RunSummary]
+    next: str | None
+
+
+class TableVersion(Answer):
+    format: str
+    token: str
+
+
+class OperationCounts(Answer):
+    seq: int
+    operation_id: str
+    type: Literal["load", "update", "aggregate", "append", "delete", "check", "output"]
+    rows_picked: int | None
+    rows_added: int | None
+    rows_deleted: int | None
+    rows_written: int | None
+    duration_ms: int | None
+    details: dict[str, Any]
+    name: str
+
+
+class CommittedOutput(Answer):
+    operation_seq: int
+    operation_id: str
+    destination: str
+    mode: str
+    table_version: TableVersion | None
+    delta_version: int | None
+    rows: int | None
+    fingerprint: str | None
+    details: dict[str, Any]
+    committed_at: str | None
+
+
+class RunDetails(RunSummary):
+    errors: list[Finding]
+    operations: list[OperationCounts]
+    commits: list[CommittedOutput]
+    snapshot: dict[str, Any]
+
 
 # Proxies close connections that say nothing.
 _HEARTBEAT_SECONDS = 15.0
 _QUESTION_SECONDS = 0.25
-
-router = APIRouter(generate_unique_id_function=lambda route: route.name)
 
 
 class EventStream(StreamingResponse):
@@ -122,3 +212,25 @@ async def question_events(request: Request, served: ServedHere, question_id: str
     if question is None:
         raise DaybookError("WEB_013", path=request.url.path)
     return EventStream(_progress(request, served, question))
+
+
+@router.get("/runs", response_model=Runs, tags=["runs"])
+def runs(
+    served: ServedHere,
+    project: ProjectFilter = None,
+    period: Annotated[str | None, Query(description="Only for this period.", max_length=200)] = None,
+    status: Annotated[RunStatus | None, Query(description="Only with this status.")] = None,
+    limit: Annotated[int, Query(description="The most runs.", ge=1, le=1000)] = 20,
+    after: Annotated[str | None, Query(description="`next` of the page before.", max_length=200)] = None,
+) -> Response:
+    """Runs, newest first."""
+    listed = list_runs(served.workspace, project=project, period=period, status=status, limit=limit, after=after)
+    return answered(run_listing_as_json(listed))
+
+
+@router.get("/runs/{run_id}", response_model=RunDetails, tags=["runs"])
+def run(served: ServedHere, run_id: RunId, if_none_match: IfNoneMatch = None) -> Response:
+    """Everything that is known of a run; one that has ended does not change any more."""
+    found = show_run(served.workspace, run_id)
+    data = run_details_as_json(found)
+    return answered(data) if found.record.is_active else answered_once(data, if_none_match)

@@ -1,0 +1,139 @@
+"""Pages of the close: its grid and graph, its periods, and the runs that made it."""
+
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Query, Request
+from markupsafe import Markup
+from starlette.responses import RedirectResponse, Response
+
+from daybook.pictures.graph import GraphEdge, GraphNode, draw_graph
+from daybook.runs.result import summarize_operations
+from daybook.web.served import ServedHere
+from daybook.workspace.history import RUN_STATUSES, list_runs, show_run
+from daybook.workspace.periods import list_periods, show_period
+
+if TYPE_CHECKING:
+    from daybook.workspace.close import CloseGraphResult, CloseStatus
+
+router = APIRouter()
+
+
+_SHORT_TEXT = Query(max_length=200)
+
+
+def _written(text: str | None) -> str | None:
+    """What a reader entered; an empty field means nothing."""
+    return text.strip() or None if text else None
+
+
+def close_picture(graph: "CloseGraphResult", status: "CloseStatus") -> Markup:
+    """Projects with their state in the last period that is shown."""
+    period = status.periods[-1] if status.periods else None
+    states = {each.node.project: each.state for each in status.nodes if each.node.period.identifier == period}
+    nodes = [
+        GraphNode(
+            node.name,
+            node.project,
+            period if node.project in states and period else "",
+            states.get(node.project, ""),
+            f"/runs?project={quote(node.project, safe='')}",
+        )
+        for node in graph.nodes
+    ]
+    edges = [GraphEdge(edge.maker, edge.reader, edge.dataset) for edge in graph.edges]
+    # Made by our own code, which escapes every text.
+    return Markup(draw_graph(nodes, edges, title="Who reads what from whom"))
+
+
+@router.get("/")
+def start() -> Response:
+    return RedirectResponse("/close", 303)
+
+
+@router.get("/close")
+def close(request: Request, served: ServedHere, period: Annotated[str | None, _SHORT_TEXT] = None) -> Response:
+    period = _written(period)
+    found, graph = served.status(period), served.graph()
+    return served.templates.page(
+        request,
+        "close.html",
+        title="Close",
+        period=period,
+        status=found,
+        states={(each.node.project, each.node.period.identifier): each for each in found.nodes},
+        graph=graph,
+        picture=close_picture(graph, found),
+        latest=list_runs(served.workspace, limit=10).runs,
+        works=served.actions.works,
+        events="/api/v1/runs/events",
+    )
+
+
+@router.get("/runs")
+def runs(
+    request: Request,
+    served: ServedHere,
+    project: Annotated[str | None, _SHORT_TEXT] = None,
+    period: Annotated[str | None, _SHORT_TEXT] = None,
+    status: Annotated[str | None, _SHORT_TEXT] = None,
+    after: Annotated[str | None, _SHORT_TEXT] = None,
+) -> Response:
+    project, period, status = _written(project), _written(period), _written(status)
+    listed = list_runs(served.workspace, project=project, period=period, status=status, limit=50, after=after)
+    return served.templates.page(
+        request,
+        "runs.html",
+        title="Runs",
+        listed=listed,
+        project=project,
+        period=period,
+        status=status,
+        statuses=RUN_STATUSES,
+        is_filtered=bool(project or period or status or after),
+        events="/api/v1/runs/events" if after is None else None,
+    )
+
+
+@router.get("/runs/{run_id}")
+def run(request: Request, served: ServedHere, run_id: str) -> Response:
+    found = show_run(served.workspace, run_id)
+    names = found.operation_names
+    return served.templates.page(
+        request,
+        "run.html",
+        title=f"{found.record.project_id} {found.record.period}",
+        run=found,
+        record=found.record,
+        snapshot=found.snapshot,
+        steps=tuple(summarize_operations(found.operations, names)),
+        operations=found.snapshot["project"]["operations"],
+        events=f"/api/v1/runs/{run_id}/events" if found.record.is_active else None,
+    )
+
+
+@router.get("/periods")
+def periods(
+    request: Request,
+    served: ServedHere,
+    year: Annotated[int | None, Query(ge=1, le=9999)] = None,
+    calendar: Annotated[str | None, _SHORT_TEXT] = None,
+) -> Response:
+    year = year or served.workspace.clock().year
+    found = list_periods(served.workspace, year=year, calendar=_written(calendar))
+    return served.templates.page(request, "periods.html", title="Periods", periods=found, year=year)
+
+
+@router.get("/periods/{identifier}")
+def period(
+    request: Request, served: ServedHere, identifier: str, calendar: Annotated[str | None, _SHORT_TEXT] = None
+) -> Response:
+    found = show_period(served.workspace, identifier, calendar=_written(calendar))
+    return served.templates.page(
+        request,
+        "period.html",
+        title=f"Period {identifier}",
+        found=found,
+        status=served.status(identifier),
+        runs=list_runs(served.workspace, period=identifier, limit=50).runs,
+    )

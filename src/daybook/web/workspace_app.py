@@ -1,0 +1,46 @@
+"""The pages and the API of a workspace; what the login needs not, and what takes a while to import."""
+
+from functools import partial
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+
+# The first page need not wait for what everybody asks.
+import daybook.workspace.close
+import daybook.workspace.json.close  # noqa: F401
+from daybook.runs.result import RunFailedError
+from daybook.web import api, pages
+from daybook.web.access import Access
+from daybook.web.actions import Actions
+from daybook.web.api.answer import describe
+from daybook.web.page_templates import Templates
+from daybook.web.problems import API, Failures, problem_handlers
+from daybook.web.questions import Questions
+from daybook.web.recent import RecentAnswers, StoreWatch
+from daybook.web.served import Served
+from daybook.workspace.open_workspace import OpenedWorkspace
+
+
+def create_workspace_app(workspace: OpenedWorkspace, access: Access, templates: Templates) -> FastAPI:
+    """Without a guard of its own: requests have passed that of the server."""
+    app = FastAPI(
+        title="Daybook",
+        summary="What the command line prints with --json, over HTTP.",
+        version="1",
+        openapi_url=f"{API}/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        exception_handlers=problem_handlers(RunFailedError, RequestValidationError),
+    )
+    app.state.templates = templates
+    app.state.served = Served(
+        workspace, access, templates, Questions(workspace), Actions(workspace), StoreWatch(workspace), RecentAnswers()
+    )
+    for router in api.ROUTERS:
+        app.include_router(router, prefix=API)
+    for router in pages.ROUTERS:
+        app.include_router(router, include_in_schema=False)
+    app.add_middleware(Failures)
+    app.openapi = partial(describe, app)  # type: ignore[method-assign]
+    return app
