@@ -18,7 +18,10 @@ def dataset(table: Table) -> Declared:
     main_table: Declared = {"name": table.name, "columns": columns}
     if table.temporal_mode:
         main_table["temporal_mode"] = table.temporal_mode
-    return {"id": table.dataset_id, "name": table.dataset_id, "main_table": main_table}
+    declared: Declared = {"id": table.dataset_id, "name": table.dataset_id, "main_table": main_table}
+    if table.natural_key:
+        declared["natural_key_columns"] = list(table.natural_key)
+    return declared
 
 
 def project(generated: GeneratedProject) -> Declared:

@@ -14,6 +14,10 @@ class ValueFailureError(Exception):
     """A value that fails the run: an overflow, a text that is no number, a date that does not exist."""
 
 
+class FailedRunError(Exception):
+    """What fails the run always, whether or not an output needs the value."""
+
+
 def is_numeric(type_: ColumnType) -> bool:
     return isinstance(type_, (IntegerType, DecimalType, FloatType))
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 from daybook.model.types import ColumnType
 from tests.reference.grouping import Group, groups_of
+from tests.reference.numbers import FailedRunError
 from tests.reference.tree import Column, Expression, Row, Value
 from tests.reference.widening import widen
-from tests.reference.windows import PickedRow
+from tests.reference.windows import NewId, PickedRow
 
 SYSTEM = (
     "_row_id",
@@ -28,19 +29,12 @@ SYSTEM = (
 Record = dict[str, Value]
 
 
-class FanOutError(Exception):
+class FanOutError(FailedRunError):
     """A picked row that matches more than one row of a join."""
 
 
-class NullValueError(Exception):
+class NullValueError(FailedRunError):
     """NULL in a column declared not to hold it."""
-
-
-@dataclass(frozen=True)
-class NewId:
-    """Stands for an id the run makes: every one is different, none is known beforehand."""
-
-    number: int
 
 
 @dataclass(frozen=True)
@@ -54,6 +48,7 @@ class Table:
     temporal_mode: str | None = None
     required: frozenset[str] = frozenset()
     carried: tuple[str, ...] = ()
+    natural_key: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -253,7 +248,7 @@ class WorkingDataset:
             (
                 row,
                 {
-                    target: self._fit(target, value.value(PickedRow(match, seen)))
+                    target: self._fit(target, value.value(PickedRow(match, seen, self.input.natural_key)))
                     for target, value in operation.assignments
                 },
             )

@@ -1,7 +1,7 @@
 """Random projects with their data, by seed; nearly all of them run through."""
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from random import Random
@@ -9,7 +9,7 @@ from random import Random
 from daybook.model.types import BOOLEAN, DATE, INTEGER, RUN_PERIOD_COLUMN, STRING, TIMESTAMP, ColumnType, DecimalType
 from tests.reference import literals
 from tests.reference.functions import Call
-from tests.reference.generate import ExpressionGenerator
+from tests.reference.generate import ExpressionGenerator, has_room
 from tests.reference.generated import RUN, GeneratedProject, Named, NamedValue, Parameter
 from tests.reference.grouping import Aggregate
 from tests.reference.numbers import EXACT, is_numeric
@@ -26,9 +26,10 @@ from tests.reference.operations import (
     in_time,
 )
 from tests.reference.retype import targets
-from tests.reference.tree import Arithmetic, Between, Column, Comparison, Expression, Logic, Row, Value
+from tests.reference.tree import Arithmetic, Between, Column, Comparison, Expression, Logic, Value
 from tests.reference.windows import Window
 
+Order = tuple[tuple[Expression, bool], ...]
 PERIODS = ("2025-12", "2026-01", "2026-02")
 KINDS: Mapping[str, ColumnType] = {
     "code": STRING,
@@ -113,13 +114,21 @@ class ProjectGenerator:
                 continue
             row = {column: self.value(type_, column in required) for column, type_ in columns.items()}
             rows.append(row | self._time(mode, is_slice) | {column: self._system(column) for column in system})
-        if name == "orders" and self.chance(0.1):
+        natural_key: tuple[str, ...] = ()
+        if name == "orders" and self.chance(0.3):
+            natural_key = tuple(self.random.sample(list(columns), self.random.randint(1, 2)))
+            rows = distinct_rows(rows, natural_key)
+        if name == "orders" and self.chance(0.25):
             system.append("_row_id")
-            rows = [row | {"_row_id": f"019b76da-a800-7000-8000-{number:012}"} for number, row in enumerate(rows)]
+            numbers = self.random.sample(range(100), len(rows))
+            rows = [
+                row | {"_row_id": f"019b76da-a800-7000-8000-{number:012}"}
+                for number, row in zip(numbers, rows, strict=True)
+            ]
         if required and rows and self.chance(0.02):
             self._violate(rows, mode, sorted(required)[0])
         time = (*TIME_COLUMNS.get(mode, ()), *((RUN_PERIOD_COLUMN,) if is_slice else ()))
-        return Table(name, f"{name}_table", columns, rows, mode, required, (*time, *system))
+        return Table(name, f"{name}_table", columns, rows, mode, required, (*time, *system), natural_key)
 
     def _violate(self, rows: list[Record], mode: str | None, column: str) -> None:
         """Put NULL where none may be, into a live row that the run sees."""
@@ -241,24 +250,92 @@ class ProjectGenerator:
             name = self._target(list(assignments))
             readable = list(self._readable(name))
             generator = self._generator(readable, extra)
-            window = self._window(self._type(name), self._readable(name)) if self.chance(0.2) else None
+            window = self._windowed(self._type(name), self._readable(name), extra) if self.chance(0.35) else None
             assignments[name] = window or generator.of(self._type(name), 2)
         if self.chance(0.15):
             assignments["_labels"] = Call("CONCAT", (Column("_labels", STRING), literals.text("{seen}")))
+        if self.chance(0.8) and any(is_in_order(value) for value in assignments.values()):
+            # Rows that operations add have ids that nobody knows beforehand, and the ids decide between equal rows.
+            loaded = Comparison("=", Column("_operation_seq", INTEGER), literals.integer(0))
+            selector = Logic("AND", loaded, selector) if selector else loaded
         operation = Update(self.seq, list(assignments.items()), selector, joins)
         self._created(operation)
         return operation
 
-    def _window(self, type_: ColumnType, columns: Mapping[str, ColumnType]) -> Expression | None:
-        """An aggregate over the picked rows, or a rank among them."""
-        if not is_numeric(type_):
-            return None
-        named = self.random.sample(list(columns), min(len(columns), self.random.randint(0, 2)))
-        partition = tuple(Column(name, columns[name]) for name in named)
-        if self.chance(0.3):
-            return Window(None, partition, (self._any(columns),), self.chance(0.5))
+    def _windowed(
+        self, type_: ColumnType, columns: Mapping[str, ColumnType], extra: Sequence[Column]
+    ) -> Expression | None:
+        """A window, alone or in a larger expression."""
+        window = self._window(type_, columns, extra)
+        if window is None or self.chance(0.6):
+            return window
+        other = self._generator(list(columns), extra).of(window.type, 1)
+        if is_numeric(window.type) and self.chance(0.6):
+            return Arithmetic(self.random.choice("+-/"), other, window)
+        if not has_room(window, other):
+            return window
+        return Call("COALESCE", (window, other)) if self.chance(0.5) else Call("NULLIF", (window, other))
+
+    def _window(self, type_: ColumnType, columns: Mapping[str, ColumnType], extra: Sequence[Column]) -> Window | None:
+        """A function over the picked rows, with groups and orders that often have equal values and NULLs."""
+        known = [*(Column(name, kind) for name, kind in columns.items()), *extra]
+        partition = tuple(self._key(known) for _ in range(self.random.choice((0, 1, 1, 2))))
+        order = tuple((self._key(known), self.chance(0.4)) for _ in range(self.random.choice((1, 1, 2))))
+        same = [column for column in known if column.type == type_]
+        makers: list[Callable[[], Window | None]] = []
+        if same:
+            makers += [lambda: self._neighbour(self.random.choice(same), partition, order)] * 2
+        if type_ != BOOLEAN:
+            makers += [lambda: self._windowed_aggregate(type_, columns, partition, order)] * 3
+        if is_numeric(type_):
+            makers += [
+                lambda: Window("RANK", partition, order),
+                lambda: Window("ROW_NUMBER", partition, order if self.chance(0.8) else ()),
+                lambda: self._allocation(known, partition),
+                lambda: self._allocation(known, partition),
+            ]
+        return self.random.choice(makers)() if makers else None
+
+    def _key(self, known: Sequence[Column]) -> Expression:
+        column = self.random.choice(known)
+        if self.chance(0.8):
+            return column
+        made = ExpressionGenerator(self.random, known, floats=False).of(column.type, 1)
+        return made if any(isinstance(node, Column) for node in made.walk()) else column
+
+    def _neighbour(self, column: Column, partition: tuple[Expression, ...], order: Order) -> Window:
+        return Window(self.random.choice(("PREVIOUS", "NEXT")), partition, order, (column,))
+
+    def _windowed_aggregate(
+        self,
+        type_: ColumnType,
+        columns: Mapping[str, ColumnType],
+        partition: tuple[Expression, ...],
+        order: Order,
+    ) -> Window | None:
         made = self._aggregation(type_, columns, simple=True)
-        return Window(made, partition) if isinstance(made, Aggregate) else None
+        return Window(made, partition, order if self.chance(0.6) else ()) if isinstance(made, Aggregate) else None
+
+    def _allocation(self, known: Sequence[Column], partition: tuple[Expression, ...]) -> Window | None:
+        """Mostly an amount that is one in the group, and weights that are not negative."""
+        exact = [column for column in known if column.type == INTEGER or isinstance(column.type, DecimalType)]
+        alike = [each for each in partition if each in exact and isinstance(each, Column)]
+        given: list[Expression] = [each for each in self.parameters if is_numeric(each.type)]
+        amounts = ("0.00", "10.00", "-0.05", "1.0", "99999.99")
+        given += alike or [literals.decimal(self.random.choice(amounts)), literals.integer(7)]
+        if exact and self.chance(0.05):
+            given = [self.random.choice(exact)]
+        amount = self.random.choice(given)
+        weight: Expression = self.random.choice(exact) if exact else literals.integer(1)
+        if self.chance(0.93):
+            weight = Call("ABS", (weight,))
+        if self.chance(0.7):
+            weight = Call("COALESCE", (weight, literals.integer(self.random.choice((0, 1, 2)))))
+        if self.chance(0.8):
+            # Some weight is above zero, so the group can be divided.
+            weight = Arithmetic("+", weight, literals.integer(1))
+        window = Window("ALLOCATE", partition, arguments=(amount, weight))
+        return None if window.is_too_wide else window
 
     def _readable(self, target: str) -> dict[str, ColumnType]:
         """What a column may be computed from; created numbers only from those named before, or they widen endlessly."""
@@ -277,7 +354,7 @@ class ProjectGenerator:
         columns = {"key": type_, "low": DecimalType(12, 2), "high": DecimalType(12, 2), "note": STRING}
         table = self._table(f"{alias}-{self.seq}", columns, self.random.choice((1, 3, 6)))
         if self.chance(0.75):
-            table = replace(table, rows=unique_keys(table.rows))
+            table = replace(table, rows=distinct_rows([dict(row) for row in table.rows], ["key"]))
         self.others.append(table)
         key = Column("key", type_, alias, alias=True)
         on: Expression = Comparison("=", self._column(shared, type_), key)
@@ -371,10 +448,16 @@ class ProjectGenerator:
         return Output(self.seq, self._selector_by_origin(), columns, self.chance(0.3), self.chance(0.7))
 
 
-def unique_keys(rows: Sequence[Row]) -> list[Row]:
-    found: dict[Value, Row] = {}
+def is_in_order(value: Expression) -> bool:
+    """Whether a window of it may have to decide between equal rows."""
+    return any(isinstance(node, Window) and (node.order or node.call == "ALLOCATE") for node in value.walk())
+
+
+def distinct_rows(rows: Sequence[Record], columns: Sequence[str]) -> list[Record]:
+    """The first of the rows that are equal in some columns."""
+    found: dict[Value, Record] = {}
     for row in rows:
-        found.setdefault(row["key"], row)
+        found.setdefault(tuple(row[column] for column in columns), row)
     return list(found.values())
 
 

@@ -15,12 +15,10 @@ from daybook.plan.lineage import PlanLineage, plan_lineage
 from daybook.plan.lineage_graph import UNTRACED_COLUMNS, How
 from tests.reference import samples
 from tests.reference.generated import GeneratedProject
-from tests.reference.numbers import ValueFailureError
+from tests.reference.numbers import FailedRunError, ValueFailureError
 from tests.reference.operations import (
     SYSTEM,
     Append,
-    FanOutError,
-    NullValueError,
     Operation,
     Record,
     Table,
@@ -95,7 +93,7 @@ def executed(project: GeneratedProject) -> dict[int, list[Record]] | None:
     """The rows of every output; None where the data makes the run fail."""
     try:
         return project.expected()
-    except (ValueFailureError, FanOutError, NullValueError):
+    except (ValueFailureError, FailedRunError):
         return None
 
 

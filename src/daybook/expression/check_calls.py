@@ -85,6 +85,9 @@ _FOREIGN_FUNCTION_NAMES = {
     "VALUE": "TO_NUMBER",
     "TEXT": "TO_STRING",
     "CONCATENATE": "CONCAT",
+    "LAG": "PREVIOUS",
+    "LEAD": "NEXT",
+    "DENSE_RANK": "RANK",
 }
 _AGGREGATE_COUNTERPARTS = {"MIN": "smallest", "MAX": "largest"}
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
@@ -119,7 +122,7 @@ def _report_unknown(node: Call, checking: CheckContext, check: NodeCheck) -> Inv
 def _check_aggregate(function: Function, node: Call, checking: CheckContext, check: NodeCheck) -> TypedNode:
     span = checking.source.within(node.span.start, node.name_end)
     if checking.window is not None:
-        return checking.report_at("EXPR_041", span, name=function.name)
+        return checking.report_at("EXPR_071", span, name=function.name, outer=checking.window)
     if checking.grouping is None:
         hint = _row_function_hint(function.name)
         if hint is None and checking.allows_windows:
@@ -143,9 +146,10 @@ def check_window(node: Window, checking: CheckContext, check: NodeCheck) -> Type
         return _report_unknown(call, checking, check)
     span = checking.source.within(call.span.start, call.name_end)
     if not function.takes_over:
-        return checking.report_at("EXPR_073", span, name=call.name, what="OVER")
+        hint = "OVER follows an aggregate function, RANK, ROW_NUMBER, PREVIOUS, NEXT or ALLOCATE"
+        return checking.report_at("EXPR_073", span, hint=hint, name=call.name, what="OVER")
     if checking.window is not None:
-        return checking.report_at("EXPR_071", span, name=call.name, outer=checking.window)
+        return checking.report_at("EXPR_071", span, name=f"{call.name} OVER", outer=checking.window)
     if not checking.allows_windows:
         if checking.grouping is not None:
             return checking.report_at("EXPR_074", span, name=call.name)
@@ -161,10 +165,18 @@ def check_window(node: Window, checking: CheckContext, check: NodeCheck) -> Type
             AllRows() if function.takes_star and isinstance(argument, Star) else check(argument, checking)
             for argument in call.arguments
         )
-        partition = tuple(check(part, checking) for part in node.partition)
-        order = tuple((check(part, checking), is_descending) for part, is_descending in node.order)
+        partition = tuple(_check_key(part, checking, check) for part in node.partition)
+        order = tuple((_check_key(part, checking, check), is_descending) for part, is_descending in node.order)
     typed = _apply(function, call, arguments, checking)
     return TypedWindow(typed, partition, order, typed.type) if isinstance(typed, TypedCall) else InvalidNode()
+
+
+def _check_key(node: SyntaxNode, checking: CheckContext, check: NodeCheck) -> TypedNode:
+    """What rows are grouped or ordered by; a constant there is a column in quotes, or a habit of SQL."""
+    typed = check(node, checking)
+    if isinstance(typed, LiteralValue):
+        return checking.report("EXPR_076", node.span, value=checking.source.text[node.span.start : node.span.end])
+    return typed
 
 
 def _report_missing_window(function: Function, node: Call, checking: CheckContext) -> InvalidNode:

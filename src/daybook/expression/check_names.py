@@ -7,6 +7,7 @@ from typing import Any
 
 from daybook.errors import DaybookError, Span
 from daybook.errors.suggestion import closest_match
+from daybook.expression.functions.table import FUNCTIONS
 from daybook.expression.scope import ColumnUse, Grouping, NamedExpressions, Scope
 from daybook.expression.syntax_tree import MAX_DEPTH, MAX_NODES, Column, NodeSpan, SelectorReference, SyntaxNode
 from daybook.expression.typed_tree import (
@@ -170,13 +171,19 @@ def _resolve_column(
 
 
 def _report_unknown_column(node: Column, checking: CheckContext, may_be_text: bool) -> TypedNode:
-    meant = _suggest_name(node.name, checking.scope.columns)
+    function = FUNCTIONS.get(node.name.upper())
+    meant = f"write {function.signature}" if function else _suggest_name(node.name, checking.scope.columns)
     hints = [meant] if meant else []
     owners = [
         alias for alias in sorted(checking.scope.aliases) if node.name in checking.scope.qualifiers.get(alias, {})
     ]
     if owners:
         hints = [f"write {owners[0]}.{node.name}"]
+    parameters = checking.scope.parameters
+    if node.name in parameters:
+        hints = [f"write {PARAMETER_QUALIFIER}.{node.name}"]
+    elif node.name == PARAMETER_QUALIFIER and parameters:
+        hints = [f"write {PARAMETER_QUALIFIER}.{next(iter(parameters))}"]
     if may_be_text:
         hints.append(f'write "{node.name}" for the text')
     return checking.report("EXPR_012", node.span, hint="; or ".join(hints) or None, name=node.name)

@@ -32,8 +32,8 @@ _FOREIGN_SIGNS: dict[str, str] = {
     "\\": "a backslash is only allowed inside a text",
     "[": "write a list in parentheses; a name with spaces is written in backticks: `net amount`",
     "]": "write a list in parentheses; a name with spaces is written in backticks: `net amount`",
-    "{": "a named selector is written {{NAME}}",
-    "}": "a named selector is written {{NAME}}",
+    "{": "a named selector or expression is written {{NAME}}",
+    "}": "a named selector or expression is written {{NAME}}",
     ".": "write the digit before the point: 0.5",
     "“": 'replace the smart quotes by straight ones: "text"',
     "”": 'replace the smart quotes by straight ones: "text"',
@@ -87,6 +87,8 @@ _QUERY_WORDS = frozenset({"SELECT", "FROM", "WHERE", "UNION", "JOIN", "EXISTS", 
 _WINDOW_HINTS = {
     "OVER": "a function and its parentheses stand before OVER, the group in parentheses after it: SUM(x) OVER (a, b)",
     "PARTITION": "the columns of the group stand in the parentheses alone: OVER (a, b ORDER BY d)",
+    "ORDER": "write ORDER BY",
+    "ORDER BY": "no comma stands before ORDER BY: OVER (a, b ORDER BY d)",
     "NULLS": "NULLs always come last",
     **dict.fromkeys(
         ("ROWS", "RANGE", "GROUPS"), "with ORDER BY a window goes from the first row up to the row itself; nothing else"

@@ -34,15 +34,15 @@ from daybook.runs.snapshot import RunSettings, RunSnapshot, SourceSnapshot
 from daybook.store.records import RunRecord
 from tests.reference import declare
 from tests.reference.generated import RUN, GeneratedProject
-from tests.reference.numbers import ValueFailureError, is_numeric
-from tests.reference.operations import Append, FanOutError, NullValueError, Operation, Output, Table, Update
+from tests.reference.numbers import FailedRunError, ValueFailureError, is_numeric
+from tests.reference.operations import Append, Operation, Output, Table, Update
 from tests.reference.planning import CONSTANTS, TableCatalog
 from tests.reference.projects import generate_project
 from tests.spark.reference.running import source_frame
 
 PAIRS = int(os.environ.get("DAYBOOK_BRIDGE_PAIRS", "8"))
 LEAST_CAUSES = 2
-REFUSED = (ValueFailureError, FanOutError, NullValueError, TypeError, ValueError, KeyError)
+REFUSED = (ValueFailureError, FailedRunError, TypeError, ValueError, KeyError)
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,15 @@ def test_integers_are_allocated_in_whole_numbers(world: World) -> None:
     assert shares(world, group("1.00", 1, 1, 2), "ALLOCATE(10, quantity)") == [3, 2, 5]
 
 
+def test_an_amount_that_is_written_out_leaves_its_digits_to_the_weights(world: World) -> None:
+    """Amount and weights have 38 digits together; 10 has two of them, not the 19 of any integer."""
+    assert shares(world, group("1.00", 1, 1, 2), "ALLOCATE(10, quantity * 1.5)") == [3, 2, 5]
+
+
+def test_nothing_is_allocated_of_null(world: World) -> None:
+    assert shares(world, group("1.00", 1, 2), "ALLOCATE(NULL, quantity)") == [None, None]
+
+
 def test_only_picked_rows_get_a_share(world: World) -> None:
     rows = [*group("10.00", 1, 1, 1), *group("1.00", 5, region="B")]
     operations = update("ALLOCATE(amount, quantity) OVER (region)", selector='order_id <> "A-3"')
@@ -91,6 +100,8 @@ def test_all_rows_are_one_group_without_columns(world: World) -> None:
         (group("10.00", 1, -1, 2), "a weight is negative"),
         (group("10.00", 3, -1, -1, -1), "a weight is negative"),
         (group("10.00", 0, None), "all weights are zero"),
+        (group("0.00", 1, -1), "a weight is negative"),
+        (group(None, 1, -1), "a weight is negative"),
     ],
 )
 def test_what_cannot_be_divided_fails_the_run_and_names_the_group(
@@ -147,3 +158,26 @@ def test_ten_thousand_random_groups(world: World) -> None:
         exact = [Fraction(amount) * weight / sum(weights) for weight in weights]
         distances = [abs(Fraction(part["x0"]) - share) for part, share in zip(parts, exact, strict=True)]
         assert max(distances) < Fraction(1, 100)
+
+
+def test_the_shares_are_the_same_in_every_partitioning_and_ties_go_by_row_id_without_a_natural_key(
+    world: World,
+) -> None:
+    chance = random.Random(18)
+    groups = {
+        f"G{number}": (D(chance.randint(-999, 999)).scaleb(-2), [chance.randint(1, 3) for _ in range(6)])
+        for number in range(300)
+    }
+    rows = [
+        {**order(f"{name}-{n}", region=name, quantity=weight), "amount": amount}
+        for name, (amount, weights) in groups.items()
+        for n, weight in enumerate(weights)
+    ]
+    operations = update("ALLOCATE(amount, quantity) OVER (region)") + OUTPUT
+    found = [world.run(operations, rows, partitions=partitions).by_id() for partitions in (1, 2, 7)]
+    parts = [{key: (row["_row_id"], row["x0"]) for key, row in each.items()} for each in found]
+    assert parts[0] == parts[1] == parts[2]
+    for name, (amount, weights) in groups.items():
+        by_id = sorted(range(len(weights)), key=lambda n: parts[0][f"{name}-{n}"][0])
+        expected = largest_remainders(amount, [Fraction(weights[n]) for n in by_id])
+        assert [parts[0][f"{name}-{n}"][1] for n in by_id] == expected, (name, amount, weights)

@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.reference.generated import GeneratedProject
-from tests.reference.numbers import ValueFailureError
-from tests.reference.operations import Append, Delete, FanOutError, NullValueError, Operation, Output, Summarise, Update
+from tests.reference.numbers import FailedRunError, ValueFailureError
+from tests.reference.operations import Append, Delete, Operation, Output, Summarise, Update
 from tests.reference.projects import generate_project
 from tests.spark.reference.running import run
 
@@ -31,7 +31,7 @@ def watched(project: GeneratedProject) -> GeneratedProject:
 def is_runnable(project: GeneratedProject) -> bool:
     try:
         project.expected()
-    except (ValueFailureError, FanOutError, NullValueError):
+    except (ValueFailureError, FailedRunError):
         return False
     return True
 

@@ -37,7 +37,7 @@ def _leaves(tree: TypedNode) -> list[object]:
         ("a IS NULL", ["a"]),
         ('CASE WHEN a = 1 THEN "x" WHEN b = 2 THEN t ELSE "y" END', ["a", 1, "x", "b", 2, "t", "y"]),
         ("IF(a = 1, t, CONCAT(t, t))", ["a", 1, "t", "t", "t"]),
-        ("SUM(a) OVER (t ORDER BY b DESC, 1)", ["a", "t", "b", 1]),
+        ("SUM(a) OVER (t ORDER BY b DESC, a + 1)", ["a", "t", "b", "a", 1]),
     ],
 )
 def test_a_walk_meets_every_part_in_the_order_it_was_written(text: str, leaves: list[object]) -> None:

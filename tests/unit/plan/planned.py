@@ -89,11 +89,14 @@ WORLD = Datasets(ORDERS, CUSTOMERS, BUDGET)
 
 def plan_of(operations: str, *, catalog: Datasets = WORLD, head: str = "", with_locations: bool = False) -> Plan:
     """The plan of a project over orders with these operations."""
+    (definition,) = load_text(project_text(operations, head), "project.yaml")
+    return plan_project(definition.model, definition.source, catalog, CONSTANTS, with_locations=with_locations)
+
+
+def project_text(operations: str, head: str = "") -> str:
     text = "project:\n  id: p\n  name: P\n  input: {dataset_id: orders}\n"
     text += textwrap.indent(textwrap.dedent(head), "  ")
-    text += "  operations:\n" + textwrap.indent(textwrap.dedent(operations).strip("\n"), "  ") + "\n"
-    (definition,) = load_text(text, "project.yaml")
-    return plan_project(definition.model, definition.source, catalog, CONSTANTS, with_locations=with_locations)
+    return text + "  operations:\n" + textwrap.indent(textwrap.dedent(operations).strip("\n"), "  ") + "\n"
 
 
 def findings(operations: str, **options: Any) -> list[DaybookError]:

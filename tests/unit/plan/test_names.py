@@ -6,7 +6,20 @@ from daybook.errors import render
 from daybook.model.loading import load_text
 from daybook.plan.steps import UpdateStep
 from daybook.store.definition_text import encode_definition
-from tests.unit.plan.planned import CONSTANTS, DELETE, OUTPUT, UPDATE, aggregate, append, codes, findings, join, plan_of
+from tests.unit.plan.planned import (
+    CONSTANTS,
+    DELETE,
+    OUTPUT,
+    UPDATE,
+    aggregate,
+    append,
+    codes,
+    findings,
+    join,
+    output,
+    plan_of,
+    project_text,
+)
 
 HEAD = """
 selectors:
@@ -51,6 +64,68 @@ def test_a_name_may_stand_wherever_an_expression_may(operations: str) -> None:
 def test_where_an_aggregate_or_a_window_may_not_stand_neither_may_its_name() -> None:
     assert codes(DELETE % "{{TOTAL}} > 5" + OUTPUT, head=HEAD) == ["DELETE_002"]
     assert codes(DELETE % "{{SHARE}} > 5" + OUTPUT, head=HEAD) == ["DELETE_002"]
+
+
+AGGREGATED = "aggregation: {group_by: [region], aggregations: [{column: amount, expression: 'SUM({{BAD}})'}]}"
+# Every place where an expression may stand, with the errors for a name that is not there and for anything else.
+PLACES: dict[str, tuple[str, str, str]] = {
+    "selector of an update": (UPDATE % ("{{BAD}} > 5", "1"), "UPDATE_006", "UPDATE_004"),
+    "value of an update": (UPDATE % ("TRUE", "1 + {{BAD}}"), "UPDATE_006", "UPDATE_005"),
+    "argument of a window": (UPDATE % ("TRUE", "SUM({{BAD}}) OVER (region)"), "UPDATE_006", "UPDATE_005"),
+    "group of a window": (UPDATE % ("TRUE", "COUNT(*) OVER ({{BAD}})"), "UPDATE_006", "UPDATE_005"),
+    "order of a window": (
+        UPDATE % ("TRUE", "RANK() OVER (region ORDER BY day, {{BAD}} DESC)"),
+        "UPDATE_006",
+        "UPDATE_005",
+    ),
+    "amount of an allocation": (UPDATE % ("TRUE", "ALLOCATE({{BAD}}, quantity) OVER ()"), "UPDATE_006", "UPDATE_005"),
+    "weight of an allocation": (UPDATE % ("TRUE", "ALLOCATE(10.00, {{BAD}}) OVER ()"), "UPDATE_006", "UPDATE_005"),
+    "condition of a join": (join(on="customer_id = c.id AND {{BAD}} > 5"), "UPDATE_006", "UPDATE_023"),
+    "selector of an aggregate": (aggregate(selector="{{BAD}} > 5"), "AGGREGATE_004", "AGGREGATE_020"),
+    "aggregation": (aggregate(expression="SUM({{BAD}})"), "AGGREGATE_004", "AGGREGATE_006"),
+    "selector of an append": (append(more=", source_selector: '{{BAD}} > 5'"), "APPEND_006", "APPEND_004"),
+    "mapped column of an append": (append(more=", columns: {amount: '{{BAD}}'}"), "APPEND_006", "APPEND_004"),
+    "aggregation of an append": (append(more=f", {AGGREGATED}"), "APPEND_006", "APPEND_005"),
+    "selector of a delete": (DELETE % "{{BAD}} > 5", "DELETE_002", "DELETE_002"),
+    "selector of an output": (output(selector="{{BAD}} > 5"), "OUTPUT_001", "OUTPUT_001"),
+    "condition of a check": (
+        "- {type: check, arguments: {condition: '{{BAD}} > 5'}}\n",
+        "CHECK_002",
+        "CHECK_002",
+    ),
+    "selector of a check": (
+        "- {type: check, selector: '{{BAD}} > 5', arguments: {condition: amount > 0}}\n",
+        "CHECK_001",
+        "CHECK_001",
+    ),
+}
+WRONG = {
+    "a column that is not there": ("amount - nothing", "nothing"),
+    "a parameter that is not there": ("amount - param.limt", "param.limt"),
+    "a kind that does not fit": ("amount - region", "amount - region"),
+    "a function that is not there": ("amount - SUMM(amount)", "SUMM"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("place", PLACES)
+def test_in_every_place_an_error_inside_a_name_points_to_its_definition_and_names_the_use(
+    place: str, wrong: str
+) -> None:
+    expression, marked = WRONG[wrong]
+    operations, unknown_code, other_code = PLACES[place]
+    code = unknown_code if wrong in list(WRONG)[:2] else other_code
+    operations += "" if "type: output" in operations else OUTPUT
+    head = f"parameters:\n  limit: {{type: decimal, default: 1}}\nexpressions:\n  BAD: {expression}\n"
+    lines = project_text(operations, head).splitlines()
+    (definition,) = [number for number, line in enumerate(lines, start=1) if line.startswith("    BAD: ")]
+    ((number, column),) = [(n, line.index("{{BAD}}") + 1) for n, line in enumerate(lines, start=1) if "{{BAD}}" in line]
+    found = findings(operations, head=head)
+    assert [error.code for error in found] == [code]
+    (error,) = found
+    assert error.span is not None
+    assert (error.span.line, error.span.column) == (definition, lines[definition - 1].index(marked) + 1)
+    assert error.used_as == f"{{{{BAD}}}} at project.yaml:{number}:{column}"
 
 
 def test_an_error_inside_a_name_points_to_its_definition_and_names_the_use() -> None:

@@ -10,6 +10,7 @@ from decimal import Decimal
 
 from daybook.engine.failed_checks import BadAllocation, failed_check_sql
 from daybook.expression import spark_type
+from daybook.expression.check_calls import to_arguments
 from daybook.expression.functions.windows import AllocationTypes, allocation_types
 from daybook.expression.typed_tree import TypedWindow
 from daybook.model.types import DecimalType, IntegerType
@@ -28,8 +29,7 @@ class Allocation:
 
     @property
     def types(self) -> AllocationTypes:
-        amount, weight = self.window.call.arguments
-        return allocation_types(amount.type, weight.type)
+        return allocation_types(to_arguments(self.window.call.arguments, (self.amount, self.weight)))
 
     def totals(self) -> dict[str, str]:
         """Of the group: what the shares are in proportion to, and what all of its rows must agree on."""

@@ -156,7 +156,7 @@ EXPRESSION_CODES: dict[str, Code] = code_family(
     Code("EXPR_045", "* stands for all rows and belongs to COUNT(*) only", "No other function takes a star."),
     Code(
         "EXPR_050",
-        "Selector {name!r} not defined in Project",
+        "The project has no selector or expression named {name!r}",
         "A name in double braces must be one of the project's selectors or expressions.",
     ),
     Code(
@@ -187,8 +187,9 @@ EXPRESSION_CODES: dict[str, Code] = code_family(
     ),
     Code(
         "EXPR_071",
-        "{name} OVER stands inside {outer} OVER",
-        "A window is computed of rows as they were before the operation, so there is none inside another.",
+        "{name} stands inside {outer} OVER",
+        "A window is computed of rows as they were before the operation, so there is neither another window nor an "
+        "aggregate function inside it.",
         hint="compute the inner one by an update before this one",
     ),
     Code(
@@ -213,5 +214,11 @@ EXPRESSION_CODES: dict[str, Code] = code_family(
         "ALLOCATE cannot divide {amount} by weights of {weight} exactly: together they have too many digits",
         "An allocation is computed in whole numbers of at most 38 digits, so that its parts add up to the amount.",
         hint="give the column of the amount or of the weight a type with fewer digits, such as decimal(15,2)",
+    ),
+    Code(
+        "EXPR_076",
+        "{value} is the same on all rows: it neither groups nor orders them",
+        "In the parentheses after OVER stand columns, or expressions of columns.",
+        hint="write OVER () for all rows; the name of a column stands without quotes, or in backticks",
     ),
 )

@@ -5,6 +5,7 @@ from decimal import Decimal
 
 from daybook.expression import decimals
 from daybook.expression.functions.declaration import (
+    Argument,
     Arguments,
     Example,
     Function,
@@ -41,10 +42,9 @@ class AllocationTypes:
     is_exact: bool
 
 
-def allocation_types(amount: ColumnType, weight: ColumnType) -> AllocationTypes:
+def allocation_types(arguments: Arguments) -> AllocationTypes:
     """Exact as long as amount times weight has 38 digits at most, and their quotient all digits of the amount."""
-    money = amount if isinstance(amount, DecimalType) else _INTEGER_DIGITS
-    each = weight if isinstance(weight, DecimalType) else _INTEGER_DIGITS
+    money, each = (_decimal_of(argument) for argument in arguments)
     units, total = DecimalType(money.precision, 0), decimals.summed_by_spark(each)
     product = decimals.multiplied(units, each) or DecimalType()
     quotient = decimals.divided(decimals.added(product, decimals.remainder(product, total)), total)
@@ -56,9 +56,16 @@ def allocation_types(amount: ColumnType, weight: ColumnType) -> AllocationTypes:
     return AllocationTypes(money, units, each, total, is_exact)
 
 
+def _decimal_of(argument: Argument) -> DecimalType:
+    """A whole number that is written out has the digits it is written with."""
+    if isinstance(argument.type, DecimalType):
+        return argument.type
+    return DecimalType(len(str(argument.literal)), 0) if isinstance(argument.literal, int) else _INTEGER_DIGITS
+
+
 def _allocated_type(arguments: Arguments) -> ColumnType:
     amount, weight = (argument.type for argument in arguments)
-    if allocation_types(amount, weight).is_exact:
+    if allocation_types(arguments).is_exact:
         return amount
     raise OperandError("EXPR_075", amount=amount, weight=weight)
 
