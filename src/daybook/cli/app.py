@@ -295,7 +295,7 @@ def _execute(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:
-        return _report_failure(error, is_debug="--debug" in given, as_json="--json" in given)
+        return report_failure(error, is_debug="--debug" in given, as_json="--json" in given)
     return 0
 
 
@@ -307,7 +307,8 @@ def _first_line_of(error: Exception) -> str:
         return ""
 
 
-def _report_failure(error: Exception, *, is_debug: bool, as_json: bool) -> int:
+def report_failure(error: Exception, *, is_debug: bool, as_json: bool) -> int:
+    """Show an error, with its traceback where asked for; the exit code for it."""
     from daybook.cli.terminal import echo_json, echo_note, show_error, show_failure
     from daybook.errors import DaybookError
     from daybook.workspace.json.results import errors_as_json

@@ -539,4 +539,11 @@ ENGINE_CODES: dict[str, Code] = code_family(
         "`daybook engine start --idle` and `engine: {{warm: ...}}` take a number and s, m or h.",
         hint="write 30m, for example",
     ),
+    Code(
+        "RUN_918",
+        "The process that executed this command has ended, and its command server, too",
+        "A command that the server of a warm engine executes runs in a process of its own. What a run had committed "
+        "stays; the run is found as one whose process was killed.",
+        hint="`daybook runs` shows what became of a run, `daybook retry` continues it",
+    ),
 )

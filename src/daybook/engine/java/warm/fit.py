@@ -95,12 +95,13 @@ def engine_fit(settings: EngineSettings, state: str, environment: Mapping[str, s
         settings, master=settings.master or "local[*]", app_name="daybook", ui=False, cores=cores, memory=memory
     )
     java = find_java(environment)
-    workers = conf.application.get("spark.pyspark.python") or environment.get("PYSPARK_PYTHON") or sys.executable
+    workers = conf.application.get("spark.pyspark.python") or environment.get("PYSPARK_PYTHON") or "the same"
     plain = {
         "Daybook": f"{version('daybook')} in {Path(__file__).parents[4]}",
         "Spark": f"{version('pyspark')} in {spark_home()}",
         "Java": f"{java.build.strip()} in {java.executable}",
-        "Python": f"{platform.python_version()} in {sys.executable}",
+        # Of one environment, `python` and `python3` are the same.
+        "Python": f"{platform.python_version()} in {sys.prefix}",
         "Python of workers": workers,
         "the number of cores": str(cores),
         "the memory": str(memory),

@@ -9,9 +9,11 @@ import fcntl
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from daybook.engine.java.connect import ConnectServer, start_connect_server
@@ -24,6 +26,9 @@ from daybook.model.settings import EngineSettings
 
 _POLL_SECONDS = 0.5
 _LOCK_SECONDS = 2.0
+# By name: the engine knows nothing of the commands that use it.
+_COMMAND_SERVER = "daybook.cli.command_server"
+_RESTART_SECONDS = 5.0
 
 # A client that was killed is noticed within seconds, and its queries end; a notebook may pause for a day.
 _KEPT_SERVER_CONF = {
@@ -33,7 +38,40 @@ _KEPT_SERVER_CONF = {
 }
 
 
+class CommandServer:
+    """The process beside the engine that has imported what commands need; started again when it has ended.
+
+    It ends by itself after an update of Daybook, and when its standard input, which this process holds, is closed.
+    """
+
+    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
+        self._folder = folder
+        self._environment = dict(environment)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._started = -_RESTART_SECONDS
+
+    def ensure(self) -> None:
+        """Start it unless it runs or was started moments ago."""
+        is_over = self._process is None or self._process.poll() is not None
+        if is_over and sys.platform == "linux" and time.monotonic() - self._started > _RESTART_SECONDS:
+            self.close()
+            self._started = time.monotonic()
+            with contextlib.suppress(OSError):
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", _COMMAND_SERVER, str(self._folder)],
+                    env=self._environment,
+                    stdin=subprocess.PIPE,
+                    start_new_session=True,
+                )
+
+    def close(self) -> None:
+        """Let it end, after the commands that it executes."""
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
+
+
 def main() -> int:
+    environment = dict(os.environ)
     request = json.load(sys.stdin)
     os.umask(0o077)
     ended = threading.Event()
@@ -54,11 +92,13 @@ def main() -> int:
     except DaybookError as error:
         sys.stderr.write(f"{error.message}\n")
         return 1
+    commands = CommandServer(home.path, environment)
     try:
         home.publish(EngineRecord(os.getpid(), server.port, server.token, request["idle"], engines.fit()))
-        _keep(server, home, users, request["idle"], ended)
+        _keep(server, home, users, request["idle"], ended, commands)
     finally:
         home.withdraw()
+        commands.close()
         server.close()
     return 0
 
@@ -86,10 +126,14 @@ def _start_server(settings: EngineSettings) -> ConnectServer:
     return server
 
 
-def _keep(server: ConnectServer, home: EngineFolder, users: int, idle: str, ended: threading.Event) -> None:
+def _keep(
+    server: ConnectServer, home: EngineFolder, users: int, idle: str, ended: threading.Event, commands: CommandServer
+) -> None:
     """Until somebody asks for the end, Java ends, the folder is removed, or nothing was used for so long."""
     last_used = time.time()
+    commands.ensure()
     while not ended.wait(_POLL_SECONDS):
+        commands.ensure()
         if server.gateway.has_ended() or not (home.path / "engine.json").exists():
             return
         if not try_lock(users, fcntl.LOCK_EX):

@@ -1,0 +1,179 @@
+"""Hands a command to the command server of a warm engine, where one fits.
+
+Importing what a command needs takes longer than most commands. This module imports next to nothing before it has
+asked the server, whose processes have imported everything; `daybook.cli.command_server` is the other end.
+"""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import socket
+
+SWITCH_VARIABLE = "DAYBOOK_COMMAND_SERVER"
+SOCKET_NAME = "commands"
+# The form of the request, compared by the server.
+PROTOCOL = "1"
+# What comes back: the command is accepted, the server does not fit, an exit code, the signal that ended the command.
+ACCEPTED, REFUSED, EXITED, KILLED = b"+", b"-", b"x", b"s"
+BEGIN = b"!"
+# Commands that end the server, or live as long as it.
+_OWN_COMMANDS = frozenset({"engine", "serve"})
+_ANSWER_SECONDS = 5.0
+_LONGEST_ANSWER = 1 << 16
+
+
+def hand_over() -> int | None:
+    """The exit code of this process's command after a server has executed it; None where it is to be executed here."""
+    words, environment = sys.argv, os.environ
+    if sys.platform != "linux" or environment.get(SWITCH_VARIABLE) == "off" or _OWN_COMMANDS.intersection(words):
+        return None
+    folder = engines_folder(environment)
+    if folder is None:
+        return None
+    try:
+        accepted = _find_server(folder, words)
+    except KeyboardInterrupt:
+        return 130
+    # From here on the command has begun, and is never executed a second time.
+    return None if accepted is None else _follow(*accepted, words)
+
+
+def engines_folder(environment: Mapping[str, str]) -> str | None:
+    """The folder `engines` of the cache folder, as `daybook.engine.java.launch.cache_folder` has it on Linux."""
+    if cache := environment.get("DAYBOOK_CACHE"):
+        return f"{cache}/engines"
+    base = environment.get("XDG_CACHE_HOME", "")
+    if base.startswith("/"):
+        return f"{base}/daybook/engines"
+    home = environment.get("HOME")
+    return f"{home}/.cache/daybook/engines" if home else None
+
+
+def python_identity() -> str:
+    """The interpreter and how it was started."""
+    # Of an environment, `python` and `python3` are the same.
+    is_unbuffered = getattr(sys.stdout, "write_through", None)
+    return repr((sys.prefix, sys.version, tuple(sys.flags), sys.warnoptions, sys._xoptions, is_unbuffered))
+
+
+def package_folder() -> str:
+    """Where Daybook's code lies."""
+    return os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
+
+
+def _is_private(status: os.stat_result) -> bool:
+    return status.st_uid == os.geteuid() and status.st_mode & 0o170077 == 0o040000
+
+
+def _find_server(folder: str, words: Sequence[str]) -> "tuple[socket.socket, int] | None":
+    """The connection to a server that waits to begin with the command, and the number of its process."""
+    try:
+        names = sorted(os.listdir(folder)) if _is_private(os.lstat(folder)) else []  # noqa: PTH208
+    except OSError:
+        return None
+    for name in names:
+        home = f"{folder}/{name}"
+        if os.path.exists(f"{home}/{SOCKET_NAME}"):  # noqa: PTH110
+            try:
+                answer = _ask(home, words)
+            except OSError:
+                continue
+            if not isinstance(answer, str):
+                return answer
+            if {"--verbose", "-v"}.intersection(words):
+                sys.stderr.write(f"this command is not executed by the server of the warm engine: {answer}\n")
+    return None
+
+
+def _ask(folder: str, words: Sequence[str]) -> "tuple[socket.socket, int] | str":
+    """A server that has accepted the command, or why the one in this folder does not fit."""
+    import socket
+
+    # A path through the folder's own number is short enough for a socket's address, however long the folder's is.
+    number = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        if not _is_private(os.fstat(number)):
+            raise PermissionError(folder)
+        connection.settimeout(_ANSWER_SECONDS)
+        connection.connect(f"/proc/self/fd/{number}/{SOCKET_NAME}")
+        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        if int.from_bytes(credentials[4:8], sys.byteorder) != os.geteuid():
+            raise PermissionError(folder)
+        _send_request(connection, words)
+        answer, processes, _, _ = socket.recv_fds(connection, _LONGEST_ANSWER, 1)
+        if answer[:1] == ACCEPTED and processes:
+            return connection, processes[0]
+    except BaseException:
+        connection.close()
+        raise
+    finally:
+        os.close(number)
+    connection.close()
+    if answer[:1] != REFUSED:
+        raise ConnectionError(folder)
+    return answer[1:].partition(b"\n")[0].decode(errors="replace")
+
+
+def _send_request(connection: "socket.socket", words: Sequence[str]) -> None:
+    """No word, path or variable has a zero in it, so a zero stands between them."""
+    import signal
+    import socket
+
+    umask = os.umask(0o077)
+    os.umask(umask)
+    numbers = range(1, signal.NSIG)
+    ignored = ",".join(str(number) for number in numbers if signal.getsignal(number) is signal.SIG_IGN)
+    head = (PROTOCOL, python_identity(), package_folder(), str(umask), ignored, str(len(words)), *words)
+    variables = (name + b"=" + value for name, value in os.environb.items())
+    body = b"\0".join((*(os.fsencode(text) for text in head), *variables))
+    here = os.open(".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        socket.send_fds(connection, [len(body).to_bytes(4, "big")], [0, 1, 2, here])
+    finally:
+        os.close(here)
+    connection.sendall(body)
+
+
+def _follow(connection: "socket.socket", process: int, words: Sequence[str]) -> int:
+    """Let the command begin, pass signals on to it, and end as it ends."""
+    import signal
+
+    def forward(number: int, frame: object) -> None:
+        try:
+            signal.pidfd_send_signal(process, signal.SIGSTOP if number == signal.SIGTSTP else number)
+            if number == signal.SIGTSTP:
+                os.kill(os.getpid(), signal.SIGSTOP)
+                signal.pidfd_send_signal(process, signal.SIGCONT)
+        except ProcessLookupError:
+            pass
+
+    names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGTSTP", "SIGWINCH")
+    for number in (getattr(signal, name) for name in names):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, forward)
+    connection.settimeout(None)
+    try:
+        connection.sendall(BEGIN)
+        end = connection.recv(2)
+    except OSError:
+        end = b""
+    if end[:1] == EXITED:
+        return end[1]
+    if end[:1] == KILLED:
+        if end[1] != signal.SIGKILL:
+            signal.signal(end[1], signal.SIG_DFL)
+        os.kill(os.getpid(), end[1])
+        return 128 + end[1]
+    return _report_loss(words)
+
+
+def _report_loss(words: Sequence[str]) -> int:
+    from daybook.cli.app import report_failure
+    from daybook.errors import DaybookError
+
+    report_failure(DaybookError("RUN_918"), is_debug=False, as_json="--json" in words)
+    return 1
