@@ -119,7 +119,7 @@ def _draw_edge(source: str, target: str, texts: Sequence[str], layout: Layout, *
         # Before the reader, where the lines of one maker have parted.
         last = (passes[-1].right, passes[-1].middle) if passes else start
         room = abs(end[0] - last[0]) - _PADDING
-        place = ((last[0] + end[0]) / 2, (last[1] + end[1]) / 2 - 4)
+        place = ((last[0] + end[0]) / 2, (last[1] + end[1]) / 2 - 6)
         parts.append(label(shortened(listed, room), *place, class_="on-line"))
     return element("g", parts, class_="edge", data_from=source, data_to=target)
 

@@ -9,11 +9,11 @@ from daybook.pictures.svg import element, label, picture, shortened, text_width,
 
 Number = int | Decimal | float
 
-_WIDTH = 900.0
+_WIDTH = 1100.0
 _ROW = 30.0
 _BAR = 18.0
 _MARGIN = 8.0
-_MOST_LABEL = 300.0
+_MOST_LABEL = 460.0
 _GAP = 14.0
 # Where shares reach over less than this part of the totals, an axis from zero would hide them.
 _LEAST_SPREAD = 0.2

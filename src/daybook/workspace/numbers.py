@@ -15,7 +15,7 @@ from daybook.io.rows.conditions import (
     type_conditions,
 )
 from daybook.io.rows.csv_text import csv_texts
-from daybook.io.rows.page import PageRequest, Total, all_batches, is_summed, read_page
+from daybook.io.rows.page import MOST_SORTED_ROWS, PageRequest, Total, all_batches, is_summed, read_page
 from daybook.model.types import SYSTEM_COLUMNS, ColumnType, DecimalType, FloatType, IntegerType, Value
 from daybook.runs.output_rows import CommittedOutput, find_committed_output
 from daybook.runs.result import OutputResult
@@ -38,14 +38,16 @@ __all__ = [
 MOST_PAGE_ROWS = 1000
 # Totals of this many rows are there in a moment.
 _MOST_SUMMED_ROWS = 2_000_000
+_MOST_KEYS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class NumbersRequest:
     """Which rows of which output of a run; without `output` its last one.
 
-    Without an order the rows come as they are stored, which is fast at any size. Totals read all rows: with
-    `has_totals` of None they are there for outputs of up to two million rows.
+    Without an order the rows come as they are stored, which is fast at any size; with `has_reading_order` those of
+    small outputs are sorted by what people look them up by, unless the project says how they are sorted. Totals read
+    all rows: with `has_totals` of None they are there for outputs of up to two million rows.
     """
 
     run_id: str
@@ -55,6 +57,7 @@ class NumbersRequest:
     offset: int = 0
     limit: int = 50
     has_totals: bool | None = None
+    has_reading_order: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,11 +185,20 @@ def _page_request(found: CommittedOutput, request: NumbersRequest) -> PageReques
     totals = (each.name for each in columns if is_summed(each) and each.name not in SYSTEM_COLUMNS)
     return PageRequest(
         type_conditions(request.where, columns, name),
-        request.sort,
+        request.sort or (_reading_order(found) if request.has_reading_order else ()),
         request.offset,
         request.limit,
         tuple(totals) if _has_totals(found, request) else (),
     )
+
+
+def _reading_order(found: CommittedOutput) -> tuple[RowOrder, ...]:
+    """The columns that people look rows up by, where the project does not say how its rows are sorted."""
+    if found.planned.step.arguments.order_by or found.result.rows_written > MOST_SORTED_ROWS:
+        return ()
+    columns = found.planned.target.columns
+    keys = (each.name for each in columns if each.name not in SYSTEM_COLUMNS and not is_summed(each))
+    return tuple(map(RowOrder, tuple(keys)[:_MOST_KEYS]))
 
 
 def _has_totals(found: CommittedOutput, request: NumbersRequest) -> bool:

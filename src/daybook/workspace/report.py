@@ -13,11 +13,10 @@ from daybook.compare.recorded_run import find_run_id
 from daybook.compare.result import BridgeResult, DiffResult
 from daybook.errors import DaybookError
 from daybook.io.pins import Pin
-from daybook.io.rows.conditions import RowCondition, RowOrder
-from daybook.io.rows.page import MOST_SORTED_ROWS, Total, is_summed
+from daybook.io.rows.conditions import RowCondition
+from daybook.io.rows.page import Total
 from daybook.model.types import SYSTEM_COLUMNS
 from daybook.plan.lineage import PlanLineage, plan_lineage
-from daybook.runs.outputs import PlannedOutput
 from daybook.runs.preparation import PreparedRun, restore_run
 from daybook.runs.recorder import recorded_pins
 from daybook.runs.result import OutputResult
@@ -35,7 +34,6 @@ _SEQ_COLUMN = "_operation_seq"
 _LOADED_ROWS = "loaded rows"
 _MOST_COMPARED = 5
 _MOST_LOOKED_AT = 200
-_MOST_KEYS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,23 +217,14 @@ def _other_run(transaction: Transaction, record: RunRecord, request: ReportReque
 def _read_output(
     workspace: OpenedWorkspace, run_id: str, output: OutputResult, prepared: PreparedRun, rows: int
 ) -> OutputNumbers:
-    sort = tuple(map(RowOrder, _reading_order(prepared.output(output.operation_seq), output)))
     request = NumbersRequest(
-        run_id, str(output.operation_seq), sort=sort, limit=min(rows, MOST_PAGE_ROWS), has_totals=True
+        run_id, str(output.operation_seq), limit=min(rows, MOST_PAGE_ROWS), has_totals=True, has_reading_order=True
     )
     try:
         page = read_numbers(workspace, request)
         return OutputNumbers(output, page, tuple(_total_lines(workspace, request, page, prepared)))
     except DaybookError as problem:
         return OutputNumbers(output, None, problem=problem)
-
-
-def _reading_order(planned: PlannedOutput, output: OutputResult) -> tuple[str, ...]:
-    """The columns that people look rows up by, where the project does not say how its rows are sorted."""
-    if planned.step.arguments.order_by or output.rows_written > MOST_SORTED_ROWS:
-        return ()
-    keys = (each.name for each in planned.target.columns if each.name not in SYSTEM_COLUMNS and not is_summed(each))
-    return tuple(keys)[:_MOST_KEYS]
 
 
 def _total_lines(

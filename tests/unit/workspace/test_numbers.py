@@ -12,7 +12,7 @@ import pytest
 import daybook
 from daybook.errors import DaybookError
 from daybook.workspace.json.results import numbers_as_json
-from daybook.workspace.numbers import NumbersRequest, read_numbers
+from daybook.workspace.numbers import NumbersRequest, RowOrder, read_numbers
 from daybook.workspace.open_workspace import open_workspace
 from tests.workspaces import Folder, no_session, to_path, to_table
 from tests.written_runs import write_run
@@ -220,3 +220,21 @@ def test_totals_of_large_outputs_are_left_out_unless_they_are_asked_for(
     monkeypatch.setattr("daybook.workspace.numbers._MOST_SUMMED_ROWS", 2)
     assert read_numbers(opened, NumbersRequest(run_id)).totals is None
     assert read_numbers(opened, NumbersRequest(run_id, has_totals=True)).totals == {"amount": Decimal("49.85")}
+
+
+def test_people_read_small_outputs_by_their_names(folder: Folder) -> None:
+    folder.project(to_table(columns=["region", "order_id", "amount"]))
+    stored = JANUARY.select(["region", "order_id", "amount"])
+    run_id, opened = write_run(folder, {1: stored}), open_workspace(folder.root)
+    read = read_numbers(opened, NumbersRequest(run_id, has_reading_order=True))
+    assert [row[1] for row in read.rows] == ["O-3", "O-1", "O-2"]
+    asked = read_numbers(opened, NumbersRequest(run_id, sort=(RowOrder("amount"),), has_reading_order=True))
+    assert [row[1] for row in asked.rows] == ["O-2", "O-3", "O-1"]
+
+
+def test_the_order_that_a_project_names_stays(folder: Folder) -> None:
+    folder.project(to_path("out/orders.csv", columns=["region", "order_id", "amount"], order_by=["amount"]))
+    stored = JANUARY.select(["region", "order_id", "amount"]).take([1, 2, 0])
+    run_id = write_run(folder, {1: stored})
+    read = read_numbers(open_workspace(folder.root), NumbersRequest(run_id, has_reading_order=True))
+    assert [row[1] for row in read.rows] == ["O-2", "O-3", "O-1"]

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query, Request
 from markupsafe import Markup
 from starlette.responses import Response
 
+from daybook.pictures.number_format import is_number
 from daybook.web.page_templates import preferred_negatives
 from daybook.web.pages.explain import answer_page
 from daybook.web.served import ServedHere
@@ -74,9 +75,20 @@ def compare(
             names=names,
             pairs=(),
             diff=diff,
+            difference=_difference,
         )
 
     return answer_page(request, served, question, render)
+
+
+def _difference(before: Any, after: Any) -> Any:
+    """Of two numbers; a row that is missing on one side moves the total by all of its number."""
+    from daybook.compare.result import subtract
+
+    numbers = [value for value in (before, after) if value is not None]
+    if not numbers or not all(map(is_number, numbers)):
+        return None
+    return subtract(0 if after is None else after, 0 if before is None else before)
 
 
 def _names(text: str | None) -> tuple[str, ...]:

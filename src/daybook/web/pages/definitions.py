@@ -81,6 +81,7 @@ def lineage_picture(outputs: "Iterable[LineageOutput]", chosen: _Chosen | None, 
     lines: dict[ColumnLine, None] = {}
     columns: dict[str, dict[str, None]] = {}
     notes = {_output_id(each): f"written by {each.project_id}" for each in outputs}
+    titles = {_output_id(each): each.dataset_id or each.target for each in outputs}
     for output in outputs:
         table = _output_id(output)
         for column in output.columns:
@@ -95,7 +96,7 @@ def lineage_picture(outputs: "Iterable[LineageOutput]", chosen: _Chosen | None, 
     tables = [
         TableColumns(
             table,
-            table,
+            titles.get(table, table),
             tuple(names),
             notes.get(table, ""),
             f"/definitions/dataset/{quote(table, safe='')}" if " " not in table else None,

@@ -26,6 +26,7 @@ router = APIRouter()
 PAGE_ROWS = 100
 _MOST_STEPS = 12
 _MOST_TEXT = 120
+_ROW_ID, _SOURCE_TABLE, _OPERATION_SEQ = "_row_id", "_source_table", "_operation_seq"
 
 
 # Fast questions are answered at once; the others show how far they are.
@@ -124,12 +125,16 @@ def explain(
         label = ", ".join(text for text in keys.values() if text) or f"operation {explained.first.seq}"
         way = (*before, TrailStep(label, here))
         levels = [explained.first, *(each for level in explained.levels for each in level.explanations)]
+        projects = {run_id: found.snapshot["project"]}
+        for each in levels:
+            if each.run_id not in projects:
+                projects[each.run_id] = show_run(served.workspace, each.run_id).snapshot["project"]
         return served.templates.page(
             request,
             "explain.html",
             title=title,
             explained=explained,
-            views=[_ExplainedView(each, way) for each in levels],
+            views=[_ExplainedView(each, way, projects[each.run_id]) for each in levels],
             gaps=[gap for level in explained.levels for gap in level.gaps],
             before=before,
             record=found.record,
@@ -142,14 +147,29 @@ def explain(
 class _ExplainedView:
     """The rows of one operation, each with the way to the rows behind it."""
 
-    def __init__(self, found: "OperationExplanation", way: tuple[TrailStep, ...]) -> None:
+    def __init__(self, found: "OperationExplanation", way: tuple[TrailStep, ...], project: Mapping[str, Any]) -> None:
         from daybook.runs.explain.operation import ROWS_TITLES
 
         self.found = found
         self.title = ROWS_TITLES[found.type]
         self._way = way
+        operations = {each["seq"]: each for each in project["operations"]}
+        self._names = {seq: each["name"] for seq, each in operations.items()}
+        self.expressions = _expressions(operations.get(found.seq, {}))
         known = {*found.group_by, *found.keys, *(name for origin in found.origins for name in origin.key)}
         self.keys = known | SYSTEM_COLUMNS.keys()
+
+    def columns(self, shown: "ShownRows") -> list[str]:
+        """Those with something in them; who made a row is said in words."""
+        hidden = {_ROW_ID, _SOURCE_TABLE, _OPERATION_SEQ}
+        return [
+            name for name in shown.columns if name not in hidden and any(row[name] is not None for row in shown.rows)
+        ]
+
+    def made_by(self, row: "Mapping[str, Any]") -> str:
+        """The operation that made a row, or the table it was read from."""
+        seq = row.get(_OPERATION_SEQ)
+        return self._names.get(seq, f"operation {seq}") if seq else f"read from {row.get(_SOURCE_TABLE) or 'the input'}"
 
     @property
     def rows(self) -> "list[tuple[Mapping[str, Any], str | None]]":
@@ -173,3 +193,10 @@ class _ExplainedView:
 
     def is_number(self, shown: "ShownRows", column: str) -> bool:
         return column not in self.keys and any(is_number(row[column]) for row in shown.rows)
+
+
+def _expressions(operation: Mapping[str, Any]) -> dict[str, str]:
+    """How an operation that groups computes each column."""
+    arguments = operation.get("arguments") or {}
+    grouped = arguments.get("aggregation") or arguments
+    return {each["column"]: each["expression"] for each in grouped.get("aggregations") or ()}

@@ -68,7 +68,9 @@ def numbers(
         added = [column, comparison] if comparison.endswith("null") else [column, comparison, value or ""]
         pairs = [("where", each) for each in (*where, json.dumps(added, ensure_ascii=False))]
         return RedirectResponse(address_with(path, [*pairs, *(("sort", each) for each in sort)]), 303)
-    asked = numbers_request(run_id, seq, where, sort, offset=offset, limit=PAGE_ROWS, has_totals=totals or None)
+    asked = numbers_request(
+        run_id, seq, where, sort, offset=offset, limit=PAGE_ROWS, has_totals=totals or None, has_reading_order=True
+    )
     page = read_numbers(served.workspace, asked)
     view = _NumbersView(page, path, where, sort)
     return served.templates.page(
