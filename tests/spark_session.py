@@ -26,10 +26,17 @@ def spark(request: pytest.FixtureRequest, is_connect: bool) -> "Iterator[SparkSe
     from daybook.engine.java.session import start_session, stop_session
     from daybook.engine.java.session_conf import remote_conf
     from daybook.model.settings import EngineSettings
+    from tests.postgres import jdbc_driver
     from tests.spark.local_files import leave_modes_to_umask
 
     # Joins of small tables keep whole pages until Java collects its garbage: large ones fill the heap in no time.
-    conf = {"spark.sql.shuffle.partitions": 3, "spark.driver.memory": "1g", "spark.buffer.pageSize": "64k"}
+    conf: dict[str, str | int] = {
+        "spark.sql.shuffle.partitions": 3,
+        "spark.driver.memory": "1g",
+        "spark.buffer.pageSize": "64k",
+    }
+    if not is_connect and (driver := jdbc_driver()) is not None:
+        conf["spark.jars"] = str(driver)
     master = request.config.getoption("--master") or os.environ.get("DAYBOOK_TEST_MASTER") or "local[2]"
     settings = EngineSettings(remote=master, conf=conf) if is_connect else EngineSettings(master=master, conf=conf)
     if request.config.getoption("--sail"):

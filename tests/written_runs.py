@@ -1,6 +1,7 @@
 """Completed runs without Spark: their rows are written by Arrow, and committed and recorded as runs do it."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -18,9 +19,12 @@ from daybook.io.formats.delta.writer import file_statistics
 from daybook.io.formats.files.folder import slice_state
 from daybook.io.registry import writer_for
 from daybook.io.rows.csv_text import csv_texts
+from daybook.io.slices import WrittenSlice
 from daybook.io.target import FileTarget, TableTarget, Target
 from daybook.io.writer import StagedOutput, staged_parquet_files
+from daybook.runs.environment import RunEnvironment
 from daybook.runs.lease import LeaseKeeper
+from daybook.runs.permissions import claim_slice
 from daybook.runs.recorder import RunRecorder
 from daybook.runs.start import RunRequest, apply_project_files, check_request, parse_periods, prepare_run, start_run
 from daybook.store.records import FinalStatus
@@ -57,13 +61,25 @@ def write_run(
         for output in (each for each in prepared.outputs if each.step.seq in rows):
             table = rows[output.step.seq]
             staged = _stage(output.target, table, files)
-            commit = writer_for(output.target.format).commit(staged, output.target)
+            claim = partial(_claim, around, output.target)
+            try:
+                commit = writer_for(output.target.format).commit(staged, output.target, claim)
+            except DaybookError as refused:
+                with around.store.write() as transaction:
+                    transaction.runs.finish(lease, "failed", now=transaction.now(), error=error_to_record(refused))
+                raise
             recorder.record(output, commit, staged, GroupCounts(input_rows, ()))
         with around.store.write() as transaction:
             status: FinalStatus = "failed" if error else "completed"
             kept = error_to_record(error) if error else None
             transaction.runs.finish(lease, status, now=transaction.now(), error=kept)
     return lease.run_id
+
+
+def _claim(around: RunEnvironment, target: Target, written: tuple[WrittenSlice, ...]) -> None:
+    """What a run does right before its commit, but for its lease."""
+    with around.store.write() as transaction:
+        claim_slice(transaction, target, written, transaction.now())
 
 
 def _stage(target: Target, table: pa.Table, files: int) -> StagedOutput:

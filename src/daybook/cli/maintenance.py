@@ -9,6 +9,7 @@ from daybook.cli.terminal import echo, echo_json, echo_marked
 
 if TYPE_CHECKING:
     from daybook.runs.maintenance import DoctorFinding
+    from daybook.runs.recovery import Recovery
     from daybook.workspace.open_workspace import OpenedWorkspace
 
 
@@ -68,13 +69,17 @@ def _restore_store(context: typer.Context, *, as_json: bool) -> None:
         return
     echo(f"restored {done.backup}")
     echo(f"the damaged store is kept as {done.damaged}")
-    for each in done.recovery.slices:
+    show_recovery(done.recovery)
+
+
+def show_recovery(found: "Recovery") -> None:
+    for each in found.slices:
         echo(f"found again: {each.period} of {each.table}, written by run {each.run_id}")
-    for table, period in done.recovery.dropped:
+    for table, period in found.dropped:
         echo(f"dropped since: {period} of {table}")
-    for dataset_id, version in done.recovery.datasets:
+    for dataset_id, version in found.datasets:
         echo(f"found again: version {version} of dataset {dataset_id}")
-    for table, reason in done.recovery.unread:
+    for table, reason in found.unread:
         echo(f"not asked: {table} ({reason})")
 
 

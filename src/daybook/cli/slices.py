@@ -1,4 +1,4 @@
-"""`daybook slices`: what runs wrote into tables that collect periods, and dropping one of them."""
+"""`daybook slices`: what runs wrote into tables that collect periods, dropping one, taking over another workspace's."""
 
 from typing import Annotated, Any
 
@@ -20,8 +20,8 @@ class _ListByDefault(TyperGroup):
 
 app = typer.Typer(
     cls=_ListByDefault,
-    help="List and drop slices of tables: what runs wrote into them for each period.",
-    short_help="List and drop slices of tables",
+    help="List, drop and take over slices of tables: what runs wrote into them for each period.",
+    short_help="List, drop and take over slices of tables",
     epilog="""\b
 Examples:
   daybook slices
@@ -115,5 +115,38 @@ def drop(
             echo(f"registered {dataset_id} version {version} without it")
 
 
+def take_over(
+    context: typer.Context,
+    workspace: Annotated[
+        str, typer.Argument(metavar="WORKSPACE", help="The id that the refusal names, or a name where there is no id.")
+    ],
+    reason: Annotated[
+        str | None, typer.Option("--reason", metavar="TEXT", help="Why; it is recorded permanently.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make the slices of another workspace this one's.
+
+    For a workspace whose store is lost, or that this one replaces. From then on projects here replace what that
+    workspace wrote into the tables of the same projects, and its slices are listed here. Do not run the other workspace
+    any more. Who took them over, when and why is recorded permanently.
+    """
+    from daybook.cli.maintenance import show_recovery
+    from daybook.errors import DaybookError
+    from daybook.workspace.json.results import recovery_as_json
+    from daybook.workspace.maintenance import take_over_slices
+
+    if not (reason or "").strip():
+        raise DaybookError("STORE_032", action="Taking over the slices of a workspace")
+    with open_workspace_with_spark(context) as opened:
+        found = take_over_slices(opened, workspace, reason=reason or "")
+    if as_json:
+        echo_json(recovery_as_json(found))
+        return
+    show_recovery(found)
+    echo(f"what workspace {workspace} wrote belongs to this one now")
+
+
 add_command(app, "list", list_slices, "daybook slices list", "daybook slices list warehouse.sales --json")
 add_command(app, "drop", drop, 'daybook slices drop warehouse.sales 2026-Q1 --reason "run by mistake"')
+add_command(app, "take-over", take_over, 'daybook slices take-over 9f2c41d07be35a68 --reason "its store is lost"')

@@ -40,11 +40,12 @@ class OutputColumn:
 
 @dataclass(frozen=True, slots=True)
 class SliceOwner:
-    """Who writes a slice; `workspace` is empty where it was not kept."""
+    """Who writes a slice; `workspace`, a name, and `workspace_id` are empty where they were not kept."""
 
     project_id: str
     operation_id: str
     workspace: str = ""
+    workspace_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,9 @@ def _plan_target(step: OutputStep, snapshot: RunSnapshot, catalog: Catalog, root
         columns=tuple(OutputColumn(name, type_) for name, type_ in step.columns.items()),
         run_id=snapshot.run_id,
         operation_seq=step.seq,
-        owner=SliceOwner(snapshot.project.id, step.operation_id, snapshot.provenance.workspace),
+        owner=SliceOwner(
+            snapshot.project.id, step.operation_id, snapshot.provenance.workspace, snapshot.provenance.workspace_id
+        ),
         run_period=snapshot.period.identifier if is_table or mode == "replace_period" else None,
         on_schema_change=step.arguments.on_schema_change,
         allow_empty=snapshot.settings.allow_empty or step.arguments.on_empty == "replace",

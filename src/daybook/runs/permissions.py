@@ -5,11 +5,15 @@ has one output into a table, unless all of them append.
 """
 
 import datetime
+import os
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import assert_never
 
 from daybook.errors import DaybookError, Notice, notice
+from daybook.io.filesystem import local_path
 from daybook.io.location_checks import location_exists
+from daybook.io.registry import format_named
 from daybook.io.slices import WrittenSlice
 from daybook.io.target import SliceOwner, Target
 from daybook.model.calendar import Period
@@ -56,17 +60,43 @@ def _require_owner(
         return
     if is_here and (owner.project_id == target.owner.project_id or _is_released(transaction, owner.project_id)):
         return
-    elsewhere = "" if is_here else f" of workspace {owner.workspace}"
-    name = f"operation {owner.operation_id} of project {owner.project_id}{elsewhere}"
-    hint = None if is_here else "write to another table; or drop the slice in that workspace, if this one replaces it"
+    if is_here:
+        name, hint = f"operation {owner.operation_id} of project {owner.project_id}", None
+    else:
+        name = foreign_owner(owner)
+        hint = (
+            "write to another table; or, if that workspace is gone or this one replaces it, take over what it wrote: "
+            f'`daybook slices take-over {owner.workspace_id or owner.workspace} --reason "..."`'
+        )
     raise DaybookError("STORE_016", destination=target.label, period=period, owner=name, hint=hint)
 
 
+def foreign_owner(owner: SliceOwner) -> str:
+    """The owner of a slice of another workspace, as messages name it."""
+    id_ = f" (id {owner.workspace_id})" if owner.workspace_id else ""
+    return f"operation {owner.operation_id} of project {owner.project_id} of workspace {owner.workspace}{id_}"
+
+
 def is_of_workspace(transaction: Transaction, written: WrittenSlice, target: Target) -> bool:
-    """By the workspace's name, or because the store knows the run; commits that name no workspace belong to any."""
-    if written.owner is None or written.owner.workspace in ("", target.owner.workspace) or not target.owner.workspace:
+    """By the id of the workspace; commits without one, of earlier Daybooks, go by its name or by a run known here."""
+    owner = written.owner
+    if owner is None:
+        return True
+    ids = transaction.identity.ids()
+    if owner.workspace_id:
+        is_ours = owner.workspace_id == ids.own or owner.workspace_id in ids.taken
+        return is_ours or (owner.workspace_id in ids.copied and _is_inside_workspace(target))
+    if owner.workspace in ("", target.owner.workspace) or not target.owner.workspace or owner.workspace in ids.taken:
         return True
     return transaction.runs.find(written.run_id) is not None
+
+
+def _is_inside_workspace(target: Target) -> bool:
+    """Whether a table lies in the folder of the workspace, so that a copy of the folder has its own."""
+    occupied = format_named(target.format).occupied_path(target.location, target.workspace)
+    path = local_path(occupied) if occupied is not None else None
+    root = os.path.realpath(target.workspace)
+    return path is not None and Path(os.path.realpath(target.workspace / path)).is_relative_to(root)
 
 
 def unknown_run_notices(

@@ -41,6 +41,8 @@ class Provenance:
     git: GitState | None
     # The name of the workspace; empty in snapshots made before it was kept.
     workspace: str = ""
+    # The id that the store gave it; empty in snapshots made before there were any.
+    workspace_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,11 @@ class _Repository:
     shared: Path
 
 
-def provenance(root: Path, daybook_version: str, workspace: str, user: str | None = None) -> Provenance:
-    return Provenance(user or current_user(), platform.node(), daybook_version, read_git_state(root), workspace)
+def provenance(
+    root: Path, daybook_version: str, workspace: str, workspace_id: str, user: str | None = None
+) -> Provenance:
+    git = read_git_state(root)
+    return Provenance(user or current_user(), platform.node(), daybook_version, git, workspace, workspace_id)
 
 
 def read_git_state(workspace: Path) -> GitState | None:

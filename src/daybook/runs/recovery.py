@@ -1,8 +1,13 @@
-"""After a backup of the store was put back: what runs committed since is found again in the tables themselves."""
+"""Slices that the store does not know are found in the tables themselves.
+
+After a backup of the store was put back, these are what runs committed since; after the slices of another workspace
+were taken over, what that one committed.
+"""
 
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from daybook.errors import DaybookError
 from daybook.io.location_checks import location_identity
@@ -21,7 +26,7 @@ from daybook.runs.preparation import restore_run
 from daybook.runs.snapshot import snapshot_from_json
 from daybook.runs.sources import slice_table
 from daybook.store.definition_text import decode_definition
-from daybook.store.records import SHARED_PROJECT, DroppedSlice, Registration, Slice
+from daybook.store.records import SHARED_PROJECT, Action, DroppedSlice, Registration, Slice
 from daybook.store.store import Transaction
 
 
@@ -43,6 +48,37 @@ class Recovery:
     dropped: tuple[tuple[str, str], ...]
     datasets: tuple[tuple[str, int], ...]
     unread: tuple[tuple[str, str], ...]
+
+
+def take_over(
+    environment: RunEnvironment, definitions: LoadedWorkspace, workspace: str, *, reason: str, user: str
+) -> Recovery:
+    """What another workspace wrote into tables of the projects belongs to this one from now on; recorded for good.
+
+    `workspace` is its id, or its name where commits keep no id; STORE_046 where it wrote none of these tables.
+    """
+    with environment.store.read() as transaction:
+        ids = transaction.identity.ids()
+    owners = {_workspace_of(each.owner): each.owner for each in _owned_slices(environment, definitions) if each.owner}
+    if workspace not in owners or workspace == ids.own:
+        others = [f"{key} ({owner.workspace})" for key, owner in sorted(owners.items()) if key not in ("", ids.own)]
+        hint = f"slices of these tables were written by {', '.join(others)}" if others else None
+        raise DaybookError("STORE_046", workspace=workspace, hint=hint)
+    with environment.store.write() as transaction:
+        transaction.identity.take_over(workspace)
+        transaction.actions.record(Action(environment.clock(), user, "take-over", workspace, {"reason": reason}))
+    return recover_commits(environment, definitions)
+
+
+def _workspace_of(owner: SliceOwner) -> str:
+    return owner.workspace_id or owner.workspace
+
+
+def _owned_slices(environment: RunEnvironment, definitions: LoadedWorkspace) -> Iterator[WrittenSlice]:
+    for target in _tables(environment, definitions):
+        if format_named(target.format).needs_session:
+            environment.session()
+        yield from writer_for(target.format).slices(replace(target, mode="replace"))
 
 
 def recover_commits(environment: RunEnvironment, definitions: LoadedWorkspace) -> Recovery:
@@ -75,7 +111,8 @@ def recover_commits(environment: RunEnvironment, definitions: LoadedWorkspace) -
 def _tables(environment: RunEnvironment, definitions: LoadedWorkspace) -> Iterator[Target]:
     """One target for each table that collects slices."""
     seen: set[str] = set()
-    for target in (*_written_tables(environment), *_named_tables(environment, definitions)):
+    named = (target for _, target in named_tables(environment.root, definitions))
+    for target in (*_written_tables(environment), *named):
         identity = location_identity(target.location, environment.root)
         if identity not in seen:
             seen.add(identity)
@@ -94,8 +131,11 @@ def _written_tables(environment: RunEnvironment) -> Iterator[Target]:
                     yield planned.target
 
 
-def _named_tables(environment: RunEnvironment, definitions: LoadedWorkspace) -> Iterator[Target]:
-    """Tables that project files write to; they may have been written for the first time since the backup."""
+def named_tables(root: Path, definitions: LoadedWorkspace) -> Iterator[tuple[str, Target]]:
+    """Tables that project files write to, as the files name them.
+
+    They may have been written for the first time since the backup.
+    """
     catalog = WorkspaceCatalog(definitions)
     for project in definitions.definitions["project"].values():
         for operation in project.model.operations:
@@ -107,15 +147,16 @@ def _named_tables(environment: RunEnvironment, definitions: LoadedWorkspace) -> 
             # A data source that is not there any more leads to no table.
             with suppress(DaybookError):
                 source = usable_datasource(destination.datasource_id, catalog)
-                yield target_at(
-                    table_location(source, destination.table, None, environment.root),
+                target = target_at(
+                    table_location(source, destination.table, None, root),
                     mode="replace",
                     columns=(),
                     run_id="",
                     operation_seq=operation.seq,
                     owner=SliceOwner(project.model.id, operation.id, definitions.settings.name),
-                    workspace=environment.root,
+                    workspace=root,
                 )
+                yield f"{destination.datasource_id}.{destination.table}", target
 
 
 def _take_slices(

@@ -13,7 +13,7 @@ from daybook.io.writer import Commit
 from daybook.model.dataset import Dataset
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.outputs import PlannedOutput
-from daybook.runs.permissions import is_of_workspace, require_unlocked
+from daybook.runs.permissions import foreign_owner, is_of_workspace, require_unlocked
 from daybook.runs.preparation import restore_run
 from daybook.runs.recorder import data_pin, hold_version, newest_pin
 from daybook.runs.snapshot import RunSnapshot, new_run_id, snapshot_from_json
@@ -29,7 +29,8 @@ class SliceEntry:
     """A slice of a table that runs of this store wrote.
 
     `table` is the destination as a project names it, `location` the address of the table. A slice that projects append
-    to has no `project_id`; its run is the last that appended, its rows are those of all of them.
+    to has no `project_id`; its run is the last that appended, its rows are those of all of them. A slice that was found
+    again has no commit in the store, and its table may be known by its address alone.
     """
 
     table: str
@@ -173,9 +174,13 @@ def _require_same_slice(
     """STORE_016 for a slice that another workspace wrote, IO_024 for one that was written since it was chosen."""
     owner = written.owner
     if owner is not None and not is_of_workspace(transaction, written, planned.target):
-        name = f"operation {owner.operation_id} of project {owner.project_id} of workspace {owner.workspace}"
-        hint = "drop it in that workspace"
-        raise DaybookError("STORE_016", destination=entry.location, period=entry.period, owner=name, hint=hint)
+        raise DaybookError(
+            "STORE_016",
+            destination=entry.location,
+            period=entry.period,
+            owner=foreign_owner(owner),
+            hint="drop it in that workspace",
+        )
     if owner is not None and entry.project_id is not None and written.run_id != entry.run_id:
         raise DaybookError("IO_024", location=entry.location, slice=f" for {entry.period}", hint="look at it again")
 

@@ -111,7 +111,8 @@ def prepare_run(
     stored: Catalog = transaction.catalog(with_sandbox=found.is_draft)
     sandbox = workspace.settings.sandbox if found.is_draft else None
     periods: PeriodLookup = StoredPeriods(transaction, workspace.root)
-    origin = provenance(workspace.root, environment.version, workspace.settings.name, environment.user)
+    own_id = transaction.identity.ids().own
+    origin = provenance(workspace.root, environment.version, workspace.settings.name, own_id, environment.user)
     if sandbox is not None and request.reads_sandbox:
         periods = in_sandbox = SandboxPeriods(transaction, origin.user, workspace.root)
         stored = SandboxCatalog(stored, transaction, in_sandbox)

@@ -67,7 +67,8 @@ def back_up(store: Path, *, is_daily: bool = False) -> Path | None:
     try:
         with closing(_open(store)) as source:
             (mark,) = source.execute("PRAGMA user_version").fetchone()
-            (now,) = source.execute("SELECT strftime('%Y%m%dT%H%M%S', 'now')").fetchone()
+            # To the millisecond: a migration takes one backup before it and one after it.
+            (now,) = source.execute("SELECT replace(strftime('%Y%m%dT%H%M%f', 'now'), '.', '')").fetchone()
             newest = next((backup.name for backup in list_backups(store)), "")
             if mark == _COPY_MARK or (is_daily and newest[:_DAY] == now[:_DAY]):
                 return None

@@ -18,6 +18,7 @@ from daybook.store.catalog import StoreCatalog
 from daybook.store.database.actions import Actions
 from daybook.store.database.connection import connect_store, read_transaction, write_transaction
 from daybook.store.database.definitions import Definitions
+from daybook.store.database.identity import WorkspaceIdentity
 from daybook.store.database.nodes import CloseQueries
 from daybook.store.database.outcomes import Outcomes
 from daybook.store.database.periods import PeriodStatuses, Slices
@@ -27,8 +28,8 @@ from daybook.store.database.runs import Runs
 from daybook.store.database.tables import WORKSPACE_ROOT
 from daybook.store.database.workspace_root import WorkspaceRoot, keep_relative
 
-LATEST_SCHEMA = "0006"
-KNOWN_SCHEMAS = ("0001", "0002", "0003", "0004", "0005", "0006")
+LATEST_SCHEMA = "0007"
+KNOWN_SCHEMAS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007")
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
@@ -71,6 +72,7 @@ class Transaction:
         self.retention = RetentionQueries(connection)
         self.close = CloseQueries(connection)
         self.actions = Actions(connection)
+        self.identity = WorkspaceIdentity(connection)
 
     def catalog(self, *, with_sandbox: bool = False) -> StoreCatalog:
         return StoreCatalog(self.definitions, with_sandbox=with_sandbox)
@@ -187,7 +189,22 @@ def _find_workspace(engine: Engine, address: StoreAddress, root: WorkspaceRoot) 
     if known is None:
         return None
     keep_relative(engine, root)
-    return known if known != root.real else None
+    if known == root.real:
+        return None
+    if _is_store_at(address, root, known):
+        with write_transaction(engine, address) as connection:
+            identity = WorkspaceIdentity(connection)
+            if not identity.is_copy_at(root.real):
+                identity.become_copy(root.real)
+    return known
+
+
+def _is_store_at(address: StoreAddress, root: WorkspaceRoot, folder: str) -> bool:
+    """Whether the workspace that this one was is still there, so that this one is a copy."""
+    if not isinstance(address, EmbeddedStore):
+        return False
+    path = address.path.resolve()
+    return path.is_relative_to(root.real) and (Path(folder) / path.relative_to(root.real)).is_file()
 
 
 def _migrate_if_needed(engine: Engine, address: StoreAddress, migrate: bool, root: WorkspaceRoot) -> bool:
@@ -208,6 +225,10 @@ def _migrate_if_needed(engine: Engine, address: StoreAddress, migrate: bool, roo
                 back_up(address.path)
             with write_transaction(engine, address) as connection:
                 _upgrade_under_lock(connection, address, root if is_inside else None)
+            # The backup of today lacks what the migration has just made, such as the id of the workspace.
+            with _suppress_code("STORE_042"):
+                if not is_new:
+                    back_up(address.path)
         case SharedStore():
             if not migrate:
                 raise DaybookError("STORE_004", place=str(address), found=found or "none", needed=LATEST_SCHEMA)

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from daybook.errors import DaybookError
+from daybook.io.location_checks import location_identity
 from daybook.model.loading.workspace import read_workspace
 from daybook.resolve.checks import structural_errors
 from daybook.runs.environment import SessionProvider
@@ -18,7 +19,8 @@ from daybook.runs.maintenance import (
     examine_spark,
     examine_workspace,
 )
-from daybook.runs.recovery import Recovery, recover_commits
+from daybook.runs.recovery import Recovery, named_tables, recover_commits
+from daybook.runs.recovery import take_over as take
 from daybook.runs.slices import SliceDrop, SliceEntry, find_slice, slices_of_table
 from daybook.runs.slices import drop_slice as drop
 from daybook.runs.slices import list_slices as list_all
@@ -103,7 +105,20 @@ def list_slices(workspace: OpenedWorkspace, table: str | None = None) -> tuple[S
     """The slices of all tables, or of the one that `table` names: its destination, name, location or dataset."""
     with workspace.open_store_or_empty() as store, store.read() as transaction:
         found = list_all(transaction)
+    if any(each.table == each.stored.destination for each in found):
+        found = _named_as_in_files(workspace, found)
     return found if table is None else slices_of_table(found, table)
+
+
+def _named_as_in_files(workspace: OpenedWorkspace, found: tuple[SliceEntry, ...]) -> tuple[SliceEntry, ...]:
+    """A slice that was found again has no commit that says how its table is called."""
+    definitions, _ = read_workspace(workspace.root)
+    names = {
+        location_identity(target.location, workspace.root): name
+        for name, target in named_tables(workspace.root, definitions)
+    }
+    named = (replace(each, table=names.get(each.table, each.table)) for each in found)
+    return tuple(sorted(named, key=lambda entry: (entry.table, entry.location, entry.period)))
 
 
 def drop_slice(workspace: OpenedWorkspace, table: str, period: str, *, reason: str) -> SliceDrop:
@@ -113,3 +128,12 @@ def drop_slice(workspace: OpenedWorkspace, table: str, period: str, *, reason: s
     entry = find_slice(list_slices(workspace), table, period)
     with workspace.open_run_environment() as environment:
         return drop(environment, entry, reason=reason, user=workspace.user)
+
+
+def take_over_slices(workspace: OpenedWorkspace, owner: str, *, reason: str) -> Recovery:
+    """Make what another workspace wrote into tables of the projects this one's; recorded permanently."""
+    if not reason.strip():
+        raise DaybookError("STORE_032", action="Taking over the slices of a workspace")
+    definitions, _ = read_workspace(workspace.root)
+    with workspace.open_run_environment() as environment:
+        return take(environment, definitions, owner, reason=reason, user=workspace.user)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from daybook.runs.explain.levels import NumberExplanation
     from daybook.runs.explain.operation import OperationExplanation
     from daybook.runs.maintenance import CollectedGarbage
+    from daybook.runs.recovery import Recovery
     from daybook.runs.replay import ReplayResult
     from daybook.runs.result import OutputResult, RunResult
     from daybook.runs.slices import SliceDrop, SliceEntry
@@ -810,6 +811,13 @@ class Workspace:
         from daybook.workspace.maintenance import drop_slice
 
         return drop_slice(self._opened, table, period, reason=reason)
+
+    @_coded
+    def take_over_slices(self, workspace: str, *, reason: str) -> "Recovery":
+        """Make what another workspace wrote into tables of the projects this one's; recorded permanently."""
+        from daybook.workspace.maintenance import take_over_slices
+
+        return take_over_slices(self._opened, workspace, reason=reason)
 
     @_coded
     def test(self, *paths: str | Path, keyword: str | None = None) -> "ScenarioReport":

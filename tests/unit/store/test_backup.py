@@ -153,7 +153,7 @@ def test_a_store_is_backed_up_once_a_day_on_use(root: Path) -> None:
     open_store(URL, root=root).close()
     assert len(list_backups(store_file(root))) == 2
     assert list_backups(store_file(root))[-1] == yesterday
-    assert find_damage(backup) is None
+    assert find_damage(list_backups(store_file(root))[0]) is None
 
 
 def test_the_last_seven_are_kept(root: Path) -> None:

@@ -537,8 +537,9 @@ STORE_CODES: dict[str, Code] = code_family(
         "STORE_040",
         "The workspace was in {before} and is now in {root}",
         "The store keeps what lies in the workspace relative to it, so a workspace can be moved or copied as a whole. "
-        "Runs read and write the tables in the new folder. A copy has tables, runs and slices of its own from now on; "
-        "tables outside of the workspace are those of the original, too. This is a note, not an error.",
+        "Runs read and write the tables in the new folder. A copy beside its original has tables, runs and slices of "
+        "its own from now on; slices in tables outside of the workspace stay those of the original. "
+        "This is a note, not an error.",
     ),
     Code(
         "STORE_041",
@@ -562,12 +563,20 @@ STORE_CODES: dict[str, Code] = code_family(
         "STORE_044",
         "There is no sound backup of the store at {place}",
         "Backups are kept in {folder}. Without one the store begins anew: move its file away. The tables that runs "
-        "wrote stay, and whose their slices are is read from them.",
+        "wrote stay. Whose their slices are is read from them, so the first run is refused with the id of the lost "
+        "workspace, and `daybook slices take-over` makes its slices those of the new one.",
     ),
     Code(
         "STORE_045",
         "Daybook keeps no backups of the store at {place}",
         "A shared store is a database of its own, which is backed up and restored by those who run it.",
         hint="ask whoever runs the database",
+    ),
+    Code(
+        "STORE_046",
+        "No table that a project here writes has a slice of workspace {workspace}",
+        "A workspace whose slices are taken over is named by its id, as the refusal `STORE_016` shows it; or by its "
+        "name, where an earlier version of Daybook wrote the slice and kept no id.",
+        hint="run the project: the refusal names the workspace",
     ),
 )

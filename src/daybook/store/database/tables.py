@@ -382,3 +382,14 @@ DROPPED_SLICE = Table(
 
 # Where the workspace of an embedded store was when the store was last told; no row where locations stay absolute.
 WORKSPACE_ROOT = Table("workspace_root", METADATA, Column("root", Text, nullable=False))
+
+# By which commits beside tables name the workspace; `root` is the folder of a copy, `kind` own, taken or copied.
+WORKSPACE_IDENTITY = Table(
+    "workspace_identity",
+    METADATA,
+    Column("number", Integer, nullable=False),
+    Column("id", Text, nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("root", Text),
+    PrimaryKeyConstraint("number"),
+)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from daybook.runs.explain.operation import OperationExplanation, ShownRows
     from daybook.runs.explain.row_origins import RowOrigin
     from daybook.runs.maintenance import CollectedGarbage
+    from daybook.runs.recovery import Recovery
     from daybook.runs.replay import ReplayResult
     from daybook.runs.result import OutputResult, RunFailedError, RunResult
     from daybook.runs.slices import SliceDrop, SliceEntry
@@ -466,10 +467,16 @@ def restoration_as_json(done: "StoreRestoration") -> JsonObject:
     return {
         "backup": done.backup,
         "damaged": done.damaged,
-        "slices": [_fields(each) for each in done.recovery.slices],
-        "dropped": [{"table": table, "period": period} for table, period in done.recovery.dropped],
-        "datasets": [{"id": dataset_id, "version": version} for dataset_id, version in done.recovery.datasets],
-        "unread": [{"table": table, "reason": reason} for table, reason in done.recovery.unread],
+        **recovery_as_json(done.recovery),
+    }
+
+
+def recovery_as_json(found: "Recovery") -> JsonObject:
+    return {
+        "slices": [_fields(each) for each in found.slices],
+        "dropped": [{"table": table, "period": period} for table, period in found.dropped],
+        "datasets": [{"id": dataset_id, "version": version} for dataset_id, version in found.datasets],
+        "unread": [{"table": table, "reason": reason} for table, reason in found.unread],
     }
 
 

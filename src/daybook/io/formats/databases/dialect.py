@@ -70,9 +70,9 @@ class Database(ABC):
     @abstractmethod
     def create_ledger(self) -> None: ...
 
-    def add_ledger_workspace(self) -> None:
-        """Ledgers made before workspaces were kept lack the column."""
-        self.execute(f"alter table {self.table(self.ledger.table)} add column {self.quote('workspace')} text")
+    def add_ledger_column(self, name: str) -> None:
+        """Ledgers made before workspaces and their ids were kept lack these columns."""
+        self.execute(f"alter table {self.table(self.ledger.table)} add column {self.quote(name)} text")
 
     def ledger_condition(self, table: str) -> tuple[str, tuple[str, ...]]:
         """What picks the entries of a table, in every spelling that means it, and its parameters."""

@@ -16,7 +16,8 @@ from daybook.model.secrets import mask_secrets
 from daybook.model.types import RUN_PERIOD_COLUMN
 from daybook.resolve.locations.location import Location
 
-_WORKSPACE = "workspace"
+# Columns that ledgers of earlier Daybooks lack.
+_WORKSPACE, _WORKSPACE_ID = "workspace", "workspace_id"
 
 
 class DatabaseWriter:
@@ -138,8 +139,10 @@ class DatabaseWriter:
         """In a transaction of its own; safe when two processes create it at the same time."""
         with self._dialect.connect(target) as database:
             if database.has_table(database.ledger.table):
-                if _WORKSPACE not in (database.columns(database.ledger.table) or ()):
-                    database.add_ledger_workspace()
+                known = database.columns(database.ledger.table) or ()
+                if lacking := [name for name in (_WORKSPACE, _WORKSPACE_ID) if name not in known]:
+                    for name in lacking:
+                        database.add_ledger_column(name)
                     database.commit()
                 return
             expected: tuple[type[Exception], ...] = (DaybookError, *self._dialect.storage_errors)
@@ -267,7 +270,7 @@ def _slices(database: Database, target: TableTarget) -> dict[str, WrittenSlice]:
     if columns is None:
         return {}
     named = ["run_id", ledger.mode, "run_period", ledger.rows, "project_id", "operation_id"]
-    named += [_WORKSPACE] if _WORKSPACE in columns else []
+    named += [name for name in (_WORKSPACE, _WORKSPACE_ID) if name in columns]
     condition, parameters = database.ledger_condition(target.table)
     entries = database.query(
         f"select {', '.join(map(quote, named))} from {database.table(ledger.table)} "
@@ -275,10 +278,8 @@ def _slices(database: Database, target: TableTarget) -> dict[str, WrittenSlice]:
         parameters,
     )
     return slices_after(
-        SliceCommit(
-            run_id, mode, period, SliceOwner(project, operation, workspace[0] or "" if workspace else ""), int(rows)
-        )
-        for run_id, mode, period, rows, project, operation, *workspace in entries
+        SliceCommit(run_id, mode, period, SliceOwner(project, operation, *(name or "" for name in names)), int(rows))
+        for run_id, mode, period, rows, project, operation, *names in entries
     )
 
 
@@ -302,6 +303,7 @@ def _record_commit(database: Database, staged: StagedOutput, target: TableTarget
         "project_id": target.owner.project_id,
         "operation_id": target.owner.operation_id,
         _WORKSPACE: target.owner.workspace,
+        _WORKSPACE_ID: target.owner.workspace_id,
         **database.entry_number(),
     }
     names = ", ".join(map(database.quote, values))

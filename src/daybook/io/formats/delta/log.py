@@ -74,7 +74,8 @@ class LogEntry:
     @property
     def owner(self) -> SliceOwner:
         info = self.info
-        return SliceOwner(info["project_id"], info["operation_id"], info.get("workspace", ""))
+        names = (info.get("workspace", ""), info.get("workspace_id", ""))
+        return SliceOwner(info["project_id"], info["operation_id"], *names)
 
 
 def read_entry(uri: str, version: int) -> LogEntry | None:

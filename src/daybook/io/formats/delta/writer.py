@@ -337,6 +337,7 @@ def _commit_properties(
         "project_id": target.owner.project_id,
         "operation_id": target.owner.operation_id,
         "workspace": target.owner.workspace,
+        "workspace_id": target.owner.workspace_id,
         "run_period": target.run_period,
         "rows": staged.rows,
         "place": staged.staging.rpartition("/")[2],

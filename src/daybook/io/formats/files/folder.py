@@ -183,6 +183,7 @@ def _next_manifest(
         files,
         target.mode,
         owner.workspace,
+        owner.workspace_id,
     )
     return Manifest(columns, (*kept, entry), _next_past(current, target, staged.rows))
 

@@ -28,10 +28,11 @@ class ManifestEntry:
     # Empty in manifests made before these were kept.
     mode: str = ""
     workspace: str = ""
+    workspace_id: str = ""
 
     @property
     def owner(self) -> SliceOwner:
-        return SliceOwner(self.project_id, self.operation_id, self.workspace)
+        return SliceOwner(self.project_id, self.operation_id, self.workspace, self.workspace_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ _LEDGER_COLUMNS = {
     "operation_id": "VARCHAR(128) NOT NULL",
     "entry": "DECIMAL(19) NOT NULL",
     "workspace": "VARCHAR(128)",
+    "workspace_id": "VARCHAR(128)",
 }
 
 
@@ -75,9 +76,9 @@ class JdbcDatabase(Database):
         unique = f"UNIQUE ({self.quote(self.ledger.entry)})"
         self.execute(f"create table {self.table(self.ledger.table)} ({defined}, {key}, {unique})")
 
-    def add_ledger_workspace(self) -> None:
+    def add_ledger_column(self, name: str) -> None:
         """Every database has the first of these words, and some have only them."""
-        self.execute(f"alter table {self.table(self.ledger.table)} add {self.quote('workspace')} VARCHAR(128)")
+        self.execute(f"alter table {self.table(self.ledger.table)} add {self.quote(name)} {_LEDGER_COLUMNS[name]}")
 
     def ledger_condition(self, table: str) -> tuple[str, tuple[str, ...]]:
         """As it is written, and as the database spells it."""

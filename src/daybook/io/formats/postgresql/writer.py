@@ -75,7 +75,8 @@ class PostgresqlDatabase(Database):
             f"create table if not exists {self.table(self.ledger.table)} (id bigserial primary key, "
             "run_id text not null, operation_seq integer not null, target text not null, mode text not null, "
             "run_period text, rows bigint not null, project_id text not null, operation_id text not null, "
-            "workspace text, committed_at timestamptz not null default now(), unique (run_id, operation_seq))"
+            "workspace text, workspace_id text, committed_at timestamptz not null default now(), "
+            "unique (run_id, operation_seq))"
         )
 
     def lock(self, table: str) -> None:

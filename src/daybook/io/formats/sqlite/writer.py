@@ -47,7 +47,8 @@ class SqliteDatabase(Database):
             f"create table if not exists {self.ledger.table} (id integer primary key autoincrement, "
             "run_id text not null, operation_seq integer not null, target text not null, mode text not null, "
             "run_period text, rows integer not null, project_id text not null, operation_id text not null, "
-            "workspace text, committed_at text not null default current_timestamp, unique (run_id, operation_seq))"
+            "workspace text, workspace_id text, committed_at text not null default current_timestamp, "
+            "unique (run_id, operation_seq))"
         )
 
     def ledger_condition(self, table: str) -> tuple[str, tuple[str, ...]]:
