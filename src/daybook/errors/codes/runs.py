@@ -183,8 +183,9 @@ RUN_CODES: dict[str, Code] = code_family(
         "RUN_041",
         "The slice {period} of {destination} was written by run {run_id}, which this store does not know",
         "The table says that this workspace wrote the slice, and the store does not know the run: the store was put "
-        "back from a backup, or the table was written by an earlier version of Daybook, which kept only the name of the "
-        "workspace. The slice is replaced all the same: check that no copy of this workspace writes to the same table.",
+        "back from a backup, or the table was written by an earlier version of Daybook, which kept only the name of "
+        "the workspace. The slice is replaced all the same: check that no copy of this workspace writes to the same "
+        "table.",
     ),
     Code(
         "RUN_042",

@@ -133,6 +133,8 @@ def table_location(
                 raise DaybookError("RESOLVE_038", span=span, table=table, problem="a SQLite database has no schemas")
             return Location("sqlite", table=table, datasource=datasource)
         case JdbcSource():
+            if schema is None and table.count(".") == 1:
+                schema, table = table.split(".")
             return Location("jdbc", table=table, schema=schema, datasource=datasource)
         case _:
             assert_never(datasource)

@@ -103,6 +103,15 @@ class JdbcConnection:
                     return TableName(below, name)
         return None
 
+    def find_schema(self, name: str | None) -> str | None:
+        """As the database spells it; as it is written where there is none."""
+        found = self._metadata.getSchemas()
+        known = set()
+        while found.next():
+            known.add(str(found.getString("TABLE_SCHEM")))
+        spellings = (name, name.upper(), name.lower()) if name else ()
+        return next((each for each in spellings if each in known), name)
+
     def columns(self, at: TableName) -> list[str]:
         found = self._metadata.getColumns(None, self._pattern(at.schema), self._pattern(at.name), None)
         names = []
@@ -185,6 +194,7 @@ def _empty_object_array(jvm: Any) -> Any:
 
 def table_expression(spark: SparkSession, source: JdbcSource, workspace: Path, schema: str | None, table: str) -> str:
     """The table as Spark's reader takes it: a quoted name, or one that needs no quotes; never a query."""
+    # Snapshots of earlier Daybooks keep both in one name.
     if schema is None and table.count(".") == 1:
         schema, table = table.split(".")
     label = ".".join(filter(None, (source.id, schema, table)))

@@ -110,7 +110,7 @@ class JdbcDialect(Dialect[JdbcDatabase]):
     def connect(self, target: TableTarget) -> Iterator[JdbcDatabase]:
         source = jdbc_source(target.datasource)
         with jdbc_transaction(_active_session(), source, target.workspace) as connection:
-            yield JdbcDatabase(connection, target.schema)
+            yield JdbcDatabase(connection, connection.find_schema(target.schema) if target.schema else None)
 
     def stage(self, df: DataFrame, target: TableTarget) -> StagedOutput:
         name = target.new_attempt_name()
