@@ -14,8 +14,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from daybook.runs.run import prepare_runs
-from daybook.runs.start import RunRequest
+from daybook.runs.attempt.execution import prepare_runs
+from daybook.runs.attempt.start import RunRequest
 from daybook.workspace.close import close_status
 from daybook.workspace.lifecycle import activate_projects
 from daybook.workspace.open_workspace import open_workspace

@@ -23,8 +23,7 @@ from typing import Any
 
 import psutil
 
-from daybook.engine.java.launch import launcher_variables, module_flags, spark_home, spark_jars
-from daybook.engine.java.runtime import JavaRuntime, find_java
+from daybook.engine.java.launch import JavaRuntime, find_java, launcher_variables, module_flags, spark_home, spark_jars
 
 MASTER_VARIABLE = "DAYBOOK_TEST_MASTER"
 HOST = "127.0.0.1"

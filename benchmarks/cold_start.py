@@ -21,8 +21,7 @@ from pathlib import Path
 
 from benchmarks.figures import record
 from daybook.engine.java.build_archive import build_archive
-from daybook.engine.java.launch import archive_path, spark_home
-from daybook.engine.java.runtime import find_java
+from daybook.engine.java.launch import archive_path, find_java, spark_home
 
 ROWS = 10_000
 AIM = 0.6

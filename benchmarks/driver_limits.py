@@ -18,12 +18,11 @@ import pyarrow.parquet as pq
 
 from daybook.io.bindings import Binding
 from daybook.io.column_types import arrow_type
-from daybook.io.formats.csv.rows import CsvRows
+from daybook.io.formats.csv.format import CsvRows
 from daybook.io.formats.delta.table import data_files, open_table
 from daybook.io.formats.delta.writer import DeltaWriter
-from daybook.io.landing.area import LandingArea
+from daybook.io.landing.area import LandingArea, LandingSink
 from daybook.io.landing.rows import ImpliedColumns
-from daybook.io.landing.sink import LandingSink
 from daybook.io.target import FileTarget, OutputColumn, SliceOwner
 from daybook.io.writer import StagedOutput, staged_parquet_files
 from daybook.model.dataset import ColumnDef, Dataset, MainTable

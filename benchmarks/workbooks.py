@@ -18,8 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from daybook.io.bindings import checked_options
-from daybook.io.formats.xlsx.reader import XlsxRows
-from daybook.io.formats.xlsx.writer import WorkbookWriter
+from daybook.io.formats.xlsx.format import WorkbookWriter, XlsxRows
 from daybook.io.target import FileTarget, OutputColumn, SliceOwner
 from daybook.model.dataset import ColumnDef, Dataset, MainTable
 from daybook.model.definition import DatasetVersion

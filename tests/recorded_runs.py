@@ -8,12 +8,11 @@ from daybook.engine.counters import GroupCounts
 from daybook.io.filesystem import content_digest, list_files
 from daybook.io.pins import LandedPin, Pin, PinnedFile
 from daybook.io.writer import Commit, StagedOutput
+from daybook.runs.attempt.lease import LeaseKeeper
+from daybook.runs.attempt.recorder import RunRecorder
+from daybook.runs.attempt.start import PreparedRun, start_run
 from daybook.runs.environment import RunEnvironment
-from daybook.runs.lease import LeaseKeeper
-from daybook.runs.preparation import PreparedRun
-from daybook.runs.recorder import RunRecorder
 from daybook.runs.snapshot import SourceSnapshot
-from daybook.runs.start import start_run
 
 
 def record_run(environment: RunEnvironment, prepared: PreparedRun, work: Callable[[], None] = lambda: None) -> Any:

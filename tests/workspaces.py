@@ -13,14 +13,14 @@ import yaml
 from deltalake import DeltaTable
 
 from daybook.model.loading import LoadedWorkspace, load_workspace
+from daybook.runs.attempt.execution import retry, run
+from daybook.runs.attempt.start import RunRequest
 from daybook.runs.environment import RunEnvironment, SessionProvider, open_run_environment
 from daybook.runs.explain.levels import NumberExplanation, explain_number
 from daybook.runs.explain.operation import OperationExplanation, RowsQuestion, explain
 from daybook.runs.replay import ReplayResult, replay
 from daybook.runs.result import RunResult
-from daybook.runs.run import retry, run
 from daybook.runs.snapshot import RunSnapshot, snapshot_from_json
-from daybook.runs.start import RunRequest
 from daybook.store.apply import apply
 from daybook.store.database.periods import Slices
 from daybook.store.lifecycle import activate

@@ -18,15 +18,21 @@ from daybook.io.formats.delta.log import table_uri
 from daybook.io.formats.delta.writer import file_statistics
 from daybook.io.formats.files.folder import slice_state
 from daybook.io.registry import writer_for
-from daybook.io.rows.csv_text import csv_texts
-from daybook.io.slices import WrittenSlice
-from daybook.io.target import FileTarget, TableTarget, Target
+from daybook.io.rows.page import csv_texts
+from daybook.io.target import FileTarget, TableTarget, Target, WrittenSlice
 from daybook.io.writer import StagedOutput, staged_parquet_files
+from daybook.runs.attempt.lease import LeaseKeeper
+from daybook.runs.attempt.recorder import RunRecorder
+from daybook.runs.attempt.start import (
+    RunRequest,
+    apply_project_files,
+    check_request,
+    parse_periods,
+    prepare_run,
+    start_run,
+)
 from daybook.runs.environment import RunEnvironment
-from daybook.runs.lease import LeaseKeeper
 from daybook.runs.permissions import claim_slice
-from daybook.runs.recorder import RunRecorder
-from daybook.runs.start import RunRequest, apply_project_files, check_request, parse_periods, prepare_run, start_run
 from daybook.store.records import FinalStatus
 from tests.workspaces import Folder
 

@@ -24,9 +24,9 @@ from daybook.engine.java.connect import is_connect
 from daybook.engine.java.session import start_session, stop_session
 from daybook.model.loading import load_workspace
 from daybook.model.settings import EngineSettings
+from daybook.runs.attempt.execution import run
+from daybook.runs.attempt.start import RunRequest
 from daybook.runs.environment import open_run_environment
-from daybook.runs.run import run
-from daybook.runs.start import RunRequest
 
 Contender = Callable[[Path], None]
 

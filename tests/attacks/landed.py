@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from daybook.io.formats.csv.rows import CsvRows
-from daybook.io.formats.json.rows import JsonRows
+from daybook.io.formats.csv.format import CsvRows
+from daybook.io.formats.json.format import JsonRows
 from daybook.model.dataset import ColumnDef, Dataset, MainTable
 from daybook.model.definition import DatasetVersion
 from daybook.model.types import parse_type

@@ -9,7 +9,7 @@ import pytest
 
 from daybook.errors import DaybookError
 from daybook.io.filesystem import list_files
-from daybook.io.formats.parquet.reader import find_parquet
+from daybook.io.formats.parquet.format import find_parquet
 from daybook.io.landing.request import find_text_files
 from daybook.io.location_checks import check_locations_exist
 from daybook.resolve.locations.location import Location, Resolution

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.io.text_values import BadValueError, parse_texts
+from daybook.io.column_types import BadValueError, parse_texts
 from daybook.model.types import DATE, FLOAT, INTEGER, TIMESTAMP, ColumnType, DecimalType, parse_type
 from tests.attacks.landed import csv_rows, dataset, json_rows
 from tests.attacks.tables import numbers

@@ -16,18 +16,14 @@ from daybook.cli import (
     compare,
     definitions,
     demo,
-    engine,
     explain,
     expressions,
     history,
-    lineage,
     maintenance,
     periods,
-    report,
     run,
     scenarios,
     serve,
-    slices,
 )
 from daybook.cli.arguments import RootOptions, add_command, move_root_options_first
 
@@ -177,7 +173,7 @@ add_command(app, "graph", close.graph, "daybook graph", "daybook graph --period 
 add_command(
     app,
     "lineage",
-    lineage.lineage,
+    explain.lineage,
     "daybook lineage close",
     "daybook lineage close net_revenue --all",
     "daybook lineage --downstream gl-lines.amount --json",
@@ -211,7 +207,7 @@ add_command(
 add_command(
     app,
     "report",
-    report.report,
+    serve.report,
     "daybook report close@2026-01 -o close.html",
     "daybook report 20260131-180000-4f1c2a --no-diff --json",
 )
@@ -251,8 +247,8 @@ add_command(
 )
 add_command(app, "deactivate", apply.deactivate, "daybook deactivate close")
 app.add_typer(periods.app, name="periods")
-app.add_typer(slices.app, name="slices")
-app.add_typer(engine.app, name="engine")
+app.add_typer(maintenance.slices_app, name="slices")
+app.add_typer(maintenance.app, name="engine")
 add_command(app, "functions", expressions.functions, "daybook functions", "daybook functions EOMONTH")
 add_command(
     app,

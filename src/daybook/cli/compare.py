@@ -285,7 +285,7 @@ def _show_way_on(found: "BridgeResult") -> None:
     """Where `explain` continues: with the row that did most, else with the rows behind the total."""
     import shlex
 
-    from daybook.runs.explain.row_keys import format_keys
+    from daybook.runs.explain.row_origins import format_keys
 
     for cause in found.causes:
         row = next((each for each in cause.largest if each.after is not None), None)

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from daybook.cli.arguments import RootOptions, json_option, period_option, root_options
-from daybook.cli.run_report import format_seconds, show_effects
+from daybook.cli.history import format_seconds, show_effects
 from daybook.cli.terminal import console, echo, echo_json, echo_note, shorten_path, show_table
 
 if TYPE_CHECKING:
     from rich.text import Text
 
     from daybook.compare.result import BridgeResult
+    from daybook.demo.data_files import DemoWorkspace
     from daybook.demo.month_close import DemoResult, HeadlineLine
-    from daybook.demo.workspace_folder import DemoWorkspace
     from daybook.runs.result import RunResult
 
 
@@ -173,7 +173,7 @@ def init(
 
     It has a dataset, a project and a scenario, and runs as it is. Nothing is overwritten.
     """
-    from daybook.demo.workspace_folder import write_workspace
+    from daybook.demo.data_files import write_workspace
 
     for path in write_workspace("starter", folder):
         echo((folder / path).as_posix())
@@ -203,8 +203,8 @@ def demo(
 
     A second call runs what is in the folder, with your changes.
     """
+    from daybook.demo.data_files import make_demo_workspace
     from daybook.demo.month_close import demo_as_json
-    from daybook.demo.workspace_folder import make_demo_workspace
 
     called = root_options(context)
     made = make_demo_workspace(folder)
@@ -231,7 +231,7 @@ def _run_close(folder: Path, period: str, made: "DemoWorkspace", called: RootOpt
     """The projects, run in one Spark session that starts while the data is written."""
     from dataclasses import replace
 
-    from daybook.cli import run_report
+    from daybook.cli import history
     from daybook.cli.terminal import run_listener, spinner
     from daybook.demo.month_close import close_month
     from daybook.runs.result import RunFailedError
@@ -249,7 +249,7 @@ def _run_close(folder: Path, period: str, made: "DemoWorkspace", called: RootOpt
             with run_listener(is_quiet=is_quiet) as listener:
                 return close_month(replace(workspace, session=session), period, listener=listener)
         except RunFailedError as failed:
-            run_report.show_run_failure(failed, as_json=as_json)
+            history.show_run_failure(failed, as_json=as_json)
             raise typer.Exit(FAILED) from None
 
 

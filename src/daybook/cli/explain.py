@@ -1,21 +1,29 @@
-"""`daybook explain`: what a code means, or which rows an operation of a run worked on."""
+"""`daybook explain`: what a code means, or which rows an operation of a run worked on.
+
+`daybook lineage`: where columns come from, and where they go.
+"""
 
 import shlex
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from daybook.cli import completion
-from daybook.cli.arguments import AsJson, open_workspace_with_spark, root_options
-from daybook.cli.terminal import console, echo, echo_json, echo_note, show_table, table_width
+from daybook.cli.arguments import AsJson, open_workspace, open_workspace_with_spark, root_options
+from daybook.cli.terminal import console, echo, echo_json, echo_note, show_notice, show_table, table_width
 from daybook.model.types import value_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
+    from daybook.plan.lineage import ColumnInput, ColumnStep
     from daybook.runs.explain.levels import ExplanationLevel, NumberExplanation
     from daybook.runs.explain.operation import ExplainedSum, OperationExplanation, ShownRows
+    from daybook.workspace.lineage import LineageColumn, LineageOutput, LineageResult
 
 
 _MOST_HINTS = 3
@@ -24,7 +32,7 @@ _COLUMN_GAP = 2
 
 def show_explanation(found: "OperationExplanation", *, with_leads: bool = True) -> None:
     from daybook.runs.explain.operation import ROWS_TITLES
-    from daybook.runs.explain.row_keys import format_keys
+    from daybook.runs.explain.row_origins import format_keys
 
     echo(f"operation {found.seq} of run {found.run_id}: {found.name} ({found.type})")
     named = " and ".join(
@@ -188,7 +196,7 @@ def _compute_explanation(
     as_json: bool,
 ) -> "NumberExplanation":
     from daybook.cli.terminal import spinner
-    from daybook.runs.explain.row_keys import parse_keys
+    from daybook.runs.explain.row_origins import parse_keys
     from daybook.workspace.execution import explain_number
 
     keys = parse_keys(words)
@@ -197,3 +205,147 @@ def _compute_explanation(
         spinner("computing it again", is_quiet=root_options(context).is_quiet or as_json),
     ):
         return explain_number(workspace, run_id, operation, keys, limit=limit, depth=depth, columns=columns)
+
+
+_WIDTH = 80
+# A tree that is deeper in names than this leaves no space for what it says of them.
+_LEAST_TEXT = 30
+
+OptionalProject = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="PROJECT",
+        help="A project's id, or the file that defines it; by default all projects.",
+        autocompletion=completion.project_ids,
+    ),
+]
+
+
+def lineage(
+    context: typer.Context,
+    project: OptionalProject = None,
+    columns: Annotated[list[str] | None, typer.Argument(metavar="COLUMN", help="Written columns; all of them.")] = None,
+    downstream: Annotated[
+        str | None,
+        typer.Option(
+            "--downstream", metavar="DATASET.COLUMN", help="The opposite: the written columns that come from this one."
+        ),
+    ] = None,
+    to_start: Annotated[
+        bool, typer.Option("--all", help="Through other projects, down to data that nothing computes.")
+    ] = False,
+    mermaid: Annotated[bool, typer.Option("--mermaid", help="As a Mermaid flow chart.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show which input columns every written column comes from, and how.
+
+    Nothing is run: it follows from the operations.
+    """
+    from daybook.workspace.json.close import lineage_as_json, picture_as_mermaid
+    from daybook.workspace.lineage import trace_columns
+
+    found = trace_columns(
+        open_workspace(context), project, tuple(columns or ()), downstream=downstream, to_start=to_start
+    )
+    for each in found.notices:
+        show_notice(each)
+    if as_json:
+        echo_json(lineage_as_json(found))
+    elif mermaid:
+        echo(picture_as_mermaid(found.picture))
+    elif not found.outputs:
+        echo_note(f"nothing comes from {downstream}" if downstream else "no output is defined")
+    else:
+        for line in tree_lines(found, only_columns=bool(columns) or downstream is not None):
+            echo(line)
+
+
+@dataclass(frozen=True, slots=True)
+class _Branch:
+    text: str
+    branches: "tuple[_Branch, ...]" = ()
+
+
+def tree_lines(result: "LineageResult", *, only_columns: bool = False) -> Iterator[str]:
+    """The outputs as a tree that fits 80 columns."""
+    for number, output in enumerate(result.outputs):
+        if number:
+            yield ""
+        registered = f" (dataset {output.dataset_id})" if output.dataset_id else ""
+        yield from textwrap.wrap(f"{output.project_id}, output {output.seq} to {output.target}{registered}", _WIDTH)
+        yield from _lines(tuple(_output_branches(output)), "")
+    if not only_columns and any(output.rows.inputs or output.rows.steps for output in result.outputs):
+        yield ""
+        yield "What stands under `every column` decides about rows, and so about each column."
+
+
+def _output_branches(output: "LineageOutput") -> Iterator[_Branch]:
+    if shared := (*_input_branches(output.rows.inputs), *_step_branches(output.rows.steps)):
+        yield _Branch("every column", shared)
+    known = set(output.rows.steps)
+    for column in output.columns:
+        inputs = output.own_inputs(column)
+        steps = [each for each in column.steps if each not in known]
+        yield _Branch(column.column, _column_branches(column, inputs, steps))
+
+
+def _column_branches(
+    column: "LineageColumn", inputs: "Sequence[ColumnInput]", steps: "Sequence[ColumnStep]"
+) -> tuple[_Branch, ...]:
+    found = (*_input_branches(inputs), *_step_branches(steps))
+    if any(each.kind == "direct" for each in column.inputs) or not column.steps:
+        return found
+    return (_Branch("from no input column"), *found)
+
+
+def _input_branches(inputs: "Sequence[ColumnInput]") -> tuple[_Branch, ...]:
+    names = [f"{each.dataset_id}.{each.column}" for each in inputs]
+    width = min(max(map(len, names), default=0), 38)
+    return tuple(_Branch(_input_text(each, name, width)) for each, name in zip(inputs, names, strict=True))
+
+
+def _input_text(each: "ColumnInput", name: str, width: int) -> str:
+    word = "from" if each.kind == "direct" else "by"
+    operations = ", ".join(map(str, each.operations))
+    return f"{word:<4} {name:<{width}}  {each.how.replace('_', ' '):<14}  {operations}".rstrip()
+
+
+def _step_branches(steps: "Sequence[ColumnStep]") -> tuple[_Branch, ...]:
+    return tuple(_Branch(f"{each.seq}: {text}") for each in steps if (text := _step_text(each)))
+
+
+def _step_text(step: "ColumnStep") -> str:
+    match step.role:
+        case "value":
+            return f"{step.column} = {step.text}" if step.text else ""
+        case "selector":
+            return f"where {step.text}"
+        case "join":
+            return f"join on {step.text}"
+        case "group":
+            grouped = f"group by {', '.join(step.names)}" if step.names else ""
+            return " ".join(filter(None, (grouped, f"where {step.text}" if step.text else "")))
+        case "order":
+            return f"order by {', '.join(step.names)}"
+
+
+def _lines(branches: tuple[_Branch, ...], indent: str) -> Iterator[str]:
+    for branch in branches:
+        is_last = branch is branches[-1]
+        below = indent + ("   " if is_last else "│  ")
+        width = max(_LEAST_TEXT, _WIDTH - len(below))
+        texts = (
+            textwrap.wrap(
+                branch.text,
+                width,
+                subsequent_indent="     ",
+                break_on_hyphens=False,
+                replace_whitespace=True,
+                drop_whitespace=True,
+            )
+            if len(branch.text) > width or "\n" in branch.text
+            else [branch.text]
+        )
+        yield indent + ("└─ " if is_last else "├─ ") + texts[0]
+        yield from (below + text for text in texts[1:])
+        yield from _lines(branch.branches, below)

@@ -1,19 +1,203 @@
-"""`daybook runs` and `daybook show`."""
+"""Runs as people read them: results, failures, dry runs, replays, and everything known of one run.
 
+`daybook runs` and `daybook show`.
+"""
+
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from daybook.cli import completion
 from daybook.cli.arguments import json_option, open_workspace, period_option
-from daybook.cli.run_report import show_run_details
-from daybook.cli.terminal import console, echo, echo_json, echo_note, show_table, table_width
+from daybook.cli.terminal import (
+    console,
+    echo,
+    echo_json,
+    echo_note,
+    shorten_path,
+    shorten_paths_in,
+    show_error,
+    show_notice,
+    show_table,
+    table_width,
+)
+from daybook.workspace.json import results
 
 if TYPE_CHECKING:
+    import datetime
     from collections.abc import Sequence
 
-    from daybook.store.records import ProjectState, RunRecord, VersionEntry
-    from daybook.workspace.history import DefinitionDetails
+    from daybook.runs.replay import ReplayResult
+    from daybook.runs.result import OutputResult, RunFailedError, RunResult
+    from daybook.store.records import OperationResult, ProjectState, RunRecord, VersionEntry
+    from daybook.workspace.execution import DryRun, DryRunSource, RangeResult
+    from daybook.workspace.history import DefinitionDetails, RunDetails, SourceRead
+
+
+def show_run_result(result: "RunResult", *, is_quiet: bool) -> None:
+    """The run, what each operation did and what was written where; warnings have been shown while it ran."""
+    draft = " as a draft" if result.is_draft else ""
+    echo(f"{result.project_id} for {result.period}: {result.status}{draft} in {format_seconds(result.duration_ms)}")
+    if not is_quiet:
+        echo(f"run {result.run_id}, as of {result.as_of.isoformat()}, project version {result.project_version}")
+        _show_parameters(result.parameters)
+        if result.accepted:
+            echo(f"{result.accepted} warning{'' if result.accepted == 1 else 's'} accepted")
+        for each in result.slices:
+            echo(f"read {each.dataset_id} {each.period}: {each.origin}, run {each.run_id}")
+        echo("")
+        show_effects(result.operations, result.names)
+        echo("")
+    show_outputs(result.outputs)
+
+
+def _show_parameters(parameters: Mapping[str, str], lead: str = "") -> None:
+    if parameters:
+        echo(f"{lead}parameters {', '.join(f'{name} = {text}' for name, text in parameters.items())}")
+
+
+def show_range(result: "RangeResult", *, is_quiet: bool) -> None:
+    """The runs of a range that completed, then why it ended early."""
+    from daybook.runs.result import RunFailedError
+
+    for completed in result.completed:
+        show_run_result(completed, is_quiet=is_quiet)
+    if isinstance(result.failure, RunFailedError):
+        show_run_failure(result.failure, as_json=False)
+    elif result.failure is not None:
+        show_error(result.failure)
+
+
+def show_effects(operations: "Iterable[OperationResult]", names: Mapping[int, str]) -> None:
+    from daybook.runs.result import summarize_operations
+
+    rows = [
+        (
+            str(effect.seq) if effect.seq else "",
+            effect.name,
+            _format_count(effect.rows_in),
+            (_format_count(effect.rows), "bold"),
+            effect.did,
+            "" if effect.duration_ms is None else format_seconds(effect.duration_ms),
+        )
+        for effect in summarize_operations(operations, names)
+    ]
+    titles = ("seq", "operation", "rows in", "did", "", "time")
+    show_table(titles, rows, right=(0, 2, 3, 5), fixed=(2, 3, 4, 5))
+
+
+def show_outputs(outputs: "Iterable[OutputResult]") -> None:
+    for output in outputs:
+        repeat = " (committed before)" if output.is_repeat else ""
+        echo(output_line(output.place, output.rows_written, output.dataset_id, output.dataset_version) + repeat)
+
+
+def output_line(place: str, rows: int | None, dataset_id: str | None, dataset_version: int | None) -> str:
+    """What an output left where, in a line."""
+    count = "" if rows is None else f": {rows:,} row{'' if rows == 1 else 's'}"
+    known_as = f", dataset {dataset_id} version {dataset_version}" if dataset_id else ""
+    return f"wrote {shorten_path(place)}{count}{known_as}"
+
+
+def source_lines(sources: "Iterable[DryRunSource | SourceRead]") -> list[str]:
+    """What a run reads from where, each once however many operations use it."""
+    lines = (
+        f"{source.dataset_id} version {source.dataset_version} from {', '.join(map(shorten_path, source.locations))}"
+        for source in sources
+    )
+    return list(dict.fromkeys(lines))
+
+
+def show_dry_runs(found: "Iterable[DryRun]") -> None:
+    for each in found:
+        version = f"project version {each.project_version}"
+        echo(f"{each.project_id} can run for {each.period}, as of {each.as_of}, {version}")
+        _show_parameters(each.parameters, "  ")
+        for line in source_lines(each.sources):
+            echo(f"  reads {line}")
+        for output in each.outputs:
+            echo(f"  writes {shorten_path(output.target)} ({output.format}, {output.mode})")
+        for notice in each.notices:
+            show_notice(notice)
+    echo("nothing was written")
+
+
+def show_replay(result: "ReplayResult") -> None:
+    echo(f"run {result.run_id} for {result.period}, computed again:")
+    for output in result.outputs:
+        before = "?" if output.rows_before is None else f"{output.rows_before:,}"
+        if output.is_same:
+            found = f"{output.rows_now:,} rows, the same"
+        elif output.is_same is None:
+            found = f"{output.rows_now:,} rows; what the run wrote has been removed and cannot be compared"
+        else:
+            found = f"{output.rows_now:,} rows, {before} before: DIFFERENT"
+        kept = f", kept in {shorten_path(output.place)}" if output.place else ""
+        echo(f"  {output.operation_seq:>4}  {output.name}: {found}{kept}")
+    echo("every output is the same" if result.is_same else "outputs differ")
+
+
+def show_run_failure(failed: "RunFailedError", *, as_json: bool) -> None:
+    """Why the run failed, what it had committed, and how to go on."""
+    if as_json:
+        echo_json(results.run_failure_as_json(failed))
+        return
+    show_error(failed.error)
+    for output in failed.outputs:
+        echo_note(f"  operation {output.operation_seq} had been committed to {output.destination}")
+    if failed.status == "cancelled":
+        echo_note(f"  `daybook retry {failed.run_id}` continues it")
+        return
+    echo_note(f"run {failed.run_id} {failed.status}")
+    echo_note("  to run it with other data, definitions or options: `daybook run`")
+    echo_note(f"  to continue it after the cause is fixed: `daybook retry {failed.run_id}`")
+
+
+def format_seconds(milliseconds: int) -> str:
+    return f"{milliseconds / 1000:.1f} s"
+
+
+def _format_count(value: int | None) -> str:
+    return "" if value is None else f"{value:,}"
+
+
+def show_run_details(run: "RunDetails") -> None:
+    """Everything that is known of a run."""
+    from daybook.errors import render_finding
+    from daybook.store.records import milliseconds
+
+    record = run.record
+    draft = " as a draft" if record.is_draft else ""
+    took = f" in {format_seconds(milliseconds(record.duration))}" if record.duration else ""
+    echo(f"run {record.id}: {record.status}{draft}{took}")
+    echo(f"  project   {record.project_id} version {record.project_version}")
+    echo(f"  period    {record.period}" + (f", as of {record.as_of}" if record.as_of else ""))
+    echo(f"  created   {_format_moment(record.created_at)} by {record.user or 'somebody'} on {record.process.host}")
+    if record.finished_at:
+        echo(f"  finished  {_format_moment(record.finished_at)}")
+    for name, text in (run.snapshot.get("parameters") or {}).items():
+        echo(f"  parameter {name} = {text}")
+    if record.attempt > 1:
+        echo(f"  attempts  {record.attempt}")
+    for line in source_lines(run.sources):
+        echo(f"  reads     {line}")
+    if run.operations:
+        echo("")
+        show_effects(run.operations, run.operation_names)
+    if run.commits:
+        echo("")
+    for commit in run.commits:
+        known = commit.details
+        line = output_line(commit.destination, commit.rows, known.get("dataset_id"), known.get("dataset_version"))
+        echo(f"{line} ({commit.mode})")
+    for finding in run.errors:
+        echo("")
+        echo(shorten_paths_in(render_finding(finding)))
+
+
+def _format_moment(moment: "datetime.datetime") -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def runs(
@@ -118,7 +302,7 @@ def show(
 
     A definition is shown as YAML that loads again.
     """
-    from daybook.errors.suggestion import did_you_mean
+    from daybook.errors.error import did_you_mean
     from daybook.workspace import history
     from daybook.workspace.json import results
 

@@ -1,16 +1,31 @@
-"""`daybook doctor` and `daybook gc`."""
+"""`daybook doctor` and `daybook gc`.
 
-from typing import TYPE_CHECKING, Annotated
+`daybook engine`: start, stop and show the warm engine.
+
+`daybook slices`: what runs wrote into tables that collect periods, dropping one, taking over another workspace's.
+"""
+
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from daybook.cli.arguments import json_option, open_workspace, open_workspace_with_spark, root_options
-from daybook.cli.terminal import echo, echo_json, echo_marked
+from daybook.cli import completion
+from daybook.cli.arguments import (
+    AsJson,
+    add_command,
+    json_option,
+    open_workspace,
+    open_workspace_with_spark,
+    root_options,
+)
+from daybook.cli.terminal import confirm, echo, echo_json, echo_marked, echo_note, is_attended, show_notice, show_table
 
 if TYPE_CHECKING:
     from daybook.runs.maintenance import DoctorFinding
     from daybook.runs.recovery import Recovery
     from daybook.workspace.open_workspace import OpenedWorkspace
+    from daybook.workspace.warm_engine import EngineStatus
 
 
 _STATE_MARKS = {
@@ -128,3 +143,230 @@ def collect_garbage(
     verb = "would remove" if dry_run else "removed"
     echo(f"{verb} {len(found.runs)} runs, the data of {len(found.versions)} registered versions,")
     echo(f"{len(found.landings)} landed inputs and {len(found.files)} data files ({found.bytes / 1e6:,.1f} MB)")
+
+
+app = typer.Typer(
+    help="Keep Spark running for the next commands: start, stop and show the warm engine.",
+    short_help="Keep Spark running for the next commands",
+    epilog="""\b
+Examples:
+  daybook engine start --idle 2h
+  daybook engine status
+  daybook engine stop""",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+def start(
+    context: typer.Context,
+    idle: Annotated[
+        str | None, typer.Option("--idle", metavar="TIME", help="End after so long without use: 30m, 2h.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Start a Spark server that later commands of this user use.
+
+    It listens on this machine only, answers this user only, and fits commands with the same versions, settings,
+    state folder and storage variables. Other commands start Spark themselves.
+    """
+    from daybook.workspace.json.results import engine_as_json
+    from daybook.workspace.warm_engine import start_engine
+
+    found = start_engine(open_workspace(context), idle)
+    if as_json:
+        echo_json(engine_as_json(found))
+    else:
+        echo(f"the engine runs: process {found.pid}, ends after {found.idle} without use")
+
+
+def stop(
+    context: typer.Context,
+    include_others: Annotated[
+        bool, typer.Option("--all", help="End all engines of this user, also those that do not fit this workspace.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="End it although a command uses it, which then fails.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """End the warm engine."""
+    from daybook.workspace.warm_engine import engine_status, stop_engine
+
+    workspace = open_workspace(context)
+    ended = stop_engine(workspace, include_others=include_others, force=force)
+    if as_json:
+        echo_json({"stopped": list(ended)})
+    elif ended:
+        echo("\n".join(f"the engine with process {pid} has ended" for pid in ended))
+    elif engine_status(workspace):
+        echo("no engine that fits this workspace runs; `daybook engine stop --all` ends others")
+    else:
+        echo("no engine runs")
+
+
+def status(context: typer.Context, as_json: AsJson = False) -> None:
+    """Show the engines of this user that run."""
+    from daybook.workspace.json.results import engine_as_json
+    from daybook.workspace.warm_engine import engine_status
+
+    found = engine_status(open_workspace(context))
+    if as_json:
+        echo_json({"engines": [engine_as_json(each) for each in found]})
+    else:
+        echo("\n".join(_status_text(each) for each in found) or "no engine runs")
+
+
+def _status_text(engine: "EngineStatus") -> str:
+    started = engine.started.strftime("%Y-%m-%d %H:%M UTC")
+    use = "in use" if engine.is_used else f"ends after {engine.idle} without use"
+    fit = "fits this workspace" if engine.is_fit else f"does not fit this workspace: {', '.join(engine.differences)}"
+    return f"process {engine.pid} since {started}, {use}; {fit}"
+
+
+add_command(app, "start", start, "daybook engine start", "daybook engine start --idle 2h")
+add_command(app, "stop", stop, "daybook engine stop", "daybook engine stop --all")
+add_command(app, "status", status, "daybook engine status", "daybook engine status --json")
+
+
+class _ListByDefault(TyperGroup):
+    """`daybook slices TABLE` is `daybook slices list TABLE`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        is_command = bool(args) and (args[0] in self.commands or args[0] in ctx.help_option_names)
+        return super().parse_args(ctx, args if is_command else ["list", *args])
+
+
+slices_app = typer.Typer(
+    cls=_ListByDefault,
+    help="List, drop and take over slices of tables: what runs wrote into them for each period.",
+    short_help="List, drop and take over slices of tables",
+    epilog="""\b
+Examples:
+  daybook slices
+  daybook slices warehouse.sales --json
+  daybook slices drop warehouse.sales 2026-Q1 --reason "run by mistake\"""",
+    rich_markup_mode=None,
+)
+
+_TABLE_HELP = "A table by its destination (warehouse.sales), its name, its location or its dataset."
+
+
+def list_slices(
+    context: typer.Context,
+    table: Annotated[
+        str | None, typer.Argument(metavar="TABLE", help=_TABLE_HELP, autocompletion=completion.tables_with_slices)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List slices with their owner, run, rows and time."""
+    from daybook.workspace.json.results import slice_as_json
+    from daybook.workspace.maintenance import list_slices as found_slices
+
+    found = found_slices(open_workspace(context), table)
+    if as_json:
+        echo_json([slice_as_json(each) for each in found])
+        return
+    if not found:
+        echo_note("no run wrote to a table that collects periods")
+        return
+    rows = [
+        (
+            each.table,
+            each.period,
+            each.project_id or "all that append",
+            each.run_id,
+            "" if each.rows is None else f"{each.rows:,}",
+            f"{each.written_at:%Y-%m-%d %H:%M}" if each.written_at else "",
+        )
+        for each in found
+    ]
+    show_table(("table", "period", "project", "run", "rows", "written"), rows, right=(4,), fixed=(1, 3, 4, 5))
+
+
+def drop(
+    context: typer.Context,
+    table: Annotated[
+        str, typer.Argument(metavar="TABLE", help=_TABLE_HELP, autocompletion=completion.tables_with_slices)
+    ],
+    period: Annotated[
+        str,
+        typer.Argument(
+            metavar="PERIOD", help="The period of the slice, such as 2026-Q1.", autocompletion=completion.slice_periods
+        ),
+    ],
+    reason: Annotated[
+        str | None, typer.Option("--reason", metavar="TEXT", help="Why; it is recorded permanently.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Remove what runs wrote into a table for a period.
+
+    Other periods stay. A locked period is refused. Datasets of the table get a new version; on Delta earlier versions
+    stay readable as they were. Who dropped the slice, when and why is recorded permanently.
+    """
+    from daybook.errors import DaybookError
+    from daybook.workspace.json.results import slice_drop_as_json
+    from daybook.workspace.maintenance import drop_slice
+    from daybook.workspace.maintenance import list_slices as found_slices
+
+    if not (reason or "").strip():
+        raise DaybookError("STORE_032", action="Dropping a slice")
+    with open_workspace_with_spark(context) as workspace:
+        chosen = next((each for each in found_slices(workspace, table) if each.period == period), None)
+        # A slice that is not there is refused without a question.
+        if chosen is not None and not yes:
+            if as_json or not is_attended():
+                raise DaybookError("STORE_039")
+            rows = "its rows" if chosen.rows is None else f"{chosen.rows:,} rows"
+            if not confirm(f"Remove {rows} of {chosen.period} from {chosen.location}?"):
+                raise typer.Exit(1)
+        done = drop_slice(workspace, table, period, reason=reason or "")
+    if as_json:
+        echo_json(slice_drop_as_json(done))
+        return
+    for notice in done.notices:
+        show_notice(notice)
+    echo(f"dropped {done.slice.period} of {done.slice.table}: {done.rows:,} rows")
+    if not root_options(context).is_quiet:
+        for dataset_id, version in done.datasets:
+            echo(f"registered {dataset_id} version {version} without it")
+
+
+def take_over(
+    context: typer.Context,
+    workspace: Annotated[
+        str, typer.Argument(metavar="WORKSPACE", help="The id that the refusal names, or a name where there is no id.")
+    ],
+    reason: Annotated[
+        str | None, typer.Option("--reason", metavar="TEXT", help="Why; it is recorded permanently.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make the slices of another workspace this one's.
+
+    For a workspace whose store is lost, or that this one replaces. From then on projects here replace what that
+    workspace wrote into the tables of the same projects, and its slices are listed here. Do not run the other workspace
+    any more. Who took them over, when and why is recorded permanently.
+    """
+    from daybook.errors import DaybookError
+    from daybook.workspace.json.results import recovery_as_json
+    from daybook.workspace.maintenance import take_over_slices
+
+    if not (reason or "").strip():
+        raise DaybookError("STORE_032", action="Taking over the slices of a workspace")
+    with open_workspace_with_spark(context) as opened:
+        found = take_over_slices(opened, workspace, reason=reason or "")
+    if as_json:
+        echo_json(recovery_as_json(found))
+        return
+    show_recovery(found)
+    echo(f"what workspace {workspace} wrote belongs to this one now")
+
+
+add_command(slices_app, "list", list_slices, "daybook slices list", "daybook slices list warehouse.sales --json")
+add_command(slices_app, "drop", drop, 'daybook slices drop warehouse.sales 2026-Q1 --reason "run by mistake"')
+add_command(
+    slices_app, "take-over", take_over, 'daybook slices take-over 9f2c41d07be35a68 --reason "its store is lost"'
+)

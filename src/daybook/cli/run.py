@@ -48,11 +48,11 @@ def run(
 
     A range runs in order and ends at the first failure. A project that was never activated runs as a draft.
     """
-    from daybook.cli import run_report
+    from daybook.cli import history
     from daybook.cli.terminal import run_listener
     from daybook.model.parameter import parse_settings
+    from daybook.runs.attempt.start import RunRequest
     from daybook.runs.result import RunFailedError
-    from daybook.runs.start import RunRequest
     from daybook.workspace.execution import dry_run_project, parse_as_of, run_project
     from daybook.workspace.json.results import dry_run_as_json, range_as_json
 
@@ -71,11 +71,11 @@ def run(
     with open_workspace_with_spark(context) as workspace:
         if dry_run:
             planned = dry_run_project(workspace, request)
-            echo_json([dry_run_as_json(each) for each in planned]) if as_json else run_report.show_dry_runs(planned)
+            echo_json([dry_run_as_json(each) for each in planned]) if as_json else history.show_dry_runs(planned)
             return
         with run_listener(is_quiet=is_quiet or as_json) as listener:
             result = run_project(workspace, request, listener=listener, hears_known_notices=not is_quiet)
-    echo_json(range_as_json(result)) if as_json else run_report.show_range(result, is_quiet=is_quiet)
+    echo_json(range_as_json(result)) if as_json else history.show_range(result, is_quiet=is_quiet)
     if result.failure is not None:
         raise typer.Exit(FAILED if isinstance(result.failure, RunFailedError) else WRONG_INPUT)
 
@@ -87,7 +87,7 @@ def retry(
 
     It continues from the run's own snapshot; what the run committed is not written again.
     """
-    from daybook.cli import run_report
+    from daybook.cli import history
     from daybook.cli.terminal import run_listener
     from daybook.runs.result import RunFailedError
     from daybook.workspace.execution import retry_run
@@ -99,9 +99,9 @@ def retry(
             with run_listener(is_quiet=is_quiet or as_json) as listener:
                 result = retry_run(workspace, run_id, listener=listener)
         except RunFailedError as failed:
-            run_report.show_run_failure(failed, as_json=as_json)
+            history.show_run_failure(failed, as_json=as_json)
             raise typer.Exit(FAILED) from None
-    echo_json(run_result_as_json(result)) if as_json else run_report.show_run_result(result, is_quiet=is_quiet)
+    echo_json(run_result_as_json(result)) if as_json else history.show_run_result(result, is_quiet=is_quiet)
 
 
 def replay(
@@ -114,7 +114,7 @@ def replay(
 
     The run's snapshot is executed in a scratch place, with the definitions, data and timestamp of that time.
     """
-    from daybook.cli.run_report import show_replay
+    from daybook.cli.history import show_replay
     from daybook.workspace.execution import replay_run
     from daybook.workspace.json.results import replay_as_json
 

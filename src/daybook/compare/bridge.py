@@ -13,7 +13,7 @@ from daybook.compare.result import BridgeResult, ComparedRows, GroupBridge, Numb
 from daybook.compare.walk import BridgeWalk, BridgeWay
 from daybook.compare.written_totals import check_written
 from daybook.errors import DaybookError, Notice, notice
-from daybook.errors.suggestion import did_you_mean
+from daybook.errors.error import did_you_mean
 from daybook.expression.type_rules import is_number
 from daybook.model.types import SYSTEM_COLUMNS
 from daybook.plan.partial_plan import selectable_columns

@@ -10,7 +10,7 @@ from daybook.compare.chosen_rows import ComparedOutput
 from daybook.compare.recorded_run import RecordedRun
 from daybook.compare.result import CauseKind, CauseName, OperationChange
 from daybook.errors import DaybookError
-from daybook.errors.suggestion import did_you_mean
+from daybook.errors.error import did_you_mean
 from daybook.expression.typed_tree import ConstantValue, ParameterValue, TypedNode
 from daybook.io.pins import FilesPin, LandedPin, Pin, TablePin
 from daybook.model.definition import DatasetVersion

@@ -7,7 +7,7 @@ from daybook.compare.alignment import AlignedOperation, align_operations
 from daybook.compare.recorded_run import RecordedRun
 from daybook.compare.result import ComparedRows, KeyOrigin
 from daybook.errors import DaybookError
-from daybook.errors.suggestion import did_you_mean
+from daybook.errors.error import did_you_mean
 from daybook.model.types import COLUMN_SYNONYMS, SYSTEM_COLUMNS
 from daybook.plan.conditions import excludes
 from daybook.plan.steps import AggregateStep, AppendStep, OutputStep, Plan, Step

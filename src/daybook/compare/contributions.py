@@ -20,7 +20,7 @@ from daybook.expression import ColumnUse, CompiledExpression, cast_sql, quote_id
 from daybook.expression.type_rules import is_number
 from daybook.expression.typed_tree import ColumnValue, TypedCall, TypedNode
 from daybook.model.types import SYSTEM_COLUMNS, ColumnType
-from daybook.plan.conditions import excludes
+from daybook.plan.conditions import excludes, is_zero
 from daybook.plan.partial_plan import PartialPlan, argument_column, detail_rows
 from daybook.plan.steps import (
     AggregateStep,
@@ -35,7 +35,6 @@ from daybook.plan.steps import (
     UpdateStep,
     working_columns,
 )
-from daybook.plan.summands import is_zero
 
 # No project can make columns of these names.
 _VALUE = "__daybook_contribution"

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from daybook.compare.result import ComparedRun
 from daybook.errors import DaybookError
-from daybook.errors.suggestion import did_you_mean
+from daybook.errors.error import did_you_mean
 from daybook.io.pins import Pin
+from daybook.runs.attempt.recorder import recorded_output_result, recorded_pins
+from daybook.runs.attempt.start import PreparedRun, restore_run
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.output_rows import choose_output
 from daybook.runs.outputs import SANDBOX_SUFFIX
-from daybook.runs.preparation import PreparedRun, restore_run
-from daybook.runs.recorder import recorded_output_result, recorded_pins
 from daybook.runs.result import OutputResult
 from daybook.runs.snapshot import RunSnapshot, snapshot_from_json
 from daybook.store.records import OutputCommit, RunFilter, RunRecord

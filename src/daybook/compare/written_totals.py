@@ -10,7 +10,7 @@ from daybook.compare.measured_state import HybridSources, Measure, MeasuredState
 from daybook.compare.result import Number, subtract
 from daybook.compare.slices import SEQ_COLUMN, written_slice
 from daybook.errors import DaybookError, Notice, notice
-from daybook.io.fingerprint import fingerprint
+from daybook.io.writer import fingerprint
 from daybook.runs.environment import RunEnvironment
 
 # Of what two sums of the same floats may differ by.

@@ -7,11 +7,11 @@ from typing import Any
 
 from daybook.compare.bridge import BridgeRequest
 from daybook.compare.result import BridgeResult
-from daybook.io.formats.delta.rows import read_rows
+from daybook.io.formats.delta.table import read_rows
 from daybook.model.types import value_text
 from daybook.resolve.calendars.calendar import GREGORIAN
+from daybook.runs.attempt.start import RunRequest
 from daybook.runs.result import RunListener, RunResult
-from daybook.runs.start import RunRequest
 from daybook.workspace.compare import bridge_runs
 from daybook.workspace.execution import run_project
 from daybook.workspace.json.compare import bridge_as_json

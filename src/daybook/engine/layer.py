@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from daybook.engine.context import FAULT_COLUMN, RunContext, null_sql
-from daybook.engine.failed_checks import BrokenCondition, failed_check_sql, row_label_sql
+from daybook.engine.counters import BrokenCondition, failed_check_sql, row_label_sql
 from daybook.engine.failures import CONDITION, VALUE, mark_sql
 from daybook.expression import cast_sql, quote_identifier
 from daybook.model.types import SYSTEM_COLUMNS, ColumnType

@@ -1,18 +1,139 @@
-"""Data as it was read becomes rows: time filter, system columns, checks."""
+"""The system columns of loaded and of new rows, and the ids of rows, as SQL.
 
-from collections.abc import Collection
+A row id is a version 7 UUID whose time is the start of the run's period and whose other bits hash what the row is.
+
+Data as it was read becomes rows: time filter, system columns, checks.
+"""
+
+import datetime
+from collections.abc import Collection, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from daybook.engine.context import FAULT_COLUMN, RunContext, null_sql, quote_identifiers
-from daybook.engine.failed_checks import MalformedRowId, NullValue, failed_check_sql
+from daybook.engine.counters import MalformedRowId, NullValue, failed_check_sql
 from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, POSITION_COLUMN, SourceFrame
-from daybook.engine.system_columns import ROW_ID_PATTERN, loaded_row_columns
 from daybook.errors import DaybookError
-from daybook.expression import quote_identifier, quote_literal
-from daybook.model.types import DATE, RUN_PERIOD_COLUMN, STRING
+from daybook.expression import quote_identifier, quote_literal, spark_type
+from daybook.model.calendar import Period
+from daybook.model.types import DATE, RUN_PERIOD_COLUMN, STRING, SYSTEM_COLUMNS
 from daybook.plan.steps import LoadStep
+
+# What a carried `_row_id` must look like; upper case is accepted as RFC 9562 asks.
+ROW_ID_PATTERN = "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-7[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}$"
+
+_NO_VALUES = {name: null_sql(column_type) for name, column_type in SYSTEM_COLUMNS.items()}
+
+
+def loaded_row_columns(frame: SourceFrame, load: LoadStep, context: RunContext) -> dict[str, str]:
+    """System columns of a row that is read, over what its source carries."""
+
+    def carried(name: str, otherwise: str) -> str:
+        if name not in frame.carried:
+            return otherwise
+        value = f"CAST({quote_identifier(name)} AS {spark_type(SYSTEM_COLUMNS[name])})"
+        return value if otherwise.startswith("CAST(NULL") else f"COALESCE({value}, {otherwise})"
+
+    # Rows that say nothing else, such as totals of the run that wrote them, belong to the period of their slice.
+    is_by_slice = load.temporal_mode == "period" and RUN_PERIOD_COLUMN in frame.carried
+    return {
+        "_row_id": _loaded_row_id(frame, load, context),
+        "_deleted": carried("_deleted", "FALSE"),
+        "_period": quote_literal(frame.row_period, STRING)
+        if frame.row_period is not None
+        else carried("_period", f"`{RUN_PERIOD_COLUMN}`" if is_by_slice else _NO_VALUES["_period"]),
+        "_valid_from": _validity_day("_valid_from", frame, load),
+        "_valid_to": _validity_day("_valid_to", frame, load),
+        "_source_dataset_id": quote_literal(load.dataset_id, STRING),
+        "_source_table": quote_literal(load.table, STRING),
+        "_operation_seq": "0L",
+        "_origin_seq": carried("_operation_seq", _NO_VALUES["_origin_seq"]),
+        "_created_at": carried("_created_at", context.timestamp),
+        "_updated_at": carried("_updated_at", context.timestamp),
+        "_labels": carried("_labels", "''"),
+    }
+
+
+def _validity_day(name: str, frame: SourceFrame, load: LoadStep) -> str:
+    """The day at whose start validity has begun or ended; a timestamp in the middle of a day is the next day."""
+    if name not in frame.carried:
+        return _NO_VALUES[name]
+    day = f"CAST(`{name}` AS DATE)"
+    if load.temporal_mode != "bitemporal":
+        return day
+    return f"IF(CAST(`{name}` AS TIMESTAMP) > CAST({day} AS TIMESTAMP), DATE_ADD({day}, 1), {day})"
+
+
+def has_new_ids(frame: SourceFrame, load: LoadStep) -> bool:
+    """Whether the ids that a source carries are not unique in what is read, so that rows get others."""
+    return "_row_id" in frame.carried and bool(_added_identity(frame, load))
+
+
+def _loaded_row_id(frame: SourceFrame, load: LoadStep, context: RunContext) -> str:
+    if "_row_id" not in frame.carried:
+        return row_id_sql(context.period, "loaded", (load.dataset_id,), (ORIGIN_COLUMN, ORDINAL_COLUMN))
+    if added := _added_identity(frame, load):
+        return row_id_sql(context.period, "carried", (load.dataset_id,), ("`_row_id`", *added))
+    return "`_row_id`"
+
+
+def _added_identity(frame: SourceFrame, load: LoadStep) -> tuple[str, ...]:
+    """Columns that, with the carried id, are unique in what is read; none where the id alone is.
+
+    One run writes an id once, so it is unique in a slice that one commit wrote. Two slices may hold it both, and
+    so may two commits or two locations.
+    """
+    is_sliced = RUN_PERIOD_COLUMN in frame.carried
+    is_one_slice = load.temporal_mode in ("period", "bitemporal") and len(frame.periods) <= 1
+    return (
+        *((f"`{RUN_PERIOD_COLUMN}`",) if is_sliced and (frame.may_repeat_ids or not is_one_slice) else ()),
+        *((ORIGIN_COLUMN, ORDINAL_COLUMN) if frame.may_repeat_ids else ()),
+    )
+
+
+def new_row_columns(context: RunContext, dataset_id: str, table: str, seq: int) -> dict[str, str]:
+    """System and hidden columns of a row that an operation makes; the caller sets `_row_id`."""
+    made = {
+        "_deleted": "FALSE",
+        "_source_dataset_id": quote_literal(dataset_id, STRING),
+        "_source_table": quote_literal(table, STRING),
+        "_operation_seq": f"{seq}L",
+        "_created_at": context.timestamp,
+        "_updated_at": context.timestamp,
+        "_labels": "''",
+    }
+    return {**_NO_VALUES, **made, **dict.fromkeys(context.words, "0L"), FAULT_COLUMN: null_sql(STRING)}
+
+
+def row_id_sql(period: Period, kind: str, known: Sequence[str], parts: Sequence[str]) -> str:
+    """SQL of an id: `known` are texts that all rows share, `parts` SQL of what distinguishes one row from another.
+
+    MD5 is a published standard, so ids stay the same across Spark versions, and 74 of its bits make a collision
+    among a billion rows a matter of 1 to 38,000.
+    """
+    head = "".join(f"{len(text.encode())}:{text}" for text in (kind, *known))
+    digest = f"MD5(CONCAT({quote_literal(head, STRING)}, {', '.join(_length_prefixed(part) for part in parts)}))"
+    return (
+        f"CONCAT({quote_literal(_time_part(period.start_date), STRING)}, SUBSTR({digest}, 1, 3), '-', "
+        f"TRANSLATE(SUBSTR({digest}, 4, 1), '0123456789abcdef', '89ab89ab89ab89ab'), SUBSTR({digest}, 5, 3), '-', "
+        f"SUBSTR({digest}, 8, 12))"
+    )
+
+
+def _length_prefixed(part: str) -> str:
+    """Length before text, so that no two lists of parts read the same; NULL is a tag no length looks like."""
+    text = f"CAST({part} AS STRING)"
+    return f"COALESCE(CONCAT(OCTET_LENGTH({text}), ':', {text}), '-')"
+
+
+def _time_part(start: datetime.date) -> str:
+    """The first 13 hex digits of the id with their hyphens: 48 bits of milliseconds and the version."""
+    midnight = datetime.datetime.combine(start, datetime.time(), datetime.UTC)
+    milliseconds = max(0, int(midnight.timestamp() * 1000)) & 0xFFFF_FFFF_FFFF
+    digits = f"{milliseconds:012x}"
+    return f"{digits[:8]}-{digits[8:]}-7"
+
 
 # The id that a row got when it was loaded, beside what is stored.
 LOADED_ID_COLUMN = "__row_id"

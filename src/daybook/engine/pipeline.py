@@ -1,4 +1,7 @@
-"""A plan and the data it reads become outputs, group by group."""
+"""A check that only looks at rows which an operation added: they are checked where they are, beside the others.
+
+A plan and the data it reads become outputs, group by group.
+"""
 
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,14 +12,24 @@ from typing import assert_never
 from pyspark.sql import DataFrame, SparkSession
 
 from daybook.engine.context import RunContext
-from daybook.engine.counters import Counters, GroupCounts, ObservedFrame, read_observation
-from daybook.engine.failed_checks import DoubleMatch, failed_check_error
+from daybook.engine.counters import (
+    FAULT_TEXT_METRIC,
+    FIRST_FAULT_SQL,
+    Counters,
+    DoubleMatch,
+    GroupCounts,
+    ObservedFrame,
+    failed_check_error,
+    picked_metric,
+    picked_rows_sql,
+    read_observation,
+)
 from daybook.engine.failures import translate_failure
 from daybook.engine.java.session_conf import threads_of_session
+from daybook.engine.layer import Layer
 from daybook.engine.load_rows import load_input, load_source, may_fail
 from daybook.engine.operations.aggregate import summary_rows
 from daybook.engine.operations.append import appended_rows
-from daybook.engine.operations.check import checked_rows
 from daybook.engine.operations.join import JoinedRows, JoinRowCount, UpdateJoins
 from daybook.engine.operations.output import OutputFrames
 from daybook.engine.operations.window import UpdateWindows
@@ -36,6 +49,7 @@ from daybook.engine.stages import (
     reads_every_join,
 )
 from daybook.engine.working_dataset import AddedRows, Staging, StagingFolder, WorkingDataset
+from daybook.expression import quote_identifier
 from daybook.model.types import SYSTEM_COLUMNS
 from daybook.plan.steps import (
     INPUT_KEY,
@@ -50,6 +64,23 @@ from daybook.plan.steps import (
     UpdateStep,
     count_until_last_output,
 )
+
+
+def checked_rows(working: WorkingDataset, added: AddedRows, step: CheckStep, context: RunContext) -> AddedRows:
+    """The same rows with the text of the check where they fail it; rows that are added are never deleted yet."""
+    schema, names = dict(working.schema), working.columns
+    layer = Layer(context, schema, may_be_deleted=False)
+    layer.add(step)
+    changed = layer.columns()
+    texts = {name: changed.get(name, quote_identifier(name)) for name in names}
+
+    def rows() -> DataFrame:
+        return added.aligned(schema).selectExpr(*(f"{sql} AS {quote_identifier(name)}" for name, sql in texts.items()))
+
+    metrics = {picked_metric(step.seq): picked_rows_sql(step, context), FAULT_TEXT_METRIC: FIRST_FAULT_SQL}
+    same = {name: quote_identifier(name) for name in names}
+    observed = ObservedFrame(rows, metrics)
+    return replace(added, schema=schema, observed=observed, columns=same, is_new=None, kept=None)
 
 
 @dataclass(frozen=True, slots=True)

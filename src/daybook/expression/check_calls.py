@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from daybook.errors.suggestion import closest_match
+from daybook.errors.error import closest_match
 from daybook.expression.check_names import CheckContext
 from daybook.expression.functions.declaration import (
     ACCEPTED_TYPES,
@@ -13,15 +13,15 @@ from daybook.expression.functions.declaration import (
     ParameterKind,
 )
 from daybook.expression.functions.table import FUNCTIONS
-from daybook.expression.operators import (
+from daybook.expression.syntax_tree import Call, NodeSpan, Star, SyntaxNode, Window
+from daybook.expression.type_rules import (
     common_operand_type,
+    describe_type,
     find_type_clash,
     make_comparable,
     retype_literal,
     widen_operands,
 )
-from daybook.expression.syntax_tree import Call, NodeSpan, Star, SyntaxNode, Window
-from daybook.expression.type_rules import describe_type
 from daybook.expression.typed_tree import (
     AllRows,
     InvalidNode,

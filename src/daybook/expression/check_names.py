@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from daybook.errors import DaybookError, Span
-from daybook.errors.suggestion import closest_match
+from daybook.errors.error import closest_match
 from daybook.expression.functions.table import FUNCTIONS
 from daybook.expression.scope import ColumnUse, Grouping, NamedExpressions, Scope
 from daybook.expression.syntax_tree import MAX_DEPTH, MAX_NODES, Column, NodeSpan, SelectorReference, SyntaxNode

@@ -5,21 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
 from daybook.errors import DaybookError, Span, raise_all
-from daybook.expression import decimals
+from daybook.expression import type_rules
 from daybook.expression.check_calls import check_call, check_window, report_mixed
 from daybook.expression.check_names import CheckContext, check_column, check_name
 from daybook.expression.functions.declaration import OperandError
 from daybook.expression.functions.table import FUNCTIONS
-from daybook.expression.operators import (
-    as_decimal_literal,
-    common_operand_type,
-    decimal_type_of,
-    find_type_clash,
-    make_comparable,
-    retype_literal,
-    type_arithmetic,
-    widen_operands,
-)
 from daybook.expression.parser import parse_expression, source_span
 from daybook.expression.scope import ColumnUse, Constants, Grouping, NamedExpressions, Scope
 from daybook.expression.sql import check_weight, only_where, to_sql
@@ -46,7 +36,19 @@ from daybook.expression.syntax_tree import (
     TextLiteral,
     Window,
 )
-from daybook.expression.type_rules import comparison_hint, describe_type, is_number
+from daybook.expression.type_rules import (
+    as_decimal_literal,
+    common_operand_type,
+    comparison_hint,
+    decimal_type_of,
+    describe_type,
+    find_type_clash,
+    is_number,
+    make_comparable,
+    retype_literal,
+    type_arithmetic,
+    widen_operands,
+)
 from daybook.expression.typed_tree import (
     LiteralValue,
     TypedBetween,
@@ -80,7 +82,7 @@ def _check_by_type(node: SyntaxNode, checking: CheckContext) -> TypedNode:
         case IntegerLiteral(_, value):
             return _integer_literal(value)
         case DecimalLiteral(_, value):
-            return LiteralValue(value, decimals.of_literal(value))
+            return LiteralValue(value, type_rules.of_literal(value))
         case TextLiteral(_, value):
             return LiteralValue(value, STRING)
         case BooleanLiteral(_, value):
@@ -139,7 +141,7 @@ def _condition_hint(typed: TypedNode) -> str | None:
 
 def _integer_literal(value: int) -> TypedNode:
     is_integer = _SMALLEST_INTEGER <= value <= _LARGEST_INTEGER
-    return LiteralValue(value, INTEGER if is_integer else decimals.of_literal(value))
+    return LiteralValue(value, INTEGER if is_integer else type_rules.of_literal(value))
 
 
 def _check_negation(node: Negation, checking: CheckContext) -> TypedNode:
@@ -275,7 +277,7 @@ class CompiledExpression:
         tree = self.tree.call if isinstance(self.tree, TypedWindow) else self.tree
         match tree:
             case TypedCall(function, (value,)) if function.name == "AVG" and not isinstance(self.type, FloatType):
-                return decimals.averaged(decimal_type_of(value)) or self.type
+                return type_rules.averaged(decimal_type_of(value)) or self.type
             case _:
                 return self.type
 

@@ -4,7 +4,7 @@ import datetime
 import math
 from decimal import Decimal
 
-from daybook.expression import decimals
+from daybook.expression import type_rules
 from daybook.expression.type_rules import spark_type
 from daybook.model.types import (
     BooleanType,
@@ -59,7 +59,7 @@ def quote_text(text: str) -> str:
 
 def _quote_decimal(value: Decimal, column_type: DecimalType) -> str:
     text = f"{value:f}BD"
-    return text if decimals.of_literal(value) == column_type else f"CAST({text} AS {spark_type(column_type)})"
+    return text if type_rules.of_literal(value) == column_type else f"CAST({text} AS {spark_type(column_type)})"
 
 
 def _quote_float(value: float) -> str:

@@ -1,9 +1,21 @@
-"""Which types go together, and how an expression's type fits a declared column's."""
+"""Precision and scale of decimal arithmetic: Spark's rules with allowPrecisionLoss=false.
+
+Scale is never reduced: where the rules would need more than 38 digits after the point, the answer is None.
+Precision stops at 38; a value that needs more fails the run.
+
+Which types go together, and how an expression's type fits a declared column's.
+
+Operators on typed operands: which type comes out, and which conversions go in.
+"""
 
 from collections.abc import Iterable
+from decimal import Decimal
+from itertools import combinations
 
 from daybook.errors import DaybookError
-from daybook.expression import decimals
+from daybook.expression.functions.declaration import OperandError
+from daybook.expression.syntax_tree import ArithmeticOperator
+from daybook.expression.typed_tree import Arithmetic, Conversion, LiteralValue, TypedNode
 from daybook.model.types import (
     BOOLEAN,
     DATE,
@@ -23,6 +35,94 @@ from daybook.model.types import (
     StringType,
     TimestampType,
 )
+
+# What Spark takes a 64-bit integer for when it meets a decimal.
+INTEGER_AS_DECIMAL = DecimalType(20, 0)
+
+_MIN_QUOTIENT_SCALE = 6
+_SUM_DIGITS = 10
+_AVERAGE_DIGITS = 4
+
+
+def of_literal(value: int | Decimal) -> DecimalType:
+    """As many digits as were written."""
+    if isinstance(value, int):
+        return DecimalType(len(str(abs(value))), 0)
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    return DecimalType(max(len(digits), -exponent), -exponent)
+
+
+def added(left: DecimalType, right: DecimalType) -> DecimalType:
+    scale = max(left.scale, right.scale)
+    return _bounded(max(_whole(left), _whole(right)) + scale + 1, scale)
+
+
+def multiplied(left: DecimalType, right: DecimalType) -> DecimalType | None:
+    scale = left.scale + right.scale
+    return _bounded(left.precision + right.precision + 1, scale) if scale <= MAX_DIGITS else None
+
+
+def divided(left: DecimalType, right: DecimalType) -> DecimalType:
+    whole = min(MAX_DIGITS, _whole(left) + right.scale)
+    scale = min(MAX_DIGITS, max(_MIN_QUOTIENT_SCALE, left.scale + right.precision + 1))
+    excess = whole + scale - MAX_DIGITS
+    if excess > 0:
+        scale -= excess // 2 + 1
+        whole = MAX_DIGITS - scale
+    return _bounded(whole + scale, scale)
+
+
+def remainder(left: DecimalType, right: DecimalType) -> DecimalType:
+    scale = max(left.scale, right.scale)
+    return _bounded(min(_whole(left), _whole(right)) + scale, scale)
+
+
+def common(left: DecimalType, right: DecimalType) -> DecimalType:
+    """The narrowest type with every digit of both; stops at 38 digits, keeping the scale."""
+    scale = max(left.scale, right.scale)
+    return _bounded(max(_whole(left), _whole(right)) + scale, scale)
+
+
+def is_exact(types: list[DecimalType]) -> bool:
+    """Whether one type holds every value of all these types."""
+    return max(map(_whole, types)) + max(each.scale for each in types) <= MAX_DIGITS
+
+
+def rounded(value: DecimalType, places: int) -> DecimalType:
+    whole = _whole(value) + 1
+    if places < 0:
+        return _bounded(max(whole, 1 - places), 0)
+    scale = min(value.scale, places)
+    return _bounded(whole + scale, scale)
+
+
+def whole_part(value: DecimalType) -> DecimalType:
+    """What FLOOR and CEIL give."""
+    return _bounded(_whole(value) + (1 if value.scale else 0), 0)
+
+
+def summed(value: DecimalType) -> DecimalType:
+    return DecimalType(MAX_DIGITS, value.scale)
+
+
+def averaged(value: DecimalType) -> DecimalType | None:
+    scale = value.scale + _AVERAGE_DIGITS
+    return _bounded(value.precision + _AVERAGE_DIGITS, scale) if scale <= MAX_DIGITS else None
+
+
+def summed_by_spark(value: DecimalType) -> DecimalType:
+    """What Spark itself types SUM as, before we widen it to 38 digits."""
+    return _bounded(value.precision + _SUM_DIGITS, value.scale)
+
+
+def _whole(value: DecimalType) -> int:
+    return value.precision - value.scale
+
+
+def _bounded(precision: int, scale: int) -> DecimalType:
+    return DecimalType(min(precision, MAX_DIGITS), scale)
+
 
 _DIGITS_OF_EXACT_MINUS = 34
 
@@ -50,9 +150,9 @@ def _common_type_of_two(left: ColumnType | None, right: ColumnType) -> ColumnTyp
         case (FloatType(), IntegerType() | DecimalType()) | (IntegerType() | DecimalType(), FloatType()):
             return FLOAT
         case (DecimalType() as value, IntegerType()) | (IntegerType(), DecimalType() as value):
-            return decimals.common(value, decimals.INTEGER_AS_DECIMAL)
+            return common(value, INTEGER_AS_DECIMAL)
         case DecimalType() as one, DecimalType() as other:
-            return decimals.common(one, other)
+            return common(one, other)
         case _:
             return left if left == right else None
 
@@ -172,3 +272,128 @@ def _cast(sql: str, target: ColumnType) -> str:
 def _cast_to_text(sql: str) -> str:
     """Casts from text always fail with the fragment quoted; those of doubles make NULL of NaN without a word."""
     return f"CAST({sql} AS STRING)"
+
+
+_RESULT_NAMES = {"+": "The sum", "-": "The difference", "*": "The product", "/": "The quotient", "%": "The remainder"}
+
+
+def type_arithmetic(operator: ArithmeticOperator, left: TypedNode, right: TypedNode) -> TypedNode:
+    for operand in (left, right):
+        if not is_number(operand.type) and not isinstance(operand.type, NullType):
+            raise OperandError(
+                "EXPR_021",
+                hint=_operand_hint(operator, left, right),
+                operator=operator,
+                expected="numbers",
+                found=describe_type(operand.type),
+            )
+    left, right = _typed_null(left, right), _typed_null(right, left)
+    if isinstance(left.type, FloatType) or isinstance(right.type, FloatType):
+        return Arithmetic(operator, as_float_literal(left), as_float_literal(right), FLOAT)
+    if isinstance(left.type, IntegerType) and isinstance(right.type, IntegerType):
+        if operator != "/":
+            return Arithmetic(operator, left, right, INTEGER)
+        left = _explicit_decimal(left)
+    left, right = as_decimal_literal(left), as_decimal_literal(right)
+    return Arithmetic(operator, left, right, _decimal_type(operator, decimal_type_of(left), decimal_type_of(right)))
+
+
+def widen_operands(operands: tuple[TypedNode, ...], common: ColumnType) -> tuple[TypedNode, ...]:
+    """Values of one choice, converted where Spark would not do it the same way by itself."""
+    operands = tuple(retype_literal(operand, common) for operand in operands)
+    if not isinstance(common, DecimalType) or _are_exact(operands):
+        return operands
+    # Past 38 digits Spark would drop digits after the point; we keep them and let a value that is too large fail.
+    return tuple(operand if operand.type == common else Conversion(operand, common) for operand in operands)
+
+
+def make_comparable(operands: tuple[TypedNode, ...], common: ColumnType) -> tuple[tuple[TypedNode, ...], bool]:
+    """Operands of one comparison, and whether no decimal type holds them all, so that Spark would drop digits."""
+    operands = tuple(retype_literal(operand, common) for operand in operands)
+    return operands, isinstance(common, DecimalType) and not _are_exact(operands)
+
+
+def _are_exact(operands: tuple[TypedNode, ...]) -> bool:
+    return is_exact([decimal_type_of(each) for each in operands if isinstance(each.type, DecimalType | IntegerType)])
+
+
+def common_operand_type(operands: tuple[TypedNode, ...]) -> ColumnType | None:
+    """The common type, integers that were written out counting with their digits only."""
+    kinds = [operand.type for operand in operands]
+    if any(isinstance(kind, DecimalType) for kind in kinds):
+        kinds = [as_decimal_literal(operand).type for operand in operands]
+    return common_type(kinds)
+
+
+def find_type_clash(operands: tuple[TypedNode, ...]) -> tuple[ColumnType, ColumnType]:
+    """The first two types among the operands that do not go together."""
+    kinds = [operand.type for operand in operands]
+    return next(pair for pair in combinations(kinds, 2) if common_type(pair) is None)
+
+
+def retype_literal(operand: TypedNode, target: ColumnType) -> TypedNode:
+    """A literal takes the type of what it meets; NULL always does."""
+    if isinstance(operand.type, NullType) and not isinstance(target, NullType):
+        return LiteralValue(None, target) if isinstance(operand, LiteralValue) else Conversion(operand, target)
+    match target:
+        case DecimalType():
+            return as_decimal_literal(operand)
+        case FloatType():
+            return as_float_literal(operand)
+        case _:
+            return operand
+
+
+def as_decimal_literal(operand: TypedNode) -> TypedNode:
+    match operand:
+        case LiteralValue(int() as value, IntegerType()):
+            return LiteralValue(value, of_literal(value))
+        case _:
+            return operand
+
+
+def as_float_literal(operand: TypedNode) -> TypedNode:
+    match operand:
+        case LiteralValue(int() | Decimal() as value, IntegerType() | DecimalType()):
+            return LiteralValue(float(value), FLOAT)
+        case _:
+            return operand
+
+
+def decimal_type_of(operand: TypedNode) -> DecimalType:
+    """The decimal Spark takes an integer or decimal operand for."""
+    return operand.type if isinstance(operand.type, DecimalType) else INTEGER_AS_DECIMAL
+
+
+def _explicit_decimal(operand: TypedNode) -> TypedNode:
+    literal = as_decimal_literal(operand)
+    return literal if literal is not operand else Conversion(operand, INTEGER_AS_DECIMAL)
+
+
+def _typed_null(operand: TypedNode, other: TypedNode) -> TypedNode:
+    if not isinstance(operand.type, NullType):
+        return operand
+    return retype_literal(operand, INTEGER if isinstance(other.type, NullType) else other.type)
+
+
+def _decimal_type(operator: ArithmeticOperator, left: DecimalType, right: DecimalType) -> DecimalType:
+    match operator:
+        case "+" | "-":
+            return added(left, right)
+        case "*":
+            if product := multiplied(left, right):
+                return product
+            scale = left.scale + right.scale
+            raise OperandError("EXPR_025", name=_RESULT_NAMES[operator], left=left, right=right, scale=scale)
+        case "/":
+            return divided(left, right)
+        case "%":
+            return remainder(left, right)
+
+
+def _operand_hint(operator: str, left: TypedNode, right: TypedNode) -> str | None:
+    if isinstance(left.type, StringType) or isinstance(right.type, StringType):
+        return "CONCAT(a, b) joins texts" if operator == "+" else "TO_NUMBER reads a number from a text"
+    if operator in "+-" and not is_number(left.type):
+        return "DATEADD(date, days) moves a date, DATEDIFF(end, start) counts the days between two"
+    return None

@@ -12,18 +12,18 @@ from typing import Literal, Protocol, TypeAlias
 from daybook.engine.java.classic import activate_session
 from daybook.engine.java.session import separate_session
 from daybook.errors import DaybookError, Notice, flatten
-from daybook.errors.suggestion import did_you_mean
+from daybook.errors.error import did_you_mean
 from daybook.graph.close import Close, NodeStatus, read_close
 from daybook.graph.freshness import GivenParameters
 from daybook.graph.nodes import Edge, Node, in_order, sort_key
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.parameter import given_values
+from daybook.runs.attempt.execution import execute_run, prepare_runs
+from daybook.runs.attempt.lease import LeaseKeeper, stop_on_signals
+from daybook.runs.attempt.start import RunRequest
 from daybook.runs.environment import RunEnvironment
-from daybook.runs.lease import LeaseKeeper, stop_on_signals
 from daybook.runs.result import OutputResult, RunFailedError, RunResult
-from daybook.runs.run import execute_run, prepare_runs
 from daybook.runs.snapshot import new_run_id
-from daybook.runs.start import RunRequest
 from daybook.store.records import RunRecord
 from daybook.store.store import Transaction
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from daybook.errors import DaybookError
-from daybook.errors.suggestion import did_you_mean
+from daybook.errors.error import did_you_mean
 from daybook.graph.dependencies import ProjectGraph, cycle_errors, derive_graph
 from daybook.graph.freshness import Freshness, GivenParameters, NodeFreshness, NodeState, ProjectNow
 from daybook.graph.history import CloseHistory

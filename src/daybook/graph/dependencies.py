@@ -8,11 +8,10 @@ from graphlib import CycleError, TopologicalSorter
 
 from daybook.errors import DaybookError, Span
 from daybook.model.dataset import Dataset, DatasetRef, PathLocation, TableLocation
-from daybook.model.datasource import FolderSource
+from daybook.model.datasource import CatalogStrategy, FolderSource, PathStrategy, TableStrategy
 from daybook.model.definition import Catalog, DeclaredVersion
 from daybook.model.operation import OutputOperation, TableDestination
 from daybook.model.project import Project
-from daybook.model.resolver import CatalogStrategy, PathStrategy, TableStrategy
 from daybook.model.view import MissingPeriod, OffsetWindow, View, ViewOf, Window, ends_before_run
 
 _TOKEN = re.compile(r"\{\{.*?\}\}")

@@ -13,11 +13,11 @@ from daybook.io.filesystem import FileStat, content_digest, list_files
 from daybook.io.pins import FilesPin, LandedPin, Pin, TablePin
 from daybook.io.registry import format_named
 from daybook.model.calendar import Period
+from daybook.model.datasource import CatalogStrategy
 from daybook.model.definition import Catalog, DatasetVersion
 from daybook.model.operation import OutputOperation
 from daybook.model.parameter import given_values, read_value
 from daybook.model.project import Project
-from daybook.model.resolver import CatalogStrategy
 from daybook.model.types import value_text
 from daybook.plan.references import LoadReference, load_references
 from daybook.resolve.locations.location import Location, Resolution

@@ -7,7 +7,7 @@ from daybook.io.location_checks import data_exists, location_exists
 from daybook.io.pins import Pin, pin_from_json
 from daybook.resolve.locations.location import Location
 from daybook.runs.sources import slice_table
-from daybook.store.database.nodes import NodeRuns
+from daybook.store.database.outcomes import NodeRuns
 from daybook.store.process import is_surely_dead
 from daybook.store.records import OutputCommit, RunRecord, Slice, SliceTable
 from daybook.store.store import Transaction

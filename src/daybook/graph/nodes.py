@@ -12,8 +12,7 @@ from daybook.model.definition import Catalog
 from daybook.model.project import Project
 from daybook.model.view import ViewOf
 from daybook.resolve.calendars.calendar import GREGORIAN, PeriodCalendar
-from daybook.resolve.calendars.periods import calendar_for, period_of
-from daybook.resolve.calendars.windows import window_periods
+from daybook.resolve.calendars.periods import calendar_for, period_of, window_periods
 from daybook.resolve.calendars.years import DAY
 
 # How far back a window over all periods is followed for the order of nodes.

@@ -1,12 +1,24 @@
-"""A column's type in Arrow and in Spark, and tables of types in general: one entry per declared type."""
+"""A column's type in Arrow and in Spark, and tables of types in general: one entry per declared type.
 
-from collections.abc import Callable, Mapping
+Typed values from their text, exactly; whatever is not precisely a value of the type is refused.
+
+No library is given a number before its length and exponent are known: Arrow computes wrong decimals from more than
+38 digits and from more digits before the point than the type has, and exponents of many digits end the process.
+"""
+
+import datetime
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, get_args
+from decimal import Decimal
+from typing import Any, Generic, TypeVar, assert_never, get_args
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import types as spark
 
+from daybook.errors import DaybookError
+from daybook.io.bindings import Binding
 from daybook.model.types import (
     BooleanType,
     ColumnType,
@@ -101,3 +113,193 @@ def stored_type_fits(stored: pa.DataType, declared: ColumnType) -> bool:
 def holds_digits(type_: DecimalType, precision: int, scale: int) -> bool:
     """Whether a decimal type has the digits of another on both sides of the point."""
     return scale <= type_.scale and precision - scale <= type_.precision - type_.scale
+
+
+# No number, date or truth value has a longer text.
+_MAX_TEXT_BYTES = 1000
+# Arrow converts decimals of up to this many digits without an exponent exactly.
+_ARROW_DIGITS = 38
+_INTEGER_PATTERN = r"^[+-]?[0-9]+$"
+_NUMBER = re.compile(r"([+-]?)(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+))?")
+_FLOAT_PATTERN = r"^([+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|NaN|[+-]?Infinity)$"
+_BOOLEAN_PATTERN = r"^(?i:true|false)$"
+_DAY_PATTERN = r"([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-[0-9]{2}-[0-9]{2}"
+_DATE_PATTERN = f"^{_DAY_PATTERN}$"
+_TIMESTAMP_PATTERN = (
+    f"^{_DAY_PATTERN}" + r"([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?)?$"
+)
+_ZONE_PATTERN = r"(Z|[+-][0-9]{2}:?[0-9]{2})$"
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
+_FIRST_DAY = 1 - _EPOCH
+_AFTER_LAST_DAY = datetime.date.max.toordinal() - _EPOCH + 1
+_DAY_MICROSECONDS = 86_400_000_000
+
+
+class BadValueError(ValueError):
+    """The first value that is not of the type."""
+
+    def __init__(self, index: int, value: object) -> None:
+        super().__init__(f"{value!r} at {index}")
+        self.index = index
+        self.value = value
+
+
+def parse_texts(texts: pa.Array, type_: ColumnType) -> pa.Array:
+    """The texts as values of the type, NULL staying NULL; BadValueError names the first that is none."""
+    match type_:
+        case StringType():
+            return texts
+        case IntegerType():
+            return _convert(texts, _INTEGER_PATTERN, lambda values: pc.cast(_without_plus(values), pa.int64()))
+        case DecimalType():
+            return _parse_decimals(texts, type_)
+        case FloatType():
+            return _convert(texts, _FLOAT_PATTERN, _parse_floats)
+        case BooleanType():
+            return _convert(texts, _BOOLEAN_PATTERN, lambda values: pc.equal(pc.utf8_lower(values), "true"))
+        case DateType():
+            return _convert(texts, _DATE_PATTERN, lambda values: pc.cast(values, pa.date32()))
+        case TimestampType():
+            return _convert(texts, _TIMESTAMP_PATTERN, _parse_timestamps)
+        case NullType():
+            raise TypeError("no column has the type null")
+        case _:
+            assert_never(type_)
+
+
+def with_decimal_point(texts: pa.Array, type_: ColumnType) -> pa.Array:
+    """Numbers that are written with a decimal comma; a point in them stays no number."""
+    if not isinstance(type_, DecimalType | FloatType):
+        return texts
+    return pc.replace_substring(pc.replace_substring(texts, ".", "?"), ",", ".")
+
+
+def _convert(texts: pa.Array, pattern: str, conversion: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    matches = _match(texts, pattern, _MAX_TEXT_BYTES)
+    if (bad := pc.index(matches, False).as_py()) >= 0:
+        raise BadValueError(bad, texts[bad].as_py())
+    try:
+        return conversion(texts)
+    except pa.ArrowInvalid:
+        bad = _first_failing(texts, conversion)
+        raise BadValueError(bad, texts[bad].as_py()) from None
+
+
+def _match(texts: pa.Array, pattern: str, max_bytes: int) -> pa.Array:
+    """Which texts are short enough and have the pattern; NULL has it."""
+    is_short = pc.less_equal(pc.binary_length(texts), max_bytes)
+    if not pc.all(is_short).as_py():
+        texts = pc.if_else(is_short, texts, pa.scalar("too long", pa.string()))
+    return pc.fill_null(pc.match_substring_regex(texts, pattern), True)
+
+
+def _first_failing(texts: pa.Array, conversion: Callable[[pa.Array], pa.Array]) -> int:
+    """By halving, since the conversion says that a value fails and not which."""
+    low, high = 0, len(texts)
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            conversion(texts.slice(low, middle - low))
+            low = middle
+        except pa.ArrowInvalid:
+            high = middle
+    return low
+
+
+def _without_plus(values: pa.Array) -> pa.Array:
+    return pc.utf8_ltrim(values, "+")
+
+
+def _parse_decimals(texts: pa.Array, type_: DecimalType) -> pa.Array:
+    """Plain numbers all at once, those with an exponent or many digits one by one."""
+    target = pa.decimal128(type_.precision, type_.scale)
+    whole_digits = type_.precision - type_.scale
+    whole = f"[0-9]{{1,{whole_digits}}}" if whole_digits else "0"
+    pattern = rf"^[+-]?0*({whole}(\.[0-9]*)?|\.[0-9]+)$"
+    is_plain = _match(texts, pattern, _ARROW_DIGITS)
+    plain = texts if pc.all(is_plain).as_py() else pc.if_else(is_plain, texts, pa.scalar(None, pa.string()))
+    bad: list[int] = []
+    values = None
+    try:
+        values = pc.cast(_without_plus(plain), target)
+    except pa.ArrowInvalid:
+        bad.append(_first_failing(plain, lambda part: pc.cast(_without_plus(part), target)))
+    odd: list[Decimal] = []
+    for index in pc.indices_nonzero(pc.invert(is_plain)).to_pylist() if plain is not texts else ():
+        value = _exact_decimal(texts[index].as_py(), type_)
+        if value is None:
+            bad.append(index)
+            break
+        odd.append(value)
+    if bad:
+        raise BadValueError(min(bad), texts[min(bad)].as_py())
+    return pc.replace_with_mask(values, pc.invert(is_plain), pa.array(odd, target)) if odd else values
+
+
+def _exact_decimal(text: str, type_: DecimalType) -> Decimal | None:
+    """The number a text stands for, None when there is none or the type cannot hold it."""
+    match = _NUMBER.fullmatch(text) if len(text) <= _MAX_TEXT_BYTES else None
+    if match is None:
+        return None
+    sign, whole, fraction, exponent = match[1], match[2], match[3] or "", int(match[4] or 0)
+    digits = (whole + fraction).lstrip("0")
+    significant = digits.rstrip("0")
+    if not significant:
+        return Decimal(0)
+    exponent += len(digits) - len(significant) - len(fraction)
+    if exponent < -type_.scale or len(significant) + exponent > type_.precision - type_.scale:
+        return None
+    return Decimal(f"{sign}{significant}e{exponent}")
+
+
+def _parse_floats(values: pa.Array) -> pa.Array:
+    numbers = pc.cast(pc.replace_substring(_without_plus(values), "Infinity", "inf"), pa.float64())
+    if pc.any(pc.and_not(pc.is_inf(numbers), pc.match_substring(values, "Infinity"))).as_py():
+        raise pa.ArrowInvalid("beyond the range of a float")
+    return numbers
+
+
+def _parse_timestamps(values: pa.Array) -> pa.Array:
+    """Times that name an offset are moved to UTC, the others are UTC; the offset may not lead out of the calendar."""
+    utc = pa.timestamp("us", tz="UTC")
+    has_zone = pc.match_substring_regex(values, _ZONE_PATTERN)
+    zoned = pc.if_else(has_zone, values, pa.scalar(None, pa.string()))
+    plain = pc.if_else(has_zone, pa.scalar(None, pa.string()), values)
+    found = pc.coalesce(pc.cast(zoned, utc), pc.cast(pc.cast(plain, pa.timestamp("us")), utc))
+    if pc.any(_is_out_of_calendar(found.cast(pa.int64()), _DAY_MICROSECONDS)).as_py():
+        raise pa.ArrowInvalid("beyond the years 1 to 9999")
+    return found
+
+
+def _is_out_of_calendar(numbers: pa.Array, units_a_day: int) -> pa.Array:
+    low, high = _FIRST_DAY * units_a_day, _AFTER_LAST_DAY * units_a_day
+    return pc.fill_null(pc.or_(pc.less(numbers, low), pc.greater_equal(numbers, high)), False)
+
+
+def partition_value_errors(
+    bindings: Sequence[Binding], values: Mapping[str, str | None], file: str
+) -> list[DaybookError]:
+    """Partition values that are not of their column's declared type."""
+    errors = []
+    for binding in bindings:
+        if (text := values.get(binding.stored)) is None:
+            continue
+        try:
+            parse_texts(pa.array([text], pa.string()), binding.type)
+        except BadValueError:
+            declared = str(binding.type)
+            errors.append(DaybookError("IO_015", file=file, column=binding.stored, declared=declared, value=text))
+    return errors
+
+
+def refuse_dates_out_of_range(column: pa.Array, type_: ColumnType) -> None:
+    """Dates outside the years 1 to 9999, infinity among them."""
+    match type_:
+        case DateType():
+            numbers, units_a_day = column.cast(pa.int32()).cast(pa.int64()), 1
+        case TimestampType():
+            numbers, units_a_day = column.cast(pa.int64()), _DAY_MICROSECONDS
+        case _:
+            return
+    if (index := pc.index(_is_out_of_calendar(numbers, units_a_day), True).as_py()) >= 0:
+        raise BadValueError(index, f"a date beyond the years 1 to 9999 ({numbers[index].as_py()})")

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, PlainSerializer, Tag, WithJsonSchema, model_validator
 
-from daybook.errors.suggestion import closest_match
+from daybook.errors.error import closest_match
 from daybook.model.declaration import (
     MAX_STORED_INTEGER,
     PERIOD_QUALIFIER,

@@ -7,9 +7,8 @@ from pydantic import Discriminator, Tag, TypeAdapter
 
 from daybook.model.calendar import Calendar
 from daybook.model.dataset import Dataset
-from daybook.model.datasource import DataSource
+from daybook.model.datasource import DataSource, Resolver
 from daybook.model.project import Project
-from daybook.model.resolver import Resolver
 from daybook.model.source_map import SourceMap
 from daybook.model.view import AsOfRule, View, ViewOf
 

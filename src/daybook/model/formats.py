@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticKnownError
 
-from daybook.errors.suggestion import did_you_mean
+from daybook.errors.error import did_you_mean
 from daybook.model.declaration import Violation, violation
 
 OptionKind = Literal["one character", "text", "encoding", "one of", "number from 1", "true or false", "sheet name"]

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BeforeValidator, ConfigDict, Field, Tag, model_validator
 
 from daybook.errors import CODES
-from daybook.errors.suggestion import did_you_mean
+from daybook.errors.error import did_you_mean
 from daybook.model.dataset import DatasetRef, PathLocation, TypeField, find_location_problem, path_from_text
 from daybook.model.declaration import (
     ID_PATTERN,

@@ -9,7 +9,7 @@ from typing import Annotated, Any, assert_never
 from pydantic import Field, ValidationInfo, WithJsonSchema, field_validator
 
 from daybook.errors import DaybookError, raise_all
-from daybook.errors.suggestion import did_you_mean
+from daybook.errors.error import did_you_mean
 from daybook.model.dataset import TypeField
 from daybook.model.declaration import (
     IDENTIFIER_PATTERN,

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
-from daybook.errors.suggestion import closest_match
+from daybook.errors.error import closest_match
 from daybook.model.declaration import (
     MAX_STORED_INTEGER,
     Declaration,

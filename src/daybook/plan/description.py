@@ -22,7 +22,7 @@ from daybook.plan.steps import (
     Step,
     UpdateStep,
 )
-from daybook.resolve.locations.template import render_template
+from daybook.resolve.locations.paths import render_template
 
 
 def describe_plan(plan: Plan, constants: Constants) -> dict[str, Any]:

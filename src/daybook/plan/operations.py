@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from daybook.errors.suggestion import closest_match
+from daybook.errors.error import closest_match
 from daybook.expression import CompiledExpression, Grouping, Scope
 from daybook.model.declaration import find_repeated
 from daybook.model.operation import (

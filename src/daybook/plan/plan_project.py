@@ -20,7 +20,7 @@ from daybook.model.parameter import PARAMETER_QUALIFIER
 from daybook.model.project import Project, declared_column_types
 from daybook.model.source_map import SourceMap
 from daybook.model.types import STRING, SYSTEM_COLUMNS, ColumnType, NullType
-from daybook.plan.locations import (
+from daybook.plan.checks import (
     check_calendar,
     check_destinations,
     check_output_columns,
@@ -28,12 +28,6 @@ from daybook.plan.locations import (
     check_self_reading,
     check_sources,
     check_windows,
-)
-from daybook.plan.operations import plan_aggregate, plan_append, plan_check, plan_delete, plan_output, plan_update
-from daybook.plan.references import find_load, load_references
-from daybook.plan.steps import INPUT_KEY, LoadStep, Plan, Step
-from daybook.plan.walk import CompiledExpressions, Walk
-from daybook.plan.warnings import (
     find_double_counting,
     find_empty_selections,
     find_ineffective_operations,
@@ -41,6 +35,10 @@ from daybook.plan.warnings import (
     find_split_periods,
     find_unused_columns,
 )
+from daybook.plan.operations import plan_aggregate, plan_append, plan_check, plan_delete, plan_output, plan_update
+from daybook.plan.references import find_load, load_references
+from daybook.plan.steps import INPUT_KEY, LoadStep, Plan, Step
+from daybook.plan.walk import CompiledExpressions, Walk
 
 # Types that are still widening after so many walks widen without end, as in x = x * 1.5.
 _MAX_WALKS = 6

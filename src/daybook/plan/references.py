@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from daybook.errors import DaybookError
-from daybook.errors.suggestion import did_you_mean
+from daybook.errors.error import did_you_mean
 from daybook.model.dataset import DatasetRef
 from daybook.model.declaration import ENGINE_COLUMN_NAMES
 from daybook.model.definition import Catalog, DatasetVersion

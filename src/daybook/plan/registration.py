@@ -19,7 +19,7 @@ from daybook.model.source_map import SourceMap
 from daybook.model.types import SYSTEM_COLUMNS, ColumnType, DecimalType
 from daybook.model.view import View
 from daybook.plan.steps import AggregateStep, AppendStep, OutputStep, Plan, UpdateStep
-from daybook.resolve.locations.template import fill_table_name, template_tokens
+from daybook.resolve.locations.paths import fill_table_name, template_tokens
 
 
 def registered_dataset(

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from daybook.errors import DaybookError, Notice, Span, flatten
-from daybook.errors.suggestion import did_you_mean
+from daybook.errors.error import did_you_mean
 from daybook.expression import (
     ColumnUse,
     CompiledExpression,

@@ -8,10 +8,10 @@ from types import MappingProxyType
 from typing import Protocol, TypeAlias, TypeGuard, assert_never
 
 from daybook.errors import DaybookError
-from daybook.errors.suggestion import did_you_mean
+from daybook.errors.error import did_you_mean
 from daybook.model.calendar import Period
 from daybook.model.dataset import MainTable, PathLocation, TableLocation
-from daybook.model.datasource import DataSource
+from daybook.model.datasource import CatalogStrategy, DataSource, PathStrategy, ResolverRule, Strategy, TableStrategy
 from daybook.model.definition import (
     Catalog,
     DatasetVersion,
@@ -21,11 +21,17 @@ from daybook.model.definition import (
     ViewedDataset,
 )
 from daybook.model.formats import FORMATS
-from daybook.model.resolver import CatalogStrategy, PathStrategy, ResolverRule, Strategy, TableStrategy
 from daybook.resolve.calendars.calendar import PeriodCalendar
-from daybook.resolve.calendars.identifiers import ANY_LEVEL
-from daybook.resolve.calendars.periods import calendar_for, child_periods, enclosing_period, is_coarser
-from daybook.resolve.calendars.windows import as_of_date, periods_of_level, window_periods
+from daybook.resolve.calendars.periods import (
+    as_of_date,
+    calendar_for,
+    child_periods,
+    enclosing_period,
+    is_coarser,
+    periods_of_level,
+    window_periods,
+)
+from daybook.resolve.calendars.years import ANY_LEVEL
 from daybook.resolve.catalog.http_request import HttpLimits
 from daybook.resolve.catalog.lookup import CatalogLocation, request_locations
 from daybook.resolve.locations.location import (
@@ -36,7 +42,7 @@ from daybook.resolve.locations.location import (
     path_location,
     table_location,
 )
-from daybook.resolve.locations.template import names_one_period, render_template, template_tokens
+from daybook.resolve.locations.paths import names_one_period, render_template, template_tokens
 from daybook.resolve.rule_conditions import evaluate_condition
 
 

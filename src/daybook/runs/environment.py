@@ -21,7 +21,7 @@ from daybook.io.landing.area import LandingArea
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.loading.workspace import WorkspaceLocation
 from daybook.plan.plan_cache import PlanCache
-from daybook.runs.lease import LeaseKeeper
+from daybook.runs.attempt.lease import LeaseKeeper
 from daybook.runs.result import RunListener, SilentListener
 from daybook.runs.snapshot import RunSnapshot
 from daybook.store import open_store

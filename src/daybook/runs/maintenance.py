@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pyarrow import fs
 
-from daybook.engine.java.runtime import GIGABYTE, MINIMUM_JAVA_VERSION, find_java, memory_bytes, usable_cores
+from daybook.engine.java.launch import GIGABYTE, MINIMUM_JAVA_VERSION, find_java, memory_bytes, usable_cores
 from daybook.errors import DaybookError
 from daybook.io.filesystem import FileStat, arrow_path, is_uri, join_uri, uri_identity
 from daybook.io.format import Leftover, VacuumRequest, VersionHolder
@@ -25,8 +25,8 @@ from daybook.model.datasource import DataSource
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.settings import RetentionSettings
 from daybook.resolve.locations.paths import is_remote
+from daybook.runs.attempt.start import restore_run
 from daybook.runs.environment import RunEnvironment, SessionProvider, remove_folder, state_folder
-from daybook.runs.preparation import restore_run
 from daybook.runs.snapshot import snapshot_from_json
 from daybook.store import open_store
 from daybook.store.address import EmbeddedStore

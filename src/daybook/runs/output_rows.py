@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from daybook.errors import DaybookError
-from daybook.errors.suggestion import did_you_mean
+from daybook.errors.error import did_you_mean
 from daybook.io.read_source import read_source
 from daybook.io.registry import format_named
 from daybook.io.rows.stored import StoredRows, dataset_of
@@ -17,10 +17,10 @@ from daybook.model.definition import TableVersion
 from daybook.model.operation import LocationDestination, TableDestination
 from daybook.model.types import RUN_PERIOD_COLUMN
 from daybook.resolve.locations.location import Resolution
+from daybook.runs.attempt.recorder import recorded_output_result
+from daybook.runs.attempt.start import PreparedRun, restore_run
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.outputs import SANDBOX_SUFFIX, PlannedOutput
-from daybook.runs.preparation import PreparedRun, restore_run
-from daybook.runs.recorder import recorded_output_result
 from daybook.runs.result import OutputResult, RunResult
 from daybook.runs.snapshot import snapshot_from_json
 from daybook.store.records import RunRecord

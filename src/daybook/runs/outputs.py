@@ -20,8 +20,7 @@ from daybook.model.loading.workspace import WORKSPACE_FILE
 from daybook.model.operation import LocationDestination, OutputMode, TableDestination
 from daybook.plan.steps import OutputStep
 from daybook.resolve.locations.location import Location, extension, inline_location, table_location
-from daybook.resolve.locations.paths import is_remote
-from daybook.resolve.locations.template import render_template
+from daybook.resolve.locations.paths import is_remote, render_template
 from daybook.resolve.resolution import usable_datasource
 from daybook.runs.snapshot import RunSnapshot, SourceSnapshot
 from daybook.store.address import EmbeddedStore, parse_address

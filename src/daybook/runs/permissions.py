@@ -14,8 +14,7 @@ from daybook.errors import DaybookError, Notice, notice
 from daybook.io.filesystem import local_path
 from daybook.io.location_checks import location_exists
 from daybook.io.registry import format_named
-from daybook.io.slices import WrittenSlice
-from daybook.io.target import SliceOwner, Target
+from daybook.io.target import SliceOwner, Target, WrittenSlice
 from daybook.model.calendar import Period
 from daybook.runs.sources import slice_table
 from daybook.store.effects import ProjectEffect

@@ -12,17 +12,16 @@ from pathlib import Path
 from daybook.errors import DaybookError
 from daybook.io.location_checks import location_identity
 from daybook.io.registry import format_named, writer_for
-from daybook.io.slices import WrittenSlice
-from daybook.io.target import SliceOwner, Target, target_at
+from daybook.io.target import SliceOwner, Target, WrittenSlice, target_at
 from daybook.model.dataset import Dataset
 from daybook.model.definition import RegisteredDataPin
 from daybook.model.loading.workspace import LoadedWorkspace, WorkspaceCatalog
 from daybook.model.operation import OutputOperation, TableDestination
 from daybook.resolve.locations.location import table_location
 from daybook.resolve.resolution import usable_datasource
+from daybook.runs.attempt.start import restore_run
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.permissions import SHARED_OPERATION, is_of_workspace
-from daybook.runs.preparation import restore_run
 from daybook.runs.snapshot import snapshot_from_json
 from daybook.runs.sources import slice_table
 from daybook.store.definition_text import decode_definition

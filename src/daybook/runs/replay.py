@@ -8,14 +8,13 @@ from pyspark.sql import SparkSession
 
 from daybook.engine.pipeline import OutputFrame, Pipeline
 from daybook.errors import DaybookError, flatten
-from daybook.io.fingerprint import FingerprintObserver
 from daybook.io.read_source import ReadSource
 from daybook.io.registry import writer_for, written_fingerprint
-from daybook.io.writer import Commit, StagedOutput
+from daybook.io.writer import Commit, FingerprintObserver, StagedOutput
+from daybook.runs.attempt.recorder import recorded_pins
+from daybook.runs.attempt.start import PreparedRun, restore_run
 from daybook.runs.environment import RunEnvironment, remove_folder
 from daybook.runs.outputs import PlannedOutput, redirect_to_scratch
-from daybook.runs.preparation import PreparedRun, restore_run
-from daybook.runs.recorder import recorded_pins
 from daybook.runs.snapshot import snapshot_from_json
 from daybook.runs.sources import read_sources
 from daybook.store.records import OutputCommit

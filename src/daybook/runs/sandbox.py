@@ -17,7 +17,7 @@ from daybook.resolve.locations.location import Location, Resolution
 from daybook.runs.result import SliceRead
 from daybook.runs.snapshot import RunSnapshot
 from daybook.runs.sources import RedirectedSource, slice_table, written_slices
-from daybook.store.database.nodes import SandboxCommit
+from daybook.store.database.outcomes import SandboxCommit
 from daybook.store.definition_text import decode_definition
 from daybook.store.records import Slice
 from daybook.store.store import Transaction

@@ -5,17 +5,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from daybook.errors import DaybookError, Notice
-from daybook.errors.suggestion import did_you_mean
+from daybook.errors.error import did_you_mean
 from daybook.io.location_checks import location_identity
 from daybook.io.registry import format_named, writer_for
-from daybook.io.slices import WrittenSlice
+from daybook.io.target import WrittenSlice
 from daybook.io.writer import Commit
 from daybook.model.dataset import Dataset
+from daybook.runs.attempt.recorder import data_pin, hold_version, newest_pin
+from daybook.runs.attempt.start import restore_run
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.outputs import PlannedOutput
 from daybook.runs.permissions import foreign_owner, is_of_workspace, require_unlocked
-from daybook.runs.preparation import restore_run
-from daybook.runs.recorder import data_pin, hold_version, newest_pin
 from daybook.runs.snapshot import RunSnapshot, new_run_id, snapshot_from_json
 from daybook.runs.sources import slice_table
 from daybook.store.definition_text import decode_definition

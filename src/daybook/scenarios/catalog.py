@@ -11,8 +11,7 @@ from daybook.model.calendar import Calendar
 from daybook.model.definition import Catalog, CatalogKind, DatasetCatalog, DeclaredVersion, Definition
 from daybook.model.loading import LoadedWorkspace, find_workspace
 from daybook.model.loading.workspace import WorkspaceCatalog, read_workspace
-from daybook.plan.plan_cache import PlanCache
-from daybook.plan.registered_catalog import RegisteredCatalog
+from daybook.plan.plan_cache import PlanCache, RegisteredCatalog
 
 
 class Workspaces:

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from daybook.errors import DaybookError, Span, raise_all
-from daybook.errors.suggestion import did_you_mean
+from daybook.errors.error import did_you_mean
 from daybook.model.dataset import Dataset
 from daybook.model.definition import DeclaredVersion, Definition, DefinitionKind
 from daybook.model.loading import (

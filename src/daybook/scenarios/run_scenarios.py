@@ -34,7 +34,6 @@ from daybook.resolve.resolution import view_window
 from daybook.runs.environment import SessionProvider
 from daybook.scenarios.catalog import ScenarioCatalog, Workspaces
 from daybook.scenarios.comparison import OutputDifference, compare_rows
-from daybook.scenarios.dataset_rows import given_rows, source_frame, written_rows
 from daybook.scenarios.load_scenario import load_scenario
 from daybook.scenarios.quick_session import MemoryStaging, QuickSession
 from daybook.scenarios.scenario import (
@@ -42,8 +41,11 @@ from daybook.scenarios.scenario import (
     Scenario,
     destination_name,
     expected_outputs,
+    given_rows,
     operation_names,
+    source_frame,
     unknown_name_errors,
+    written_rows,
 )
 
 OutputRow = Mapping[str, Any]

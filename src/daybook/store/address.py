@@ -5,7 +5,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from daybook.errors import DaybookError
-from daybook.model.addresses import has_secret, host_has_secret, is_secret_name, mask_address
+from daybook.model.secrets import has_secret, host_has_secret, is_secret_name, mask_address
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import cast
 from daybook.errors import DaybookError
 from daybook.model.calendar import Calendar
 from daybook.model.dataset import Dataset
-from daybook.model.datasource import DataSource
+from daybook.model.datasource import DataSource, Resolver
 from daybook.model.definition import (
     SANDBOX_PREFIX,
     Catalog,
@@ -19,7 +19,6 @@ from daybook.model.definition import (
     DefinitionStatus,
     ResolverVersion,
 )
-from daybook.model.resolver import Resolver
 from daybook.model.view import View
 from daybook.store.database.definitions import Definitions
 from daybook.store.definition_text import decode_definition

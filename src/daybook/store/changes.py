@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 from daybook.errors import DaybookError, Notice, notice
 from daybook.model.calendar import Calendar
 from daybook.model.dataset import ColumnDef, Dataset
-from daybook.model.datasource import DataSource
+from daybook.model.datasource import DataSource, Resolver
 from daybook.model.definition import (
     Catalog,
     CatalogKind,
@@ -21,12 +21,10 @@ from daybook.model.definition import (
     ResolverVersion,
 )
 from daybook.model.project import Project
-from daybook.model.resolver import Resolver
 from daybook.model.serialization import to_yaml
 from daybook.model.types import DecimalType
 from daybook.model.view import View
-from daybook.plan.plan_cache import PlanCache
-from daybook.plan.registered_catalog import RegisteredCatalog
+from daybook.plan.plan_cache import PlanCache, RegisteredCatalog
 from daybook.plan.registration import carry_data
 from daybook.store.database.definitions import DefinitionHead
 from daybook.store.definition_text import DefinitionModel, encode_definition

@@ -8,10 +8,9 @@ from typing import Any, TypeAlias
 from daybook.errors import DaybookError
 from daybook.model.calendar import Calendar
 from daybook.model.dataset import Dataset
-from daybook.model.datasource import DataSource
+from daybook.model.datasource import DataSource, Resolver
 from daybook.model.definition import DefinitionKind
 from daybook.model.project import Project
-from daybook.model.resolver import Resolver
 from daybook.model.serialization import from_canonical, to_canonical
 from daybook.model.view import View
 

@@ -10,16 +10,14 @@ from daybook.model.definition import Catalog, Definition
 from daybook.model.operation import OutputOperation
 from daybook.model.project import Project
 from daybook.model.source_map import SourceMap
-from daybook.plan.plan_cache import PlanCache
-from daybook.plan.registered_catalog import RegisteredCatalog
+from daybook.plan.plan_cache import PlanCache, RegisteredCatalog
 from daybook.store.apply import write_state
 from daybook.store.changes import expected_catalog
-from daybook.store.checks import check_project
 from daybook.store.database.projects import ProjectVersion, find_active_project
 from daybook.store.definition_text import DefinitionModel, decode_definition, encode_definition
 from daybook.store.effects import ProjectEffect, ProjectEffects, TouchedColumns
 from daybook.store.records import ProjectInput, ProjectState, ProjectValidation, Registration
-from daybook.store.references import validated_inputs
+from daybook.store.references import check_project, validated_inputs
 from daybook.store.store import MetadataStore, Transaction
 
 

@@ -15,12 +15,10 @@ from daybook.errors import DaybookError
 from daybook.store.address import EmbeddedStore, SharedStore, StoreAddress, parse_address
 from daybook.store.backup import back_up, list_backups
 from daybook.store.catalog import StoreCatalog
-from daybook.store.database.actions import Actions
 from daybook.store.database.connection import connect_store, read_transaction, write_transaction
 from daybook.store.database.definitions import Definitions
 from daybook.store.database.identity import WorkspaceIdentity
-from daybook.store.database.nodes import CloseQueries
-from daybook.store.database.outcomes import Outcomes
+from daybook.store.database.outcomes import Actions, CloseQueries, Outcomes
 from daybook.store.database.periods import PeriodStatuses, Slices
 from daybook.store.database.projects import Projects
 from daybook.store.database.retention import RetentionQueries

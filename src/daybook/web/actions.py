@@ -204,7 +204,7 @@ class _BuildStart:
 
 
 def _run(workspace: OpenedWorkspace, work: Work) -> None:
-    from daybook.runs.start import RunRequest
+    from daybook.runs.attempt.start import RunRequest
     from daybook.workspace.execution import run_project
 
     request = work.request

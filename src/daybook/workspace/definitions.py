@@ -62,7 +62,7 @@ def validate_definitions(path: Path | None = None, *, workspace: Path | None = N
 
     Without `workspace` it is the one around the path; a file outside of any workspace is checked by itself.
     """
-    from daybook.store.checks import check_workspace
+    from daybook.store.references import check_workspace
 
     if path is not None and not path.exists():
         raise DaybookError("MODEL_064", path=path.as_posix())
@@ -89,7 +89,7 @@ def _with_cycles(definitions: "LoadedWorkspace", errors: "list[DaybookError]") -
     """The errors with those of projects that wait for each other, instead of what follows from that alone."""
     from daybook.graph.dependencies import cycle_errors, derive_graph
     from daybook.model.loading.workspace import WorkspaceCatalog
-    from daybook.store.checks import is_of_registered_dataset
+    from daybook.store.references import is_of_registered_dataset
 
     projects = definitions.definitions["project"]
     graph = derive_graph({key: each.model for key, each in projects.items()}, WorkspaceCatalog(definitions))
@@ -109,8 +109,7 @@ def compile_project(
     """Check a project, by its id or file, as it would run for a period, by default the current month."""
     from daybook.expression import Constants
     from daybook.model.parameter import given_values
-    from daybook.plan.plan_cache import PlanCache
-    from daybook.plan.registered_catalog import RegisteredCatalog
+    from daybook.plan.plan_cache import PlanCache, RegisteredCatalog
     from daybook.plan.registration import registration_errors
     from daybook.resolve.calendars.periods import calendar_for, period_of
     from daybook.store.changes import ProspectiveCatalog, find_changes

@@ -10,15 +10,14 @@ from daybook.graph.dependencies import derive_graph
 from daybook.graph.nodes import Node
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.loading.workspace import WorkspaceCatalog
+from daybook.runs.attempt.execution import check_runs, execute_run, prepare_runs, retry
+from daybook.runs.attempt.start import PreparedRun, RunRequest, check_request
 from daybook.runs.environment import RunEnvironment, open_run_environment, workspace_with_store_copy
 from daybook.runs.explain import levels
 from daybook.runs.explain.levels import NumberExplanation
 from daybook.runs.explain.operation import OperationExplanation, RowsQuestion, explain
-from daybook.runs.preparation import PreparedRun
 from daybook.runs.replay import ReplayResult, replay
 from daybook.runs.result import ListenerWithout, RunFailedError, RunListener, RunResult
-from daybook.runs.run import check_runs, execute_run, prepare_runs, retry
-from daybook.runs.start import RunRequest, check_request
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from daybook.errors import DaybookError, findings_of_record
-from daybook.errors.suggestion import closest_match
+from daybook.errors.error import closest_match
 from daybook.model.definition import DEFINITION_KINDS, SANDBOX_PREFIX, DefinitionKind, RegisteredDataPin
 from daybook.model.serialization import to_yaml
 from daybook.resolve.calendars.periods import calendar_for, nearest_period

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from daybook.errors import DaybookError, Notice
+from daybook.graph.column_lineage import find_touched_columns, ways_before
 from daybook.graph.dependencies import derive_graph
-from daybook.graph.touched_columns import find_touched_columns, ways_before
 from daybook.model.definition import Definition
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.loading.workspace import WorkspaceCatalog

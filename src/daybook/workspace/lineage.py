@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from daybook.errors import DaybookError, Notice, notice
-from daybook.errors.suggestion import did_you_mean
+from daybook.errors.error import did_you_mean
 from daybook.graph.column_lineage import CloseLineage, WrittenColumn, read_close_lineage
 from daybook.graph.lineage_picture import LineagePicture, draw_lineage
 from daybook.model.project import target_name

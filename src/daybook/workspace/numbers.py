@@ -14,8 +14,7 @@ from daybook.io.rows.conditions import (
     comparisons_of,
     type_conditions,
 )
-from daybook.io.rows.csv_text import csv_texts
-from daybook.io.rows.page import MOST_SORTED_ROWS, PageRequest, Total, all_batches, is_summed, read_page
+from daybook.io.rows.page import MOST_SORTED_ROWS, PageRequest, Total, all_batches, csv_texts, is_summed, read_page
 from daybook.model.types import SYSTEM_COLUMNS, ColumnType, DecimalType, FloatType, IntegerType, Value
 from daybook.runs.output_rows import CommittedOutput, find_committed_output
 from daybook.runs.result import OutputResult

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from daybook.compare.result import BridgeResult, DiffResult
     from daybook.graph.build import BuildPlan, BuildResult
     from daybook.model.types import Value
+    from daybook.runs.attempt.start import RunRequest
     from daybook.runs.explain.levels import NumberExplanation
     from daybook.runs.explain.operation import OperationExplanation
     from daybook.runs.maintenance import CollectedGarbage
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from daybook.runs.replay import ReplayResult
     from daybook.runs.result import OutputResult, RunResult
     from daybook.runs.slices import SliceDrop, SliceEntry
-    from daybook.runs.start import RunRequest
     from daybook.scenarios.new_scenario import NewScenario
     from daybook.store.apply import ApplyPlan
     from daybook.store.lifecycle import Activation
@@ -246,7 +246,7 @@ class Explanation:
         return f"<Explanation of operation {found.seq} ({found.name}) of run {found.run_id}: {self.count:,} rows>"
 
     def _repr_html_(self) -> str:
-        from daybook.workspace.notebook import explanation_html
+        from daybook.workspace.report_page import explanation_html
 
         return explanation_html(self.result)
 
@@ -921,7 +921,7 @@ def _run_request(
     allow_empty: bool,
     parameters: "Mapping[str, Value] | None",
 ) -> "RunRequest":
-    from daybook.runs.start import RunRequest
+    from daybook.runs.attempt.start import RunRequest
     from daybook.workspace.execution import parse_as_of
 
     return RunRequest(project, period, parse_as_of(as_of), draft, allow_empty, parameters=parameters or {})
@@ -984,6 +984,6 @@ class Run:
         return f"<Run {self.id} of {self.result.project_id} for {self.result.period}: {outputs}>"
 
     def _repr_html_(self) -> str:
-        from daybook.workspace.notebook import run_html
+        from daybook.workspace.report_page import run_html
 
         return run_html(self.result)

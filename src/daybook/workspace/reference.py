@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from daybook.errors import CODES, Code, DaybookError
-from daybook.errors.suggestion import closest_match, did_you_mean
+from daybook.errors.error import closest_match, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -45,8 +45,7 @@ def explain_code(written: str) -> Code:
 
 def list_functions(name: str | None = None) -> tuple[FunctionEntry, ...]:
     """The functions of the expression language, family by family, or the one with this name."""
-    from daybook.expression.functions.reference import describe_result, format_value
-    from daybook.expression.functions.table import FUNCTION_FAMILIES, FUNCTIONS
+    from daybook.expression.functions.table import FUNCTION_FAMILIES, FUNCTIONS, describe_result, format_value
 
     if name is not None and name.upper() not in FUNCTIONS:
         meant = closest_match(name.upper(), FUNCTIONS)

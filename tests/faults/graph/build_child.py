@@ -22,8 +22,8 @@ from daybook.io.registry import writer_for
 from daybook.io.target import Target
 from daybook.io.writer import StagedOutput
 from daybook.model.loading import load_workspace
+from daybook.runs.attempt.recorder import RunRecorder
 from daybook.runs.environment import open_run_environment
-from daybook.runs.recorder import RunRecorder
 
 
 def say(*words: str) -> None:

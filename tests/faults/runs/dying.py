@@ -7,9 +7,9 @@ from unittest.mock import patch
 
 from daybook.io.registry import writer_for
 from daybook.io.target import Target
-from daybook.runs.execution import Execution
+from daybook.runs.attempt.execution import Execution
+from daybook.runs.attempt.recorder import RunRecorder
 from daybook.runs.outputs import PlannedOutput
-from daybook.runs.recorder import RunRecorder
 
 Point = Literal["before write", "after write", "before commit", "after commit", "after record"]
 POINTS: tuple[Point, ...] = ("before write", "after write", "before commit", "after commit", "after record")
@@ -68,6 +68,6 @@ def as_if_dead() -> Iterator[None]:
 
     with ExitStack() as patches:
         patches.enter_context(patch.object(Execution, "discard", nothing))
-        patches.enter_context(patch("daybook.runs.execution._finish", nothing))
-        patches.enter_context(patch("daybook.runs.execution.remove_folder", nothing))
+        patches.enter_context(patch("daybook.runs.attempt.execution._finish", nothing))
+        patches.enter_context(patch("daybook.runs.attempt.execution.remove_folder", nothing))
         yield

@@ -20,10 +20,10 @@ from daybook.io.registry import writer_for
 from daybook.io.target import Target
 from daybook.io.writer import StagedOutput
 from daybook.model.loading import load_workspace
+from daybook.runs.attempt.execution import run
+from daybook.runs.attempt.start import RunRequest
 from daybook.runs.environment import open_run_environment
 from daybook.runs.result import RunFailedError, SilentListener
-from daybook.runs.run import run
-from daybook.runs.start import RunRequest
 from tests.faults.runs.dying import dying_at
 from tests.spark.local_files import leave_modes_to_umask
 

@@ -27,10 +27,9 @@ from daybook.model.loading.definitions import load_text
 from daybook.model.parameter import parameter_values
 from daybook.plan.plan_project import plan_project
 from daybook.resolve.locations.location import Resolution
-from daybook.runs.preparation import PreparedRun
-from daybook.runs.provenance import Provenance
+from daybook.runs.attempt.start import PreparedRun
 from daybook.runs.result import SilentListener
-from daybook.runs.snapshot import RunSettings, RunSnapshot, SourceSnapshot
+from daybook.runs.snapshot import Provenance, RunSettings, RunSnapshot, SourceSnapshot
 from daybook.store.records import RunRecord
 from tests.reference import declare
 from tests.reference.generated import RUN, GeneratedProject

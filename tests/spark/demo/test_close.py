@@ -11,12 +11,11 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from daybook.demo.data_files import write_data
+from daybook.demo.data_files import write_data, write_workspace
 from daybook.demo.month_close import close_month, explain_correction, read_headline
-from daybook.demo.workspace_folder import write_workspace
 from daybook.graph.build import BuildRequest
+from daybook.runs.attempt.start import RunRequest
 from daybook.runs.result import RunResult
-from daybook.runs.start import RunRequest
 from daybook.workspace.close import build_close, close_status
 from daybook.workspace.execution import run_project
 from daybook.workspace.open_workspace import open_workspace

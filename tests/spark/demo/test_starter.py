@@ -6,11 +6,11 @@ from typing import get_args
 import pytest
 from pyspark.sql import SparkSession
 
-from daybook.demo.workspace_folder import Template, write_workspace
+from daybook.demo.data_files import Template, write_workspace
 from daybook.model.loading import load_workspace
+from daybook.runs.attempt.execution import run
+from daybook.runs.attempt.start import RunRequest
 from daybook.runs.environment import open_run_environment
-from daybook.runs.run import run
-from daybook.runs.start import RunRequest
 from daybook.scenarios.load_scenario import find_scenarios
 from daybook.scenarios.run_scenarios import run_scenario_file
 

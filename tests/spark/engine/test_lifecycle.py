@@ -11,8 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from daybook.engine.java.launch import archive_path, spark_home
-from daybook.engine.java.runtime import find_java
+from daybook.engine.java.launch import archive_path, find_java, spark_home
 from daybook.engine.java.session import start_session
 from daybook.errors import DaybookError
 from daybook.model.settings import EngineSettings

@@ -13,8 +13,7 @@ import psutil
 import pytest
 
 from daybook.engine.java.connect import clear_connect_mode, open_loopback_session
-from daybook.engine.java.launch import archive_path, cache_folder, spark_home
-from daybook.engine.java.runtime import find_java
+from daybook.engine.java.launch import archive_path, cache_folder, find_java, spark_home
 from daybook.engine.java.warm.engines import WarmEngines
 from daybook.engine.java.warm.folder import EngineRecord
 from daybook.errors import DaybookError

@@ -7,7 +7,7 @@ import pytest
 
 from daybook.graph.build import NodeResult
 from daybook.graph.nodes import Node
-from daybook.runs.recorder import RunRecorder
+from daybook.runs.attempt.recorder import RunRecorder
 from daybook.store.records import OperationResult
 from tests.spark.graph.test_build import Events, built, ran
 from tests.workspaces import Folder, assign, to_table

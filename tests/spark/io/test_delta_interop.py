@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from daybook.errors import DaybookError
 from daybook.io.format import VacuumRequest
-from daybook.io.formats.delta.maintenance import vacuum_table
+from daybook.io.formats.delta.format import vacuum_table
 from daybook.io.formats.delta.writer import DeltaWriter
 from daybook.io.target import OutputColumn
 from daybook.io.writer import Commit

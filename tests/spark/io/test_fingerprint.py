@@ -5,8 +5,8 @@ import math
 import pytest
 from pyspark.sql import SparkSession
 
-from daybook.io.fingerprint import fingerprint
 from daybook.io.target import OutputColumn
+from daybook.io.writer import fingerprint
 from daybook.model.types import FLOAT
 
 COLUMNS = (OutputColumn("ratio", FLOAT),)

@@ -3,8 +3,8 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from daybook.io.fingerprint import fingerprint
 from daybook.io.registry import writer_for, written_fingerprint
+from daybook.io.writer import fingerprint
 from daybook.model.formats import FORMATS
 from tests.spark.io.cases import CASES, Case, Place, columns_of, frame, hard_rows, read_target, rows_of, sorted_rows
 

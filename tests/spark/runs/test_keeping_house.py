@@ -9,6 +9,7 @@ import pytest
 
 from daybook.io.registry import writer_for
 from daybook.model.settings import RetentionSettings
+from daybook.runs.attempt.start import RunRequest, apply_project_files, prepare_run, start_run
 from daybook.runs.maintenance import (
     CollectedGarbage,
     collect_garbage,
@@ -17,7 +18,6 @@ from daybook.runs.maintenance import (
     find_workspace_leftovers,
     remove_workspace_leftovers,
 )
-from daybook.runs.start import RunRequest, apply_project_files, prepare_run, start_run
 from daybook.store.process import ProcessIdentity, current_process
 from daybook.store.references import find_project
 from tests.workspaces import ORDERS, Folder, to_path, to_table
@@ -101,7 +101,7 @@ def begun(folder: Folder, monkeypatch: pytest.MonkeyPatch, process: ProcessIdent
     with folder.around(workspace) as around:
         definition = find_project(workspace, "p")
         apply_project_files(workspace, definition, around)
-        monkeypatch.setattr("daybook.runs.start.current_process", lambda: process)
+        monkeypatch.setattr("daybook.runs.attempt.start.current_process", lambda: process)
         from daybook.resolve.calendars.calendar import GREGORIAN
         from daybook.resolve.calendars.periods import period_of
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from pyspark.sql import SparkSession
 
-from daybook.io.formats.delta.maintenance import held_versions
+from daybook.io.formats.delta.format import held_versions
 from daybook.model.settings import RetentionSettings
 from daybook.runs.maintenance import collect_garbage
 from daybook.runs.result import RunFailedError

@@ -144,7 +144,7 @@ def test_what_was_removed_from_the_sandbox_is_read_from_live_data(chain: Folder)
 
 def test_drafts_of_others_are_not_read(chain: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr("daybook.runs.provenance.current_user", lambda: "somebody-else")
+        patched.setattr("daybook.runs.snapshot.current_user", lambda: "somebody-else")
         chain.run("2026-02", "maker", is_draft=True)
     with pytest.raises(DaybookError) as refused:
         chain.run("2026-02", "reader", is_draft=True)

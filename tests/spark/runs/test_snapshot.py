@@ -11,7 +11,7 @@ import yaml
 from pyspark.sql import SparkSession
 
 from daybook.io.pins import LandedPin
-from daybook.runs.recorder import recorded_pins
+from daybook.runs.attempt.recorder import recorded_pins
 from tests.workspaces import COLUMNS, Folder, assign, to_table
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from daybook.cli.app import main
-from daybook.demo.workspace_folder import write_workspace
+from daybook.demo.data_files import write_workspace
 from daybook.graph.lineage_picture import LineagePicture
-from daybook.workspace.json.lineage import picture_as_mermaid
+from daybook.workspace.json.close import picture_as_mermaid
 from daybook.workspace.lineage import trace_columns
 from daybook.workspace.open_workspace import open_workspace
 

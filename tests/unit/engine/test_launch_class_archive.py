@@ -7,8 +7,14 @@ from typing import Any
 
 import pytest
 
-from daybook.engine.java.launch import archive_path, build_in_background, cache_folder, existing_archive, failure_marker
-from daybook.engine.java.runtime import JavaRuntime
+from daybook.engine.java.launch import (
+    JavaRuntime,
+    archive_path,
+    build_in_background,
+    cache_folder,
+    existing_archive,
+    failure_marker,
+)
 
 JAVA = JavaRuntime(Path("/java/bin/java"), 17, "17.0.2+8", "machine")
 

@@ -1,7 +1,13 @@
 from pathlib import Path
 
-from daybook.engine.java.launch import SHORT_WORKLOAD_BYTES, Launch, Workload, choose_workload, launcher_variables
-from daybook.engine.java.runtime import JavaRuntime
+from daybook.engine.java.launch import (
+    SHORT_WORKLOAD_BYTES,
+    JavaRuntime,
+    Launch,
+    Workload,
+    choose_workload,
+    launcher_variables,
+)
 
 JAVA = JavaRuntime(Path("/java/bin/java"), 17, "build", "machine")
 

@@ -10,10 +10,9 @@ import pytest
 
 from daybook.graph.build import BuildRequest, BuildResult, build
 from daybook.graph.close import read_close
+from daybook.runs.attempt.execution import prepare_runs
+from daybook.runs.attempt.start import PreparedRun, RunRequest
 from daybook.runs.environment import RunEnvironment
-from daybook.runs.preparation import PreparedRun
-from daybook.runs.run import prepare_runs
-from daybook.runs.start import RunRequest
 from daybook.workspace.close import _SilentBuild
 from daybook.workspace.lifecycle import activate_projects
 from daybook.workspace.open_workspace import open_workspace

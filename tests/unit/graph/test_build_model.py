@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from daybook.graph.build import BuildRequest, build
-from daybook.runs.run import prepare_runs
-from daybook.runs.start import RunRequest
+from daybook.runs.attempt.execution import prepare_runs
+from daybook.runs.attempt.start import RunRequest
 from daybook.workspace.close import _SilentBuild
 from daybook.workspace.lifecycle import activate_projects
 from daybook.workspace.open_workspace import open_workspace

@@ -9,8 +9,7 @@ from daybook.graph.dependencies import derive_graph
 from daybook.graph.lineage_picture import draw_lineage
 from daybook.model.loading.workspace import WorkspaceCatalog
 from daybook.plan.lineage import InputColumn
-from daybook.plan.plan_cache import PlanCache
-from daybook.plan.registered_catalog import RegisteredCatalog
+from daybook.plan.plan_cache import PlanCache, RegisteredCatalog
 from tests.workspaces import Folder, assign, no_session, to_path, to_table
 
 

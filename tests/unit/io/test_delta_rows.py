@@ -10,8 +10,7 @@ from deltalake import Schema, write_deltalake
 from deltalake.transaction import AddAction, create_table_with_add_actions
 
 from daybook.errors import DaybookError
-from daybook.io.formats.delta.rows import read_rows
-from daybook.io.formats.delta.table import data_files, open_table, refuse_foreign_files
+from daybook.io.formats.delta.table import data_files, open_table, read_rows, refuse_foreign_files
 from tests.attacks.tables import paths
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.io.formats.csv.writer import CsvWriter
+from daybook.io.formats.csv.format import CsvWriter
 from daybook.io.formats.files import folder
-from daybook.io.formats.files.atomic_rename import ExchangeUnsupportedError
 from daybook.io.formats.files.folder import commit_folder, slice_state
 from daybook.io.formats.files.manifest import MANIFEST_NAME
+from daybook.io.formats.files.one_file import ExchangeUnsupportedError
 from daybook.io.target import FileTarget, OutputColumn, SliceOwner
 from daybook.io.writer import StagedOutput, no_fence
 from daybook.model.types import STRING

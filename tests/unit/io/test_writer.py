@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.io.formats.csv.writer import CsvWriter
+from daybook.io.formats.csv.format import CsvWriter
 from daybook.io.target import FileTarget, OutputColumn, SliceOwner
 from daybook.model.operation import OutputMode
 from daybook.model.types import STRING

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from daybook.errors import DaybookError, flatten, render
-from daybook.model.loading import load_text, yaml_reader
+from daybook.model.loading import documents, load_text
 from daybook.model.loading.definitions import read_definitions
 from tests.golden.loader_cases import Case, cases
 
@@ -36,7 +36,7 @@ def test_secrets_are_not_printed(case: Case) -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
 def test_the_parser_without_libyaml_agrees(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     definitions, errors = read_definitions(case.text, case.file)
-    monkeypatch.setattr(yaml_reader, "_LOADER", yaml.SafeLoader)
+    monkeypatch.setattr(documents, "_LOADER", yaml.SafeLoader)
     again, same_errors = read_definitions(case.text, case.file)
     assert [one.model for one in again] == [one.model for one in definitions]
     assert [(one.code, str(one.span)) for one in same_errors] == [(one.code, str(one.span)) for one in errors]

@@ -8,9 +8,8 @@ from pydantic import TypeAdapter
 
 from daybook.model.calendar import Calendar
 from daybook.model.dataset import Dataset
-from daybook.model.datasource import DataSource
+from daybook.model.datasource import DataSource, Resolver
 from daybook.model.definition import DatasetCatalog, DatasetVersion, RegisteredDataPin, ResolverVersion
-from daybook.model.resolver import Resolver
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """What is found in a resolver's file before it is used."""
 
+from daybook.model.datasource import Resolver
 from daybook.model.loading.definitions import load_text
-from daybook.model.resolver import Resolver
 from daybook.resolve.checks import resolver_errors
 
 TEXT = """\

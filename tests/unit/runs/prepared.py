@@ -8,9 +8,8 @@ from daybook.model.loading.workspace import WorkspaceCatalog
 from daybook.plan.plan_project import plan_project
 from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.resolve.calendars.periods import period_of
-from daybook.runs.preparation import PreparedRun, resolve_run
-from daybook.runs.provenance import GitState, Provenance
-from daybook.runs.snapshot import RunSettings, RunSnapshot
+from daybook.runs.attempt.start import PreparedRun, resolve_run
+from daybook.runs.snapshot import GitState, Provenance, RunSettings, RunSnapshot
 from tests.workspaces import Folder, no_session
 
 TIMESTAMP = datetime.datetime(2026, 2, 2, 9, 30, tzinfo=datetime.UTC)

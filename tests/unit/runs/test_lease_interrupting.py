@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from daybook.runs.lease import stop_on_signals
+from daybook.runs.attempt.lease import stop_on_signals
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.runs.lease import LeaseKeeper
+from daybook.runs.attempt.lease import LeaseKeeper
 from daybook.store import open_store
 from daybook.store.process import current_process
 from daybook.store.records import Lease

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from daybook.errors import DaybookError
+from daybook.runs.attempt.start import PreparedRun
 from daybook.runs.output_rows import choose_output
-from daybook.runs.preparation import PreparedRun
 from daybook.runs.result import OutputResult, RunResult
 from daybook.runs.snapshot import RunSettings
 from tests.unit.runs.prepared import new_folder, prepared

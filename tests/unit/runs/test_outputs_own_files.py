@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.runs.run import prepare_runs
-from daybook.runs.start import RunRequest
+from daybook.runs.attempt.execution import prepare_runs
+from daybook.runs.attempt.start import RunRequest
 from tests.attacks.tables import paths
 from tests.workspaces import COLUMNS, Folder, no_session, to_table
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.io.slices import WrittenSlice
-from daybook.io.target import FileTarget, OutputColumn, SliceOwner, Target
+from daybook.io.target import FileTarget, OutputColumn, SliceOwner, Target, WrittenSlice
 from daybook.model.definition import TableVersion
 from daybook.model.operation import OutputMode
 from daybook.model.types import STRING

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from daybook.runs.run import prepare_runs
-from daybook.runs.start import RunRequest
-from daybook.store.checks import check_workspace
+from daybook.runs.attempt.execution import prepare_runs
+from daybook.runs.attempt.start import RunRequest
+from daybook.store.references import check_workspace
 from daybook.workspace.lifecycle import activate_project, apply_changes
 from daybook.workspace.open_workspace import open_workspace
 from tests.unit.runs.counting import Counts

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.io.formats.delta.maintenance import held_versions
+from daybook.io.formats.delta.format import held_versions
 from daybook.io.writer import Commit
 from daybook.model.dataset import Dataset, PathLocation, TableLocation
 from daybook.model.definition import RegisteredDataPin, TableVersion
-from daybook.runs.recorder import data_pin, hold_version, registered_dataset
+from daybook.runs.attempt.recorder import data_pin, hold_version, registered_dataset
 from daybook.runs.snapshot import RunSettings
 from daybook.store import open_store
 from daybook.store.lifecycle import RegisteredDataset

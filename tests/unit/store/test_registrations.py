@@ -10,12 +10,11 @@ import pytest
 from daybook.errors import DaybookError
 from daybook.model.dataset import Dataset
 from daybook.model.definition import RegisteredDataPin, TableVersion
-from daybook.runs.preparation import PreparedRun
-from daybook.runs.recorder import registered_dataset
-from daybook.runs.run import prepare_runs
-from daybook.runs.start import RunRequest
-from daybook.store.checks import check_workspace
+from daybook.runs.attempt.execution import prepare_runs
+from daybook.runs.attempt.recorder import registered_dataset
+from daybook.runs.attempt.start import PreparedRun, RunRequest
 from daybook.store.records import Registration
+from daybook.store.references import check_workspace
 from daybook.workspace.lifecycle import activate_project, apply_changes, plan_changes
 from daybook.workspace.open_workspace import open_workspace
 from tests.workspaces import COLUMNS, Folder, assign, no_session, to_table

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from daybook.demo.workspace_folder import write_workspace
+from daybook.demo.data_files import write_workspace
 from daybook.errors import DaybookError
 from daybook.workspace.definitions import compile_project, validate_definitions, write_schemas
 from daybook.workspace.open_workspace import open_workspace

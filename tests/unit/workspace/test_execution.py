@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from daybook.demo.workspace_folder import write_workspace
+from daybook.demo.data_files import write_workspace
 from daybook.errors import DaybookError, Notice
+from daybook.runs.attempt.start import PreparedRun, RunRequest
 from daybook.runs.environment import RunEnvironment
-from daybook.runs.preparation import PreparedRun
 from daybook.runs.result import RunFailedError, RunResult, SilentListener
-from daybook.runs.start import RunRequest
 from daybook.workspace.execution import (
     RangeResult,
     dry_run_project,
@@ -25,7 +24,7 @@ from daybook.workspace.execution import (
 from daybook.workspace.json.results import json_text, range_as_json
 from daybook.workspace.lifecycle import activate_project
 from daybook.workspace.open_workspace import open_workspace
-from tests.unit.cli.test_run_report import OUTPUT, RESULT
+from tests.unit.cli.test_history_run_report import OUTPUT, RESULT
 
 LOCKED = DaybookError("STORE_017", period="2026-02", status="locked", action="closed")
 

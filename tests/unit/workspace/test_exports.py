@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import daybook
-from daybook.demo.workspace_folder import write_workspace
+from daybook.demo.data_files import write_workspace
 from daybook.workspace import python_api
 
 WORKSPACE = Path(python_api.__file__).parent

@@ -11,8 +11,9 @@ import pytest
 
 import daybook
 from daybook.errors import DaybookError
+from daybook.io.rows.conditions import RowOrder
 from daybook.workspace.json.results import numbers_as_json
-from daybook.workspace.numbers import NumbersRequest, RowOrder, read_numbers
+from daybook.workspace.numbers import NumbersRequest, read_numbers
 from daybook.workspace.open_workspace import open_workspace
 from tests.workspaces import Folder, no_session, to_path, to_table
 from tests.written_runs import write_run

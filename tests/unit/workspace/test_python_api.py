@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import daybook
-from daybook.demo.workspace_folder import write_workspace
+from daybook.demo.data_files import write_workspace
 from daybook.workspace.python_api import ARGUMENT_CHECKS
 
 NOW = datetime.datetime(2026, 1, 5, 12, tzinfo=datetime.UTC)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from daybook.demo.workspace_folder import write_workspace
+from daybook.demo.data_files import write_workspace
 from daybook.errors import DaybookError
 from daybook.workspace.scenario_tests import ScenarioReport, select_scenarios
 

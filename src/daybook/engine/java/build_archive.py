@@ -19,14 +19,18 @@ from pyspark.sql import functions as F
 
 from daybook.engine.java.classic import create_scratch_folder, open_classic_session
 from daybook.engine.java.launch import (
+    JavaRuntime,
     Launch,
     archive_path,
     failure_marker,
+    find_java,
+    inspect_java,
+    memory_bytes,
     spark_home,
     spark_jars,
+    usable_cores,
     virtual_machine_flags,
 )
-from daybook.engine.java.runtime import JavaRuntime, find_java, inspect_java, memory_bytes, usable_cores
 from daybook.engine.java.session import stop_session
 from daybook.engine.java.session_conf import build_session_conf
 from daybook.model.settings import EngineSettings

@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from daybook.engine.java.launch import Launch, launcher_variables
-from daybook.engine.java.runtime import find_listener_problem
+from daybook.engine.java.launch import Launch, find_listener_problem, launcher_variables
 from daybook.engine.java.session_conf import JAVA_PROPERTIES, foreign_locale_error
 from daybook.errors import DaybookError
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from daybook.engine.java.classic import Gateway, attach_server, check_java_properties, open_py4j_gateway, start_gateway
-from daybook.engine.java.launch import Launch
-from daybook.engine.java.runtime import find_listener_problem
+from daybook.engine.java.launch import Launch, find_listener_problem
 from daybook.engine.java.session_conf import read_setting
 from daybook.errors import DaybookError
 

@@ -25,8 +25,17 @@ from daybook.engine.java.connect import (
     open_sail_session,
     stop_connect_session,
 )
-from daybook.engine.java.launch import Launch, Workload, archive_path, build_in_background, existing_archive, spark_home
-from daybook.engine.java.runtime import find_java, memory_bytes, usable_cores
+from daybook.engine.java.launch import (
+    Launch,
+    Workload,
+    archive_path,
+    build_in_background,
+    existing_archive,
+    find_java,
+    memory_bytes,
+    spark_home,
+    usable_cores,
+)
 from daybook.engine.java.session_conf import (
     REQUIRED_CONF,
     SessionConf,

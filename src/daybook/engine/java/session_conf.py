@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from daybook.engine.java.runtime import driver_memory_megabytes, usable_cores
+from daybook.engine.java.launch import driver_memory_megabytes, usable_cores
 from daybook.errors import DaybookError, raise_all
 from daybook.model.settings import EngineSettings
 

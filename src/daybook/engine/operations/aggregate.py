@@ -10,8 +10,8 @@ from daybook.engine.context import RunContext, null_sql, quote_identifiers
 from daybook.engine.counters import ObservedFrame, added_metric, picked_metric
 from daybook.engine.failures import VALUE, mark_sql
 from daybook.engine.layer import guarded_condition
+from daybook.engine.load_rows import new_row_columns, row_id_sql
 from daybook.engine.stages import AggregatePass
-from daybook.engine.system_columns import new_row_columns, row_id_sql
 from daybook.engine.working_dataset import AddedRows, WorkingDataset
 from daybook.expression import quote_identifier
 from daybook.plan.steps import AggregateStep, AppendStep, ComputedColumn

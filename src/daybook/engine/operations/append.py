@@ -16,8 +16,8 @@ from daybook.engine.counters import (
     picked_metric,
 )
 from daybook.engine.failures import SELECTOR, VALUE, mark_sql
+from daybook.engine.load_rows import new_row_columns, row_id_sql
 from daybook.engine.operations.aggregate import Summaries
-from daybook.engine.system_columns import new_row_columns, row_id_sql
 from daybook.engine.working_dataset import AddedRows
 from daybook.expression import cast_sql, quote_identifier
 from daybook.plan.steps import AppendStep, LoadStep

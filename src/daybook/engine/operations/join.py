@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from daybook.engine.context import RunContext
-from daybook.engine.failed_checks import DoubleMatch, failed_check_sql, row_label_sql
+from daybook.engine.counters import DoubleMatch, failed_check_sql, row_label_sql
 from daybook.engine.failures import JOIN_ON, mark_sql
 from daybook.engine.layer import guarded_condition
 from daybook.engine.working_dataset import WorkingDataset

@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 
-from daybook.expression import decimals
+from daybook.expression import type_rules
 from daybook.expression.functions.declaration import Arguments, Example, Function, Parameter, ParameterKind
 from daybook.expression.type_rules import spark_type
 from daybook.model.types import FLOAT, INTEGER, ColumnType, DecimalType, FloatType
@@ -13,26 +13,26 @@ _ORDERED = (Parameter("value", ParameterKind.ORDERED),)
 
 def _as_decimal(arguments: Arguments) -> DecimalType:
     value = arguments[0].type
-    return value if isinstance(value, DecimalType) else decimals.INTEGER_AS_DECIMAL
+    return value if isinstance(value, DecimalType) else type_rules.INTEGER_AS_DECIMAL
 
 
 def _decimal_sql(arguments: Arguments) -> str:
     argument = arguments[0]
     if isinstance(argument.type, DecimalType):
         return argument.sql
-    return f"CAST({argument.sql} AS {spark_type(decimals.INTEGER_AS_DECIMAL)})"
+    return f"CAST({argument.sql} AS {spark_type(type_rules.INTEGER_AS_DECIMAL)})"
 
 
 def _sum_type(arguments: Arguments) -> ColumnType:
-    return FLOAT if isinstance(arguments[0].type, FloatType) else decimals.summed(_as_decimal(arguments))
+    return FLOAT if isinstance(arguments[0].type, FloatType) else type_rules.summed(_as_decimal(arguments))
 
 
 def _sum_sql(arguments: Arguments, over: str = "") -> str:
     if isinstance(arguments[0].type, FloatType):
         return f"SUM({arguments[0].sql}){_spaced(over)}"
     total = f"SUM({_decimal_sql(arguments)}){_spaced(over)}"
-    result = decimals.summed(_as_decimal(arguments))
-    if decimals.summed_by_spark(_as_decimal(arguments)) == result:
+    result = type_rules.summed(_as_decimal(arguments))
+    if type_rules.summed_by_spark(_as_decimal(arguments)) == result:
         return total
     return f"CAST({total} AS {spark_type(result)})"
 
@@ -40,7 +40,7 @@ def _sum_sql(arguments: Arguments, over: str = "") -> str:
 def _average_type(arguments: Arguments) -> ColumnType:
     if isinstance(arguments[0].type, FloatType):
         return FLOAT
-    return decimals.divided(decimals.summed(_as_decimal(arguments)), decimals.INTEGER_AS_DECIMAL)
+    return type_rules.divided(type_rules.summed(_as_decimal(arguments)), type_rules.INTEGER_AS_DECIMAL)
 
 
 def _average_sql(arguments: Arguments, over: str = "") -> str:

@@ -2,10 +2,9 @@
 
 from decimal import Decimal
 
-from daybook.expression import decimals
+from daybook.expression import type_rules
 from daybook.expression.functions.declaration import Arguments, Example, Function, LiteralRule, Parameter, ParameterKind
-from daybook.expression.operators import type_arithmetic
-from daybook.expression.type_rules import is_negated_exactly, negate_sql
+from daybook.expression.type_rules import is_negated_exactly, negate_sql, type_arithmetic
 from daybook.expression.typed_tree import TypedNode
 from daybook.model.types import FLOAT, INTEGER, MAX_DIGITS, ColumnType, DecimalType, FloatType, IntegerType
 
@@ -33,7 +32,7 @@ def _absolute_sql(arguments: Arguments) -> str:
 
 def _round_type(arguments: Arguments) -> ColumnType:
     value = arguments[0].type
-    return decimals.rounded(value, _places(arguments)) if isinstance(value, DecimalType) else value
+    return type_rules.rounded(value, _places(arguments)) if isinstance(value, DecimalType) else value
 
 
 def _round_sql(arguments: Arguments) -> str:
@@ -52,7 +51,7 @@ def _is_places(value: object) -> bool:
 
 def _whole_type(arguments: Arguments) -> ColumnType:
     value = arguments[0].type
-    return decimals.whole_part(value) if isinstance(value, DecimalType) else value
+    return type_rules.whole_part(value) if isinstance(value, DecimalType) else value
 
 
 def _whole_sql(function: str, arguments: Arguments) -> str:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from decimal import Decimal
 
-from daybook.expression import decimals
+from daybook.expression import type_rules
 from daybook.expression.functions.declaration import (
     Argument,
     Arguments,
@@ -45,9 +45,9 @@ class AllocationTypes:
 def allocation_types(arguments: Arguments) -> AllocationTypes:
     """Exact as long as amount times weight has 38 digits at most, and their quotient all digits of the amount."""
     money, each = (_decimal_of(argument) for argument in arguments)
-    units, total = DecimalType(money.precision, 0), decimals.summed_by_spark(each)
-    product = decimals.multiplied(units, each) or DecimalType()
-    quotient = decimals.divided(decimals.added(product, decimals.remainder(product, total)), total)
+    units, total = DecimalType(money.precision, 0), type_rules.summed_by_spark(each)
+    product = type_rules.multiplied(units, each) or DecimalType()
+    quotient = type_rules.divided(type_rules.added(product, type_rules.remainder(product, total)), total)
     is_exact = (
         money.precision + each.precision <= MAX_DIGITS
         and money.precision + money.scale <= MAX_DIGITS

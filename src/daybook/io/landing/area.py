@@ -1,15 +1,41 @@
-"""Where landed inputs live: immutable folders, each published by its manifest and compared with it before use."""
+"""Where landed inputs live: immutable folders, each published by its manifest and compared with it before use.
+
+Landed batches become Parquet, each row with its identity: a hash of content or key, numbered among equals.
+"""
 
 import json
+import math
 import os
 import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, assert_never
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyarrow import fs
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
 
-from daybook.io.filesystem import ArrowPath, arrow_path, content_digest, join_uri, local_path
-from daybook.io.repeated_keys import RepeatedKeys
+from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, POSITION_COLUMN, literal_path_pattern
+from daybook.expression import quote_identifier
+from daybook.io.bindings import Binding
+from daybook.io.column_types import arrow_type, spark_data_type
+from daybook.io.filesystem import ArrowPath, arrow_path, content_digest, join_uri, list_files, local_path, spark_uri
+from daybook.io.landing.rows import Batch
+from daybook.io.repeated_keys import RepeatedKeys, find_repeated, find_repeated_by_spark
+from daybook.model.dataset import Dataset
+from daybook.model.types import (
+    BooleanType,
+    DateType,
+    DecimalType,
+    FloatType,
+    IntegerType,
+    NullType,
+    StringType,
+    TimestampType,
+)
 
 _MANIFEST = "manifest.json"
 
@@ -123,3 +149,191 @@ def _write_object(place: ArrowPath, text: bytes) -> None:
     """An object store makes an object visible as a whole when it is complete."""
     with place.system.open_output_stream(place.path) as stream:
         stream.write(text)
+
+
+def identity_columns(columns: Sequence[Binding], natural_key: Sequence[str]) -> tuple[Binding, ...]:
+    """What makes a row itself: its natural key and period, or all it has; by name, so that order does not matter."""
+    key = {*natural_key, "_period", "_run_period"} if natural_key else None
+    return tuple(sorted((c for c in columns if key is None or c.name in key), key=lambda column: column.name))
+
+
+def identity_hash(columns: Sequence[Binding]) -> Column:
+    """Length-prefixed text of every column, NULL tagged, hashed."""
+    return F.md5(F.concat(*(_prefixed_text(column) for column in columns)).cast("binary"))
+
+
+def _prefixed_text(column: Binding) -> Column:
+    text = _identity_text(column)
+    return F.coalesce(F.concat(F.octet_length(text).cast("string"), F.lit(":"), text), F.lit("-"))
+
+
+def _identity_text(column: Binding) -> Column:
+    value = F.col(quote_identifier(column.name))
+    match column.type:
+        case StringType():
+            return value
+        case IntegerType() | DecimalType() | BooleanType():
+            return value.cast("string")
+        case FloatType():
+            # The text of a double differs between Java versions; its hash is taken from its bits.
+            return F.when(value.isNotNull(), F.xxhash64(value).cast("string"))
+        case DateType():
+            return F.unix_date(value).cast("string")
+        case TimestampType():
+            return F.unix_micros(value).cast("string")
+        case NullType():
+            raise TypeError("no column has the type null")
+        case _:
+            assert_never(column.type)
+
+
+def occurrence_numbers(table: pa.Table, identity: Sequence[Binding], everything: Sequence[Binding]) -> list[int] | None:
+    """Occurrence numbers of rows held in memory; None when no two rows are equal."""
+    names = [column.name for column in identity]
+    groups = table.group_by(names, use_threads=False).aggregate([([], "count_all")])
+    if groups.num_rows == table.num_rows:
+        return None
+    by_identity: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+    keys = [table.column(name).to_pylist() for name in names]
+    for index, key in enumerate(zip(*keys, strict=True)):
+        by_identity[tuple(map(_sort_key, key))].append(index)
+    numbers = [0] * table.num_rows
+    order = sorted(column.name for column in everything)
+    for rows in by_identity.values():
+        if len(rows) > 1:
+            content = {index: [_sort_key(table.column(name)[index].as_py()) for name in order] for index in rows}
+            for number, index in enumerate(sorted(rows, key=content.__getitem__)):
+                numbers[index] = number
+    return numbers
+
+
+def _sort_key(value: Any) -> tuple[Any, ...]:
+    """NULL first, NaN last, as Spark orders."""
+    if value is None:
+        return (0,)
+    if isinstance(value, float) and math.isnan(value):
+        return (2,)
+    return (1, value)
+
+
+def number_occurrences(df: DataFrame, identity: Sequence[Binding], everything: Sequence[Binding]) -> DataFrame:
+    """The same numbers by Spark, for what does not fit into memory."""
+    order = [F.col(quote_identifier(name)).asc_nulls_first() for name in sorted(c.name for c in everything)]
+    window = Window.partitionBy(ORIGIN_COLUMN).orderBy(*order)
+    return df.withColumn(ORIGIN_COLUMN, identity_hash(identity)).withColumn(
+        ORDINAL_COLUMN, F.row_number().over(window).cast("bigint") - 1
+    )
+
+
+def has_unique_rows(df: DataFrame, identity: Sequence[Binding], rows: int) -> bool:
+    return df.select(identity_hash(identity).alias(ORIGIN_COLUMN)).distinct().count() == rows
+
+
+# Beyond this much data in memory, rows are streamed to disk.
+IN_MEMORY_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class LandedRows:
+    """What an attempt wrote; `is_unique` when no two rows are equal and every ordinal is 0."""
+
+    files: tuple[LandedFile, ...]
+    is_unique: bool
+    repeated: RepeatedKeys | None = None
+
+
+class LandingSink:
+    """Collects the rows of one landing attempt."""
+
+    def __init__(
+        self, area: LandingArea, attempt: str, columns: Sequence[Binding], limit: int = IN_MEMORY_BYTES
+    ) -> None:
+        self._area = area
+        self._attempt = attempt
+        self._columns = tuple(columns)
+        stored = [pa.field(c.name, arrow_type(c.type)) for c in columns]
+        self._schema = pa.schema([*stored, pa.field(POSITION_COLUMN, pa.string())])
+        self.has_positions = False
+        self._held: list[pa.RecordBatch] = []
+        self._held_bytes = 0
+        self._limit = limit
+        self._writer: pq.ParquetWriter | None = None
+        self._stream: pa.NativeFile | None = None
+        self.rows = 0
+
+    def add(self, batch: Batch) -> None:
+        self.has_positions = self.has_positions or batch.positions is not None
+        stored = {**batch.columns, **({POSITION_COLUMN: batch.positions} if batch.positions is not None else {})}
+        arrays = [stored.get(field.name, pa.nulls(batch.rows, field.type)).cast(field.type) for field in self._schema]
+        record = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+        self.rows += record.num_rows
+        if self._writer is None:
+            self._held.append(record)
+            self._held_bytes += record.nbytes
+            if self._held_bytes > self._limit:
+                self._spill()
+        else:
+            self._writer.write_batch(record)
+
+    def _spill(self) -> None:
+        place = arrow_path(self._area.absolute(f"{self._attempt}/rows.parquet"))
+        self._stream = place.system.open_output_stream(place.path)
+        self._writer = pq.ParquetWriter(self._stream, self._schema)
+        self._writer.write_table(pa.Table.from_batches(self._held, self._schema))
+        self._held = []
+
+    def close(self) -> None:
+        """Let go of the open file; harmless at any time."""
+        if self._writer is not None:
+            self._writer.close()
+        if self._stream is not None:
+            self._stream.close()
+
+    def finish(self, spark: SparkSession, carried: Iterable[str], dataset: Dataset) -> LandedRows:
+        """The files of the landing, and which of its rows repeat others."""
+        self.close()
+        names = {*carried, *(column.name for column in dataset.main_table.columns)}
+        columns = [column for column in self._columns if column.name in names]
+        identity = identity_columns(columns, dataset.natural_key_columns)
+        if self._writer is None:
+            return self._finish_in_memory(columns, identity, dataset)
+        return self._finish_with_spark(spark, columns, identity, dataset)
+
+    def _finish_in_memory(
+        self, columns: Sequence[Binding], identity: Sequence[Binding], dataset: Dataset
+    ) -> LandedRows:
+        kept = [*(column.name for column in columns), *([POSITION_COLUMN] if self.has_positions else [])]
+        table = pa.Table.from_batches(self._held, self._schema).select(kept)
+        numbers = occurrence_numbers(table, identity, columns)
+        if numbers is not None:
+            table = table.append_column(ORDINAL_COLUMN, pa.array(numbers, pa.int64()))
+        path = f"{self._attempt}/rows.parquet"
+        place = arrow_path(self._area.absolute(path))
+        pq.write_table(table, place.path, filesystem=place.system)
+        repeated = find_repeated(table, dataset) if numbers is not None else None
+        return LandedRows((self._landed_file(path, table.num_rows),), numbers is None, repeated)
+
+    def _landed_file(self, path: str, rows: int) -> LandedFile:
+        return LandedFile(path, rows, content_digest(self._area.absolute(path)))
+
+    def _finish_with_spark(
+        self, spark: SparkSession, columns: Sequence[Binding], identity: Sequence[Binding], dataset: Dataset
+    ) -> LandedRows:
+        raw = f"{self._attempt}/rows.parquet"
+        schema = ", ".join(f"{quote_identifier(c.name)} {spark_data_type(c.type).simpleString()}" for c in columns)
+        schema += f", {POSITION_COLUMN} string" if self.has_positions else ""
+        df = spark.read.schema(schema).parquet(literal_path_pattern(spark_uri(self._area.absolute(raw))))
+        if has_unique_rows(df, identity, self.rows):
+            return LandedRows((self._landed_file(raw, self.rows),), is_unique=True)
+        repeated = find_repeated_by_spark(df, dataset, [column.name for column in columns])
+        numbered = f"{self._attempt}/numbered"
+        target = self._area.absolute(numbered)
+        number_occurrences(df, identity, columns).drop(ORIGIN_COLUMN).write.mode("error").parquet(spark_uri(target))
+        place = arrow_path(self._area.absolute(raw))
+        place.system.delete_file(place.path)
+        files = []
+        for file in list_files(target):
+            found = arrow_path(file.path)
+            rows = pq.ParquetFile(found.path, filesystem=found.system).metadata.num_rows
+            files.append(self._landed_file(join_uri(numbered, file.path.rpartition("/")[2]), rows))
+        return LandedRows(tuple(files), is_unique=False, repeated=repeated)

@@ -14,10 +14,9 @@ from daybook.io.bindings import Binding, extra_column_notices
 from daybook.io.filesystem import spark_uri
 from daybook.io.formats.files.manifest import read_manifest
 from daybook.io.formats.parquet.scan import spark_schema
-from daybook.io.landing.area import PublishedLanding
+from daybook.io.landing.area import LandingSink, PublishedLanding, identity_columns, identity_hash
 from daybook.io.landing.request import LandingRequest, TextFile, columns_in_folder_names, find_text_files, landing_key
 from daybook.io.landing.rows import Batch, RowSource, check_nulls
-from daybook.io.landing.sink import LandingSink, identity_columns, identity_hash
 from daybook.io.pins import LandedPin, PinnedFile, ReadPart, TableState
 from daybook.io.registry import format_named
 from daybook.io.repeated_keys import report_repeated

@@ -18,9 +18,8 @@ from daybook.io.filesystem import (
     relative_to,
 )
 from daybook.io.formats.files.manifest import read_manifest
-from daybook.io.landing.area import LandingArea
+from daybook.io.landing.area import IN_MEMORY_BYTES, LandingArea
 from daybook.io.landing.rows import ImpliedColumns
-from daybook.io.landing.sink import IN_MEMORY_BYTES
 from daybook.model.definition import DatasetVersion
 from daybook.resolve.locations.location import Location
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from daybook.errors import DaybookError
 from daybook.io.bindings import Binding
-from daybook.io.text_values import BadValueError, parse_texts
+from daybook.io.column_types import BadValueError, parse_texts
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from daybook.errors import DaybookError
-from daybook.errors.suggestion import did_you_mean
-from daybook.io.column_types import arrow_type
+from daybook.errors.error import did_you_mean
+from daybook.io.column_types import BadValueError, arrow_type, parse_texts
 from daybook.io.target import OutputColumn
-from daybook.io.text_values import BadValueError, parse_texts
 from daybook.model.types import (
     BooleanType,
     ColumnType,

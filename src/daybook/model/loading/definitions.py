@@ -8,10 +8,9 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from daybook.errors import DaybookError, Span, raise_all
 from daybook.model.definition import MODEL_ADAPTERS, MODEL_TYPES, Definition, DefinitionKind
-from daybook.model.loading.json_reader import compose_json
+from daybook.model.loading.documents import compose_json, compose_yaml, find_bad_character
 from daybook.model.loading.kinds import identify_document
 from daybook.model.loading.validation_errors import restore_written_texts, translate_validation_error
-from daybook.model.loading.yaml_reader import compose_yaml, find_bad_character
 from daybook.model.secrets import find_secrets, mask_range, mask_secrets
 from daybook.model.source_map import (
     DocumentNode,

@@ -4,7 +4,7 @@ import re
 from typing import get_args
 
 from daybook.errors import DaybookError
-from daybook.errors.suggestion import closest_match
+from daybook.errors.error import closest_match
 from daybook.model.definition import DEFINITION_KINDS, DefinitionKind
 from daybook.model.operation import OperationType
 from daybook.model.source_map import DocumentNode, ListNode, MappingNode, ScalarNode, SourceMap

@@ -10,7 +10,7 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from daybook.errors import DaybookError
-from daybook.errors.suggestion import closest_match, did_you_mean
+from daybook.errors.error import closest_match, did_you_mean
 from daybook.model.datasource import FOLDER_TAG
 from daybook.model.declaration import ID_PATTERN, VIOLATIONS, Violation
 from daybook.model.formats import file_formats

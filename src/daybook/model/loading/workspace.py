@@ -11,7 +11,7 @@ from typing import Any
 from daybook.errors import DaybookError, raise_all
 from daybook.model.calendar import Calendar
 from daybook.model.dataset import Dataset, PathLocation
-from daybook.model.datasource import DataSource, FolderSource
+from daybook.model.datasource import DataSource, FolderSource, Resolver
 from daybook.model.declaration import slug
 from daybook.model.definition import (
     DEFINITION_KINDS,
@@ -26,7 +26,6 @@ from daybook.model.loading.definitions import read_definitions, read_model, read
 from daybook.model.loading.kinds import looks_like_definition
 from daybook.model.operation import LocationDestination, OutputOperation
 from daybook.model.project import Project
-from daybook.model.resolver import Resolver
 from daybook.model.settings import WorkspaceSettings
 
 

@@ -7,8 +7,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from daybook.model.calendar import Calendar, CalendarLevel, CalendarUnit, MonthsRule, Period
-from daybook.resolve.calendars.identifiers import IdentifierPattern, ParsedDate, ParsedYearPart
-from daybook.resolve.calendars.years import CalendarYear, YearSequence, year_sequence
+from daybook.resolve.calendars.years import (
+    CalendarYear,
+    IdentifierPattern,
+    ParsedDate,
+    ParsedYearPart,
+    YearSequence,
+    year_sequence,
+)
 
 
 class PeriodCalendar(Protocol):

@@ -9,14 +9,15 @@ from daybook.errors import DaybookError, Span, raise_all
 from daybook.model.calendar import Calendar, CalendarRule, CalendarUnit, ListedPeriod, MonthsRule, WeeksRule
 from daybook.model.source_map import SourceMap
 from daybook.resolve.calendars.calendar import GREGORIAN_ID, PeriodCalendar, build_calendar
-from daybook.resolve.calendars.identifiers import (
+from daybook.resolve.calendars.years import (
+    DAY,
     IDENTIFIER_RULE,
     PATTERN_TOKENS,
+    ListedYearBounds,
     is_identifier,
     is_level_name,
     pattern_tokens,
 )
-from daybook.resolve.calendars.years import DAY, ListedYearBounds
 
 
 @dataclass(frozen=True, slots=True)

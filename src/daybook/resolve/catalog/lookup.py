@@ -11,11 +11,10 @@ from urllib.parse import urlencode
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from daybook.errors import DaybookError, Span
-from daybook.model.addresses import is_secret_name
 from daybook.model.calendar import Period
+from daybook.model.datasource import CatalogStrategy
 from daybook.model.declaration import Id, NonEmptyText
-from daybook.model.resolver import CatalogStrategy
-from daybook.model.secrets import is_secret_reference, read_credential
+from daybook.model.secrets import is_secret_name, is_secret_reference, read_credential
 from daybook.resolve.catalog.http_request import (
     Endpoint,
     HttpLimits,
@@ -24,7 +23,7 @@ from daybook.resolve.catalog.http_request import (
     fetch,
     parse_endpoint,
 )
-from daybook.resolve.locations.template import render_template, template_errors
+from daybook.resolve.locations.paths import render_template, template_errors
 
 _MAX_SHOWN_FINDINGS = 3
 _MAX_LOCATIONS = 10_000

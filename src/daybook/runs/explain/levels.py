@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from decimal import Decimal, localcontext
 
 from daybook.errors import DaybookError
-from daybook.errors.suggestion import did_you_mean
+from daybook.errors.error import did_you_mean
 from daybook.model.types import COLUMN_SYNONYMS
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.explain.operation import Explainer, OperationExplanation, RowsQuestion
-from daybook.runs.explain.row_keys import key_text
-from daybook.runs.explain.row_origins import RowOrigin
+from daybook.runs.explain.row_origins import RowOrigin, key_text
 
 # Balances that go forward from month to month lead ever further back.
 MOST_LEVELS = 12

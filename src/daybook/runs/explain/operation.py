@@ -11,16 +11,15 @@ from typing import Any
 
 from daybook.engine.source import POSITION_COLUMN
 from daybook.errors import DaybookError
-from daybook.errors.suggestion import did_you_mean
+from daybook.errors.error import did_you_mean
 from daybook.model.operation import Operation
 from daybook.model.types import COLUMN_SYNONYMS, DecimalType
+from daybook.plan.conditions import summands
 from daybook.plan.partial_plan import TRACE_COLUMNS, RowKeys, key_columns, selectable_columns
 from daybook.plan.steps import AggregateStep, AppendStep, Plan, Step
-from daybook.plan.summands import summands
 from daybook.runs.environment import RunEnvironment, remove_folder
 from daybook.runs.explain.restored_run import RestoredRuns, group_columns
-from daybook.runs.explain.row_keys import typed_keys
-from daybook.runs.explain.row_origins import ROW_ID, Row, RowOrigin, RowOrigins
+from daybook.runs.explain.row_origins import ROW_ID, Row, RowOrigin, RowOrigins, typed_keys
 from daybook.runs.explain.rows import FoundRows, RowsComputation
 from daybook.runs.snapshot import RunSnapshot
 

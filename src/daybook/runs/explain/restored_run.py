@@ -10,9 +10,9 @@ from daybook.io.pins import Pin
 from daybook.io.read_source import ReadSource
 from daybook.model.types import SYSTEM_COLUMNS
 from daybook.plan.steps import AggregateStep, AppendStep, OutputStep, Plan, Step, UpdateStep
+from daybook.runs.attempt.recorder import recorded_pins
+from daybook.runs.attempt.start import PreparedRun, restore_run
 from daybook.runs.environment import RunEnvironment
-from daybook.runs.preparation import PreparedRun, restore_run
-from daybook.runs.recorder import recorded_pins
 from daybook.runs.snapshot import RunSnapshot, snapshot_from_json
 from daybook.runs.sources import read_sources
 from daybook.store.records import OutputCommit, RunRecord

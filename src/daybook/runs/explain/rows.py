@@ -18,6 +18,7 @@ from daybook.errors import DaybookError
 from daybook.expression import CompiledExpression, quote_identifier
 from daybook.io.bindings import carried_types
 from daybook.model.types import NULL, STRING, TIMESTAMP
+from daybook.plan.conditions import is_exact, summands, total_columns
 from daybook.plan.partial_plan import (
     PartialPlan,
     RowKey,
@@ -28,7 +29,6 @@ from daybook.plan.partial_plan import (
     summary_rows,
 )
 from daybook.plan.steps import INPUT_KEY, AggregateStep, AppendStep, Plan, Schema, Step
-from daybook.plan.summands import is_exact, summands, total_columns
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.explain.restored_run import RestoredRun, group_columns
 from daybook.runs.explain.row_origins import ROW_ID, Row, RowOrigins

@@ -16,6 +16,8 @@ from daybook.model.loading.workspace import WorkspaceLocation
 from daybook.model.secrets import mask_secrets
 from daybook.plan.lineage import plan_lineage
 from daybook.plan.steps import CheckStep
+from daybook.runs.attempt.recorder import recorded_pins
+from daybook.runs.attempt.start import PreparedRun
 from daybook.runs.openlineage.datasets import (
     PRODUCER,
     Json,
@@ -26,8 +28,6 @@ from daybook.runs.openlineage.datasets import (
     facet,
     pinned_versions,
 )
-from daybook.runs.preparation import PreparedRun
-from daybook.runs.recorder import recorded_pins
 from daybook.runs.result import OutputResult
 from daybook.runs.snapshot import RunSnapshot
 from daybook.store.records import FinalStatus

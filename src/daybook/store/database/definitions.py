@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, insert, select, text, update
 
 from daybook.errors import DaybookError
-from daybook.errors.suggestion import closest_match
+from daybook.errors.error import closest_match
 from daybook.model.dataset import Dataset
 from daybook.model.definition import DeclaredVersion, DefinitionKind, DefinitionStatus, RegisteredDataPin
 from daybook.model.project import Project

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert, select, update
 
 from daybook.errors import DaybookError
-from daybook.errors.suggestion import closest_match
+from daybook.errors.error import closest_match
 from daybook.model.project import Project
 from daybook.store.database.definitions import Definitions
 from daybook.store.database.tables import COLUMN_USE, DEFINITION, PROJECT_INPUT, PROJECT_STATE, to_record, to_row

@@ -158,7 +158,7 @@ def lineage(
     to_start: Annotated[bool, Query(alias="all", description="Through other projects.")] = False,
 ) -> Response:
     """Which input columns every written column comes from, and how."""
-    from daybook.workspace.json.lineage import lineage_as_json
+    from daybook.workspace.json.close import lineage_as_json
     from daybook.workspace.lineage import trace_columns
 
     if project is not None:

@@ -238,7 +238,7 @@ async def explain(
     column: Annotated[list[str] | None, Query(description="Columns to show beside the usual ones.")] = None,
 ) -> Response:
     """The rows behind a number, computed again from the snapshot of its run; Spark is started where it has to be."""
-    from daybook.runs.explain.row_keys import parse_keys
+    from daybook.runs.explain.row_origins import parse_keys
     from daybook.workspace.json.results import number_explanation_as_json
 
     question = served.questions.explain(

@@ -109,7 +109,7 @@ def explain(
     trail: Annotated[str | None, Query(max_length=6000)] = None,
     limit: Annotated[int, Query(ge=1, le=2000)] = PAGE_ROWS,
 ) -> Response:
-    from daybook.runs.explain.row_keys import format_keys, parse_keys
+    from daybook.runs.explain.row_origins import format_keys, parse_keys
 
     keys = parse_keys(key or [])
     found = show_run(served.workspace, run_id)
@@ -179,7 +179,7 @@ class _ExplainedView:
         return [(row, self._behind(origin)) for row, origin in zip(self.found.rows.rows, origins, strict=True)]
 
     def _behind(self, origin: "RowOrigin | None") -> str | None:
-        from daybook.runs.explain.row_keys import format_keys
+        from daybook.runs.explain.row_origins import format_keys
 
         if origin is None or origin.next is None:
             return None

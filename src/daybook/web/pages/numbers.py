@@ -139,7 +139,7 @@ class _NumbersView:
 
     def behind(self, row: tuple[Any, ...]) -> str:
         """The rows behind a row of this page."""
-        from daybook.runs.explain.row_keys import format_keys
+        from daybook.runs.explain.row_origins import format_keys
 
         names = [column.name for column in self._page.columns]
         keys = {names[number]: None if row[number] is None else value_text(row[number]) for number in self._keys}

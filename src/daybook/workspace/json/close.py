@@ -1,10 +1,15 @@
-"""The close as JSON: graph, status, build."""
+"""The close as JSON: graph, status, build.
+
+Lineage as JSON and as a flow chart.
+"""
 
 from typing import TYPE_CHECKING, Any
 
 from daybook.graph.close import NodeStatus
+from daybook.graph.lineage_picture import LineagePicture, PictureNode
 from daybook.graph.nodes import Node
 from daybook.workspace.close import CloseGraphResult, CloseStatus
+from daybook.workspace.lineage import LineageResult
 
 if TYPE_CHECKING:
     from daybook.graph.build import BuildPlan, BuildResult, NodeResult
@@ -88,3 +93,98 @@ def build_plan_as_json(plan: "BuildPlan") -> dict[str, Any]:
         ],
         "left_out": list(plan.left_out),
     }
+
+
+_MOST_CHARACTERS = 60
+
+
+def lineage_as_json(result: LineageResult) -> dict[str, Any]:
+    return {
+        "columns": [
+            {
+                "project": output.project_id,
+                "output": output.seq,
+                "column": column.column,
+                "inputs": [
+                    {
+                        "dataset": each.dataset_id,
+                        "column": each.column,
+                        "kind": each.kind,
+                        "how": each.how,
+                        "operations": list(each.operations),
+                    }
+                    for each in column.inputs
+                ],
+            }
+            for output in result.outputs
+            for column in output.columns
+        ]
+    }
+
+
+def picture_as_json(picture: LineagePicture) -> dict[str, Any]:
+    """Nodes and edges, for whoever draws them."""
+    return {
+        "nodes": [
+            {
+                "id": node.number,
+                "role": node.role,
+                "project": node.project_id,
+                "operation": node.seq or None,
+                "dataset": node.dataset_id,
+                "column": node.column,
+                "text": node.text,
+                "names": list(node.names),
+            }
+            for node in picture.nodes
+        ],
+        "edges": [
+            {"from": edge.source, "to": edge.target, "kind": edge.kind, "how": edge.how} for edge in picture.edges
+        ],
+    }
+
+
+def picture_as_mermaid(picture: LineagePicture) -> str:
+    """A flow chart, inputs on the left; what is only read to decide has dotted lines."""
+    lines = ["flowchart LR"]
+    lines += [f'    n{node.number}["{_escaped(node_label(node))}"]' for node in picture.nodes]
+    for edge in picture.edges:
+        if edge.kind == "direct":
+            lines.append(f"    n{edge.source} --> n{edge.target}")
+        else:
+            lines.append(f'    n{edge.source} -.->|"{edge.how.replace("_", " ")}"| n{edge.target}')
+    return "\n".join(lines)
+
+
+def node_label(node: PictureNode) -> str:
+    """What a node is called: a column where it is read or written, an operation with its expression in between."""
+    match node.role:
+        case "input":
+            return f"{node.dataset_id}.{node.column}"
+        case "output":
+            return f"{node.project_id} {node.seq}: {node.column}"
+        case "value":
+            return _shortened(f"{node.seq}: {node.column}" + (f" = {node.text}" if node.text else ""))
+        case "selector":
+            return _shortened(f"{node.seq}: where {node.text}")
+        case "join":
+            return _shortened(f"{node.seq}: join {node.dataset_id} on {node.text}")
+        case "group":
+            parts = [f"append {node.dataset_id}"] if node.dataset_id else []
+            parts += [f"group by {', '.join(node.names)}"] if node.names else []
+            parts += [f"where {node.text}"] if node.text else []
+            return _shortened(f"{node.seq}: {' '.join(parts)}")
+        case "order":
+            return _shortened(f"{node.seq}: order by {', '.join(node.names)}")
+
+
+def _shortened(text: str) -> str:
+    plain = " ".join(text.split())
+    return plain if len(plain) <= _MOST_CHARACTERS else f"{plain[: _MOST_CHARACTERS - 1]}…"
+
+
+def _escaped(text: str) -> str:
+    """Mermaid reads quotes and a few signs even inside of a quoted label."""
+    for sign, code in (("#", "#35;"), ('"', "#quot;"), ("<", "#lt;"), (">", "#gt;"), ("`", "#96;")):
+        text = text.replace(sign, code)
+    return text

@@ -9,7 +9,7 @@ import pytest
 from daybook.errors import DaybookError, flatten
 from daybook.plan.partial_plan import RowKey
 from daybook.plan.steps import Plan
-from daybook.runs.explain.row_keys import format_keys, parse_keys, typed_keys
+from daybook.runs.explain.row_origins import format_keys, parse_keys, typed_keys
 from tests.unit.plan.planned import plan_of
 
 PLAN = plan_of(

@@ -17,10 +17,10 @@ from daybook.io.pins import TablePin
 from daybook.model.datasource import JdbcSource, PostgresqlSource
 from daybook.model.definition import TableVersion
 from daybook.resolve.locations.location import Location
+from daybook.runs.attempt.start import PreparedRun
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.openlineage.datasets import dataset_name
 from daybook.runs.openlineage.events import LineageEvents, RunEvents
-from daybook.runs.preparation import PreparedRun
 from daybook.runs.result import OutputResult
 from daybook.runs.snapshot import RunSettings
 from tests.openlineage import validated

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from daybook.engine.java.launch import spark_home
-from daybook.engine.java.runtime import find_java, memory_bytes, usable_cores
+from daybook.engine.java.launch import find_java, memory_bytes, spark_home, usable_cores
 from daybook.engine.java.session_conf import build_session_conf, local_threads
 from daybook.model.settings import EngineSettings
 

@@ -1,7 +1,11 @@
-"""What databases do each in their own way: connections, names, types, and how rows reach a staging table."""
+"""What databases do each in their own way: connections, names, types, and how rows reach a staging table.
 
+Tables of the types of a database: the name each declared type is stored under, and the way back.
+"""
+
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,10 +13,11 @@ from typing import Any, Generic, TypeVar
 
 from pyspark.sql import DataFrame
 
+from daybook.io.column_types import TypeTable
 from daybook.io.target import OutputColumn, TableTarget
 from daybook.io.writer import StagedOutput
 from daybook.model.secrets import read_credential
-from daybook.model.types import RUN_PERIOD_COLUMN, STRING
+from daybook.model.types import RUN_PERIOD_COLUMN, STRING, ColumnType, DecimalType
 
 
 def read_secret(reference: str | None, workspace: Path) -> str | None:
@@ -164,3 +169,34 @@ class Dialect(ABC, Generic[DatabaseT]):
     def discard(self, target: TableTarget) -> None:
         """Remove what all attempts of a run and operation staged."""
         ...
+
+
+_DIGITS = re.compile(r"(.*?)(\(\d+,\d+\))?")
+
+
+@dataclass(frozen=True, slots=True)
+class SqlType:
+    """`name` is without the digits of decimals."""
+
+    name: str
+
+    def stored(self, type_: ColumnType) -> str:
+        """The type of a column as it stands in `create table`."""
+        return self.name + str(type_).removeprefix("decimal") if isinstance(type_, DecimalType) else self.name
+
+
+SqlTypeT = TypeVar("SqlTypeT", bound=SqlType)
+
+
+class SqlTypes(TypeTable[SqlTypeT]):
+    def __init__(self, entries: Mapping[type, SqlTypeT]) -> None:
+        super().__init__(entries)
+        self._declared = {entry.name: str(type_()).partition("(")[0] for type_, entry in entries.items()}
+
+    def declared(self, stored: str) -> str:
+        """The declared type that is stored as this one; the stored one itself when there is none."""
+        match = _DIGITS.fullmatch(stored)
+        name, digits = (match[1], match[2]) if match else (stored, None)
+        declared = self._declared.get(name)
+        # A decimal without digits is none of ours.
+        return stored if declared is None or (declared == "decimal") != bool(digits) else f"{declared}{digits or ''}"

@@ -9,8 +9,16 @@ from pyspark.sql import DataFrame
 
 from daybook.errors import DaybookError
 from daybook.io.formats.databases.dialect import Database, Dialect
-from daybook.io.slices import DROP_MODE, SliceCommit, WrittenSlice, affected_slices, slices_after
-from daybook.io.target import OutputColumn, SliceOwner, TableTarget
+from daybook.io.target import (
+    DROP_MODE,
+    OutputColumn,
+    SliceCommit,
+    SliceOwner,
+    TableTarget,
+    WrittenSlice,
+    affected_slices,
+    slices_after,
+)
 from daybook.io.writer import Commit, Fence, StagedOutput, check_schema_change, no_fence
 from daybook.model.secrets import mask_secrets
 from daybook.model.types import RUN_PERIOD_COLUMN

@@ -1,37 +1,129 @@
-"""What Daybook knows of Delta tables: read by the files of a version, committed through the log."""
+"""Removing what a Delta table no longer needs, and finding what dead runs staged inside of it.
 
-from collections.abc import Iterator
+What Daybook knows of Delta tables: read by the files of a version, committed through the log.
+"""
+
+import json
+from collections.abc import Collection, Iterator
+from contextlib import suppress
 from functools import cached_property
 
+from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
+from pyarrow import fs
 from pyspark.sql import SparkSession
 
-from daybook.io.filesystem import FileStat
+from daybook.io.filesystem import FileStat, arrow_path, join_uri, list_files
 from daybook.io.format import Format, Leftover, ReadRequest, VacuumRequest, VersionHolder
-from daybook.io.formats.delta.maintenance import (
-    hold_version,
-    release_version,
-    staged_leftovers,
-    vacuum_table,
-    versions_held_by,
-)
-from daybook.io.formats.delta.rows import committed_rows
+from daybook.io.formats.delta.log import table_uri
 from daybook.io.formats.delta.table import (
+    committed_rows,
+    data_files,
     has_data_commits_since,
     numbered_version,
     open_table,
     read_delta,
+    refuse_unknown_features,
     verify_table,
     version_number,
 )
 from daybook.io.formats.delta.writer import DeltaWriter
 from daybook.io.formats.files.format import FolderFormat
+from daybook.io.leftovers import list_folder
 from daybook.io.pins import ReadPart, TablePin
 from daybook.io.rows.stored import StoredRows
-from daybook.io.target import FileTarget
+from daybook.io.target import FileTarget, parse_staged_name, staged_key
 from daybook.io.writer import Commit
 from daybook.model.definition import TableVersion
 from daybook.resolve.locations.location import Location
+
+# Readers pass over names that begin with an underscore.
+_PINS = "_daybook/pins"
+
+
+def hold_version(uri: str, version: TableVersion, holder: VersionHolder) -> None:
+    at = arrow_path(_pin_file(uri, version, holder))
+    log = arrow_path(join_uri(table_uri(uri), "_delta_log"))
+    is_gone = log.system.get_file_info(log.path).type != fs.FileType.Directory
+    if is_gone or at.system.get_file_info(at.path).type == fs.FileType.File:
+        return
+    at.system.create_dir(at.path.rpartition("/")[0], recursive=True)
+    content = {"version": version.token, "dataset": holder.dataset_id, "dataset_version": holder.dataset_version}
+    with at.system.open_output_stream(at.path) as stream:
+        stream.write(json.dumps(content).encode())
+
+
+def release_version(uri: str, version: TableVersion, holder: VersionHolder) -> None:
+    at = arrow_path(_pin_file(uri, version, holder))
+    if at.system.get_file_info(at.path).type == fs.FileType.File:
+        at.system.delete_file(at.path)
+
+
+def held_versions(uri: str, released: Collection[VersionHolder] = ()) -> set[int]:
+    """Versions that some holder needs; a name says it all, so that a half-written file still counts."""
+    gone = {holder.key for holder in released}
+    names = [item.base_name.split(".") for item in list_folder(join_uri(table_uri(uri), _PINS))]
+    return {int(name[0]) for name in names if len(name) == 3 and name[0].isdecimal() and name[1] not in gone}
+
+
+def versions_held_by(uri: str, store: str) -> tuple[tuple[TableVersion, VersionHolder], ...]:
+    """What one store needs; files that were not written to their end say nothing."""
+    found = []
+    for item in list_folder(join_uri(table_uri(uri), _PINS)):
+        with suppress(ValueError, KeyError, TypeError), arrow_path(uri).system.open_input_stream(item.path) as stream:
+            content = json.loads(stream.read())
+            holder = VersionHolder(store, content["dataset"], content["dataset_version"])
+            if item.base_name == f"{content['version']}.{holder.key}.json":
+                found.append((TableVersion("delta", str(content["version"])), holder))
+    return tuple(found)
+
+
+def _pin_file(uri: str, version: TableVersion, holder: VersionHolder) -> str:
+    return join_uri(table_uri(uri), _PINS, f"{version.token}.{holder.key}.json")
+
+
+def vacuum_table(request: VacuumRequest) -> tuple[FileStat, ...]:
+    table = open_table(request.uri)
+    if table is None:
+        return ()
+    refuse_unknown_features(table, request.uri, is_write=True)
+    newest = table.version()
+    kept = {*map(int, request.keep), *held_versions(request.uri, request.released)}
+    wanted = {version for version in kept if version <= newest}
+    wanted |= set(range(max(0, newest - request.latest + 1), newest + 1))
+    needed: set[str] = set()
+    for version in wanted:
+        if (then := open_table(request.uri, version)) is not None:
+            needed |= {file.path for file in data_files(then, request.uri)}
+    found = tuple(
+        file
+        for file in list_files(table_uri(request.uri), table_uri(request.uri))
+        if file.path.endswith(".parquet") and file.path not in needed and file.modified_ns < request.modified_before_ns
+    )
+    if not request.is_dry_run:
+        for file in found:
+            at = arrow_path(file.path)
+            at.system.delete_file(at.path)
+    return found
+
+
+def staged_leftovers(uri: str) -> Iterator[Leftover]:
+    """Staged folders inside a table that no version refers to."""
+    staged = {item.base_name: owner for item in list_folder(uri) if (owner := parse_staged_name(item.base_name))}
+    staged = {name: owner for name, owner in staged.items() if not name.startswith(".")}
+    if not staged:
+        return
+    table = open_table(uri)
+    referred = _referenced_folders(table, uri) if table else set()
+    for name, (run_id, seq) in staged.items():
+        is_committed = table is not None and table.transaction_version(staged_key(run_id, seq)) is not None
+        if name not in referred and not is_committed:
+            yield Leftover(run_id, join_uri(uri, name))
+
+
+def _referenced_folders(table: DeltaTable, uri: str) -> set[str]:
+    start = len(table_uri(uri)) + 1
+    return {file.path[start:].split("/")[0] for file in data_files(table, uri)}
 
 
 class DeltaFormat(FolderFormat):

@@ -11,8 +11,7 @@ from typing import Any
 from deltalake import DeltaTable
 
 from daybook.io.filesystem import arrow_path, join_uri, local_path
-from daybook.io.slices import WrittenSlice
-from daybook.io.target import FileTarget, SliceOwner
+from daybook.io.target import FileTarget, SliceOwner, WrittenSlice
 from daybook.model.types import RUN_PERIOD_COLUMN
 
 # What Daybook writes of itself into a commit.

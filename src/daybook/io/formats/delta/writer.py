@@ -17,7 +17,6 @@ from daybook.errors import DaybookError
 from daybook.io.bindings import Binding, checked_options
 from daybook.io.column_types import arrow_type
 from daybook.io.filesystem import arrow_path, join_uri, list_files, local_path, partition_folder
-from daybook.io.fingerprint import fingerprint
 from daybook.io.formats.delta.log import (
     INFO_KEY,
     TABLE_TRANSACTION,
@@ -31,14 +30,14 @@ from daybook.io.formats.delta.log import (
 )
 from daybook.io.formats.delta.table import numbered_version, open_table, refuse_unknown_features
 from daybook.io.formats.parquet.scan import DataFile, scan_parquet
-from daybook.io.slices import WrittenSlice
-from daybook.io.target import STAGED_PREFIX, FileTarget, OutputColumn
+from daybook.io.target import STAGED_PREFIX, FileTarget, OutputColumn, WrittenSlice
 from daybook.io.writer import (
     Commit,
     Fence,
     StagedOutput,
     check_schema_change,
     declared_type_text,
+    fingerprint,
     no_fence,
     remove_tree,
     staged_parquet_files,

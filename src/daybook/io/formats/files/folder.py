@@ -10,10 +10,9 @@ from typing import Protocol
 
 from daybook.errors import DaybookError, Notice, notice
 from daybook.io.filesystem import list_files, partition_folder, partition_values, relative_to
-from daybook.io.formats.files.atomic_rename import ExchangeUnsupportedError, exchange_names, lock_folder, rename_if_free
 from daybook.io.formats.files.manifest import MANIFEST_NAME, Manifest, ManifestEntry, read_manifest
-from daybook.io.slices import SliceCommit, WrittenSlice, affected_slices, slices_after
-from daybook.io.target import FileTarget
+from daybook.io.formats.files.one_file import ExchangeUnsupportedError, exchange_names, lock_folder, rename_if_free
+from daybook.io.target import FileTarget, SliceCommit, WrittenSlice, affected_slices, slices_after
 from daybook.io.writer import Commit, Fence, StagedOutput, check_schema_change, remove_tree, sync_to_disk
 from daybook.model.types import RUN_PERIOD_COLUMN
 

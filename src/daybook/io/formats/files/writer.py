@@ -15,7 +15,6 @@ from daybook.expression import quote_identifier
 from daybook.io.bindings import checked_options
 from daybook.io.column_types import spark_data_type
 from daybook.io.filesystem import local_path
-from daybook.io.fingerprint import FingerprintObserver
 from daybook.io.formats.files.folder import (
     check_folder,
     commit_folder,
@@ -26,9 +25,17 @@ from daybook.io.formats.files.folder import (
     slice_state,
 )
 from daybook.io.formats.files.one_file import check_file, commit_file, committed_file
-from daybook.io.slices import WrittenSlice
-from daybook.io.target import FileTarget, OutputColumn
-from daybook.io.writer import Commit, Fence, StagedOutput, kept_columns, no_fence, remove_tree, translate_spark_failures
+from daybook.io.target import FileTarget, OutputColumn, WrittenSlice
+from daybook.io.writer import (
+    Commit,
+    Fence,
+    FingerprintObserver,
+    StagedOutput,
+    kept_columns,
+    no_fence,
+    remove_tree,
+    translate_spark_failures,
+)
 
 _PARTS = "parts"
 

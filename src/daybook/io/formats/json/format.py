@@ -1,22 +1,31 @@
-"""Files of JSON lines; writing gives numbers exactly, dates and times as text, NULL as null."""
+"""JSON lines as typed rows: numbers from their text, a key missing in a row NULL, missing in all of them an error.
 
-from collections.abc import Mapping, Sequence
+Files of JSON lines; writing gives numbers exactly, dates and times as text, NULL as null.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, assert_never
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 
+from daybook.errors import DaybookError, raise_all
+from daybook.io.bindings import Binding, bind_columns, checked_options, missing_column_errors
+from daybook.io.column_types import BadValueError, arrow_type, parse_texts
+from daybook.io.filesystem import arrow_path
 from daybook.io.format import Format
 from daybook.io.formats.files.format import FolderFormat
 from daybook.io.formats.files.writer import FileWriter, column_value, join_texts, timestamp_text
-from daybook.io.formats.json.rows import JsonRows
 from daybook.io.landing.request import TextFile
-from daybook.io.landing.rows import RowSource
+from daybook.io.landing.rows import NO_IMPLIED_COLUMNS, Batch, ImpliedColumns, RowSource, bad_value_error
 from daybook.io.target import FileTarget, OutputColumn
 from daybook.model.definition import DatasetVersion
 from daybook.model.types import (
     BooleanType,
+    ColumnType,
     DateType,
     DecimalType,
     FloatType,
@@ -25,6 +34,152 @@ from daybook.model.types import (
     StringType,
     TimestampType,
 )
+from daybook.resolve.locations.location import Location
+
+_BATCH_ROWS = 20_000
+# JSON has no numbers for these; writers put them into quotes.
+_NOT_FINITE = ("NaN", "Infinity", "-Infinity")
+
+
+class _NumberText(str):
+    """A JSON number, kept as its text; no number is made of it before its length and exponent are checked."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class JsonRows:
+    """One file of JSON lines."""
+
+    def __init__(
+        self, path: str, location: Location, version: DatasetVersion, given: ImpliedColumns = NO_IMPLIED_COLUMNS
+    ) -> None:
+        self.name = path
+        self._given = given
+        self.carried: frozenset[str] = frozenset()
+        self.extra: frozenset[str] = frozenset()
+        self._location = location
+        self._version = version
+        checked_options("json", location.options)
+
+    def batches(self) -> Iterator[Batch]:
+        keys: dict[str, None] = {}
+        pending: list[tuple[int, dict[str, Any]]] = []
+        seen_rows = False
+        for line, row in self._rows():
+            seen_rows = True
+            keys.update(dict.fromkeys(row))
+            pending.append((line, row))
+            if len(pending) == _BATCH_ROWS:
+                yield self._batch(pending, keys)
+                pending = []
+        bindings = bind_columns(self._given.stored(keys), self._version, self._location)
+        if seen_rows:
+            raise_all(missing_column_errors(bindings, self.name))
+        self.carried = frozenset(binding.name for binding in bindings.carried)
+        self.extra = frozenset(bindings.extra)
+        yield self._batch(pending, keys)
+
+    def _batch(self, pending: list[tuple[int, dict[str, Any]]], keys: dict[str, None]) -> Batch:
+        bindings = bind_columns(self._given.stored(keys), self._version, self._location)
+
+        def where(index: int) -> str:
+            return f"line {pending[index][0]}"
+
+        columns = {}
+        for binding in bindings.all:
+            if binding.stored in self._given.constants:
+                columns[binding.name] = self._given.column(binding, len(pending), self.name)
+                continue
+            values = [row.get(binding.stored) for _, row in pending]
+            columns[binding.name] = self._column(values, binding, where)
+        return Batch(columns, len(pending), where)
+
+    def _column(self, values: list[Any], binding: Binding, where: Any) -> pa.Array:
+        for index, value in enumerate(values):
+            if value is not None and not _has_json_type(value, binding.type):
+                raise bad_value_error(self.name, where(index), binding.stored, value, binding.type)
+        if isinstance(binding.type, BooleanType):
+            return pa.array(values, arrow_type(binding.type))
+        try:
+            return parse_texts(pa.array(values, pa.string()), binding.type)
+        except BadValueError as bad:
+            raise bad_value_error(self.name, where(bad.index), binding.stored, bad.value, binding.type) from None
+        except UnicodeEncodeError:
+            problem = f"column {binding.stored} holds half a surrogate pair"
+            raise DaybookError("IO_005", file=self.name, place=where(0), problem=problem) from None
+
+    def _rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        place = arrow_path(self.name)
+        decoder = json.JSONDecoder(
+            parse_float=_NumberText,
+            parse_int=_NumberText,
+            parse_constant=_NumberText,
+            object_pairs_hook=_refuse_duplicate_keys,
+        )
+        try:
+            with place.system.open_input_stream(place.path) as stream:
+                for number, raw in enumerate(_lines(stream), start=1):
+                    if not raw.strip():
+                        continue
+                    yield number, self._row(decoder, raw, number)
+        except OSError as failure:
+            raise DaybookError("IO_012", location=self.name, reason=str(failure)) from failure
+
+    def _row(self, decoder: json.JSONDecoder, raw: bytes, line: int) -> dict[str, Any]:
+        try:
+            row = decoder.decode(raw.decode("utf-8-sig" if line == 1 else "utf-8").strip())
+        except UnicodeDecodeError:
+            raise DaybookError("IO_005", file=self.name, place=f"line {line}", problem="not UTF-8 text") from None
+        except ValueError as failure:
+            raise DaybookError("IO_005", file=self.name, place=f"line {line}", problem=f"no JSON: {failure}") from None
+        except RecursionError:
+            problem = "objects and lists are nested too deeply"
+            raise DaybookError("IO_005", file=self.name, place=f"line {line}", problem=problem) from None
+        if not isinstance(row, dict):
+            hint = "A file of JSON lines has one object per line."
+            raise DaybookError("IO_005", file=self.name, place=f"line {line}", problem="not an object", hint=hint)
+        return row
+
+
+def _lines(stream: pa.NativeFile) -> Iterator[bytes]:
+    begun: list[bytes] = []
+    while block := stream.read(1 << 20):
+        first, *others = block.split(b"\n")
+        begun.append(first)
+        if others:
+            yield b"".join(begun)
+            yield from others[:-1]
+            begun = others[-1:]
+    if rest := b"".join(begun):
+        yield rest
+
+
+def _refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    row = dict(pairs)
+    if len(row) != len(pairs):
+        raise ValueError("a key stands twice in one object")
+    return row
+
+
+def _has_json_type(value: object, type_: ColumnType) -> bool:
+    match type_:
+        case StringType() | DateType() | TimestampType():
+            return isinstance(value, str) and not isinstance(value, _NumberText)
+        case IntegerType():
+            return isinstance(value, _NumberText)
+        case FloatType():
+            return isinstance(value, _NumberText) or value in _NOT_FINITE
+        case DecimalType():
+            return isinstance(value, str)
+        case BooleanType():
+            return isinstance(value, bool)
+        case NullType():
+            return False
+        case _:
+            assert_never(type_)
 
 
 class JsonWriter(FileWriter):

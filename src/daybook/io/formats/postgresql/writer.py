@@ -15,7 +15,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from daybook.engine.java.session_conf import temporary_settings
 from daybook.errors import DaybookError
-from daybook.io.fingerprint import FingerprintObserver
 from daybook.io.formats.databases.dialect import Database, Dialect, stored_columns
 from daybook.io.formats.postgresql import ingest
 from daybook.io.formats.postgresql.table import (
@@ -27,7 +26,7 @@ from daybook.io.formats.postgresql.table import (
     postgresql_source,
 )
 from daybook.io.target import OutputColumn, TableTarget
-from daybook.io.writer import StagedOutput, translate_spark_failures
+from daybook.io.writer import FingerprintObserver, StagedOutput, translate_spark_failures
 from daybook.model.types import INTEGER, RUN_PERIOD_COLUMN
 
 _SERVER_ERROR = re.compile(r"ERROR:\s+(?P<reason>.+)")

@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from daybook.errors import DaybookError, raise_all
 from daybook.io.bindings import Binding, bind_columns, missing_column_errors
-from daybook.io.formats.databases.types import SqlType, SqlTypes
+from daybook.io.column_types import BadValueError, parse_texts
+from daybook.io.formats.databases.dialect import SqlType, SqlTypes
 from daybook.io.landing.rows import Batch, bad_value_error, row_position_from
-from daybook.io.text_values import BadValueError, parse_texts
 from daybook.model.datasource import DataSource, SqliteSource
 from daybook.model.definition import DatasetVersion
 from daybook.model.types import (

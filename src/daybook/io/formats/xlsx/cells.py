@@ -1,7 +1,27 @@
-"""Cells and areas of a sheet, and how they are written: `Budget!C17`, `'Plan 2026'!A3:F200`."""
+"""Cells and areas of a sheet, and how they are written: `Budget!C17`, `'Plan 2026'!A3:F200`.
 
+What a stored cell means: its number at 15 digits, its date in the workbook's date system, its text.
+"""
+
+import datetime
 import re
 from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from typing import NamedTuple, assert_never
+
+from daybook.model.types import (
+    BooleanType,
+    ColumnType,
+    DateType,
+    DecimalType,
+    FloatType,
+    IntegerType,
+    NullType,
+    StringType,
+    TimestampType,
+)
 
 MAX_ROWS = 1_048_576
 MAX_COLUMNS = 16_384
@@ -95,3 +115,155 @@ def split_sheet(text: str) -> tuple[str | None, str]:
     if match is None:
         return None, text
     return match[2] or match[1].replace("''", "'"), match[3]
+
+
+# Every double is told by 17 digits, and spreadsheets show and compare 15 of them.
+SIGNIFICANT_DIGITS = 15
+_SHORT_NUMBER = re.compile(r"-?[1-9][0-9]{0,14}|0")
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,5})?")
+_MAX_NUMBER_TEXT = 400
+_ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
+
+# The number formats that need no definition and show a date, a time or both; some belong to East Asian languages.
+_BUILT_IN_DATES = frozenset({*range(14, 23), *range(27, 37), 45, 47, *range(50, 59)})
+_LITERALS = re.compile(r'"[^"]*"|\\.|_.|\*.|\[[^\]]*\]')
+_ELAPSED = re.compile(r"\[(h+|m+|s+)\]", re.IGNORECASE)
+_DATE_LETTERS = re.compile("[ymdhs]", re.IGNORECASE)
+
+_MILLISECONDS_A_DAY = 86_400_000
+_MACINTOSH_EPOCH = datetime.datetime(1904, 1, 1, tzinfo=datetime.UTC)
+_EPOCH = datetime.datetime(1899, 12, 30, tzinfo=datetime.UTC)
+# 1900 was no leap year, but the first spreadsheets took it for one and all others followed.
+_FALSE_LEAP_DAY = 60
+
+
+class DateSystem(Enum):
+    """How a workbook counts days; ISO is the one of 1900 without the leap day that never was."""
+
+    SINCE_1900 = "1900"
+    SINCE_1904 = "1904"
+    ISO = "iso"
+
+
+class CellKind(Enum):
+    NUMBER = "number"
+    DATE = "date"
+    TEXT = "text"
+    BOOLEAN = "boolean"
+    ERROR = "error"
+    UNCOMPUTED = "formula without a value"
+
+
+class Cell(NamedTuple):
+    """A cell that is not blank; `text` is a plain number, a day with or without a time, or a text.
+
+    `stored` is a number as it stands in the file.
+    """
+
+    kind: CellKind
+    text: str
+    stored: str = ""
+
+    def __str__(self) -> str:
+        """As messages name it."""
+        return repr(self.text) if self.kind is CellKind.TEXT else f"the {self.kind.value} {self.text}"
+
+
+def plain_number(stored: str) -> str | None:
+    """A stored number at 15 significant digits, without an exponent; None for what is no number."""
+    if _SHORT_NUMBER.fullmatch(stored):
+        return stored
+    if len(stored) > _MAX_NUMBER_TEXT or not _NUMBER.fullmatch(stored):
+        return None
+    value = float(stored)
+    if value in (float("inf"), float("-inf")):
+        return None
+    text = f"{value:.{SIGNIFICANT_DIGITS}g}"
+    if "e" in text:
+        text = f"{Decimal(text):f}"
+    return "0" if text == "-0" else text
+
+
+def loses_digits(stored: str) -> bool:
+    """Whether 15 digits do not hold the whole units of a stored number, as with account numbers of 16 digits."""
+    if abs(float(stored)) < 10**SIGNIFICANT_DIGITS:
+        return False
+    return Decimal(stored) != Decimal(plain_number(stored) or "0")
+
+
+def date_text(serial: str, system: DateSystem) -> str | None:
+    """A day, or a day and a time to the millisecond; None for a time without a day and days that never were."""
+    # Of the double itself, since its product with milliseconds would not be exact.
+    milliseconds = round(Fraction(float(serial)) * _MILLISECONDS_A_DAY)
+    days, rest = divmod(milliseconds, _MILLISECONDS_A_DAY)
+    match system:
+        case DateSystem.SINCE_1904:
+            epoch = _MACINTOSH_EPOCH
+        case DateSystem.ISO:
+            epoch = _EPOCH
+        case DateSystem.SINCE_1900:
+            if days < 1 or days == _FALSE_LEAP_DAY:
+                return None
+            epoch = _EPOCH if days > _FALSE_LEAP_DAY else _EPOCH + datetime.timedelta(days=1)
+        case _:
+            assert_never(system)
+    try:
+        moment = epoch + datetime.timedelta(days=days, milliseconds=rest)
+    except OverflowError:
+        return None
+    if not rest:
+        return moment.date().isoformat()
+    return moment.replace(tzinfo=None).isoformat(" ", "milliseconds" if rest % 1000 else "seconds")
+
+
+def date_serial(value: datetime.date) -> float:
+    """The number of a day, or of a time to the millisecond, in the date system of 1900; times are UTC."""
+    if isinstance(value, datetime.datetime):
+        passed = value - _EPOCH
+        milliseconds = (passed + datetime.timedelta(microseconds=500)) // datetime.timedelta(milliseconds=1)
+        days, rest = divmod(milliseconds, _MILLISECONDS_A_DAY)
+    else:
+        days, rest = (value - _EPOCH.date()).days, 0
+    days -= days <= _FALSE_LEAP_DAY
+    return days + rest / _MILLISECONDS_A_DAY
+
+
+def decode_text(stored: str) -> str:
+    """Characters that XML cannot hold stand as `_x000D_`."""
+    if "_x" not in stored:
+        return stored
+    text = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), stored)
+    # Characters beyond the first 65,536 stand as two halves.
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def shows_dates(format_id: int, code: str | None) -> bool:
+    """Whether a number format shows a date or a time of day; hours that go beyond a day are a number."""
+    if code is None:
+        return format_id in _BUILT_IN_DATES
+    first = code.split(";")[0]
+    if _ELAPSED.search(first):
+        return False
+    return _DATE_LETTERS.search(_LITERALS.sub("", first)) is not None
+
+
+def text_for(cell: Cell, type_: ColumnType) -> str | None:
+    """The cell's text where the column may take it, to be read as a field of a CSV file; None where it may not.
+
+    A text counts as in CSV, so that numbers kept as text can be read. A number is no date and a date no text: which of
+    the two was meant can only be guessed.
+    """
+    match type_:
+        case StringType():
+            is_fitting = cell.kind in (CellKind.TEXT, CellKind.NUMBER)
+        case IntegerType() | DecimalType() | FloatType():
+            is_fitting = cell.kind in (CellKind.TEXT, CellKind.NUMBER)
+        case BooleanType():
+            is_fitting = cell.kind in (CellKind.TEXT, CellKind.BOOLEAN)
+        case DateType() | TimestampType():
+            is_fitting = cell.kind in (CellKind.TEXT, CellKind.DATE)
+        case NullType():
+            raise TypeError("no column has the type null")
+        case _:
+            assert_never(type_)
+    return cell.text if is_fitting else None

@@ -6,9 +6,21 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from daybook.errors import DaybookError
-from daybook.io.formats.xlsx.cells import MAX_COLUMNS, MAX_ROWS, Area, cell_place, column_number, parse_area
+from daybook.io.formats.xlsx.cells import (
+    MAX_COLUMNS,
+    MAX_ROWS,
+    Area,
+    Cell,
+    CellKind,
+    DateSystem,
+    cell_place,
+    column_number,
+    date_text,
+    decode_text,
+    parse_area,
+    plain_number,
+)
 from daybook.io.formats.xlsx.package import Package
-from daybook.io.formats.xlsx.values import Cell, CellKind, DateSystem, date_text, decode_text, plain_number
 from daybook.io.formats.xlsx.workbook import MAIN_NAMESPACES, Sheet, Workbook
 
 # Spreadsheets allow 32,767 characters.

@@ -6,10 +6,17 @@ from dataclasses import dataclass, replace
 from xml.etree.ElementTree import Element
 
 from daybook.errors import DaybookError
-from daybook.errors.suggestion import did_you_mean
-from daybook.io.formats.xlsx.cells import WHOLE_SHEET, Area, parse_area, split_sheet
+from daybook.errors.error import did_you_mean
+from daybook.io.formats.xlsx.cells import (
+    WHOLE_SHEET,
+    Area,
+    DateSystem,
+    decode_text,
+    parse_area,
+    shows_dates,
+    split_sheet,
+)
 from daybook.io.formats.xlsx.package import Package, Relationship
-from daybook.io.formats.xlsx.values import DateSystem, decode_text, shows_dates
 
 # Transitional and strict workbooks name the same elements in two namespaces.
 MAIN_NAMESPACES = (

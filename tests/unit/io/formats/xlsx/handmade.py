@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from daybook.io.formats.xlsx.reader import XlsxRows
+from daybook.io.formats.xlsx.format import XlsxRows
 from daybook.io.landing.rows import Batch
 from daybook.model.dataset import ColumnDef, Dataset, MainTable
 from daybook.model.definition import DatasetVersion

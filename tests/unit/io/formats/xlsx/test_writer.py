@@ -11,7 +11,7 @@ import openpyxl
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.io.formats.xlsx import columns
+from daybook.io.formats.xlsx import book
 from tests.unit.io.formats.xlsx.handmade import read
 from tests.unit.io.formats.xlsx.written import FACTS, write_rows
 
@@ -238,8 +238,8 @@ def test_dates_before_1900_are_refused(path: Path) -> None:
 
 
 def test_more_rows_than_a_sheet_has_are_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert columns.MAX_DATA_ROWS == 1_048_575
-    monkeypatch.setattr(columns, "MAX_DATA_ROWS", 2)
+    assert book.MAX_DATA_ROWS == 1_048_575
+    monkeypatch.setattr(book, "MAX_DATA_ROWS", 2)
     found = refusal(path, {"name": "string"}, [["a"], ["b"], ["c"]])
     assert (found.code, found.parameters["reason"]) == ("IO_056", "a sheet holds 2 rows below its header, not 3")
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from daybook.io.bindings import checked_options
 from daybook.io.column_types import arrow_type
-from daybook.io.formats.xlsx.writer import WorkbookWriter
+from daybook.io.formats.xlsx.format import WorkbookWriter
 from daybook.io.target import FileTarget, OutputColumn, RunFacts, SliceOwner
 from daybook.model.types import parse_type
 from daybook.resolve.locations.location import Location

@@ -1,0 +1,367 @@
+"""One attempt at a prepared run: read, stage, verify, commit, record; ended in the store whatever happens.
+
+Running and retrying: from what a user asks for to what came of it.
+"""
+
+import contextlib
+import datetime
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from daybook.engine.counters import GroupCounts
+from daybook.engine.java.session import session_failure
+from daybook.engine.jobs import stop_jobs, tag_jobs, wait_until_idle, watch_progress
+from daybook.engine.load_rows import has_new_ids
+from daybook.engine.pipeline import OutputFrame, OutputGroup, Pipeline
+from daybook.engine.source import even_splits
+from daybook.errors import DaybookError, Notice, error_to_record, flatten, notice
+from daybook.io.read_source import ReadSource
+from daybook.io.registry import writer_for
+from daybook.io.writer import StagedOutput, Writer
+from daybook.model.loading import LoadedWorkspace
+from daybook.plan.steps import Plan
+from daybook.runs.attempt.lease import CODE_CANCELLED, LeaseKeeper, stop_on_signals
+from daybook.runs.attempt.recorder import RunRecorder
+from daybook.runs.attempt.start import (
+    PreparedRun,
+    RunRequest,
+    apply_project_files,
+    check_request,
+    find_version,
+    parse_periods,
+    prepare_run,
+    restore_run,
+    start_run,
+)
+from daybook.runs.environment import RunEnvironment, remove_folder
+from daybook.runs.openlineage.events import RunEvents
+from daybook.runs.outputs import PlannedOutput, check_outputs, output_errors
+from daybook.runs.permissions import check_period, require_unlocked
+from daybook.runs.result import OutputResult, RunFailedError, RunResult
+from daybook.runs.sandbox import slices_of_draft
+from daybook.runs.snapshot import RunSnapshot, snapshot_from_json
+from daybook.runs.sources import check_sources, read_sources
+from daybook.store.process import current_process
+from daybook.store.records import FinalStatus, Lease, milliseconds
+from daybook.store.store import MetadataStore
+
+# Rows that fail a check can be shown, once the run is known.
+_FAILED_CHECK_CODE = "CHECK_020"
+
+
+@dataclass
+class Execution:
+    """One attempt at a run; what an earlier attempt committed is not written again."""
+
+    prepared: PreparedRun
+    environment: RunEnvironment
+    spark: SparkSession
+    # A folder for intermediate results, removed after the attempt.
+    staging: str
+    keeper: LeaseKeeper
+    recorder: RunRecorder
+    outputs: list[OutputResult] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
+
+    def execute(self) -> None:
+        self.outputs += self.recorder.committed_outputs()
+        sources = self._read()
+        largest = max((source.sizes for source in sources.values()), key=sum, default=())
+        with (
+            even_splits(self.spark, largest),
+            Pipeline(
+                self.spark,
+                self._plan(),
+                {key: source.frame for key, source in sources.items()},
+                staging=self.staging,
+                as_of=self.prepared.snapshot.as_of,
+                skip=frozenset(output.operation_seq for output in self.outputs),
+            ) as pipeline,
+        ):
+            try:
+                for group in pipeline.groups():
+                    self._write(group, pipeline, sources)
+            except Exception as failure:
+                raise pipeline.failure(failure) from failure
+
+    def _read(self) -> Mapping[str, ReadSource]:
+        """A retry reads the very data of the first attempt."""
+        self.environment.listener.stage("reading")
+        pinned = self.recorder.pins()
+        sources = read_sources(
+            self.spark,
+            self.prepared.plan.loads,
+            self.prepared.snapshot,
+            self.environment.landing(self.prepared.snapshot.run_id),
+            self.environment.root,
+            pinned=pinned or None,
+            before_each=self.keeper.check,
+        )
+        for source in sources.values():
+            self._report(source.notices)
+        self._report_new_ids(sources)
+        if not pinned:
+            self.recorder.record_pins({key: source.pins for key, source in sources.items()})
+        return sources
+
+    def _report_new_ids(self, sources: Mapping[str, ReadSource]) -> None:
+        loads = [load for load in self.prepared.plan.loads if load.role != "join"]
+        changed = sorted({load.dataset_id for load in loads if has_new_ids(sources[load.key].frame, load)})
+        if changed:
+            self._report((notice("RUN_032", datasets=", ".join(changed)),))
+
+    def _write(self, group: OutputGroup, pipeline: Pipeline, sources: Mapping[str, ReadSource]) -> None:
+        """Stage the whole group, check what was counted on the way, then commit back to back."""
+        staged = {output.step.seq: self._stage(output, pipeline, sources) for output in group.outputs}
+        group.verify()
+        for source in {id(source): source for source in sources.values()}.values():
+            source.verify_pins()
+        counts = group.counts()
+        if counts.input_rows == 0:
+            period = self.prepared.snapshot.period.identifier
+            self._report((notice("RUN_005", dataset=self.prepared.plan.input.dataset_id, period=period),))
+        for seq in sorted(staged):
+            self._commit(self.prepared.output(seq), staged[seq], pipeline, counts)
+
+    def _stage(self, output: OutputFrame, pipeline: Pipeline, sources: Mapping[str, ReadSource]) -> StagedOutput:
+        self.keeper.check()
+        planned = self.prepared.output(output.step.seq)
+        writer = self._writer(planned, pipeline, sources)
+        self.environment.listener.stage(f"writing {planned.label}")
+        with output_errors(planned, pipeline.failure):
+            writer.check(planned.target)
+            self._report(self.recorder.require_slice(planned, writer.slices(planned.target)))
+            began = time.monotonic()
+            staged = writer.stage(output.df, planned.target)
+        return replace(staged, duration_ms=round((time.monotonic() - began) * 1000))
+
+    def _plan(self) -> Plan:
+        if not any(output.is_live for output in self.prepared.outputs):
+            return self.prepared.plan
+        # Workbooks take a while to import, and few runs write live ones.
+        from daybook.runs.attempt.live import with_row_ids
+
+        return with_row_ids(self.prepared.plan, self.prepared.outputs)
+
+    def _writer(self, planned: PlannedOutput, pipeline: Pipeline, sources: Mapping[str, ReadSource]) -> Writer[Any]:
+        if not planned.is_live:
+            return writer_for(planned.target.format)
+        from daybook.runs.attempt.live import live_writer, plan_live_output
+
+        live = plan_live_output(self.prepared.plan, planned)
+        self._report(live.notices)
+        return live_writer(self.spark, live, sources, pipeline, f"{self.staging}/live-{planned.step.seq}")
+
+    def _commit(self, planned: PlannedOutput, staged: StagedOutput, pipeline: Pipeline, counts: GroupCounts) -> None:
+        writer = writer_for(planned.target.format)
+        with output_errors(planned, pipeline.failure):
+            commit = writer.commit(staged, planned.target, lambda slices: self.recorder.permit(planned, slices))
+        self._report(commit.notices)
+        output, notices = self.recorder.record(planned, commit, staged, counts)
+        self._report(notices)
+        self.outputs.append(output)
+        self.environment.listener.written(output)
+        if commit.is_repeat:
+            # The first attempt's rows count; those of this one are not needed.
+            self._discard(planned)
+
+    def discard(self, *, with_committed: bool = False) -> None:
+        """Remove what was staged and is not committed; `with_committed` also looks where outputs were committed."""
+        committed = {output.operation_seq for output in self.outputs}
+        for planned in self.prepared.outputs:
+            if with_committed or planned.step.seq not in committed:
+                self._discard(planned)
+
+    def _discard(self, planned: PlannedOutput) -> None:
+        # What cannot be removed now is found by `daybook doctor`; the run's own end matters more.
+        with contextlib.suppress(Exception):
+            writer_for(planned.target.format).discard(planned.target)
+
+    def _report(self, notices: tuple[Notice, ...]) -> None:
+        for each in notices:
+            if each not in self.notices:
+                self.notices.append(each)
+                self.environment.listener.notice(each)
+
+
+def execute_attempt(
+    prepared: PreparedRun, lease: Lease, environment: RunEnvironment, *, is_retry: bool = False
+) -> RunResult:
+    """Execute and record; raises RunFailedError when the run failed or was cancelled."""
+    snapshot = prepared.snapshot
+    environment.listener.prepared(snapshot.run_id, snapshot.project.id, snapshot.period.identifier)
+    for each in prepared.notices:
+        environment.listener.notice(each)
+    # Of this attempt alone: a process that lost the run must not remove what its successor works with.
+    staging = f"{environment.state}/staging/{snapshot.run_id}.{lease.token}"
+    tag = f"daybook-{snapshot.run_id}"
+    events = RunEvents(environment, prepared)
+    events.started()
+    execution: Execution | None = None
+    spark: SparkSession | None = None
+
+    def stop() -> None:
+        if spark is not None:
+            stop_jobs(spark, tag)
+
+    with LeaseKeeper(environment.store, lease, stop) as keeper, stop_on_signals(keeper.cancel):
+        environment.on_attempt(keeper)
+        try:
+            environment.listener.stage("starting Spark")
+            environment.begin_session(snapshot)
+            spark = environment.session()
+            keeper.fence()
+            with environment.store.write() as transaction:
+                transaction.runs.mark_running(keeper.lease, now=transaction.now())
+            recorder = RunRecorder(environment, keeper, prepared)
+            execution = Execution(prepared, environment, spark, staging, keeper, recorder)
+            execution.notices.extend(prepared.notices)
+            with tag_jobs(spark, tag), watch_progress(spark, tag, environment.listener.progress):
+                execution.execute()
+            if is_retry:
+                execution.discard(with_committed=True)
+            _finish(environment.store, keeper, "completed", None)
+            if (undelivered := events.ended("completed", execution.outputs)) is not None:
+                execution.notices.append(undelivered)
+        except BaseException as failure:
+            if spark is not None:
+                stop_jobs(spark, tag)
+                wait_until_idle(spark, tag)
+            status, error = _final_status(failure, keeper, spark)
+            _name_run_in_hints(error, snapshot.run_id)
+            if execution is not None and not keeper.is_lost:
+                execution.discard()
+            _finish(
+                environment.store, keeper, status, error_to_record(error) if error else _unexpected_error_data(failure)
+            )
+            outputs = tuple(execution.outputs) if execution else ()
+            events.ended(status, outputs, error)
+            if error is None:
+                raise
+            raise RunFailedError(snapshot.run_id, status, error, outputs) from failure
+        finally:
+            with contextlib.suppress(OSError):
+                remove_folder(staging)
+    return _build_result(snapshot, environment.store, execution)
+
+
+def _name_run_in_hints(error: DaybookError | None, run_id: str) -> None:
+    """Whoever reads the error can type what it advises."""
+    for single in flatten(error) if error is not None else ():
+        if single.code == _FAILED_CHECK_CODE:
+            single.hint = f"`daybook explain {run_id} {single.operation_seq}` shows all rows that fail"
+
+
+def _final_status(
+    failure: BaseException, keeper: LeaseKeeper, spark: SparkSession | None
+) -> tuple[FinalStatus, DaybookError | None]:
+    """How the run ends; None for a bug of ours, which is not the user's error."""
+    if keeper.stopped_by is not None:
+        return ("failed" if keeper.is_lost else "cancelled"), keeper.stopped_by
+    if isinstance(failure, KeyboardInterrupt):
+        return "cancelled", DaybookError(CODE_CANCELLED, run_id=keeper.lease.run_id)
+    if isinstance(failure, Exception) and (lost := session_failure(spark, failure)) is not None:
+        # Whatever else is said of the failure follows from it.
+        return "failed", lost
+    return "failed", failure if isinstance(failure, DaybookError) else None
+
+
+def _unexpected_error_data(failure: BaseException) -> dict[str, Any]:
+    return {"code": type(failure).__name__, "message": str(failure)}
+
+
+def _finish(store: MetadataStore, keeper: LeaseKeeper, status: FinalStatus, error: Mapping[str, Any] | None) -> None:
+    """A run whose lease was lost has been ended by whoever took it over."""
+    try:
+        with store.write() as transaction:
+            transaction.runs.finish(keeper.lease, status, now=transaction.now(), error=error)
+    except DaybookError:
+        # A store that is out of reach must not hide why the run failed; the lease will run out by itself.
+        if status == "completed":
+            raise
+
+
+def _build_result(snapshot: RunSnapshot, store: MetadataStore, execution: Execution) -> RunResult:
+    with store.read() as transaction:
+        duration = transaction.runs.get(snapshot.run_id).duration or datetime.timedelta()
+        operations = transaction.outcomes.operations(snapshot.run_id)
+    return RunResult(
+        run_id=snapshot.run_id,
+        project_id=snapshot.project.id,
+        project_version=snapshot.project_version,
+        period=snapshot.period.identifier,
+        as_of=snapshot.as_of,
+        status="completed",
+        is_draft=snapshot.settings.is_draft,
+        sandbox=snapshot.settings.sandbox,
+        operations=operations,
+        names={operation.seq: operation.name for operation in snapshot.project.operations},
+        outputs=tuple(execution.outputs),
+        notices=tuple(execution.notices),
+        duration_ms=milliseconds(duration),
+        slices=tuple(slices_of_draft(snapshot)),
+        parameters=snapshot.parameters,
+        accepted=execution.prepared.plan.accepted,
+    )
+
+
+def run(workspace: LoadedWorkspace, environment: RunEnvironment, request: RunRequest) -> Iterator[RunResult]:
+    """One result per period, in order; the first failure ends the range."""
+    for prepared in prepare_runs(workspace, environment, request):
+        yield execute_run(environment, prepared)
+
+
+def prepare_runs(workspace: LoadedWorkspace, environment: RunEnvironment, request: RunRequest) -> Iterator[PreparedRun]:
+    """Everything a run checks before it exists.
+
+    Each period is prepared when its turn comes, since a run may read what the one before it wrote.
+    """
+    definition, notices = check_request(workspace, request)
+    if (before := environment.store.moved_from) is not None:
+        notices += (notice("STORE_040", before=before, root=environment.root),)
+    if not environment.store.is_shared:
+        notices += apply_project_files(workspace, definition, environment)
+    with environment.store.read() as transaction:
+        periods = parse_periods(definition, request.period, transaction.catalog())
+        found = find_version(transaction, definition.model, as_draft=request.is_draft)
+        for period in periods:
+            # A range with a locked period in it is refused before its first run.
+            if not (found.is_draft and workspace.settings.sandbox is not None):
+                require_unlocked(transaction, period)
+    for period in periods:
+        with environment.store.read() as transaction:
+            prepared = prepare_run(workspace, environment, transaction, definition, period, request)
+        check_outputs(prepared.outputs)
+        yield replace(prepared, notices=(*notices, *prepared.notices))
+        notices = ()
+
+
+def check_runs(workspace: LoadedWorkspace, environment: RunEnvironment, request: RunRequest) -> Iterator[PreparedRun]:
+    """Everything a run checks, and that the data it would read is there."""
+    for prepared in prepare_runs(workspace, environment, request):
+        check_sources(prepared.plan.loads, prepared.snapshot)
+        yield prepared
+
+
+def execute_run(environment: RunEnvironment, prepared: PreparedRun) -> RunResult:
+    """Create the run and execute it; raises RunFailedError when it does not complete."""
+    lease = start_run(environment.store, prepared, environment.before_start)
+    if environment.store.moved_from is not None:
+        environment.store.settle(environment.root)
+    return execute_attempt(prepared, lease, environment)
+
+
+def retry(environment: RunEnvironment, run_id: str) -> RunResult:
+    """Continue a failed or cancelled run from its own snapshot; what it committed is not written again."""
+    with environment.store.read() as transaction:
+        snapshot = snapshot_from_json(transaction.runs.snapshot(run_id))
+        is_sandboxed = snapshot.settings.sandbox is not None
+        notices = tuple(check_period(transaction, snapshot.period, is_sandboxed=is_sandboxed))
+    prepared = replace(restore_run(snapshot, environment.root), notices=notices)
+    with environment.store.write() as transaction:
+        lease = transaction.runs.resume(run_id, process=current_process(), now=transaction.now())
+    return execute_attempt(prepared, lease, environment, is_retry=True)

@@ -1,0 +1,319 @@
+"""Writes down what a run did and registers its outputs, in transactions that the run's lease guards."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, assert_never
+
+from daybook.engine.counters import GroupCounts
+from daybook.errors import DaybookError, Notice, notice
+from daybook.io.format import VersionHolder
+from daybook.io.location_checks import location_identity
+from daybook.io.pins import Pin, pin_from_json, pin_to_json
+from daybook.io.registry import format_named
+from daybook.io.target import WrittenSlice
+from daybook.io.writer import Commit, StagedOutput
+from daybook.model.dataset import Dataset, PathLocation, TableLocation
+from daybook.model.definition import SANDBOX_PREFIX, RegisteredDataPin
+from daybook.model.operation import LocationDestination, TableDestination
+from daybook.plan.registration import registered_dataset as plan_registration
+from daybook.resolve.calendars.periods import calendar_for
+from daybook.resolve.locations.paths import fill_table_name, names_one_period
+from daybook.runs.attempt.lease import LeaseKeeper
+from daybook.runs.attempt.start import PreparedRun
+from daybook.runs.environment import RunEnvironment
+from daybook.runs.outputs import PlannedOutput
+from daybook.runs.permissions import (
+    claim_slice,
+    conflict_notices,
+    replaced_slices,
+    require_log,
+    require_slice,
+    require_unlocked,
+    unknown_run_notices,
+)
+from daybook.runs.result import INCLUDES_DELETED, OutputResult
+from daybook.runs.sources import slice_table
+from daybook.store.definition_text import encode_definition
+from daybook.store.lifecycle import RegisteredDataset, register_output
+from daybook.store.records import OperationResult, OutputCommit, Registration
+from daybook.store.store import MetadataStore, Transaction
+
+
+def registered_dataset(planned: PlannedOutput, prepared: PreparedRun, *, as_live: bool = False) -> Dataset:
+    """The dataset an output is registered as; OUTPUT_007 when it has nothing but system columns.
+
+    That of a draft in the sandbox; `as_live` what it will be once the project is active.
+    """
+    snapshot = prepared.snapshot
+    is_sandboxed = snapshot.settings.sandbox is not None and not as_live
+    location = _dataset_location(planned, snapshot.input_table, is_sandboxed=is_sandboxed)
+    is_own_path = isinstance(location, PathLocation) and names_one_period(location.path, snapshot.period)
+    has_own_period = planned.target.run_period is not None or is_own_path
+    made = plan_registration(prepared.plan, planned.step, location=location, has_own_period=has_own_period)
+    return made.model_copy(update={"id": f"{SANDBOX_PREFIX}{made.id}"}) if is_sandboxed else made
+
+
+def data_pin(planned: PlannedOutput, commit: Commit) -> RegisteredDataPin | None:
+    """A registered version stays readable where the format keeps versions; elsewhere it follows the live data."""
+    if commit.version is None:
+        return None
+    return RegisteredDataPin(planned.target.location.file_uri, commit.version)
+
+
+def newest_pin(pin: RegisteredDataPin) -> RegisteredDataPin:
+    """The table as it is now: it holds the commit, and those of other runs that registered before this one."""
+    return replace(pin, version=format_named(pin.version.format).newest_version(pin.uri, pin.version))
+
+
+def hold_version(
+    store: MetadataStore, registered: RegisteredDataset, *, destination: str, seq: int | None = None
+) -> Iterator[Notice]:
+    """Note beside the table that the registered version is needed; `daybook gc` does it again where it fails."""
+    with store.read() as transaction:
+        pin = transaction.definitions.pin(registered.dataset_id, registered.version)
+    if pin is None:
+        return
+    holder = VersionHolder(store.identity, registered.dataset_id, registered.version)
+    try:
+        format_named(pin.version.format).hold_version(pin.uri, pin.version, holder)
+    except OSError as failure:
+        reason = failure.strerror or str(failure)
+        yield notice("RUN_042", operation_seq=seq, destination=destination, reason=reason)
+
+
+def _dataset_location(planned: PlannedOutput, input_table: str, *, is_sandboxed: bool) -> PathLocation | TableLocation:
+    destination = planned.step.arguments.destination
+    if is_sandboxed:
+        target = planned.target
+        path, root = target.location.file_uri, str(target.workspace.absolute())
+        # Below the workspace the path is relative, so that the two can move.
+        path = path.removeprefix(f"{root}/") if path.startswith(f"{root}/") else path
+        return PathLocation(path=path, format=target.format, options=dict(target.options))
+    match destination:
+        case TableDestination(datasource_id=datasource_id, table=table):
+            return TableLocation(datasource_id=datasource_id, table=table)
+        case LocationDestination(location=location):
+            # Whoever reads the dataset calls its table by another name.
+            path = fill_table_name(location.path, input_table)
+            return location.model_copy(update={"path": path, "format": planned.target.format})
+        case _:
+            assert_never(destination)
+
+
+# The load of all sources stands before the first operation.
+LOAD_SEQ = 0
+
+
+class RunRecorder:
+    """The store's side of one run."""
+
+    def __init__(self, environment: RunEnvironment, keeper: LeaseKeeper, prepared: PreparedRun) -> None:
+        self._store = environment.store
+        self._keeper = keeper
+        self._prepared = prepared
+        self._plans = environment.plans
+
+    def committed_outputs(self) -> tuple[OutputResult, ...]:
+        """What an earlier attempt committed and wrote down."""
+        with self._store.read() as transaction:
+            commits = transaction.outcomes.commits(self._keeper.lease.run_id)
+        return tuple(recorded_output_result(self._prepared.output(each.operation_seq), each) for each in commits)
+
+    def pins(self) -> dict[str, tuple[Pin, ...]]:
+        """What the first attempt read, by load; empty before anything was read."""
+        with self._store.read() as transaction:
+            return recorded_pins(transaction, self._keeper.lease.run_id)
+
+    def record_pins(self, pins: Mapping[str, tuple[Pin, ...]]) -> None:
+        details = {"pins": {key: [pin_to_json(pin) for pin in each] for key, each in pins.items()}}
+        with self._store.write() as transaction:
+            result = OperationResult(LOAD_SEQ, "load", "load", details=details)
+            transaction.outcomes.record_operation(self._keeper.lease, result)
+
+    def require_slice(self, planned: PlannedOutput, written: tuple[WrittenSlice, ...]) -> tuple[Notice, ...]:
+        """Refuse another owner's slice, and a locked one, before anything is written."""
+        with self._store.read() as transaction:
+            require_log(transaction, planned.target)
+            require_slice(transaction, planned.target, written)
+            self._require_unlocked(transaction, planned)
+            return tuple(unknown_run_notices(transaction, planned.target, written))
+
+    def permit(self, planned: PlannedOutput, written: tuple[WrittenSlice, ...]) -> None:
+        """The last look before a commit: the lease holds, the period is not locked, the slice is ours."""
+
+        def look(transaction: Transaction) -> None:
+            self._require_unlocked(transaction, planned)
+            claim_slice(transaction, planned.target, written, transaction.now())
+
+        self._keeper.fence(look)
+
+    def _require_unlocked(self, transaction: Transaction, planned: PlannedOutput) -> None:
+        """The run's period, and those whose slices are thrown away because the table is replaced."""
+        snapshot = self._prepared.snapshot
+        if snapshot.settings.sandbox is not None:
+            return
+        require_unlocked(transaction, snapshot.period)
+        replaced = [each.period for each in replaced_slices(transaction, planned.target)]
+        if any(period != snapshot.period.identifier for period in replaced):
+            calendar = calendar_for(snapshot.project.calendar_id, transaction.catalog())
+            for period in filter(None, map(calendar.find, replaced)):
+                require_unlocked(transaction, period)
+
+    def record(
+        self, planned: PlannedOutput, commit: Commit, staged: StagedOutput, counts: GroupCounts
+    ) -> tuple[OutputResult, tuple[Notice, ...]]:
+        """Record a commit with its registration and the counts up to it, all or nothing; with what there is to say."""
+        with self._store.write() as transaction:
+            registered, notices = self._registered(transaction, planned, commit)
+            output = _output_result(planned, commit, registered, staged.duration_ms)
+            self._record_commit(transaction, planned, output, staged.fingerprint)
+            self._record_counts(transaction, counts)
+            self._record_output(transaction, planned, output)
+        if registered is not None:
+            seq = planned.step.seq
+            notices += tuple(hold_version(self._store, registered, destination=planned.label, seq=seq))
+        return output, notices
+
+    def _record_commit(
+        self, transaction: Transaction, planned: PlannedOutput, output: OutputResult, fingerprint: str | None
+    ) -> None:
+        target = planned.target
+        if target.mode == "replace":
+            transaction.slices.forget(slice_table(target.location, target.workspace))
+        is_owned = target.run_period is not None and target.mode != "append"
+        commit = OutputCommit(
+            operation_seq=output.operation_seq,
+            operation_id=output.operation_id,
+            destination=output.place,
+            mode=target.mode,
+            table_version=output.table_version,
+            rows=output.rows_written,
+            fingerprint=fingerprint,
+            details={
+                "format": output.format,
+                "label": output.destination,
+                "identity": location_identity(target.location, target.workspace),
+                "duration_ms": output.write_duration_ms,
+                "dataset_id": output.dataset_id,
+                "dataset_version": output.dataset_version,
+                **self._live_details(planned, output),
+            },
+        )
+        period = target.run_period if is_owned else None
+        transaction.outcomes.record_commit(self._keeper.lease, commit, now=transaction.now(), period=period)
+
+    def _live_details(self, planned: PlannedOutput, output: OutputResult) -> dict[str, Any]:
+        """What an output in the sandbox stands for, so that other drafts find it."""
+        if planned.live is None:
+            return {}
+        live = slice_table(planned.live, planned.target.workspace).identity
+        found: dict[str, Any] = {"live": live, "is_slice": planned.target.run_period is not None}
+        if output.dataset_id is not None:
+            dataset = registered_dataset(planned, self._prepared, as_live=True)
+            found["live_dataset"] = encode_definition("dataset", dataset).body
+        return found
+
+    def _record_counts(self, transaction: Transaction, counts: GroupCounts) -> None:
+        """The counts of the operations before an output are known once it is written."""
+        lease = self._keeper.lease
+        operations = {operation.seq: operation for operation in self._prepared.snapshot.project.operations}
+        for count in counts.operations:
+            operation = operations[count.seq]
+            result = OperationResult(
+                operation.seq,
+                operation.id,
+                operation.type,
+                rows_picked=count.picked,
+                rows_added=count.added,
+                rows_deleted=count.picked if operation.type == "delete" else 0,
+            )
+            transaction.outcomes.record_operation(lease, result)
+        if counts.input_rows is not None:
+            known = transaction.outcomes.operations(lease.run_id)
+            load = next(item for item in known if item.seq == LOAD_SEQ)
+            transaction.outcomes.record_operation(lease, replace(load, rows_added=counts.input_rows))
+
+    def _record_output(self, transaction: Transaction, planned: PlannedOutput, output: OutputResult) -> None:
+        lease = self._keeper.lease
+        includes_deleted = planned.step.arguments.include_deleted
+        written = OperationResult(
+            output.operation_seq,
+            output.operation_id,
+            "output",
+            rows_picked=output.rows_written,
+            rows_written=output.rows_written,
+            duration_ms=output.write_duration_ms,
+            details={
+                "columns": list(output.columns_written),
+                "place": output.place,
+                **({INCLUDES_DELETED: True} if includes_deleted else {}),
+            },
+        )
+        transaction.outcomes.record_operation(lease, written)
+        transaction.outcomes.complete_operation(lease, output.operation_seq)
+
+    def _registered(
+        self, transaction: Transaction, planned: PlannedOutput, commit: Commit
+    ) -> tuple[RegisteredDataset | None, tuple[Notice, ...]]:
+        """A failing registration is a warning: the data stays."""
+        name, seq = planned.step.arguments.register_as_dataset, planned.step.seq
+        if name is None:
+            return None, ()
+        try:
+            with transaction.savepoint():
+                registered = self._register(transaction, planned, commit)
+        except DaybookError as error:
+            if error.code == "OUTPUT_007":
+                return None, (notice("OUTPUT_007", operation_seq=seq, name=name),)
+            return None, (notice("RUN_007", operation_seq=seq, dataset=name, reason=error.message, hint=error.hint),)
+        notices = list(conflict_notices(registered.effects))
+        if commit.version is None:
+            notices.append(notice("RUN_008", operation_seq=seq, dataset=registered.dataset_id, place=planned.label))
+        return registered, tuple(notices)
+
+    def _register(self, transaction: Transaction, planned: PlannedOutput, commit: Commit) -> RegisteredDataset:
+        lease = self._keeper.lease
+        dataset = registered_dataset(planned, self._prepared)
+        # Runs of other periods commit to the table at any time, and register in any order.
+        transaction.definitions.lock()
+        pin = data_pin(planned, commit)
+        pin = newest_pin(pin) if pin is not None else None
+        registration = Registration(lease.project_id, lease.run_id, planned.step.seq, pin)
+        return register_output(transaction, dataset, registration, now=transaction.now(), plans=self._plans)
+
+
+def recorded_pins(transaction: Transaction, run_id: str) -> dict[str, tuple[Pin, ...]]:
+    """What a run read, by load."""
+    load = next((item for item in transaction.outcomes.operations(run_id) if item.seq == LOAD_SEQ), None)
+    if load is None:
+        return {}
+    return {key: tuple(pin_from_json(pin) for pin in pins) for key, pins in load.details["pins"].items()}
+
+
+def _output_result(
+    planned: PlannedOutput, commit: Commit, registered: RegisteredDataset | None, duration_ms: int
+) -> OutputResult:
+    target, step = planned.target, planned.step
+    return OutputResult(
+        operation_seq=step.seq,
+        operation_id=step.operation_id,
+        name=step.name,
+        destination=planned.label,
+        place=target.label,
+        format=target.format,
+        rows_written=commit.rows,
+        columns_written=tuple(step.columns),
+        write_duration_ms=duration_ms,
+        dataset_id=registered.dataset_id if registered else None,
+        dataset_version=registered.version if registered else None,
+        table_version=commit.version,
+        is_repeat=commit.is_repeat,
+    )
+
+
+def recorded_output_result(planned: PlannedOutput, known: OutputCommit) -> OutputResult:
+    """The output of an earlier attempt, as it was recorded."""
+    details = known.details
+    commit = Commit(known.rows or 0, known.table_version, is_repeat=True)
+    output = _output_result(planned, commit, None, details.get("duration_ms", 0))
+    return replace(output, dataset_id=details.get("dataset_id"), dataset_version=details.get("dataset_version"))
