@@ -1,7 +1,4 @@
-"""A build as people watch it: a live table of nodes on a terminal, one line per node elsewhere.
-
-`daybook graph`, `status` and `build`: the close as a whole.
-"""
+"""`daybook graph`, `status` and `build`: the close as a whole, and a build as people watch it."""
 
 import sys
 import threading

@@ -1,7 +1,4 @@
-"""`daybook explain`: what a code means, or which rows an operation of a run worked on.
-
-`daybook lineage`: where columns come from, and where they go.
-"""
+"""`daybook explain` and `daybook lineage`: which rows are behind a number, and which columns."""
 
 import shlex
 import textwrap

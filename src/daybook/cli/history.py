@@ -1,7 +1,4 @@
-"""Runs as people read them: results, failures, dry runs, replays, and everything known of one run.
-
-`daybook runs` and `daybook show`.
-"""
+"""`daybook runs` and `daybook show`, and runs as people read them: results, failures, dry runs, replays."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated

@@ -1,9 +1,4 @@
-"""`daybook doctor` and `daybook gc`.
-
-`daybook engine`: start, stop and show the warm engine.
-
-`daybook slices`: what runs wrote into tables that collect periods, dropping one, taking over another workspace's.
-"""
+"""`daybook doctor`, `gc`, `engine` and `slices`: what keeps a workspace in order."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 

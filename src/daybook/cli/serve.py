@@ -1,7 +1,4 @@
-"""`daybook serve`: the page of a workspace.
-
-`daybook report`: a run as one HTML file.
-"""
+"""`daybook serve` and `daybook report`: a workspace as a page, a run as one HTML file."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,4 @@
-"""The generated data as files: the ledger as Parquet by month, the rest as CSV and JSON lines.
-
-Write the workspaces of `daybook init` and `daybook demo`; existing files are never overwritten.
-"""
+"""The workspaces of `daybook init` and `daybook demo` with their generated data; no existing file is overwritten."""
 
 import csv
 import datetime

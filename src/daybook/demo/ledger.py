@@ -1,7 +1,4 @@
-"""The company of the demonstration: accounts, cost centres and what is posted where.
-
-Journal lines of one month, the same on every machine: balanced in their own currency, with some wrong entries.
-"""
+"""The company of the demonstration and its journal lines of one month, the same on every machine."""
 
 import calendar
 from collections.abc import Sequence

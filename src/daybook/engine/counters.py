@@ -1,6 +1,6 @@
-"""Checks that travel with the rows: a failed one is a JSON text in a hidden column, read after the write.
+"""What is counted and checked on the way to the outputs, without an extra pass over the data.
 
-What is counted and checked on the way to the outputs, without an extra pass over the data.
+A failed check travels with its row: it is a JSON text in a hidden column, read after the write.
 
 Counting with Spark's `observe` makes it hand over every row between two pieces of compiled code, which costs the more
 the wider the row is. An aggregate counts for next to nothing, so if there is one, it counts for the steps before it.

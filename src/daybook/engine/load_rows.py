@@ -1,8 +1,6 @@
-"""The system columns of loaded and of new rows, and the ids of rows, as SQL.
+"""Data as it was read becomes rows: time filter, system columns, checks.
 
 A row id is a version 7 UUID whose time is the start of the run's period and whose other bits hash what the row is.
-
-Data as it was read becomes rows: time filter, system columns, checks.
 """
 
 import datetime

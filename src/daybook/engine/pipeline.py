@@ -1,7 +1,4 @@
-"""A check that only looks at rows which an operation added: they are checked where they are, beside the others.
-
-A plan and the data it reads become outputs, group by group.
-"""
+"""A plan and the data it reads become outputs, group by group."""
 
 import datetime
 from collections.abc import Iterator, Mapping, Sequence

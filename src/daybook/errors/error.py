@@ -1,7 +1,4 @@
-"""The root class of everything that can go wrong for a user, and where it stands in a text.
-
-The name that was probably meant.
-"""
+"""The root class of everything that can go wrong for a user, where it stands in a text, and the name that was meant."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace

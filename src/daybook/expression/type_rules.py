@@ -1,11 +1,7 @@
-"""Precision and scale of decimal arithmetic: Spark's rules with allowPrecisionLoss=false.
+"""Which types go together: operators on typed operands, declared columns, and decimal arithmetic.
 
-Scale is never reduced: where the rules would need more than 38 digits after the point, the answer is None.
-Precision stops at 38; a value that needs more fails the run.
-
-Which types go together, and how an expression's type fits a declared column's.
-
-Operators on typed operands: which type comes out, and which conversions go in.
+Decimals follow Spark's rules with allowPrecisionLoss=false. Scale is never reduced: where the rules would need more
+than 38 digits after the point, the answer is None. Precision stops at 38; a value that needs more fails the run.
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,7 @@
 """Lineage across projects: a column that one project reads is a column that another one writes.
 
-Projects may read each other over periods, so columns may come from themselves: every column is visited once.
-
-Which columns of other projects a change of projects and datasets touches.
+Projects may read each other over periods, so columns may come from themselves: every column is visited once. The same
+graph says which columns of other projects a change touches.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,9 +1,8 @@
-"""A column's type in Arrow and in Spark, and tables of types in general: one entry per declared type.
+"""Column types in Arrow and in Spark, and typed values from their text.
 
-Typed values from their text, exactly; whatever is not precisely a value of the type is refused.
-
-No library is given a number before its length and exponent are known: Arrow computes wrong decimals from more than
-38 digits and from more digits before the point than the type has, and exponents of many digits end the process.
+Whatever is not precisely a value of the type is refused. No library is given a number before its length and exponent
+are known: Arrow computes wrong decimals from more than 38 digits and from more digits before the point than the type
+has, and exponents of many digits end the process.
 """
 
 import datetime

@@ -1,11 +1,8 @@
-"""Where one output of one run goes: a file or folder, or a table of a database.
+"""Where one output of one run goes, and whose a slice is.
 
-Everything staged for it is named after its run and operation, so that what dead runs left can be found by its name.
-
-Whose a slice is, as the data itself says: every commit leaves who made it beside what it wrote.
-
-A store knows only its own runs, and only by the spelling of a location. What lies with the table is the same for every
-workspace that writes to it, under whatever name.
+Everything staged for a target is named after its run and operation, so that what dead runs left can be found by its
+name. Every commit leaves who made it beside what it wrote: a store knows only its own runs, and only by the spelling
+of a location. What lies with the table is the same for every workspace that writes to it, under whatever name.
 """
 
 import datetime

@@ -1,12 +1,10 @@
 """The contract of writers: stage beside the target, compare columns, then make it the target in one atomic step.
 
-An order-independent hash of what is written.
-
-Every row is hashed over all its columns, each with its position so that NULL leaves a mark, floats rounded to 12
-significant digits; the halves of the hashes are summed, so neither the order of rows nor their partitioning matters
-and equal rows count. Files and databases may have been replaced by the time of a replay, so theirs is taken in the
-pass that writes. Files of a Delta version stay until they are vacuumed, so theirs is taken from them when it is asked
-for: in the pass it would cost a third of the write.
+What is written has a fingerprint that does not depend on order: every row is hashed over all its columns, each with
+its position so that NULL leaves a mark, floats rounded to 12 significant digits; the halves of the hashes are summed,
+so neither the order of rows nor their partitioning matters and equal rows count. Files and databases may have been
+replaced by the time of a replay, so theirs is taken in the pass that writes. Files of a Delta version stay until they
+are vacuumed, so theirs is taken from them when it is asked for: in the pass it would cost a third of the write.
 """
 
 import hashlib

@@ -1,7 +1,4 @@
-"""Data sources: named connections, one model a type.
-
-Resolvers: rules that turn (table, period) into physical locations.
-"""
+"""Data sources, which are named connections, and resolvers, whose rules give the locations of a table's periods."""
 
 import ipaddress
 import re

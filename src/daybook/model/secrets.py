@@ -1,8 +1,6 @@
-"""Addresses of stores, databases and services: whether one holds a secret, and how it is shown without any.
+"""Secrets: named by reference, read where they are used, never kept, never shown.
 
-What cannot be taken apart with certainty is shown as its scheme alone.
-
-Secrets, named by reference: read where they are used, never kept, never shown.
+An address of a store, a database or a service that cannot be taken apart with certainty is shown as its scheme alone.
 """
 
 import os

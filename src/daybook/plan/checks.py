@@ -1,7 +1,4 @@
-"""Warnings of a plan: doubled summaries, work that no output shows, selectors no row can have, columns nobody reads.
-
-Checks that what a project reads can be found, that what it writes has a target, and that these are not the same.
-"""
+"""Checks over a whole plan: what it reads can be found, what it writes has a target, and what was hardly meant."""
 
 from collections import defaultdict
 from collections.abc import Iterator

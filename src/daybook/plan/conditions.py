@@ -1,7 +1,4 @@
-"""Conditions taken apart: what must hold together, which side of a join it concerns, which rows it rules out.
-
-What each row adds to the totals of an aggregate, for totals that are sums of something over rows.
-"""
+"""Conditions and sums taken apart: which rows a condition rules out, and what each row adds to a total."""
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping

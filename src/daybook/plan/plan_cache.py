@@ -1,6 +1,6 @@
-"""Plans that are made once: a plan is used again as long as its catalog answers as it did when the plan was made.
+"""Plans that are made once, and the catalog of what projects will register once they run.
 
-A catalog that knows what the projects of a workspace will register once they run.
+A plan is used again as long as its catalog answers as it did when the plan was made.
 """
 
 from collections.abc import Hashable, Iterable

@@ -1,7 +1,4 @@
-"""What definitions of a workspace say of each other.
-
-What `validate` checks on well-formed definitions, in order; a check is one function of the workspace.
-"""
+"""What `validate` checks on well-formed definitions, in order; a check is one function of the workspace."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any

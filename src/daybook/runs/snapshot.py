@@ -1,10 +1,9 @@
-"""Who runs, where, and from which commit; a repository cannot make this execute anything.
+"""Everything a run is made of, fixed when it is created, so that it can be explained and replayed at any time.
 
-Git executes what the configuration of a repository names: file system monitors, filters, hooks, transports. So the
-commit is read from the files of the repository, and `git status` runs with an empty git folder of ours in place of the
-repository's: it sees the objects, the index and the ignored patterns, and no configuration.
-
-Everything a run is made of, fixed when it is created, so that it can be explained and replayed at any time.
+Who runs and from which commit belongs to it. Git executes what the configuration of a repository names: file system
+monitors, filters, hooks, transports. So the commit is read from the files of the repository, and `git status` runs
+with an empty git folder of ours in place of the repository's: it sees the objects, the index and the ignored
+patterns, and no configuration.
 """
 
 import datetime

@@ -1,7 +1,4 @@
-"""A few rows that a run read, chosen so that every operation that did something has something to do.
-
-A scenario from real rows of a run, as small as it can be while every operation still has something to do.
-"""
+"""A scenario from a few real rows of a run, as small as it can be while every operation has something to do."""
 
 import json
 import re

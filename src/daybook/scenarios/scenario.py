@@ -1,8 +1,7 @@
 """A scenario: inputs, a project, the expected rows, with the place of everything that is wrong.
 
-The rows of a scenario's datasets as the engine takes them: exact values, never through floats.
-
-They are given in the scenario, or an output of the scenario wrote them before.
+Rows of its datasets are exact values, never through floats; they are given in the scenario, or an output of it wrote
+them.
 """
 
 import datetime

@@ -1,7 +1,4 @@
-"""The project a user names, what it refers to, and what it needs of its workspace.
-
-What a workspace declares and its projects compute, checked against the files and what the store knows.
-"""
+"""The project a user names, what it refers to and needs of its workspace, checked against files and store."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,4 @@
-"""The report of a run as HTML: style, pictures and numbers in one text, without a script and without other files.
-
-Runs and explanations as small HTML pages, which a notebook shows; every text is escaped.
-"""
+"""Runs as HTML: the report in one file, and the small pages of a notebook; every text is escaped."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,9 +1,7 @@
-"""What this machine offers Spark: cores, memory, a Java runtime, and servers that listen.
+"""What this machine offers Spark, and the command line of the Java process that runs it.
 
-The command line of the Java process that runs Spark, and the class-data archive that it starts from.
-
-The archive holds Spark's classes as Java left them after loading, mapped instead of loaded again. A process of its
-own makes it once per Spark and Java in the user's cache folder. Without one, or with one that does not fit, Java
+The class-data archive holds Spark's classes as Java left them after loading, mapped instead of loaded again. A process
+of its own makes it once per Spark and Java in the user's cache folder. Without one, or with one that does not fit, Java
 starts more slowly and nothing else changes.
 """
 

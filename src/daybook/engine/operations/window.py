@@ -1,13 +1,11 @@
-"""ALLOCATE: shares of an amount by weights, in whole units of its last digit, that add up to it exactly.
-
-Every row gets the whole units of its share; the units left over go to the rows with the largest remainders. Each
-number on the way is an exact decimal without places, so the result is the same however Spark divides the rows.
-
-Windows of an update: values of a row among the rows that the update picks.
+"""Windows of an update: values of a row among the rows that the update picks, and ALLOCATE.
 
 All windows with the same group share one shuffle. Rows that are not picked pass by in groups of their own, one each,
 so that they neither count nor gather in one task. An aggregate over all rows needs no shuffle: it is computed once
 and joined to every row.
+
+ALLOCATE gives every row the whole units of its share; the units left over go to the rows with the largest remainders.
+Each number on the way is an exact decimal without places, so the result is the same however Spark divides the rows.
 """
 
 from collections.abc import Mapping, Sequence

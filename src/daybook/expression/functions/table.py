@@ -1,7 +1,4 @@
-"""All functions there are; nothing else can be called.
-
-The reference page of the language, written from the function table.
-"""
+"""All functions there are, and the reference page of the language that is written from them."""
 
 from pathlib import Path
 

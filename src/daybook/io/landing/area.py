@@ -1,6 +1,6 @@
 """Where landed inputs live: immutable folders, each published by its manifest and compared with it before use.
 
-Landed batches become Parquet, each row with its identity: a hash of content or key, numbered among equals.
+Every landed row gets its identity: a hash of its content or key, numbered among equals.
 """
 
 import json

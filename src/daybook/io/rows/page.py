@@ -1,9 +1,7 @@
-"""One page of stored rows: filtered, in order, with its totals; never more rows in memory than the page needs.
+"""Pages of stored rows: filtered, in order, with their totals, or all of them as CSV text.
 
 A first pass reads the columns that conditions, order and totals need and counts; then only the blocks that hold rows of
-the page are read with all columns.
-
-Rows as CSV text, in pieces that can be sent while the next is read.
+the page are read with all columns. There are never more rows in memory than the page needs.
 """
 
 import math

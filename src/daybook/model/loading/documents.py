@@ -1,9 +1,7 @@
-"""YAML text to nodes, by libyaml's events and our own reading of scalars, with decimals kept exact.
+"""YAML and JSON text to nodes with positions, decimals kept exact.
 
-libyaml is ten times faster than any parser in Python; what differs between YAML 1.1 and 1.2 is how scalars
-are read, which events leave to us.
-
-JSON text to nodes: strict JSON, several documents one after the other.
+libyaml is ten times faster than any parser in Python; what differs between YAML 1.1 and 1.2 is how scalars are read,
+which events leave to us. JSON is strict, several documents one after the other.
 """
 
 import re

@@ -1,7 +1,4 @@
-"""Calendars by id, and the arithmetic of periods: identifiers, children, containment, ranges.
-
-Windows of views: which periods a run of one period looks at.
-"""
+"""Calendars by id, the arithmetic of periods, and the windows of views: which periods a run looks at."""
 
 import datetime
 import re

@@ -1,7 +1,4 @@
-"""How a rule cuts time into years, and a year into its parts.
-
-Identifier patterns: a level's periods as text, and back.
-"""
+"""How a rule cuts time into years and a year into its parts, and how periods are written as text."""
 
 import calendar as civil
 import datetime

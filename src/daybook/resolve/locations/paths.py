@@ -1,7 +1,4 @@
-"""Paths below a root that cannot leave it.
-
-Templates: `{{YYYY}}/{{MM}}/{{table_name}}` for a period.
-"""
+"""Templates such as `{{YYYY}}/{{MM}}/{{table_name}}`, and paths below a root that cannot leave it."""
 
 import calendar as civil
 import datetime

@@ -1,7 +1,4 @@
-"""One attempt at a prepared run: read, stage, verify, commit, record; ended in the store whatever happens.
-
-Running and retrying: from what a user asks for to what came of it.
-"""
+"""One attempt at a run: read, stage, verify, commit, record; ended in the store whatever happens."""
 
 import contextlib
 import datetime

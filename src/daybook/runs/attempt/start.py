@@ -1,7 +1,4 @@
-"""From a project and a period to everything an execution needs, before Spark is involved.
-
-Starting a run: which version of a project may run, on which period, and the lease that goes with it.
-"""
+"""Starting a run: which version of a project may run, on which period, and everything its execution needs."""
 
 import datetime
 from collections.abc import Callable, Iterable, Mapping

@@ -1,6 +1,4 @@
-"""Which rows of an operation are meant: columns and the values they must have there, as text and in their types.
-
-Where the rows of an operation come from, row by row: what to ask for the rows behind each of them.
+"""Which rows of an operation are meant, and where each of them comes from.
 
 A row that an operation of the run made leads to that operation. A row that was read from what another run wrote leads
 to the operation of that run which made it. Every other row is a line of a source.

@@ -1,9 +1,4 @@
-"""What operations of a run did and which outputs were committed.
-
-What the runs of a close left behind, read for many projects and periods at once.
-
-What people did on the page: who, when and what, never changed.
-"""
+"""What runs left behind: what operations did, which outputs were committed, and what people did on the page."""
 
 import datetime
 import secrets

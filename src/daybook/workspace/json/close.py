@@ -1,7 +1,4 @@
-"""The close as JSON: graph, status, build.
-
-Lineage as JSON and as a flow chart.
-"""
+"""The close and lineage as JSON: graph, status, build, columns."""
 
 from typing import TYPE_CHECKING, Any
 

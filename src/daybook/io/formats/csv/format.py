@@ -1,8 +1,6 @@
-"""Writing CSV: fields as exact text, a header in every file.
+"""CSV files: fields are exact text, bound by header name.
 
-CSV as typed rows: bound by header name, an unquoted empty field NULL, `""` the empty text.
-
-CSV files.
+An unquoted empty field is NULL, `""` is the empty text.
 """
 
 import codecs

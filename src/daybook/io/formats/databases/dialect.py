@@ -1,7 +1,4 @@
-"""What databases do each in their own way: connections, names, types, and how rows reach a staging table.
-
-Tables of the types of a database: the name each declared type is stored under, and the way back.
-"""
+"""What databases do each in their own way: connections, names, types, and how rows reach a staging table."""
 
 import re
 from abc import ABC, abstractmethod

@@ -1,7 +1,4 @@
-"""Removing what a Delta table no longer needs, and finding what dead runs staged inside of it.
-
-What Daybook knows of Delta tables: read by the files of a version, committed through the log.
-"""
+"""What Daybook knows of Delta tables: read by the files of a version, committed through the log, vacuumed by `gc`."""
 
 import json
 from collections.abc import Collection, Iterator

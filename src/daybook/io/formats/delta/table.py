@@ -1,9 +1,7 @@
-"""Reading Delta: the log gives files and partition values at a version, Spark reads the files.
+"""Reading Delta: the log gives files and partition values at a version, Spark or Arrow reads the files.
 
-Rows of a Delta table without Spark: the log gives the files, Arrow reads them.
-
-`DeltaTable.to_pyarrow_table` does the same, and ends about one process in 25 by an abort after all was done
-(deltalake 1.6.6 with pyarrow 26), so it is not used.
+`DeltaTable.to_pyarrow_table` would read without Spark as well, and ends about one process in 25 by an abort after all
+was done (deltalake 1.6.6 with pyarrow 26), so it is not used.
 """
 
 import os

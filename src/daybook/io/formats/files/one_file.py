@@ -1,7 +1,4 @@
-"""Atomic steps of the local file system: exchange two names, or take a name that is free.
-
-One file at a path: staged beside it, made the target by a rename, remembered in a hidden note beside it.
-"""
+"""One file at a path: staged beside it, made the target by an atomic rename, with a hidden note beside it."""
 
 import contextlib
 import ctypes

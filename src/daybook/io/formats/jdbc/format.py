@@ -1,7 +1,4 @@
-"""Writing any other database: Spark's JDBC writer fills a staging table, one transaction moves its rows.
-
-What Daybook knows of any other database: Spark reads and writes it by its JDBC driver.
-"""
+"""Any other database by its JDBC driver: Spark fills a staging table, one transaction moves its rows."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,6 +1,6 @@
-"""JSON lines as typed rows: numbers from their text, a key missing in a row NULL, missing in all of them an error.
+"""Files of JSON lines: numbers from their text, dates and times as text, NULL as null.
 
-Files of JSON lines; writing gives numbers exactly, dates and times as text, NULL as null.
+A key missing in a row is NULL; a key missing in all of them is an error.
 """
 
 import json

@@ -1,7 +1,4 @@
-"""Reading Parquet: every footer is checked against the declaration, the files are pinned.
-
-Parquet files: read where they lie, written by Spark, joined by copying their rows.
-"""
+"""Parquet files: every footer is checked against the declaration, files are pinned and read where they lie."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,8 +1,7 @@
-"""Writing SQLite: Spark stages Parquet beside the database, one transaction of one writer takes it in.
+"""SQLite: a database is one file, written by one transaction at a time.
 
-The standard library's driver is used: it keeps the type of every value, and a transaction spans all statements.
-
-What Daybook knows of SQLite: a database is one file, written by one transaction at a time.
+Spark stages Parquet beside the database and one writer takes it in. The standard library's driver is used: it keeps the
+type of every value, and a transaction spans all statements.
 """
 
 import os

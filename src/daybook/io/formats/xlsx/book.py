@@ -1,7 +1,4 @@
-"""How columns are written into a sheet, and what their values must not be: looked at before the first cell is.
-
-A workbook file from rows: typed cells, a frozen header with a filter, and a sheet that tells where it comes from.
-"""
+"""A workbook file from rows: typed cells, a frozen header with a filter, and a sheet that names its run."""
 
 import datetime
 import re

@@ -1,7 +1,4 @@
-"""Cells and areas of a sheet, and how they are written: `Budget!C17`, `'Plan 2026'!A3:F200`.
-
-What a stored cell means: its number at 15 digits, its date in the workbook's date system, its text.
-"""
+"""Cells and areas of a sheet (`Budget!C17`, `'Plan 2026'!A3:F200`), and what a stored cell means."""
 
 import datetime
 import re

@@ -1,9 +1,4 @@
-"""Writing a workbook: Spark stages the rows as Parquet, and one process makes cells of them.
-
-A sheet as typed rows: bound by its header, every cell by its stored type, positions such as `Budget!C17`.
-
-Workbooks of spreadsheet programs.
-"""
+"""Workbooks of spreadsheet programs: a sheet as typed rows, and rows staged by Spark as a sheet."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing

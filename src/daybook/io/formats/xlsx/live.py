@@ -1,7 +1,4 @@
-"""Aggregations as formulas over the detail rows of a group, which stand below each other in one sheet.
-
-A workbook whose totals are formulas over sheets with the rows they were computed of.
-"""
+"""A workbook whose totals are formulas over sheets with the rows they were computed of."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
