@@ -1,6 +1,5 @@
-"""`daybook diff` and `daybook bridge`: what changed between two runs and why, with a waterfall that fits 80 columns."""
+"""`daybook diff` and `daybook bridge`: what changed between two runs, and why."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,16 +15,16 @@ from daybook.cli.terminal import (
     show_notice,
     show_table,
     spinner,
+    table_width,
 )
+from daybook.cli.waterfall import number_text, show_waterfall, sign_colour, signed_text
 from daybook.errors.render import one_line
 from daybook.model.types import Value, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rich.text import Text
-
-    from daybook.compare.result import BridgeResult, Cause, ComparedRun, DiffResult, Number, RowChange, RowEffect
+    from daybook.compare.result import BridgeResult, Cause, ComparedRun, DiffResult, RepeatedKeys, RowChange, RowEffect
 
 
 _KEY_WORDS = {
@@ -109,11 +108,12 @@ def show_diff(found: "DiffResult") -> None:
         for total in found.totals
     ]
     if totals:
-        show_table(("column", "before", "after", "difference"), totals, right=(1, 2, 3))
+        _show_figures(("column", "before", "after", "difference"), totals, labels=1)
     if found.changes:
         count = rows.added + rows.removed + rows.changed
         echo("\nthe largest changes\n" if len(found.changes) < count else "\nthe changes\n")
-        show_table(("", *found.key, "what", "before", "after"), [_change_cells(found, each) for each in found.changes])
+        titles = ("", *found.key, "what", "before", "after")
+        _show_rows(titles, [_change_cells(found, each) for each in found.changes], labels=1 + len(found.key))
 
 
 def show_runs(a: "ComparedRun", b: "ComparedRun") -> None:
@@ -130,11 +130,7 @@ def _describe_choice(found: "DiffResult") -> None:
     for letter, run in (("A", found.a), ("B", found.b)):
         if run.is_computed:
             echo_note(f"{letter} was computed again from its snapshot")
-    if found.repeated.a or found.repeated.b:
-        echo_note(
-            f"keys that stand more than once: {found.repeated.a:,} in A, {found.repeated.b:,} in B; "
-            "their rows are compared as a whole"
-        )
+    _say_repeated(found.repeated)
     for letter, names in (("A", found.only_in_a), ("B", found.only_in_b)):
         if names:
             echo_note(f"only in {letter}: {', '.join(names)}")
@@ -142,6 +138,14 @@ def _describe_choice(found: "DiffResult") -> None:
         echo_note(f"{each.column} is {each.type_a} in A and {each.type_b} in B")
     for notice in found.notices:
         show_notice(notice)
+
+
+def _say_repeated(repeated: "RepeatedKeys") -> None:
+    if repeated.a or repeated.b:
+        echo_note(
+            f"keys that stand more than once: {repeated.a:,} in A, {repeated.b:,} in B; "
+            "their rows are compared as a whole"
+        )
 
 
 def _change_cells(found: "DiffResult", change: "RowChange") -> "tuple[Cell, ...]":
@@ -231,12 +235,6 @@ def show_bridge(found: "BridgeResult") -> None:
     _show_way_on(found)
 
 
-def show_waterfall(found: "BridgeResult") -> None:
-    screen = console()
-    for line in waterfall(found, width=min(screen.width, WIDTH), is_ascii=screen.options.ascii_only):
-        screen.print(line)
-
-
 def _show_cause(cause: "Cause") -> None:
     if cause.is_together:
         echo(f"\n{cause.label}: swapped together, because: {cause.reason}")
@@ -244,10 +242,11 @@ def _show_cause(cause: "Cause") -> None:
         return
     rows = cause.rows
     echo(f"\n{cause.label}, rows: {rows.added:,} added, {rows.removed:,} removed, {rows.changed:,} changed\n")
+    _say_repeated(cause.repeated)
     if cause.largest:
         names = tuple(cause.largest[0].key)
         cells = [_effect_cells(names, each) for each in cause.largest]
-        show_table((*names, "what", "before", "after", "effect"), cells, right=(len(names) + 3,))
+        _show_rows((*names, "what", "before", "after", "effect"), cells, labels=len(names), right=(len(names) + 3,))
 
 
 def _effect_cells(names: tuple[str, ...], effect: "RowEffect") -> "tuple[Cell, ...]":
@@ -278,7 +277,42 @@ def _show_groups(found: "BridgeResult") -> None:
         for group in found.by or ()
     ]
     echo("")
-    show_table(titles, cells, right=range(len(names), len(titles)))
+    _show_figures(titles, cells, labels=len(names))
+
+
+def _show_figures(titles: tuple[str, ...], rows: "list[tuple[Cell, ...]]", *, labels: int) -> None:
+    """Numbers below titles; where that is too wide, the numbers of each row below each other, since none is cut."""
+    texts = [[_cell_text(cell) for cell in row] for row in rows]
+    if table_width(titles, texts) <= console().width:
+        show_table(titles, rows, right=range(labels, len(titles)))
+        return
+    for row in rows:
+        echo(one_line(", ".join(_named_labels(titles, row, labels))))
+        cells = [(title, cell) for title, cell in zip(titles[labels:], row[labels:], strict=True)]
+        show_table(("", ""), cells, right=(1,), is_uncut=True)
+
+
+def _show_rows(
+    titles: tuple[str, ...], rows: "list[tuple[Cell, ...]]", *, labels: int, right: tuple[int, ...] = ()
+) -> None:
+    """Rows with what changed in them; where that is too wide, each in lines of its own."""
+    texts = [[_cell_text(cell) for cell in row] for row in rows]
+    if table_width(titles, texts) <= console().width:
+        show_table(titles, rows, right=right)
+        return
+    for row in rows:
+        echo(one_line(" ".join(_named_labels(titles, row, labels))))
+        for title, cell in zip(titles[labels:], row[labels:], strict=True):
+            if text := _cell_text(cell):
+                echo(f"  {title} {one_line(text)}")
+
+
+def _named_labels(titles: tuple[str, ...], row: "tuple[Cell, ...]", labels: int) -> list[str]:
+    return [f"{title} {_cell_text(cell)}".strip() for title, cell in zip(titles[:labels], row[:labels], strict=True)]
+
+
+def _cell_text(cell: "Cell") -> str:
+    return cell if isinstance(cell, str) else cell[0]
 
 
 def _show_way_on(found: "BridgeResult") -> None:
@@ -296,110 +330,3 @@ def _show_way_on(found: "BridgeResult") -> None:
             return
     if found.operation.seq_b:
         echo_note(f"`daybook explain {found.b.run_id} {found.operation.seq_b}` shows the rows behind the total of B")
-
-
-WIDTH = 80
-_LEAST_BAR = 12
-_MOST_LABEL = 40
-_GAPS = 4
-_ELLIPSIS = "…"
-
-
-@dataclass(frozen=True, slots=True)
-class WaterfallBar:
-    """`start` and `end` are totals; a bar of a total begins at the axis."""
-
-    label: str
-    value: str
-    start: float
-    end: float
-    is_total: bool = False
-
-
-def number_text(value: "Number") -> str:
-    """With separators of thousands, and every digit."""
-    return f"{value:,}" if isinstance(value, int | float) else f"{value:,f}"
-
-
-def signed_text(value: "Number") -> str:
-    return f"+{number_text(value)}" if value > 0 else number_text(value)
-
-
-def sign_colour(value: "Number") -> str:
-    return "green" if value > 0 else "red" if value < 0 else ""
-
-
-def waterfall_bars(found: "BridgeResult") -> list[WaterfallBar]:
-    running = float(found.before)
-    bars = [WaterfallBar("before", number_text(found.before), 0.0, running, is_total=True)]
-    for cause in found.causes:
-        after = running + float(cause.share)
-        bars.append(WaterfallBar(one_line(cause.label), signed_text(cause.share), running, after))
-        running = after
-    if found.residual:
-        bars.append(WaterfallBar("left over", signed_text(found.residual), running, float(found.after)))
-    bars.append(WaterfallBar("after", number_text(found.after), 0.0, float(found.after), is_total=True))
-    return bars
-
-
-def waterfall(found: "BridgeResult", *, width: int = WIDTH, is_ascii: bool = False) -> "list[Text]":
-    """One line per bar, none wider than `width`; the axis is cut where the totals are far from zero."""
-    from rich.text import Text
-
-    bars = waterfall_bars(found)
-    values = max(len(bar.value) for bar in bars)
-    longest = max(len(bar.label) for bar in bars)
-    labels = max(min(longest, _MOST_LABEL, width - values - _LEAST_BAR - _GAPS), 8)
-    room = max(width - labels - values - _GAPS, 1)
-    axis = _Axis.of(bars, room)
-    whole = "#" if is_ascii else "█"
-    lines = []
-    for bar in bars:
-        label = bar.label if len(bar.label) <= labels else bar.label[: labels - 1] + ("." if is_ascii else _ELLIPSIS)
-        style = "" if bar.is_total else "green" if bar.end > bar.start else "red" if bar.end < bar.start else ""
-        start, end = axis.cells(bar)
-        text = Text(f"{label:<{labels}}  ")
-        text.append(f"{bar.value:>{values}}", style)
-        text.append("  " + " " * start)
-        text.append(whole * (end - start), style)
-        text.rstrip()
-        lines.append(text)
-    return lines
-
-
-@dataclass(frozen=True, slots=True)
-class _Axis:
-    """Where totals stand in `room` cells; `low` is zero, or less than all totals where they are far from it."""
-
-    low: float
-    high: float
-    room: int
-
-    @classmethod
-    def of(cls, bars: list[WaterfallBar], room: int) -> "_Axis":
-        totals = [point for bar in bars for point in ((bar.end,) if bar.is_total else (bar.start, bar.end))]
-        low, high = min(totals), max(totals)
-        margin = (high - low) / 4
-        if low > 0 and low > 2 * (high - low):
-            low -= margin
-        else:
-            low = min(low, 0.0)
-        if high < 0 and -high > 2 * (high - low):
-            high += margin
-        elif low < 0:
-            high = max(high, 0.0)
-        return cls(low, high, room)
-
-    def cells(self, bar: WaterfallBar) -> tuple[int, int]:
-        """The first cell and the one after the last; a bar that is not empty has one cell at least."""
-        base = self.low if self.low > 0 else self.high if self.high < 0 else 0.0
-        points = (base, bar.end) if bar.is_total else (bar.start, bar.end)
-        first, last = sorted(self._cell(point) for point in points)
-        if first == last and points[0] != points[1]:
-            first = min(first, self.room - 1)
-            last = first + 1
-        return first, last
-
-    def _cell(self, point: float) -> int:
-        span = self.high - self.low
-        return round((point - self.low) / span * self.room) if span else 0

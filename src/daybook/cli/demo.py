@@ -101,7 +101,7 @@ def show_headline(lines: "Sequence[HeadlineLine]", period: str) -> None:
 
 def show_correction(found: "BridgeResult") -> None:
     """What the close would be with the rates as they were corrected later in the month, as a waterfall."""
-    from daybook.cli.compare import show_waterfall
+    from daybook.cli.waterfall import show_waterfall
 
     echo(f"\nThe result of {found.b.period} with rates as corrected by its end, by cause\n")
     if found.causes:

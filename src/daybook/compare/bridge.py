@@ -1,18 +1,15 @@
 """Why a total moved: from one run to another, one cause swapped after the other, each with its share."""
 
 import secrets
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from daybook.compare.causes import find_differences, order_causes
-from daybook.compare.chosen_rows import ComparedOutput, choose_rows
-from daybook.compare.hybrid import HybridPlan, Hybrids
-from daybook.compare.measured_state import GroupKey, HybridSources, Measure, MeasuredState
-from daybook.compare.recorded_run import choose_outputs, find_recorded_run
+from daybook.compare.compared_output import ComparedOutput, choose_outputs, choose_rows, find_recorded_run
+from daybook.compare.hybrid import Hybrids, Side
+from daybook.compare.measured_state import GroupKey, HybridSources, Measure, MeasuredState, StateEngine, WrittenOutput
 from daybook.compare.result import BridgeResult, ComparedRows, GroupBridge, Number, add, subtract
 from daybook.compare.walk import BridgeWalk, BridgeWay
-from daybook.compare.written_totals import check_written
-from daybook.errors import DaybookError, Notice, notice
+from daybook.errors import DaybookError, notice
 from daybook.errors.error import did_you_mean
 from daybook.expression.type_rules import is_number
 from daybook.model.types import SYSTEM_COLUMNS
@@ -52,13 +49,13 @@ def bridge(environment: RunEnvironment, request: BridgeRequest) -> BridgeResult:
     with environment.spark(run_b.snapshot) as spark:
         try:
             hybrids = Hybrids(a, b, rows, differences)
-            sources = HybridSources(environment, spark, hybrids)
-
-            def check(side: ComparedOutput, state: HybridPlan, found: MeasuredState) -> Iterable[Notice]:
-                return check_written(environment, spark, side, state, sources, found, request.measure, staging)
-
-            measure = Measure(request.measure, request.by)
-            walk = BridgeWalk(spark, hybrids, sources, differences, measure, staging, check, environment.listener)
+            engine = StateEngine(spark, HybridSources(environment, spark, hybrids), staging)
+            measure = Measure(request.measure, tuple(dict.fromkeys(request.by)))
+            written: dict[Side, WrittenOutput] = {
+                "a": WrittenOutput.find(environment, spark, a),
+                "b": WrittenOutput.find(environment, spark, b),
+            }
+            walk = BridgeWalk(engine, hybrids, differences, measure, written, environment.listener)
             steps = walk.walk(order)
             return _result(a, b, rows, output_b.destination, measure, walk, steps)
         finally:

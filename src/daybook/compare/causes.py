@@ -6,8 +6,7 @@ from datetime import date
 from typing import Any, get_args
 
 from daybook.compare.alignment import AlignedOperation, align_operations, named_texts, operation_content
-from daybook.compare.chosen_rows import ComparedOutput
-from daybook.compare.recorded_run import RecordedRun
+from daybook.compare.compared_output import ComparedOutput, RecordedRun
 from daybook.compare.result import CauseKind, CauseName, OperationChange
 from daybook.errors import DaybookError
 from daybook.errors.error import did_you_mean
@@ -26,6 +25,7 @@ from daybook.plan.steps import (
     UpdateStep,
     working_columns,
 )
+from daybook.resolve.locations.location import Location
 from daybook.runs.snapshot import RunSnapshot, SourceSnapshot
 
 KINDS: tuple[CauseKind, ...] = get_args(CauseKind)
@@ -45,19 +45,30 @@ class OperationCause:
 
 
 @dataclass(frozen=True, slots=True)
+class BoundCauses:
+    """Causes that are only ever swapped together, and why."""
+
+    causes: frozenset[CauseName]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunDifferences:
     """Everything that differs and can have changed the rows of one output, in the order of swapping.
 
     `pairs` are all operations that the output depends on, aligned. Where operations have other seqs and no expression
-    names seqs, half-way states are numbered anew (`is_renumbered`); where one does, the operations in `bound` are only
-    ever swapped together.
+    names seqs, half-way states are numbered anew (`is_renumbered`); where one does, those operations are `bound`.
     """
 
     causes: tuple[CauseName, ...]
     operations: Mapping[CauseName, OperationCause]
     pairs: tuple[AlignedOperation, ...]
     is_renumbered: bool = False
-    bound: frozenset[CauseName] = frozenset()
+    bound: tuple[BoundCauses, ...] = ()
+
+    def bound_with(self, cause: CauseName) -> BoundCauses:
+        """The causes that are swapped together with this one, itself among them."""
+        return next((each for each in self.bound if cause in each.causes), BoundCauses(frozenset({cause}), ""))
 
 
 def find_differences(a: ComparedOutput, b: ComparedOutput) -> RunDifferences:
@@ -68,16 +79,19 @@ def find_differences(a: ComparedOutput, b: ComparedOutput) -> RunDifferences:
     operations = {
         cause.name: cause for cause in _operation_causes(a, b, pairs, counts_seqs=has_other_seqs and names_seqs)
     }
-    bound = _bound_causes(a, b, pairs, operations.values()) if has_other_seqs and names_seqs else frozenset()
-    found = [
-        *_data_causes(a, b),
-        *_as_of_causes(a, b),
-        *_dataset_causes(a, b),
-        *_constant_causes(a, b),
-        *operations,
+    data = {cause.name: cause for cause in _data_causes(a, b)}
+    datasets = {cause.name: cause for cause in _dataset_causes(a, b)}
+    bound = [
+        BoundCauses(frozenset({data[name], cause}), f"the resolver of {name} says where its data is")
+        for name, cause in datasets.items()
+        if name in data and _has_other_resolver(a.run, b.run, name)
     ]
+    if has_other_seqs and names_seqs:
+        numbered = _numbered_causes(a, b, pairs, operations.values())
+        bound.append(BoundCauses(numbered, "operations have other seqs, and an expression names _operation_seq"))
+    found = [*data.values(), *_as_of_causes(a, b), *datasets.values(), *_constant_causes(a, b), *operations]
     causes = sorted(found, key=lambda cause: KINDS.index(cause.kind))
-    return RunDifferences(tuple(causes), operations, pairs, is_renumbered, bound)
+    return RunDifferences(tuple(causes), operations, pairs, is_renumbered, tuple(bound))
 
 
 def _has_other_seqs(pairs: Sequence[AlignedOperation]) -> bool:
@@ -88,7 +102,7 @@ def _has_other_seqs(pairs: Sequence[AlignedOperation]) -> bool:
     return any(pair.b.seq in only_a for pair in pairs if pair.b and not pair.a)
 
 
-def _bound_causes(
+def _numbered_causes(
     a: ComparedOutput, b: ComparedOutput, pairs: Sequence[AlignedOperation], causes: Iterable[OperationCause]
 ) -> frozenset[CauseName]:
     """Causes that have another seq, would share one with an operation of the other side, or name seqs."""
@@ -176,11 +190,13 @@ def has_other_input(a: RecordedRun, b: RecordedRun) -> bool:
 
 
 def _data_causes(a: ComparedOutput, b: ComparedOutput) -> Iterator[CauseName]:
-    if has_other_input(a.run, b.run):
-        before, after = (side.run.snapshot.project.input.dataset_id for side in (a, b))
+    before, after = (side.run.snapshot.project.input.dataset_id for side in (a, b))
+    if before != after:
         yield CauseName("data", after, f"input {after} instead of {before}")
     for dataset_id in _relevant_datasets(a, b):
-        if _reads(a.run, dataset_id) != _reads(b.run, dataset_id):
+        # A dataset that became the input is swapped as a whole, wherever it is read.
+        is_new_input = before != after == dataset_id
+        if not is_new_input and _reads(a.run, dataset_id) != _reads(b.run, dataset_id):
             yield CauseName("data", dataset_id, f"data of {dataset_id}")
 
 
@@ -229,8 +245,38 @@ def _as_of(run: RecordedRun, dataset_id: str) -> date | None:
 
 def _dataset_causes(a: ComparedOutput, b: ComparedOutput) -> Iterator[CauseName]:
     for dataset_id in _relevant_datasets(a, b):
+        found = []
         if _definition(a.run, dataset_id) != _definition(b.run, dataset_id):
-            yield CauseName("dataset", dataset_id, f"definition of {dataset_id}")
+            found.append(f"definition of {dataset_id}")
+        if _has_other_resolver(a.run, b.run, dataset_id):
+            names = [_resolver_name(side.run, dataset_id) for side in (b, a)]
+            found.append(f"{dataset_id} by {names[0]} instead of {names[1]}")
+        if found:
+            yield CauseName("dataset", dataset_id, ", ".join(found))
+
+
+def _has_other_resolver(a: RecordedRun, b: RecordedRun, dataset_id: str) -> bool:
+    """Whether another resolver, or another version of it, sent the two runs to other places."""
+    names = {_resolver_name(run, dataset_id) for run in (a, b)}
+    return len(names) > 1 and _places(a, dataset_id) != _places(b, dataset_id)
+
+
+def _resolver_name(run: RecordedRun, dataset_id: str) -> str:
+    found = load_of(run, dataset_id)
+    if found is None or found.resolution.resolver_id is None:
+        return "its own location"
+    version = found.resolution.resolver_version
+    return f"resolver {found.resolution.resolver_id}" + (f" version {version}" if version is not None else "")
+
+
+def _places(run: RecordedRun, dataset_id: str) -> list[Any]:
+    """Where a run found a dataset, and the periods that it accepted there."""
+    found = [source.resolution for source in run.snapshot.sources if source.dataset_id == dataset_id]
+    return sorted(((sorted(map(_place, each.locations)), each.periods) for each in found), key=repr)
+
+
+def _place(location: Location) -> tuple[str, str]:
+    return location.format, location.label
 
 
 def _definition(run: RecordedRun, dataset_id: str) -> Any:

@@ -1,4 +1,4 @@
-"""What each row contributes to a measure, as far as the measure is a plain sum of rows.
+"""What each row contributes to a measure that is a plain sum of rows, and what rows that changed did to it.
 
 A state next to a data cause is computed as its contributions: one narrow pass gives the total, and it can be told
 afterwards which rows of a dataset did what to it.
@@ -7,16 +7,20 @@ afterwards which rows of a dataset did what to it.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from daybook.compare.chosen_rows import LOADED
+from daybook.compare.compared_output import LOADED
 from daybook.compare.hybrid import HybridPlan
-from daybook.compare.measured_state import HybridSources, Measure, MeasuredState, collect_totals, state_rows
-from daybook.compare.slices import SEQ_COLUMN
+from daybook.compare.measured_state import HybridSources, Measure, MeasuredState, StateEngine, collect_totals
+from daybook.compare.result import Cause, CauseName, Number, RowCounts, RowEffect, subtract
+from daybook.compare.row_comparison import ComparedColumn, ComparedSlices, Contributions, compare_rows
+from daybook.compare.slices import SEQ_COLUMN, SliceRows
+from daybook.engine.context import RunContext
+from daybook.engine.load_rows import load_source
 from daybook.engine.source import literal_path_pattern
 from daybook.errors import DaybookError
-from daybook.expression import ColumnUse, CompiledExpression, cast_sql, quote_identifier, spark_type
+from daybook.expression import ColumnUse, CompiledExpression, cast_sql, common_type, quote_identifier, spark_type
 from daybook.expression.type_rules import is_number
 from daybook.expression.typed_tree import ColumnValue, TypedCall, TypedNode
 from daybook.model.types import SYSTEM_COLUMNS, ColumnType
@@ -77,13 +81,11 @@ class StagedContributions:
 
 def plan_contributions(state: HybridPlan, measure: Measure, datasets: Iterable[str]) -> ContributionPlan | None:
     """None where the measure is no plain sum of rows, so that only the whole can be computed."""
-    plan, origins = _with_origins(state.plan, datasets)
-    output = next(step for step in plan.outputs if step.seq == state.output.seq)
-    changed = replace(state, plan=plan, output=output)
+    state, origins = with_origins(state, datasets)
     if state.rows == LOADED:
-        return _plan_loaded_rows(changed, measure, origins)
-    step = plan.step(state.rows)
-    if not isinstance(step, AggregateStep) or not _is_left_alone(plan, step, output):
+        return _plan_loaded_rows(state, measure, origins)
+    plan, step = state.plan, state.plan.step(state.rows)
+    if not isinstance(step, AggregateStep) or not _is_left_alone(plan, step, state.output):
         return None
     value = next((each for each in step.aggregations if each.column == measure.column), None)
     argument = _summed_argument(value)
@@ -99,9 +101,9 @@ def plan_contributions(state: HybridPlan, measure: Measure, datasets: Iterable[s
 
 def plan_inner_contributions(state: HybridPlan, measure: Measure, datasets: Iterable[str]) -> ContributionPlan | None:
     """Of a total of totals: the rows that the innermost aggregate sums up, where the others only add its totals."""
-    plan, origins = _with_origins(state.plan, datasets)
-    output = next(step for step in plan.outputs if step.seq == state.output.seq)
-    found = _innermost_sum(plan, state.rows, measure.column, output)
+    state, origins = with_origins(state, datasets)
+    plan = state.plan
+    found = _innermost_sum(plan, state.rows, measure.column, state.output)
     if found is None:
         return None
     step, argument, total_type = found
@@ -149,15 +151,10 @@ def _plan_loaded_rows(state: HybridPlan, measure: Measure, origins: Mapping[str,
 
 
 def measure_contributions(
-    spark: SparkSession,
-    sources: HybridSources,
-    state: HybridPlan,
-    planned: ContributionPlan,
-    measure: Measure,
-    staging: str,
+    engine: StateEngine, state: HybridPlan, planned: ContributionPlan, measure: Measure
 ) -> tuple[MeasuredState, StagedContributions]:
     """Computes the contributions of a state once, and their totals from what was written down."""
-    contributions = stage_contributions(spark, sources, state, planned, staging)
+    contributions = stage_contributions(engine, state, planned)
     staged = summed = contributions.df
     if planned.groups:
         grouped = staged.groupBy(*map(quote_identifier, planned.groups))
@@ -170,15 +167,13 @@ def measure_contributions(
     return collect_totals(summed, measure), contributions
 
 
-def stage_contributions(
-    spark: SparkSession, sources: HybridSources, state: HybridPlan, planned: ContributionPlan, staging: str
-) -> StagedContributions:
+def stage_contributions(engine: StateEngine, state: HybridPlan, planned: ContributionPlan) -> StagedContributions:
     """Computes the contributions of a state and writes them down."""
-    path = f"{staging}/contributions"
-    with state_rows(spark, sources, state, planned.cut, staging) as rows:
-        rows.df.write.mode("overwrite").parquet(path)
-        schema = rows.df.schema
-    return StagedContributions(spark.read.schema(schema).parquet(literal_path_pattern(path)), planned)
+    path = f"{engine.new_folder()}/contributions"
+    with engine.rows(state, planned.cut) as df:
+        df.write.mode("overwrite").parquet(path)
+        schema = df.schema
+    return StagedContributions(engine.spark.read.schema(schema).parquet(literal_path_pattern(path)), planned)
 
 
 def _narrow(cut: PartialPlan, names: Iterable[str]) -> PartialPlan:
@@ -222,8 +217,9 @@ def _key_columns(plan: Plan, end: Step, origins: Mapping[str, RowOrigin]) -> dic
     }
 
 
-def _with_origins(plan: Plan, datasets: Iterable[str]) -> tuple[Plan, dict[str, RowOrigin]]:
-    """The plan with what tells from which row of which dataset a row comes; datasets read twice are left out."""
+def with_origins(state: HybridPlan, datasets: Iterable[str]) -> tuple[HybridPlan, dict[str, RowOrigin]]:
+    """The state with what tells from which row of which dataset a row comes; datasets read twice are left out."""
+    plan = state.plan
     origins: dict[str, RowOrigin] = {}
     for dataset_id in datasets:
         loads = [load for load in plan.loads if load.dataset_id == dataset_id]
@@ -240,7 +236,8 @@ def _with_origins(plan: Plan, datasets: Iterable[str]) -> tuple[Plan, dict[str, 
         else:
             plan, columns = _with_join_keys(plan, load, key, len(origins))
             origins[dataset_id] = RowOrigin(columns, None)
-    return plan, origins
+    output = next(step for step in plan.outputs if step.seq == state.output.seq)
+    return replace(state, plan=plan, output=output), origins
 
 
 def key_of_rows(load: LoadStep) -> tuple[str, ...]:
@@ -276,3 +273,80 @@ def _with_columns(join: JoinStep, key: str, columns: Iterable[str]) -> JoinStep:
 def _column(alias: str, name: str, type_: ColumnType) -> CompiledExpression:
     use = ColumnUse(alias, name)
     return CompiledExpression("", type_, frozenset({use}), False, ColumnValue(use, type_))
+
+
+SHOWN_ROWS = 10
+
+
+def with_row_effects(
+    cause: Cause,
+    sources: HybridSources,
+    before: HybridPlan,
+    after: HybridPlan,
+    contributions: tuple[StagedContributions | None, StagedContributions | None],
+) -> Cause:
+    """The cause with the rows of its dataset that were added, removed and changed, and the largest by their effect."""
+    name = next((each for each in cause.members if each.kind == "data"), None)
+    if name is None:
+        return cause
+    loads = _load(before, name), _load(after, name)
+    if loads[0] is None or loads[1] is None:
+        # The input is another dataset, so no row of it has a counterpart.
+        return cause
+    found = _compare(sources, (before, loads[0]), (after, loads[1]), _by_key(contributions, name))
+    counts = RowCounts(found.counts.added, found.counts.removed, found.counts.changed)
+    return replace(cause, rows=counts, largest=_largest(found, cause.share), repeated=found.repeated)
+
+
+def _load(state: HybridPlan, name: CauseName) -> LoadStep | None:
+    return next((load for load in state.plan.loads if load.dataset_id == name.name), None)
+
+
+def _by_key(
+    contributions: tuple[StagedContributions | None, StagedContributions | None], name: CauseName
+) -> Contributions | None:
+    before, after = (each.of(name.name) if each is not None else None for each in contributions)
+    if before is None or after is None or before.columns != after.columns:
+        return None
+    return Contributions(before, after)
+
+
+def _compare(
+    sources: HybridSources,
+    before: tuple[HybridPlan, LoadStep],
+    after: tuple[HybridPlan, LoadStep],
+    contributions: Contributions | None,
+) -> ComparedSlices:
+    types_a, types_b = ({**SYSTEM_COLUMNS, **load.types} for _, load in (before, after))
+    key = key_of_rows(after[1]) if key_of_rows(before[1]) == key_of_rows(after[1]) else ("_row_id",)
+    values = [name for name in after[1].types if name in before[1].types and name not in key]
+    columns = {name: common_type((types_a[name], types_b[name])) or types_b[name] for name in (*key, *values)}
+    return compare_rows(
+        _rows(sources, *before, tuple(columns)),
+        _rows(sources, *after, tuple(columns)),
+        [ComparedColumn(name, columns[name]) for name in key],
+        [ComparedColumn(name, columns[name]) for name in values],
+        limit=SHOWN_ROWS,
+        contributions=contributions,
+    )
+
+
+def _rows(sources: HybridSources, state: HybridPlan, load: LoadStep, columns: tuple[str, ...]) -> SliceRows:
+    """The rows of a dataset as the state loads them."""
+    context = RunContext.of(replace(state.plan, constants=state.constants), None)
+    df = load_source(sources.frame(state.reads[load.key]), load, context, columns)
+    types = {**SYSTEM_COLUMNS, **load.types}
+    return SliceRows(df, {name: types[name] for name in columns}, False, lambda: None, lambda failure: failure)
+
+
+def _largest(found: ComparedSlices, share: Number) -> tuple[RowEffect, ...]:
+    """Effects are shown where those of all rows add up to the share; a row that is alone has all of it."""
+    effects: list[Number | None] = [None] * len(found.changes)
+    if found.effect is not None and not subtract(found.effect, share):
+        effects = list(found.effects)
+    elif len(found.changes) == 1:
+        effects = [share]
+    return tuple(
+        RowEffect(change.key, change.before, change.after, effect, change.rows_a, change.rows_b)
+        for change, effect in zip(found.changes, effects, strict=True)
+    )

@@ -4,8 +4,14 @@ import secrets
 from dataclasses import dataclass
 from decimal import Decimal
 
-from daybook.compare.chosen_rows import ComparedOutput, RowKeyColumns, choose_key, choose_rows
-from daybook.compare.recorded_run import choose_outputs, find_recorded_run
+from daybook.compare.compared_output import (
+    ComparedOutput,
+    RowKeyColumns,
+    choose_key,
+    choose_outputs,
+    choose_rows,
+    find_recorded_run,
+)
 from daybook.compare.result import DiffResult, RetypedColumn
 from daybook.compare.row_comparison import ComparedColumn, compare_rows
 from daybook.compare.slices import open_slice

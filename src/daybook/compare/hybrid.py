@@ -12,14 +12,12 @@ from daybook.compare.causes import (
     RunDifferences,
     common_datasets,
     dataset_of,
-    depends_on_constants,
     effective_as_of,
     has_other_input,
     load_of,
     moved_pairs,
 )
-from daybook.compare.chosen_rows import LOADED, ComparedOutput
-from daybook.compare.recorded_run import RecordedRun
+from daybook.compare.compared_output import LOADED, ComparedOutput, RecordedRun
 from daybook.compare.result import CauseKind, CauseName, ComparedRows
 from daybook.errors import DaybookError
 from daybook.expression import Constants
@@ -72,15 +70,6 @@ class HybridPlan:
                 raise DaybookError("RUN_077", column=name)
         return written_rows(self.plan, self.output, names, None if all_rows else self.rows)
 
-    def is_same(self, other: "HybridPlan") -> bool:
-        """Whether the two compute the same from the same rows."""
-        return (
-            self.rows == other.rows
-            and self.plan.steps == other.plan.steps
-            and self.reads == other.reads
-            and (self.constants == other.constants or not depends_on_constants(self.plan))
-        )
-
 
 class Hybrids:
     """Plans half-way states; nothing is read and nothing is computed."""
@@ -93,6 +82,7 @@ class Hybrids:
         self._has_other_input = has_other_input(a.run, b.run)
         self._seqs = _merged_seqs(differences.pairs) if differences.is_renumbered else {}
         self._cause_of = {cause.pair: name for name, cause in differences.operations.items()}
+        self._planned: dict[Swapped, HybridPlan] = {}
 
     def output(self, side: Side) -> ComparedOutput:
         return self._sides[side]
@@ -102,6 +92,11 @@ class Hybrids:
 
     def plan(self, swapped: Swapped) -> HybridPlan:
         """The state with these causes swapped; all that is wrong with it is raised."""
+        if swapped not in self._planned:
+            self._planned[swapped] = self._plan(swapped)
+        return self._planned[swapped]
+
+    def _plan(self, swapped: Swapped) -> HybridPlan:
         if not swapped:
             return self._endpoint("a")
         if swapped == frozenset(self._differences.causes):

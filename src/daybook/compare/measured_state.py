@@ -1,32 +1,37 @@
-"""The total of a measure in one state between two runs, computed in one pass."""
+"""The total of a measure in one state between two runs, computed in one pass, and whether a run wrote the same."""
 
-import contextlib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType
+from pyspark.sql.types import DoubleType, LongType
 
+from daybook.compare.compared_output import ComparedOutput
 from daybook.compare.hybrid import HybridPlan, HybridRead, Hybrids, Side
-from daybook.compare.result import Number, add
-from daybook.compare.slices import SUMMED_INTEGER
-from daybook.engine.pipeline import OutputGroup, Pipeline
+from daybook.compare.result import Number, add, is_about
+from daybook.compare.shared_rows import SharedRows, StatePass
+from daybook.compare.slices import SEQ_COLUMN, SUMMED_INTEGER, written_slice
+from daybook.engine.pipeline import Pipeline
 from daybook.engine.source import SourceFrame
-from daybook.errors import DaybookError, flatten
+from daybook.errors import DaybookError, Notice, flatten, notice
 from daybook.expression import quote_identifier
 from daybook.expression.type_rules import is_number
 from daybook.io.pins import LandedPin
 from daybook.io.read_source import read_source
+from daybook.io.target import OutputColumn
+from daybook.io.writer import float_digits, format_parts, hash_sums, row_hash
 from daybook.model.types import Value
 from daybook.plan.partial_plan import PartialPlan
 from daybook.runs.environment import RunEnvironment
 
 # More groups than anybody reads.
 MOST_GROUPS = 10_000
-_HASH_PARTS = 2**40
+# Parts of a hash whose sum over two billion rows is a 64-bit integer.
+_HASH_PARTS = 2**32
 
 GroupKey = tuple[Value, ...]
 
@@ -37,6 +42,10 @@ class Measure:
 
     column: str
     by: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column, *self.by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +61,21 @@ class MeasuredState:
         return add(*self.totals.values()) if self.totals else Decimal(0)
 
     def is_same(self, other: "MeasuredState") -> bool:
-        """Whether the measured rows are the same."""
-        return (self.rows, self.checksum) == (other.rows, other.checksum) and self.totals == other.totals
+        """Whether the measured rows are the same, floats up to the digits that a sum of them has for sure."""
+        return (
+            (self.rows, self.checksum) == (other.rows, other.checksum)
+            and self.totals.keys() == other.totals.keys()
+            and all(is_about(total, other.totals[key]) for key, total in self.totals.items())
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WholeOutput:
+    """All rows that an output writes, those of other operations included; `fingerprint` where it was asked for."""
+
+    rows: int
+    total: Number
+    fingerprint: str | None
 
 
 class HybridSources:
@@ -100,67 +122,194 @@ class HybridSources:
                 raise DaybookError("IO_002", file=f"data of {read.dataset_id}", column=column.name)
 
 
-@dataclass(frozen=True, slots=True)
-class StateRows:
-    """Rows of a state that are computed when they are used."""
+class StateEngine:
+    """Computes rows of states below a folder that the caller removes; what states share is computed once.
 
-    df: DataFrame
-    group: OutputGroup
-    pipeline: Pipeline
+    `computations` counts the passes that begin with the sources.
+    """
+
+    def __init__(self, spark: SparkSession, sources: HybridSources, folder: str) -> None:
+        self.spark = spark
+        self.sources = sources
+        self.shared = SharedRows()
+        self.computations = 0
+        self._folder = folder
+        self._passes = 0
+
+    def new_folder(self) -> str:
+        self._passes += 1
+        return f"{self._folder}/{self._passes}"
+
+    @contextmanager
+    def rows(self, state: HybridPlan, cut: PartialPlan) -> Iterator[DataFrame]:
+        """The rows of a partial plan of a state, lazily; checks that failed are raised at the end."""
+        this = StatePass.of(state, cut)
+        start = self.shared.start(this)
+        self.computations += start is None
+        frames = {key: self.sources.frame(state.reads[whole]) for key, whole in cut.feeds.items()}
+        with Pipeline(
+            self.spark,
+            cut.plan,
+            frames,
+            staging=self.new_folder(),
+            forks=self.shared.forks(this),
+            start=start,
+        ) as pipeline:
+            try:
+                (group,) = pipeline.groups()
+                (output,) = group.outputs
+                yield output.df
+                group.verify()
+            except Exception as failure:
+                raise pipeline.failure(failure) from failure
+            self.shared.keep(this, pipeline.kept)
 
 
-@contextlib.contextmanager
-def state_rows(
-    spark: SparkSession, sources: HybridSources, state: HybridPlan, cut: PartialPlan, staging: str
-) -> Iterator[StateRows]:
-    """The rows of a partial plan of a state; checks that failed are raised at the end."""
-    frames = {key: sources.frame(state.reads[whole]) for key, whole in cut.feeds.items()}
-    with Pipeline(spark, cut.plan, frames, staging=staging) as pipeline:
-        try:
-            (group,) = pipeline.groups()
-            (output,) = group.outputs
-            yield StateRows(output.df, group, pipeline)
-            group.verify()
-        except Exception as failure:
-            raise pipeline.failure(failure) from failure
-
-
-def measure_state(
-    spark: SparkSession, sources: HybridSources, state: HybridPlan, measure: Measure, staging: str
-) -> MeasuredState:
+def measure_state(engine: StateEngine, state: HybridPlan, measure: Measure) -> MeasuredState:
     """The measure summed over the measured rows, by group."""
-    cut = state.written((measure.column, *measure.by))
-    if not is_number(cut.plan.outputs[-1].columns[measure.column]):
+    cut = measured_rows(state, measure)
+    with engine.rows(state, cut) as df:
+        return collect_totals(df, measure)
+
+
+def measured_rows(state: HybridPlan, measure: Measure) -> PartialPlan:
+    cut = state.written(measure.columns)
+    if not is_number(cut.output.columns[measure.column]):
         raise DaybookError("RUN_077", column=f"{measure.column} that is a number")
-    with state_rows(spark, sources, state, cut, staging) as rows:
-        return collect_totals(rows.df, measure)
+    return cut
+
+
+def whole_output(state: HybridPlan, measure: Measure, columns: Iterable[OutputColumn]) -> PartialPlan:
+    """All rows of the output, with these columns and those that the measure needs."""
+    names = dict.fromkeys((*(column.name for column in columns), *measure.columns, SEQ_COLUMN))
+    return state.written(names, all_rows=True)
+
+
+def measure_output(
+    engine: StateEngine, state: HybridPlan, measure: Measure, columns: tuple[OutputColumn, ...]
+) -> tuple[MeasuredState, WholeOutput]:
+    """The measured rows and the whole output in one pass; with `columns` also the fingerprint of the output."""
+    cut = whole_output(state, measure, columns)
+    with engine.rows(state, cut) as df:
+        is_measured = F.col(SEQ_COLUMN) == state.rows
+        keys = [
+            F.when(is_measured, F.col(quote_identifier(name))).alias(f"k{number}")
+            for number, name in enumerate(measure.by)
+        ]
+        summed = _Summed.of(df, measure)
+        hashed = row_hash(columns) if columns else F.lit(0)
+        values = df.select(summed.column, is_measured.alias("is_measured"), *keys, hashed.alias("row_hash"))
+        grouped = values.groupBy("is_measured", *(f"k{number}" for number in range(len(keys))))
+        found = _collect(grouped.agg(*summed.aggregates, *hash_sums(F.col("row_hash"))), measure)
+    whole = WholeOutput(
+        sum(row["rows"] for row in found),
+        add(*(row["total"] for row in found)),
+        format_parts(columns, found) if columns else None,
+    )
+    return _measured((row for row in found if row["is_measured"]), measure), whole
 
 
 def collect_totals(df: DataFrame, measure: Measure) -> MeasuredState:
     """One row per group leaves Spark."""
-    value, by = F.col(quote_identifier(measure.column)), measure.by
-    if isinstance(df.schema[measure.column].dataType, LongType):
-        value = value.cast(SUMMED_INTEGER)
-    keys = [F.col(quote_identifier(name)).alias(f"k{number}") for number, name in enumerate(by)]
-    grouped = df.select(value.alias("value"), *keys).groupBy(*(f"k{number}" for number in range(len(by))))
-    found = grouped.agg(*_aggregates(len(by))).limit(MOST_GROUPS + 1).toArrow().to_pylist()
-    if len(found) > MOST_GROUPS:
-        raise DaybookError("RUN_075", most=f"{MOST_GROUPS:,}", columns=", ".join(by))
-    return _measured(found, len(by))
+    summed = _Summed.of(df, measure)
+    keys = [F.col(quote_identifier(name)).alias(f"k{number}") for number, name in enumerate(measure.by)]
+    grouped = df.select(summed.column, *keys).groupBy(*(f"k{number}" for number in range(len(keys))))
+    return _measured(_collect(grouped.agg(*summed.aggregates), measure), measure)
 
 
-def _aggregates(keys: int) -> list[Column]:
-    hashed = F.pmod(F.xxhash64("value", *(f"k{number}" for number in range(keys))), F.lit(_HASH_PARTS))
-    return [F.sum("value").alias("total"), F.count(F.lit(1)).alias("rows"), F.sum(hashed).alias("checksum")]
+@dataclass(frozen=True, slots=True)
+class _Summed:
+    """The measure as the column `value`, and what is computed of it for every group."""
+
+    column: Column
+    aggregates: tuple[Column, ...]
+
+    @classmethod
+    def of(cls, df: DataFrame, measure: Measure) -> "_Summed":
+        type_ = df.schema[measure.column].dataType
+        column = F.col(quote_identifier(measure.column))
+        if isinstance(type_, LongType):
+            column = column.cast(SUMMED_INTEGER)
+        value = F.col("value")
+        # A decimal is the same number at any scale.
+        hashed = float_digits(value) if isinstance(type_, DoubleType) else [value.cast("double")]
+        keys = [F.col(f"k{number}") for number in range(len(measure.by))]
+        checksum = F.try_sum(F.pmod(F.xxhash64(*hashed, *keys), F.lit(_HASH_PARTS)))
+        total = F.coalesce(F.sum(value), F.lit(0))
+        aggregates = total.alias("total"), F.count(F.lit(1)).alias("rows"), checksum.alias("checksum")
+        return cls(column.alias("value"), aggregates)
 
 
-def _measured(found: Iterable[Mapping[str, Any]], keys: int) -> MeasuredState:
+def _collect(df: DataFrame, measure: Measure) -> list[dict[str, Any]]:
+    """One more row than groups may be there for what is not measured."""
+    found: list[dict[str, Any]] = df.limit(MOST_GROUPS + 2).toArrow().to_pylist()
+    if sum(row.get("is_measured", True) for row in found) > MOST_GROUPS:
+        raise DaybookError("RUN_075", most=f"{MOST_GROUPS:,}", columns=", ".join(measure.by))
+    return found
+
+
+def _measured(found: Iterable[Mapping[str, Any]], measure: Measure) -> MeasuredState:
     totals: dict[GroupKey, Number] = {}
     rows = checksum = 0
     for row in found:
-        totals[tuple(row[f"k{number}"] for number in range(keys))] = (
-            Decimal(0) if row["total"] is None else row["total"]
-        )
+        key = tuple(row[f"k{number}"] for number in range(len(measure.by)))
+        totals[key] = row["total"]
         rows += row["rows"]
         checksum += row["checksum"] or 0
     return MeasuredState(totals, rows, checksum)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenOutput:
+    """What is left of what a run wrote: its rows in a table that kept its version, or their fingerprint and number."""
+
+    output: ComparedOutput
+    df: DataFrame | None
+
+    @classmethod
+    def find(cls, environment: RunEnvironment, spark: SparkSession, output: ComparedOutput) -> "WrittenOutput":
+        return cls(output, written_slice(environment, spark, output))
+
+    @property
+    def needs_whole(self) -> bool:
+        """Whether it can only be compared with the whole output, since the measured rows cannot be read alone."""
+        return self.df is None or (len(self.output.makers) > 1 and SEQ_COLUMN not in self.output.step.columns)
+
+    @property
+    def printed_columns(self) -> tuple[OutputColumn, ...]:
+        """The columns whose fingerprint was taken when they were written; none where a table keeps its versions."""
+        seq = self.output.step.seq
+        if not self.needs_whole or self.output.run.commits[seq].fingerprint is None:
+            return ()
+        return tuple(self.output.run.prepared.output(seq).target.columns)
+
+    def check(self, rows: int, measure: Measure, found: MeasuredState, whole: WholeOutput | None) -> tuple[Notice, ...]:
+        """RUN_068 where `found`, the rows of operation `rows`, or the whole output differ from what was written."""
+        column = Measure(measure.column)
+        if whole is None:
+            if self.df is None:
+                raise AssertionError("what was not kept is compared as a whole")
+            df = self.df if len(self.output.makers) == 1 else self.df.where(self.df[SEQ_COLUMN] == rows)
+            written = collect_totals(df, column)
+            self._compare((found.rows, found.total), (written.rows, written.total))
+            return ()
+        if self.df is not None:
+            written = collect_totals(self.df, column)
+            self._compare((whole.rows, whole.total), (written.rows, written.total))
+            return ()
+        commit = self.output.run.commits[self.output.step.seq]
+        if whole.fingerprint is not None:
+            if whole.fingerprint != commit.fingerprint:
+                raise self._other(f"{whole.rows:,} rows", f"{commit.rows:,} others")
+            return ()
+        if commit.rows is not None and whole.rows != commit.rows:
+            raise self._other(f"{whole.rows:,} rows", f"{commit.rows:,} rows")
+        return (notice("RUN_076", run_id=self.output.run.id),)
+
+    def _compare(self, found: tuple[int, Number], written: tuple[int, Number]) -> None:
+        if found[0] != written[0] or not is_about(found[1], written[1]):
+            texts = [f"{total} in {rows:,} rows" for rows, total in (found, written)]
+            raise self._other(*texts)
+
+    def _other(self, found: str, written: str) -> DaybookError:
+        return DaybookError("RUN_068", run_id=self.output.run.id, found=found, written=written)

@@ -1,5 +1,6 @@
 """What comparing two runs gives: a diff of what they wrote, and a bridge that says why a total moved."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
@@ -10,6 +11,9 @@ from daybook.model.types import Value
 
 # Exact where the column is; a float only for columns that are floats.
 Number: TypeAlias = int | Decimal | float
+
+# Of what two sums of the same floats may differ by.
+_FLOAT_PARTS = 1e-9
 
 # No sum of columns, which have at most 38 digits, needs more digits.
 _WIDE = Context(prec=100)
@@ -150,12 +154,17 @@ class RowCounts:
 
 @dataclass(frozen=True, slots=True)
 class RowEffect:
-    """A row of a dataset that changed, and what it did to the measure; `effect` is None where that is not known."""
+    """A row of a dataset that changed, and what it did to the measure; `effect` is None where that is not known.
+
+    `rows_a` and `rows_b` are how many rows have the key; with more than one, numbers and the effect are sums over them.
+    """
 
     key: Mapping[str, Value]
     before: Mapping[str, Value] | None
     after: Mapping[str, Value] | None
     effect: Number | None
+    rows_a: int = 1
+    rows_b: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +180,7 @@ class Cause:
     largest: tuple[RowEffect, ...] = ()
     reason: str | None = None
     explained_by: int | None = None
+    repeated: RepeatedKeys = RepeatedKeys()
 
     @property
     def kind(self) -> CauseKind:
@@ -233,11 +243,18 @@ class BridgeResult:
 
 
 def subtract(after: Number, before: Number) -> Number:
-    """Exact for exact numbers, whatever the precision of the decimal context."""
+    """Exact for exact numbers, whatever the precision of the decimal context; nothing lies between equal infinities."""
     if isinstance(after, float) or isinstance(before, float):
-        return float(after) - float(before)
+        return 0.0 if after == before else float(after) - float(before)
     # A minus before a decimal rounds to the precision of the context.
     return _WIDE.subtract(Decimal(after), Decimal(before))
+
+
+def is_about(one: Number, other: Number) -> bool:
+    """Whether two numbers are the same; floats as far as two sums of the same floats are."""
+    if not isinstance(one, float) and not isinstance(other, float):
+        return one == other
+    return one == other or math.isclose(one, other, rel_tol=_FLOAT_PARTS) or (math.isnan(one) and math.isnan(other))
 
 
 def add(*numbers: Number) -> Number:

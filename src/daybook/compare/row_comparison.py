@@ -16,8 +16,8 @@ from daybook.expression import quote_identifier, spark_type
 from daybook.expression.type_rules import is_number
 from daybook.model.types import INTEGER, ColumnType
 
-# Parts of a hash whose sum over the rows of one key stays a 64-bit integer.
-_HASH_PARTS = 2**40
+# Parts of a hash whose sum over two billion rows of one key is a 64-bit integer.
+_HASH_PARTS = 2**32
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +62,8 @@ def compare_rows(
     limit: int = 10,
     contributions: Contributions | None = None,
 ) -> ComparedSlices:
-    """Both sides grouped by key in one job: counts and totals are observed on the way to the rows that are shown.
-
-    A key that stands more than once on a side is one group, so that its rows are never multiplied.
-    """
-    sides = _side(left.df, keys, values, is_b=False).unionByName(_side(right.df, keys, values, is_b=True))
-    if contributions is not None:
-        sides = sides.unionByName(_contributed(contributions.before, is_b=False), allowMissingColumns=True)
-        sides = sides.unionByName(_contributed(contributions.after, is_b=True), allowMissingColumns=True)
-    grouped = _group_by_key(sides, keys, values, tolerance, has_effects=contributions is not None)
-    metrics = _metrics(values) | ({"effect": "SUM(effect)"} if contributions is not None else {})
-    observed = ObservedFrame(lambda: grouped, metrics)
-    order = [F.col("score").desc(), *(F.col(f"k{number}").asc_nulls_last() for number in range(len(keys)))]
-    shown = observed.frame.where("differs").orderBy(*order).limit(limit)
+    """Both sides grouped by key in one query: counts and totals are observed on the way to the rows that are shown."""
+    observed, shown = plan_comparison(left, right, keys, values, tolerance, limit, contributions)
     try:
         rows = shown.toArrow().to_pylist()
         found = observed.metrics()
@@ -93,6 +82,30 @@ def compare_rows(
     )
 
 
+def plan_comparison(
+    left: SliceRows,
+    right: SliceRows,
+    keys: Sequence[ComparedColumn],
+    values: Sequence[ComparedColumn],
+    tolerance: Decimal,
+    limit: int,
+    contributions: Contributions | None = None,
+) -> tuple[ObservedFrame, DataFrame]:
+    """What is observed, and the rows that are shown: each side is read once, and both pass one shuffle.
+
+    A key that stands more than once on a side is one group, so that its rows are never multiplied.
+    """
+    sides = _side(left.df, keys, values, is_b=False).unionByName(_side(right.df, keys, values, is_b=True))
+    if contributions is not None:
+        sides = sides.unionByName(_contributed(contributions.before, is_b=False), allowMissingColumns=True)
+        sides = sides.unionByName(_contributed(contributions.after, is_b=True), allowMissingColumns=True)
+    grouped = _group_by_key(sides, keys, values, tolerance, has_effects=contributions is not None)
+    metrics = _metrics(values) | ({"effect": "SUM(effect)"} if contributions is not None else {})
+    observed = ObservedFrame(lambda: grouped, metrics)
+    order = [F.col("score").desc(), *(F.col(f"k{number}").asc_nulls_last() for number in range(len(keys)))]
+    return observed, observed.frame.where("differs").orderBy(*order).limit(limit)
+
+
 def _group_by_key(
     sides: DataFrame,
     keys: Sequence[ComparedColumn],
@@ -101,7 +114,7 @@ def _group_by_key(
     *,
     has_effects: bool,
 ) -> DataFrame:
-    hashed = F.pmod(F.xxhash64(*_hashed(values)), F.lit(_HASH_PARTS))
+    hashed = F.pmod(F.xxhash64(*_hashed(values, tolerance)), F.lit(_HASH_PARTS))
     aggregates = []
     for side, is_side in (("a", ~F.col("is_b")), ("b", F.col("is_b"))):
         is_row = F.col("is_row") & is_side
@@ -114,7 +127,10 @@ def _group_by_key(
         aggregates.append(F.sum(value).alias("effect"))
     grouped = sides.groupBy(*(f"k{number}" for number in range(len(keys)))).agg(*aggregates)
     is_repeated = (F.col("rows_a") > 1) | (F.col("rows_b") > 1)
-    differs = F.when(is_repeated, F.col("hash_a") != F.col("hash_b")).otherwise(_any_differs(values, tolerance))
+    # Rows of one key are the same in any order; within a tolerance, if the sums of their numbers are.
+    has_others = F.col("hash_a") != F.col("hash_b")
+    differs = _any_differs(values, tolerance)
+    differs = F.when(is_repeated, has_others | differs if tolerance else has_others).otherwise(differs)
     both = (F.col("rows_a") > 0) & (F.col("rows_b") > 0)
     added = {
         "is_changed": both & differs,
@@ -143,9 +159,14 @@ def _compared_type(column: ComparedColumn, letter: str) -> str:
     return SUMMED_INTEGER if letter == "v" and column.type == INTEGER else spark_type(column.type)
 
 
-def _hashed(values: Sequence[ComparedColumn]) -> list[Column]:
-    """Each value with its number, so that NULL leaves a mark."""
-    return [part for number in range(len(values)) for part in (F.lit(number), F.col(f"v{number}"))] or [F.lit(0)]
+def _hashed(values: Sequence[ComparedColumn], tolerance: Decimal) -> list[Column]:
+    """Each value with its number, so that NULL leaves a mark; numbers only where they must be equal."""
+    return [F.lit(0)] + [
+        part
+        for number, column in enumerate(values)
+        if not (tolerance and column.is_number)
+        for part in (F.lit(number), F.col(f"v{number}"))
+    ]
 
 
 def _any_differs(values: Sequence[ComparedColumn], tolerance: Decimal) -> Column:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from daybook.compare.chosen_rows import ComparedOutput
-from daybook.compare.recorded_run import RecordedRun
+from daybook.compare.compared_output import ComparedOutput, RecordedRun
 from daybook.engine.pipeline import Pipeline
 from daybook.errors import DaybookError, flatten
 from daybook.expression import quote_identifier

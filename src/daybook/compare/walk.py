@@ -1,32 +1,40 @@
 """The way from one run to another: which causes are swapped next, alone or together, and what each state gives."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from pyspark.sql import SparkSession
-
 from daybook.compare.causes import RunDifferences
-from daybook.compare.chosen_rows import ComparedOutput
 from daybook.compare.contributions import (
+    ContributionPlan,
     StagedContributions,
     measure_contributions,
     plan_contributions,
     plan_inner_contributions,
     stage_contributions,
+    with_origins,
+    with_row_effects,
 )
 from daybook.compare.hybrid import HybridPlan, Hybrids, Side, Swapped
-from daybook.compare.measured_state import HybridSources, Measure, MeasuredState, measure_state
+from daybook.compare.measured_state import (
+    Measure,
+    MeasuredState,
+    StateEngine,
+    WholeOutput,
+    WrittenOutput,
+    measure_output,
+    measure_state,
+    measured_rows,
+    whole_output,
+)
 from daybook.compare.result import Cause, CauseName, subtract
-from daybook.compare.row_effects import with_row_effects
+from daybook.compare.shared_rows import StatePass
 from daybook.errors import DaybookError, Notice, flatten
 from daybook.plan.steps import DeleteStep, UpdateStep
 from daybook.runs.result import RunListener
 
-_SEQS_REASON = "operations have other seqs, and an expression names _operation_seq"
 # What no other cause can help with: data that is gone, and too many groups.
 _FINAL_CODES = frozenset({"RUN_012", "RUN_075"})
-
-CheckWritten = Callable[[ComparedOutput, HybridPlan, MeasuredState], Iterable[Notice]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,46 +66,98 @@ class BridgeWay:
 
 
 @dataclass(frozen=True, slots=True)
-class _Measured:
+class _PlannedState:
+    """A state and the passes over it: one that gives the total, and where single rows are asked for, theirs.
+
+    The `state` tells from which rows of the data its rows come. `whole` is the output as the run wrote it.
+    """
+
     state: HybridPlan
+    rows: ContributionPlan | None
+    is_total_of_rows: bool
+    whole: WrittenOutput | None
+
+    def passes(self, measure: Measure) -> list[StatePass]:
+        cuts = [self.rows.cut] if self.rows is not None else []
+        if self.whole is not None:
+            cuts.insert(0, whole_output(self.state, measure, self.whole.printed_columns))
+        elif not self.is_total_of_rows:
+            cuts.insert(0, measured_rows(self.state, measure))
+        return [StatePass.of(self.state, cut) for cut in cuts]
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """`identity` is the pass that gives the total and nothing else: equal ones give the same."""
+
+    identity: StatePass
     found: MeasuredState
+    planned: _PlannedState
     contributions: StagedContributions | None
 
 
 class BridgeWalk:
-    """Walks from A to B; every state is computed once."""
+    """Walks from A to B; every state is computed once, and both ends are compared with what is `written`."""
 
     def __init__(
         self,
-        spark: SparkSession,
+        engine: StateEngine,
         hybrids: Hybrids,
-        sources: HybridSources,
         differences: RunDifferences,
         measure: Measure,
-        staging: str,
-        check: CheckWritten,
+        written: Mapping[Side, WrittenOutput],
         listener: RunListener,
     ) -> None:
-        self._spark = spark
+        self._engine = engine
         self._hybrids = hybrids
-        self._sources = sources
         self._differences = differences
         self._measure = measure
-        self._staging = staging
-        self._check = check
+        self._written = written
         self._listener = listener
         self._known: list[_Measured] = []
         self._data_names = tuple(name.name for name in differences.causes if name.kind == "data")
         self.notices: list[Notice] = []
-        self.computations = 0
+
+    @property
+    def computations(self) -> int:
+        """How many passes began with the data that the runs read."""
+        return self._engine.computations
 
     def walk(self, order: Sequence[CauseName]) -> BridgeWay:
         """Both ends first, each compared with what its run wrote, then what lies between."""
+        self._engine.shared.plan([each.passes(self._measure) for each in self._expected_states(order)])
         first = self._hybrids.plan(frozenset())
         last = self._hybrids.plan(frozenset(order)) if order else first
         before = self._end("a", first, next_to_data=_is_data(order[:1]))
         after = self._end("b", last, next_to_data=_is_data(order[-1:]))
         return BridgeWay(before, after, tuple(self._steps(order, (first, before), (last, after))))
+
+    def _expected_states(self, order: Sequence[CauseName]) -> Iterator[_PlannedState]:
+        """The states on the way, as far as they can be planned; what is found wrong later changes it."""
+        remaining, group = list(order), [*order[:1]]
+        swapped: Swapped = frozenset()
+        while True:
+            following = self._first_group(remaining)[0] if remaining else []
+            end: Side | None = "a" if not swapped else "b" if not remaining else None
+            with suppress(DaybookError):
+                yield self._planned(
+                    self._hybrids.plan(swapped), next_to_data=_is_data((*group, *following[:1])), end=end
+                )
+            if not remaining:
+                return
+            group = following
+            swapped |= frozenset(group)
+            remaining = [each for each in remaining if each not in group]
+
+    def _planned(self, state: HybridPlan, *, next_to_data: bool, end: Side | None = None) -> _PlannedState:
+        written = self._written.get(end) if end is not None else None
+        whole = written if written is not None and written.needs_whole else None
+        if not next_to_data:
+            return _PlannedState(state, None, False, whole)
+        rows = plan_contributions(state, self._measure, self._data_names)
+        is_total = rows is not None and whole is None
+        rows = rows or plan_inner_contributions(state, self._measure, self._data_names)
+        return _PlannedState(with_origins(state, self._data_names)[0], rows, is_total, whole)
 
     def cause(self, step: BridgeStep) -> Cause:
         """The cause of a step with its share, and for data with the rows that changed."""
@@ -107,7 +167,7 @@ class BridgeWalk:
             return cause
         self._listener.stage(f"rows of {cause.label}")
         found = self._contributions(step.before), self._contributions(step.after)
-        cause = with_row_effects(cause, self._sources, step.before, step.after, found)
+        cause = with_row_effects(cause, self._engine.sources, step.before, step.after, found)
         return replace(cause, explained_by=self._explaining_operation(cause))
 
     def _explaining_operation(self, cause: Cause) -> int | None:
@@ -119,33 +179,44 @@ class BridgeWalk:
 
     def _end(self, side: Side, state: HybridPlan, *, next_to_data: bool) -> MeasuredState:
         self._listener.stage(f"run {side.upper()} again")
-        found = self._compute(state, next_to_data=next_to_data)
-        self.notices += self._check(self._hybrids.output(side), state, found)
+        return self._compute(state, next_to_data=next_to_data, end=side)
+
+    def _compute(self, state: HybridPlan, *, next_to_data: bool, end: Side | None = None) -> MeasuredState:
+        """Computed once for states that are the same; next to a data cause as the contributions of single rows."""
+        identity = StatePass.of(state, measured_rows(state, self._measure))
+        written = self._written.get(end) if end is not None else None
+        known = next((known for known in self._known if known.identity == identity), None)
+        if known is not None and (written is None or not written.needs_whole):
+            self._check(written, known.found, None, state.rows)
+            return known.found
+        planned = self._planned(state, next_to_data=next_to_data, end=end)
+        whole = staged = None
+        if planned.whole is not None:
+            columns = planned.whole.printed_columns
+            found, whole = measure_output(self._engine, planned.state, self._measure, columns)
+        elif planned.rows is not None and planned.is_total_of_rows:
+            found, staged = measure_contributions(self._engine, planned.state, planned.rows, self._measure)
+        else:
+            found = measure_state(self._engine, planned.state, self._measure)
+        self._check(written, found, whole, state.rows)
+        if known is None:
+            self._known.append(_Measured(identity, found, planned, staged))
         return found
 
-    def _compute(self, state: HybridPlan, *, next_to_data: bool) -> MeasuredState:
-        """Computed once for states that are the same; next to a data cause as the contributions of single rows."""
-        for known in self._known:
-            if known.state.is_same(state):
-                return known.found
-        self.computations += 1
-        staging = f"{self._staging}/{self.computations}"
-        planned = plan_contributions(state, self._measure, self._data_names) if next_to_data else None
-        if planned is None:
-            found, staged = measure_state(self._spark, self._sources, state, self._measure, staging), None
-        else:
-            found, staged = measure_contributions(self._spark, self._sources, state, planned, self._measure, staging)
-        self._known.append(_Measured(state, found, staged))
-        return found
+    def _check(self, written: WrittenOutput | None, found: MeasuredState, whole: WholeOutput | None, rows: int) -> None:
+        if written is not None:
+            self.notices += written.check(rows, self._measure, found, whole)
 
     def _contributions(self, state: HybridPlan) -> StagedContributions | None:
-        """Those that gave the total, or in a pass of their own the rows of a total of totals."""
-        number, known = next((number, known) for number, known in enumerate(self._known) if known.state.is_same(state))
+        """Those that gave the total, or those of a pass that goes on from what the total was computed of."""
+        identity = StatePass.of(state, measured_rows(state, self._measure))
+        number, known = next((number, each) for number, each in enumerate(self._known) if each.identity == identity)
         if known.contributions is None:
-            planned = plan_inner_contributions(known.state, self._measure, self._data_names)
-            if planned is not None:
-                staging = f"{self._staging}/rows-{number}"
-                staged = stage_contributions(self._spark, self._sources, known.state, planned, staging)
+            planned = known.planned
+            if planned.rows is None:
+                planned = self._planned(state, next_to_data=True)
+            if planned.rows is not None:
+                staged = stage_contributions(self._engine, planned.state, planned.rows)
                 known = self._known[number] = replace(known, contributions=staged)
         return known.contributions
 
@@ -199,14 +270,12 @@ class BridgeWalk:
         state = self._hybrids.plan(swapped)
         state.written((self._measure.column, *self._measure.by))
         for read in state.reads.values():
-            self._sources.frame(read)
+            self._engine.sources.frame(read)
         return state
 
     def _first_group(self, remaining: Sequence[CauseName]) -> tuple[list[CauseName], str | None]:
-        first, bound = remaining[0], self._differences.bound
-        if first in bound and len(bound) > 1:
-            return [each for each in remaining if each in bound], _SEQS_REASON
-        return [first], None
+        bound = self._differences.bound_with(remaining[0])
+        return [each for each in remaining if each in bound.causes], bound.reason or None
 
     def _with_partner(
         self, group: list[CauseName], remaining: Sequence[CauseName], swapped: Swapped, *, is_planned: bool

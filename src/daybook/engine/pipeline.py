@@ -46,8 +46,8 @@ from daybook.engine.stages import (
     reads_every_join,
 )
 from daybook.engine.working_dataset import AddedRows, Staging, StagingFolder, WorkingDataset
-from daybook.expression import quote_identifier
-from daybook.model.types import SYSTEM_COLUMNS
+from daybook.expression import quote_identifier, quote_literal, spark_type
+from daybook.model.types import STRING, SYSTEM_COLUMNS
 from daybook.plan.steps import (
     INPUT_KEY,
     AppendStep,
@@ -57,6 +57,7 @@ from daybook.plan.steps import (
     OutputStep,
     Plan,
     RowStep,
+    Schema,
     Step,
     UpdateStep,
     count_until_last_output,
@@ -114,13 +115,37 @@ class OutputGroup:
         return GroupCounts.of(self._observed)
 
 
+@dataclass(frozen=True, slots=True)
+class KeptRows:
+    """The working dataset as it was before a stage, for other pipelines whose plans begin alike.
+
+    Only the `columns` were written down; to read another fails. `seqs` are the operations that the rows come from.
+    """
+
+    df: DataFrame
+    columns: frozenset[str]
+    schema: Schema
+    seqs: frozenset[int]
+
+    def whole(self, names: Sequence[str]) -> DataFrame:
+        """All columns of a working dataset in order; a mark of an operation that came later is not set."""
+        types = {**self.schema, **SYSTEM_COLUMNS}
+        values = {name: quote_identifier(name) if name in self.columns else "0L" for name in names}
+        for name in types.keys() - self.columns:
+            values[name] = (
+                f"CAST(RAISE_ERROR({quote_literal(f'{name} was not kept', STRING)}) AS {spark_type(types[name])})"
+            )
+        return self.df.selectExpr(*(f"{values[name]} AS {quote_identifier(name)}" for name in names))
+
+
 class Pipeline:
     """Executes a plan lazily: nothing is read before an output's frame is written, except where a plan forks.
 
     `sources` has a frame for the key of every load step. `staging` keeps intermediate results: a folder, which the
     caller removes, or something else that keeps them. Outputs in `skip` have been written by an earlier attempt and are
     left out. Unless it is counting, nothing is counted, checked or written down on the way, for a look at a few rows of
-    a run that was checked before.
+    a run that was checked before. `forks` are the columns to write down before the stages of these seqs; `kept` has
+    them afterwards. With a `start` the pipeline goes on from such rows, before the stage of that seq.
     """
 
     def __init__(
@@ -133,8 +158,13 @@ class Pipeline:
         as_of: datetime.date | None = None,
         skip: frozenset[int] = frozenset(),
         is_counting: bool = True,
+        forks: Mapping[int, frozenset[str]] | None = None,
+        start: tuple[int, KeptRows] | None = None,
     ) -> None:
         self._plan = plan
+        self._forks = forks or {}
+        self._start = start
+        self.kept: dict[int, KeptRows] = {}
         self._is_counting = is_counting
         self._sources = sources
         self._context = RunContext.of(plan, as_of)
@@ -173,11 +203,13 @@ class Pipeline:
     def groups(self) -> Iterator[OutputGroup]:
         """The groups in order; each must be committed before the next is asked for."""
         steps = group_into_stages(self._effective(), self._plan.input.types)
-        working = self._load()
-        index = 0
+        index, working = self._begin(steps)
         while index < len(steps):
             step = steps[index]
-            self._relieve(working, steps, index)
+            if step.seq in self._forks:
+                self._fork(working, step.seq)
+            else:
+                self._relieve(working, steps, index)
             if isinstance(step, OutputStep):
                 outputs = _consecutive_outputs(steps, index)
                 index += len(outputs)
@@ -196,6 +228,25 @@ class Pipeline:
         load, frame = self._plan.input, self._sources[INPUT_KEY]
         df = load_input(frame, load, self._context)
         return WorkingDataset(self._context, df, load.types, may_be_deleted="_deleted" in frame.carried)
+
+    def _begin(self, steps: Sequence[Stage]) -> tuple[int, WorkingDataset]:
+        """The number of the first stage to execute, and the rows before it."""
+        if self._start is None:
+            return 0, self._load()
+        seq, kept = self._start
+        index = next(number for number, step in enumerate(steps) if step.seq == seq)
+        columns = (*kept.schema, *SYSTEM_COLUMNS, *self._context.hidden)
+        working = WorkingDataset(self._context, kept.whole(columns), kept.schema, may_be_deleted=True, seqs=kept.seqs)
+        return index, working
+
+    def _fork(self, working: WorkingDataset, seq: int) -> None:
+        """Write down what others need of the rows, and go on from there."""
+        df, names = working.df, working.columns
+        columns = frozenset(name for name in names if name in self._forks[seq] or name in self._context.hidden)
+        stored = self._keep(df.select(*(quote_identifier(name) for name in names if name in columns)), f"before-{seq}")
+        self.kept[seq] = KeptRows(stored, columns, dict(working.schema), working.seqs)
+        working.begin_anew(self.kept[seq].whole(names))
+        self._joins = 0
 
     def _relieve(self, working: WorkingDataset, steps: Sequence[Stage], index: int) -> None:
         """Write the rows down where the plan has become too deep, or forks so often that it pays."""

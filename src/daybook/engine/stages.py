@@ -118,6 +118,46 @@ def _can_share_pass(tried: AggregatePass) -> bool:
     )
 
 
+def columns_read_from(stages: Sequence[Stage], index: int, natural_key: Iterable[str]) -> frozenset[str]:
+    """The columns of the working dataset that a stage and those after it may read, with what divides rows from others.
+
+    `natural_key` decides between rows that are equal in an order.
+    """
+    found = {"_operation_seq", "_deleted"}
+    for stage in stages[index:]:
+        match stage:
+            case UpdateStep():
+                found |= working_columns(*stage.expressions, *(join.on for join in stage.joins))
+                # Rows that are not picked keep their value.
+                found |= {value.column for value in stage.assignments}
+                if stage.joins or stage.windows:
+                    found |= {*natural_key, "_row_id"}
+            case DeleteStep():
+                found |= working_columns(*stage.expressions)
+            case CheckStep():
+                found |= working_columns(*stage.expressions) | {*stage.columns}
+            case AggregatePass():
+                found |= stage.columns
+            case OutputStep():
+                found |= working_columns(stage.selector) | {*stage.columns} | {*stage.order_by}
+            case AppendStep():
+                pass
+            case _:
+                assert_never(stage)
+    return frozenset(found)
+
+
+def cost_in_joins(stages: Iterable[Stage]) -> int:
+    """About how many joins take as long as these stages; projections take next to nothing."""
+    cost = 0
+    for stage in stages:
+        if isinstance(stage, UpdateStep):
+            cost += len(stage.joins) + _WINDOW_COST_IN_JOINS * len(stage.windows)
+        elif isinstance(stage, AggregatePass | AppendStep):
+            cost += 1
+    return cost
+
+
 def stage_seqs(stage: AppendStep | AggregatePass) -> tuple[int, ...]:
     """The operations that a stage executes."""
     return stage.seqs if isinstance(stage, AggregatePass) else (stage.seq,)
@@ -139,6 +179,9 @@ def _is_wide(kind: ColumnType) -> bool:
 
 # Writing all rows down and reading them back costs about as much as so many joins executed again.
 _STAGING_COST_IN_JOINS = 8
+
+# A window shuffles and sorts all rows.
+_WINDOW_COST_IN_JOINS = 4
 
 # Every group carries the counts, so many of them would be as much data as the groups themselves.
 _MAX_COUNTS = 24

@@ -1,6 +1,6 @@
 """The working dataset while steps are applied to it, with the rows that operations add to it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import Protocol
@@ -82,13 +82,18 @@ class WorkingDataset:
     """All rows, live and deleted: a frame, the projection on it that is still being folded, and rows added since."""
 
     def __init__(
-        self, context: RunContext, df: DataFrame, schema: Mapping[str, ColumnType], *, may_be_deleted: bool
+        self,
+        context: RunContext,
+        df: DataFrame,
+        schema: Mapping[str, ColumnType],
+        *,
+        may_be_deleted: bool,
+        seqs: Iterable[int] = (0,),
     ) -> None:
         self._context = context
         self._df = df
         self._layer = Layer(context, dict(schema), may_be_deleted)
-        # The operations that the rows of the frame come from; 0 is the input.
-        self._seqs = {0}
+        self._seqs = {*seqs}
         self._added: list[AddedRows] = []
         # Projections since the data was last read, which Spark analyses anew with every one that is added.
         self.depth = 0
@@ -103,6 +108,11 @@ class WorkingDataset:
     def columns(self) -> tuple[str, ...]:
         """Every column in order: business, system, hidden."""
         return (*self.schema, *SYSTEM_COLUMNS, *self._context.hidden)
+
+    @property
+    def seqs(self) -> frozenset[int]:
+        """The operations that the rows of the frame come from; 0 is the input."""
+        return frozenset(self._seqs)
 
     @property
     def layer(self) -> Layer:

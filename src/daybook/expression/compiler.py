@@ -1,7 +1,7 @@
 """Text → checked, typed tree, ready to become SQL."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, assert_never
 
 from daybook.errors import DaybookError, Span, raise_all
@@ -258,15 +258,18 @@ def _check_case(node: Case, checking: CheckContext) -> TypedNode:
 
 @dataclass(frozen=True, slots=True)
 class CompiledExpression:
-    """A checked expression; its SQL needs nothing but the run's constants."""
+    """A checked expression; its SQL needs nothing but the run's constants.
 
-    text: str
+    Two are equal when they compute the same, however and wherever they are written.
+    """
+
+    text: str = field(compare=False)
     type: ColumnType
     uses: frozenset[ColumnUse]
     is_aggregate: bool
     tree: TypedNode
     # Where it was written, if that is known.
-    span: Span | None = None
+    span: Span | None = field(default=None, compare=False)
 
     def sql(self, constants: Constants) -> str:
         return to_sql(self.tree, constants)

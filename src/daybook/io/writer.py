@@ -233,12 +233,17 @@ _HIGH_SUM = "high"
 
 
 def fingerprint_aggregates(columns: Sequence[OutputColumn]) -> list[Column]:
-    """The aggregates to observe; `fingerprint_of` makes the text of their values."""
-    hashed = F.xxhash64(
-        *(part for index, column in enumerate(columns) for part in (F.lit(index), *_hash_inputs(column)))
-    )
+    """The aggregates to observe; `format_fingerprint` makes the text of their values."""
+    return [F.count(F.lit(1)).alias(ROWS), *hash_sums(row_hash(columns))]
+
+
+def row_hash(columns: Sequence[OutputColumn]) -> Column:
+    return F.xxhash64(*(part for index, column in enumerate(columns) for part in (F.lit(index), *_hash_inputs(column))))
+
+
+def hash_sums(hashed: Column) -> list[Column]:
+    """The aggregates of the hashes of rows."""
     return [
-        F.count(F.lit(1)).alias(ROWS),
         F.sum(hashed.bitwiseAND(F.lit(_LOW_HALF))).alias(_LOW_SUM),
         F.sum(F.shiftrightunsigned(hashed, 32)).alias(_HIGH_SUM),
     ]
@@ -246,8 +251,11 @@ def fingerprint_aggregates(columns: Sequence[OutputColumn]) -> list[Column]:
 
 def _hash_inputs(column: OutputColumn) -> list[Column]:
     value = F.col(quote_identifier(column.name))
-    if not isinstance(column.type, FloatType):
-        return [value]
+    return float_digits(value) if isinstance(column.type, FloatType) else [value]
+
+
+def float_digits(value: Column) -> list[Column]:
+    """The first 12 significant digits of a float and its magnitude: equal for sums that differ in their last bits."""
     # NaN, infinities and zero have no magnitude and stand for themselves.
     is_plain = (value != 0) & ~F.isnan(value) & (F.abs(value) != F.lit(float("inf")))
     magnitude = F.when(is_plain, F.floor(F.log10(F.abs(value))))
@@ -267,6 +275,12 @@ def format_fingerprint(columns: Sequence[OutputColumn], observed: Mapping[str, A
     sums = [observed.get(_LOW_SUM) or 0, observed.get(_HIGH_SUM) or 0]
     content = [[[column.name, str(column.type)] for column in columns], observed[ROWS], sums]
     return hashlib.blake2b(json.dumps(content).encode(), digest_size=16).hexdigest()
+
+
+def format_parts(columns: Sequence[OutputColumn], parts: Sequence[Mapping[str, Any]]) -> str:
+    """The fingerprint of all rows from the aggregates of parts of them."""
+    whole = {name: sum(part[name] or 0 for part in parts) for name in (ROWS, _LOW_SUM, _HIGH_SUM)}
+    return format_fingerprint(columns, whole)
 
 
 class FingerprintObserver:

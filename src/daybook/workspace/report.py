@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from daybook.compare.bridge import BridgeRequest
+from daybook.compare.compared_output import find_run_id
 from daybook.compare.diff import DiffRequest
-from daybook.compare.recorded_run import find_run_id
 from daybook.compare.result import BridgeResult, DiffResult
 from daybook.errors import DaybookError
 from daybook.io.pins import Pin

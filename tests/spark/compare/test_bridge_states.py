@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from daybook.compare import slices, written_totals
+from daybook.compare import measured_state, slices
 from daybook.compare.bridge import BridgeRequest, bridge
 from daybook.compare.result import RowCounts
 from daybook.errors import DaybookError
@@ -169,7 +169,7 @@ def test_a_run_that_computes_something_else_ends_a_bridge(ledger: Ledger, monkey
         df = read(*arguments)
         return df.withColumn("total", F.col("total") + 1) if df is not None else None
 
-    monkeypatch.setattr(written_totals, "written_slice", other)
+    monkeypatch.setattr(measured_state, "written_slice", other)
     with pytest.raises(DaybookError) as found:
         ledger.bridge(run, run)
     assert found.value.code == "RUN_068"

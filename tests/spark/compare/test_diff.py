@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from daybook.compare.bridge import BridgeRequest, bridge
 from daybook.compare.diff import DiffRequest, diff
 from daybook.compare.result import DiffResult
 from daybook.errors import DaybookError
+from daybook.runs.result import RunFailedError
 from tests.workspaces import ORDERS, Folder, assign, to_path, to_table
 
 TOTALS = {
@@ -218,3 +220,114 @@ def test_integers_are_summed_beyond_64_bits(folder: Folder) -> None:
     found = compare(folder, run, run)
 
     assert totals(found)["number"] == ("27000000000000000000", "27000000000000000000", "0")
+
+
+def test_a_run_that_failed_has_nothing_to_compare(folder: Folder) -> None:
+    folder.project(TOTALS, to_table())
+    right = folder.run().run_id
+    check = {"type": "check", "arguments": {"condition": "amount > 1000"}}
+    folder.project(check, TOTALS, to_table())
+    with pytest.raises(RunFailedError):
+        folder.run()
+    wrong = folder.last_run().id
+
+    for pair in ((right, wrong), (wrong, right)):
+        with pytest.raises(DaybookError) as found:
+            compare(folder, *pair)
+        assert found.value.code == "RUN_062"
+        assert wrong in str(found.value)
+
+
+def test_an_output_without_rows_is_compared_like_any_other(folder: Folder) -> None:
+    folder.project(TOTALS, to_table(on_empty="replace"))
+    before = folder.run().run_id
+    folder.write_csv("data/orders.csv", [row for row in ORDERS if row["_period"] == "2026-02"])
+    after = folder.run().run_id
+
+    found = compare(folder, before, after)
+
+    assert counts(found) == (0, 2, 0, 0)
+    assert totals(found)["total"] == ("150.00", "0", "-150.00")
+    assert compare(folder, after, after).is_same
+
+
+def test_a_scale_that_changed_changes_no_number(folder: Folder) -> None:
+    folder.project(assign("rounded", "amount * 1.00"), to_table("first"))
+    first = folder.run().run_id
+    folder.project(assign("rounded", "amount * 1.0000"), to_table("second"))
+    second = folder.run().run_id
+
+    found = compare(folder, first, second, key=("order_id",))
+
+    assert found.is_same
+    assert [(each.column, each.type_a, each.type_b) for each in found.retyped] == [
+        ("rounded", "decimal(22,4)", "decimal(24,6)")
+    ]
+    with folder.around() as around:
+        moved = bridge(around, BridgeRequest(first, second, "rounded"))
+    assert (moved.causes, [each.text for each in moved.order]) == ((), ["definition:op-1"])
+
+
+def test_a_number_that_became_a_text_is_compared_as_text(folder: Folder) -> None:
+    folder.project(assign("code", "1"), assign("flag", "amount > 60"), to_table("first"))
+    first = folder.run().run_id
+    folder.project(assign("code", '"1"'), assign("flag", "amount > 40"), to_table("second"))
+    second = folder.run().run_id
+
+    found = compare(folder, first, second, key=("order_id",))
+
+    # 50.00 lies between; 1 is 1 as a text.
+    assert counts(found) == (0, 0, 1, 2)
+    assert [change.columns for change in found.changes] == [("flag",)]
+    with folder.around() as around, pytest.raises(DaybookError) as refused:
+        bridge(around, BridgeRequest(first, second, "flag"))
+    assert refused.value.code == "RUN_079"
+
+
+def test_repeated_keys_within_a_tolerance_are_the_same_by_their_sums(folder: Folder) -> None:
+    folder.project(to_table())
+    first = folder.run().run_id
+    folder.write_csv(
+        "data/orders.csv", [dict(row, amount="50.01") if row["order_id"] == "O-2" else row for row in ORDERS]
+    )
+    second = folder.run().run_id
+    folder.write_csv(
+        "data/orders.csv", [dict(row, order_id="O-9") if row["order_id"] == "O-2" else row for row in ORDERS]
+    )
+    third = folder.run().run_id
+
+    cent = Decimal("0.01")
+    assert counts(compare(folder, first, second, key=("region",))) == (0, 0, 2, 1)
+    assert counts(compare(folder, first, second, key=("region",), tolerance=cent)) == (0, 0, 0, 3)
+    # A text that differs is a change within any tolerance.
+    assert counts(compare(folder, first, third, key=("region",), tolerance=cent)) == (0, 0, 2, 1)
+
+
+def test_sandbox_and_live_data_are_compared_where_a_chain_of_drafts_wrote_both(folder: Folder) -> None:
+    """The draft of the second project reads what the draft of the first wrote into the sandbox."""
+    settings = folder.root / "daybook.yaml"
+    settings.write_text(settings.read_text() + "sandbox: sandbox\n")
+
+    def chain(factor: int) -> None:
+        folder.project(assign("amount", f"amount * {factor}"), to_table("doubled", register_as_dataset="doubled"))
+        folder.project(TOTALS, to_table("sums"), id_="q", input_="doubled")
+
+    chain(1)
+    folder.project(assign("amount", "amount * 1"), to_table("doubled", register_as_dataset="doubled"))
+    folder.apply()
+    folder.activate()
+    folder.run()
+    folder.apply()
+    folder.activate("q")
+    live = folder.run(project="q").run_id
+    chain(2)
+    folder.run(is_draft=True)
+    draft = folder.run(project="q", is_draft=True).run_id
+
+    found = compare(folder, live, draft)
+
+    assert (found.a.is_draft, found.b.is_draft) == (False, True)
+    assert totals(found)["total"] == ("150.00", "300.00", "150.00")
+    with folder.around() as around:
+        moved = bridge(around, BridgeRequest(live, draft, "total"))
+    assert [(cause.kind, cause.name, str(cause.share)) for cause in moved.causes] == [("data", "doubled", "150.00")]

@@ -1,5 +1,8 @@
 """What `diff` and `bridge` print."""
 
+import io
+from contextlib import redirect_stdout
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -20,6 +23,7 @@ from daybook.compare.result import (
     RowCounts,
     RowEffect,
 )
+from daybook.model.types import Value
 
 A = ComparedRun("20260201-100000-aaaaaa", "close", 1, "2026-01")
 B = ComparedRun("20260208-100000-bbbbbb", "close", 2, "2026-01", is_draft=True, is_computed=True)
@@ -95,6 +99,57 @@ def test_a_bridge_shows_causes_their_rows_and_the_order(capsys: pytest.CaptureFi
     assert "data:orders, definition:round" in shown.err
     assert "`daybook explain 20260208-100000-bbbbbb 10 order_id=O-9`" in shown.err
     assert max(map(len, shown.out.splitlines())) <= 80
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """A terminal of 60 columns."""
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("NO_COLOR", "1")
+    return Terminal()
+
+
+def test_no_number_and_no_key_is_cut_in_a_narrow_terminal(narrow: Terminal) -> None:
+    amount = Decimal("12345678901.23")
+    before: dict[str, Value] = {"amount": amount, "text": "x" * 40}
+    after: dict[str, Value] = {"amount": Decimal(0), "text": "y"}
+    row = RowEffect({"line": "J-1", "会社": "東京支店"}, before, after, amount)
+    data = Cause((ORDERS,), amount, RowCounts(0, 0, 1), (row,), repeated=RepeatedKeys(1, 0))
+    group = GroupBridge({"region": "EMEA"}, amount, 2 * amount, (amount, Decimal("0.00")))
+
+    with redirect_stdout(narrow):
+        show_bridge(a_bridge(data, Cause((ROUNDING,), Decimal("0.00")), after="12345679001.23", by=(group,)))
+
+    lines = narrow.getvalue().splitlines()
+    assert "line J-1 会社 東京支店" in lines
+    assert "  effect +12,345,678,901.23" in lines
+    assert [" ".join(line.split()) for line in lines if line.startswith(("region", "before", "orders"))][-3:] == [
+        "region EMEA",
+        "before 12,345,678,901.23",
+        "orders +12,345,678,901.23",
+    ]
+    assert not any("…" in line and any(character.isdigit() for character in line) for line in lines)
+
+
+def test_totals_that_do_not_fit_beside_each_other_stand_below_each_other(narrow: Terminal) -> None:
+    found = a_diff(rows=DiffCounts(a=1, b=1, added=0, removed=0, changed=1, same=0))
+    large = Decimal("1234567890123456.78")
+
+    with redirect_stdout(narrow):
+        show_diff(replace(found, totals=(ColumnTotal("total", large, -large, -2 * large),)))
+
+    lines = [" ".join(line.split()) for line in narrow.getvalue().splitlines()]
+    assert lines[-4:] == [
+        "column total",
+        "before 1,234,567,890,123,456.78",
+        "after -1,234,567,890,123,456.78",
+        "difference -2,469,135,780,246,913.56",
+    ]
 
 
 def test_causes_swapped_together_say_why(capsys: pytest.CaptureFixture[str]) -> None:

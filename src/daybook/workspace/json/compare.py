@@ -98,6 +98,8 @@ def _cause(cause: "Cause") -> dict[str, Any]:
         rows = cause.rows
         shown["rows"] = {"added": rows.added, "removed": rows.removed, "changed": rows.changed}
         shown["largest"] = [_effect(each) for each in cause.largest]
+    if cause.repeated.a or cause.repeated.b:
+        shown["repeated_keys"] = {"a": cause.repeated.a, "b": cause.repeated.b}
     if cause.explained_by is not None:
         shown["explained_by"] = cause.explained_by
     if cause.is_together:
@@ -116,6 +118,7 @@ def _effect(effect: "RowEffect") -> dict[str, Any]:
         "before": _values(effect.before),
         "after": _values(effect.after),
         "effect": None if effect.effect is None else number_text(effect.effect),
+        **({"rows": {"a": effect.rows_a, "b": effect.rows_b}} if max(effect.rows_a, effect.rows_b) > 1 else {}),
     }
 
 

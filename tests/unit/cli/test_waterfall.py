@@ -1,10 +1,12 @@
 """The waterfall of a bridge: one line per cause, labels, numbers with signs and bars, within 80 columns."""
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
+from rich.cells import cell_len
 
-from daybook.cli.compare import waterfall
+from daybook.cli.waterfall import waterfall
 from daybook.compare.result import BridgeResult, Cause, CauseName, ComparedRows, ComparedRun
 
 RUN = ComparedRun("20260201-100000-aaaaaa", "close", 1, "2026-01")
@@ -55,6 +57,52 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
 
     assert max(map(len, lines)) <= width
     assert lines[1].split("  ")[0].endswith("…")
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_wide_characters_take_two_columns_and_bars_stay_below_each_other(width: int) -> None:
+    lines = drawn(
+        bridge(
+            "100.00", ("売上高の仕訳データ", "50.00"), ("1月のレート表の改定による影響額と端数処理の見直し", "-50.00")
+        ),
+        width,
+    )
+
+    assert max(map(cell_len, lines)) <= width
+    ends = [cell_len(line[: line.index(number) + len(number)]) for line, number in zip(lines, NUMBERS, strict=True)]
+    assert len(set(ends)) == 1
+
+
+NUMBERS = ("100.00", "+50.00", "-50.00", "100.00")
+
+
+def test_numbers_that_leave_no_room_get_a_line_of_their_own_with_every_digit() -> None:
+    large = "123456789012345678901234567890123456.78"
+    lines = drawn(bridge(large, ("data of the general ledger of all companies", "-0.01")), 60)
+
+    assert max(map(cell_len, lines)) <= 60
+    assert lines[0] == "before"
+    assert "123,456,789,012,345,678,901,234,567,890,123,456.78" in lines[1]
+    assert lines[2] == "data of the general ledger of all companies"
+    assert lines[3].strip().startswith("-0.01")
+
+
+@pytest.mark.parametrize("after", [float("nan"), float("inf")])
+def test_totals_that_are_no_numbers_are_written_and_not_drawn(after: float) -> None:
+    cause = Cause((CauseName("data", "floats", "data of floats"),), after - 1.0)
+    found = replace(bridge("1.00"), before=1.0, after=after, causes=(cause,))
+
+    lines = drawn(found)
+
+    assert lines[-1].split() == ["after", str(after)]
+    assert "█" in lines[0]
+
+
+def test_signs_tell_what_colours_tell() -> None:
+    up, down = drawn(bridge("10.00", ("up", "5.00"), ("down", "-5.00")))[1:3]
+
+    assert "+5.00" in up
+    assert "-5.00" in down
 
 
 def test_plain_letters_where_blocks_cannot_be_shown() -> None:

@@ -1,0 +1,145 @@
+"""A bridge as a waterfall in the terminal: a line per cause with label, number and bar, within 80 columns."""
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from daybook.cli.terminal import console
+from daybook.errors.render import one_line
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from daybook.compare.result import BridgeResult, Number
+
+WIDTH = 80
+_LEAST_BAR = 12
+_LEAST_LABEL = 8
+_MOST_LABEL = 40
+_GAP = 2
+
+
+def show_waterfall(found: "BridgeResult") -> None:
+    screen = console()
+    for line in waterfall(found, width=min(screen.width, WIDTH), is_ascii=screen.options.ascii_only):
+        screen.print(line)
+
+
+@dataclass(frozen=True, slots=True)
+class WaterfallBar:
+    """`start` and `end` are totals; a bar of a total begins at the axis."""
+
+    label: str
+    value: str
+    start: float
+    end: float
+    is_total: bool = False
+
+
+def number_text(value: "Number") -> str:
+    """With separators of thousands, and every digit."""
+    return f"{value:,}" if isinstance(value, int | float) else f"{value:,f}"
+
+
+def signed_text(value: "Number") -> str:
+    return f"+{number_text(value)}" if value > 0 else number_text(value)
+
+
+def sign_colour(value: "Number") -> str:
+    return "green" if value > 0 else "red" if value < 0 else ""
+
+
+def waterfall_bars(found: "BridgeResult") -> list[WaterfallBar]:
+    running = float(found.before)
+    bars = [WaterfallBar("before", number_text(found.before), 0.0, running, is_total=True)]
+    for cause in found.causes:
+        after = running + float(cause.share)
+        bars.append(WaterfallBar(one_line(cause.label), signed_text(cause.share), running, after))
+        running = after
+    if found.residual:
+        bars.append(WaterfallBar("left over", signed_text(found.residual), running, float(found.after)))
+    bars.append(WaterfallBar("after", number_text(found.after), 0.0, float(found.after), is_total=True))
+    return bars
+
+
+def waterfall(found: "BridgeResult", *, width: int = WIDTH, is_ascii: bool = False) -> "list[Text]":
+    """One line per bar, none wider than `width`; two where label, number and bar do not fit beside each other.
+
+    The axis is cut where the totals are far from zero.
+    """
+    from rich.cells import cell_len
+    from rich.text import Text
+
+    bars = waterfall_bars(found)
+    values = max(len(bar.value) for bar in bars)
+    longest = max(cell_len(bar.label) for bar in bars)
+    free = width - values - 2 * _GAP
+    is_stacked = free < _LEAST_LABEL + _LEAST_BAR
+    labels = 0 if is_stacked else max(min(longest, _MOST_LABEL, free - _LEAST_BAR), _LEAST_LABEL)
+    axis = _Axis.of(bars, max(free - labels, 0))
+    lines = []
+    for bar in bars:
+        style = "" if bar.is_total else "green" if bar.end > bar.start else "red" if bar.end < bar.start else ""
+        start, end = axis.cells(bar)
+        label = _fitted(bar.label, width if is_stacked else labels, is_ascii=is_ascii)
+        if is_stacked:
+            lines.append(Text(label.rstrip()))
+        text = Text(" " * _GAP if is_stacked else label + " " * _GAP)
+        text.append(f"{bar.value:>{values}}", style)
+        text.append(" " * (_GAP + start))
+        text.append(("#" if is_ascii else "█") * (end - start), style)
+        text.rstrip()
+        lines.append(text)
+    return lines
+
+
+def _fitted(label: str, width: int, *, is_ascii: bool) -> str:
+    """The label in exactly so many columns of the terminal, of which some characters take two."""
+    from rich.cells import cell_len, set_cell_size
+
+    if cell_len(label) <= width:
+        return set_cell_size(label, width)
+    end = "..." if is_ascii else "…"
+    return set_cell_size(label, width - len(end)) + end
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """Where totals stand in `room` cells; `low` is zero, or less than all totals where they are far from it."""
+
+    low: float
+    high: float
+    room: int
+
+    @classmethod
+    def of(cls, bars: list[WaterfallBar], room: int) -> "_Axis":
+        totals = [point for bar in bars for point in ((bar.end,) if bar.is_total else (bar.start, bar.end))]
+        # Floats may be infinite, or no number at all; such bars are not drawn.
+        drawn = [point for point in totals if isfinite(point)] or [0.0]
+        low, high = min(drawn), max(drawn)
+        margin = (high - low) / 4
+        if high > low > 2 * (high - low):
+            low -= margin
+        else:
+            low = min(low, 0.0)
+        if low < high < -2 * (high - low):
+            high += margin
+        elif low < 0:
+            high = max(high, 0.0)
+        return cls(low, high, room)
+
+    def cells(self, bar: WaterfallBar) -> tuple[int, int]:
+        """The first cell and the one after the last; a bar that is not empty has one cell at least."""
+        base = self.low if self.low > 0 else self.high if self.high < 0 else 0.0
+        points = (base, bar.end) if bar.is_total else (bar.start, bar.end)
+        if not self.room or not all(map(isfinite, points)):
+            return 0, 0
+        first, last = sorted(self._cell(point) for point in points)
+        if first == last and points[0] != points[1]:
+            first = min(first, self.room - 1)
+            last = first + 1
+        return first, last
+
+    def _cell(self, point: float) -> int:
+        span = self.high - self.low
+        return round((point - self.low) / span * self.room) if span else 0

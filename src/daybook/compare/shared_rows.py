@@ -1,0 +1,159 @@
+"""Rows that several states between two runs have in common: computed once, written down, and read by the others.
+
+Two states have their first stages in common when those are the same and read the same. It pays to write the rows
+down where the stages are expensive, or many states begin with them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from daybook.compare.causes import depends_on_constants
+from daybook.compare.hybrid import HybridPlan, HybridRead
+from daybook.engine.pipeline import KeptRows
+from daybook.engine.stages import AggregatePass, Stage, columns_read_from, cost_in_joins, group_into_stages
+from daybook.expression import Constants
+from daybook.model.operation import OutputArguments
+from daybook.plan.partial_plan import PartialPlan
+from daybook.plan.steps import INPUT_KEY, AppendStep, OutputStep, UpdateStep
+
+# Writing down the few columns that a measure needs, and reading them again, takes about as long as so many joins.
+_COST_OF_KEEPING = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """The first stages of a plan with what they read: equal ones give the same rows."""
+
+    stages: tuple[Stage, ...]
+    reads: Mapping[str, HybridRead]
+    constants: Constants | None
+
+    def __len__(self) -> int:
+        return len(self.stages)
+
+
+@dataclass(frozen=True, slots=True)
+class StatePass:
+    """One pass over a state: the stages of a partial plan, without the names that operations have for people."""
+
+    stages: tuple[Stage, ...]
+    seqs: tuple[int, ...]
+    reads: Mapping[str, HybridRead]
+    constants: Constants | None
+    natural_key: tuple[str, ...]
+
+    @classmethod
+    def of(cls, state: HybridPlan, cut: PartialPlan) -> "StatePass":
+        plan = cut.plan
+        stages = group_into_stages(plan.steps, plan.input.types)
+        return cls(
+            tuple(map(_without_name, stages)),
+            tuple(stage.seq for stage in stages),
+            {key: state.reads[whole] for key, whole in cut.feeds.items()},
+            state.constants if depends_on_constants(plan) else None,
+            tuple(plan.input.version.dataset.natural_key_columns),
+        )
+
+    def beginning(self, length: int) -> Beginning:
+        stages = self.stages[:length]
+        keys = {INPUT_KEY, *(key for stage in stages for key in _load_keys(stage))}
+        return Beginning(stages, {key: self.reads[key] for key in sorted(keys)}, self.constants)
+
+    def begins_with(self, other: Beginning) -> bool:
+        return len(other) < len(self.stages) and self.beginning(len(other)) == other
+
+    def common_length(self, other: "StatePass") -> int:
+        """How many stages both begin with; the last one of each is left to itself."""
+        length = 0
+        for mine, theirs in zip(self.stages[:-1], other.stages[:-1], strict=False):
+            if mine != theirs:
+                break
+            length += 1
+        while length and self.beginning(length) != other.beginning(length):
+            length -= 1
+        return length
+
+    def columns_after(self, length: int) -> frozenset[str]:
+        return columns_read_from(self.stages, length, self.natural_key)
+
+
+class SharedRows:
+    """What is written down, and for whom."""
+
+    def __init__(self) -> None:
+        self._wanted: list[tuple[Beginning, frozenset[str]]] = []
+        self._kept: list[tuple[Beginning, KeptRows]] = []
+
+    def plan(self, states: Sequence[Sequence[StatePass]]) -> None:
+        """Decide what to write down for states in this order, each with its passes: neighbours have most in common.
+
+        Passes of one state share what they can, so that no state is computed twice.
+        """
+        passes = [each for state in states for each in state]
+        own = [pair for state in states for pair in pairwise(state)]
+        near = [(one, other) for before, after in pairwise(states) for one in before for other in after]
+        found = sorted(
+            (
+                (one.common_length(other), is_own, one)
+                for is_own, pairs in ((True, own), (False, near))
+                for one, other in pairs
+            ),
+            key=lambda each: each[0],
+        )
+        for length, is_own, one in found:
+            if length:
+                self._want(one.beginning(length), passes, is_own=is_own)
+
+    def _want(self, beginning: Beginning, passes: Iterable[StatePass], *, is_own: bool) -> None:
+        if any(known == beginning for known, _ in self._wanted):
+            return
+        users = [each for each in passes if each.begins_with(beginning)]
+        known = max((len(each) for each, _ in self._wanted if beginning.stages[: len(each)] == each.stages), default=0)
+        saved = cost_in_joins(beginning.stages[known:]) * (len(users) - 1)
+        if is_own or saved >= _COST_OF_KEEPING:
+            columns = frozenset[str]().union(*(each.columns_after(len(beginning)) for each in users))
+            self._wanted.append((beginning, columns))
+
+    def start(self, this: StatePass) -> tuple[int, KeptRows] | None:
+        """The rows that a pass can go on from, with the seq of the stage that comes next."""
+        found = [(len(each), kept) for each, kept in self._kept if this.begins_with(each)]
+        if not found:
+            return None
+        length, kept = max(found, key=lambda each: each[0])
+        return this.seqs[length], kept
+
+    def forks(self, this: StatePass) -> dict[int, frozenset[str]]:
+        """The columns that a pass has to write down, by the seq of the stage that comes next."""
+        known = max((len(each) for each, _ in self._kept if this.begins_with(each)), default=0)
+        return {
+            this.seqs[len(each)]: columns
+            for each, columns in self._wanted
+            if len(each) > known and this.begins_with(each)
+        }
+
+    def keep(self, this: StatePass, kept: Mapping[int, KeptRows]) -> None:
+        """Rows of a pass that was found right."""
+        self._kept += [(this.beginning(this.seqs.index(seq)), rows) for seq, rows in kept.items()]
+
+
+def _without_name(stage: Stage) -> Stage:
+    if isinstance(stage, AggregatePass):
+        return replace(stage, steps=tuple(replace(step, operation_id="", name="") for step in stage.steps))
+    if isinstance(stage, OutputStep):
+        # Where an output writes, and how, does not change its rows.
+        arguments = OutputArguments.model_validate(
+            {"destination": {"location": "nowhere"}, "include_deleted": stage.arguments.include_deleted}
+        )
+        stage = replace(stage, arguments=arguments)
+    return replace(stage, operation_id="", name="")
+
+
+def _load_keys(stage: Stage) -> tuple[str, ...]:
+    match stage:
+        case UpdateStep(joins=joins):
+            return tuple(join.load_key for join in joins)
+        case AppendStep(load_key=key):
+            return (key,)
+        case _:
+            return ()
