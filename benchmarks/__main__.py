@@ -29,6 +29,7 @@ BENCHMARKS: tuple[tuple[str, tuple[str, ...] | None, tuple[str, ...]], ...] = (
     ("load_workspace", (), ()),
     ("numbers", ("--rows", "1000000"), ()),
     ("page_readers", ("--rounds", "1"), ()),
+    ("page_start", (), ("9",)),
     ("store", ("1000", "10000"), ()),
     ("write_delta", (), ()),
     ("write_postgres", (), ()),

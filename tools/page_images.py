@@ -1,4 +1,8 @@
-"""Pictures of every page for the documentation, light and dark: `python -m tools.page_images ADDRESS TOKEN`."""
+"""Pictures of every page for the documentation, light and dark: `python -m tools.page_images ADDRESS TOKEN [NAME…]`.
+
+The server shows the demo with all of its projects for 2026-01 to 2026-03, and allows actions. Pictures show who ran it
+and on which machine, so both have neutral names.
+"""
 
 import sys
 from pathlib import Path
@@ -12,22 +16,29 @@ _SECONDS = 180_000
 def _pages(page: Page, address: str) -> dict[str, str]:
     """The demo's pages by name; found by their links, as a reader finds them."""
     page.goto(f"{address}/close")
-    run = str(page.locator(".grid tbody tr").first.locator("td a").first.get_attribute("href"))
+    row = page.locator(".grid tbody tr", has=page.get_by_role("rowheader", name="close", exact=True))
+    run = str(row.locator("td a").last.get_attribute("href"))
     page.goto(f"{address}{run}")
     numbers = str(page.locator("#outputs tbody a").first.get_attribute("href"))
     page.goto(f"{address}{numbers}")
-    row = page.locator(".sheet tbody tr", has_text="Travel").first
-    behind = str(row.locator("td.num a").first.get_attribute("href"))
+    travel = page.locator(".sheet tbody tr", has_text="Travel").first
+    behind = str(travel.locator("td.num a").first.get_attribute("href"))
     return {
+        "login": "/login",
         "close": "/close",
+        "periods": "/periods",
+        "period": "/periods/2026-01",
+        "runs": "/runs",
         "run": run,
+        "outputs": "/numbers",
         "numbers": numbers,
         "explain": behind,
         "compare": "/compare?a=close@2026-01&b=close@2026-02",
-        "lineage": "/lineage?project=close&table=actual-vs-budget&column=actual",
-        "definition": "/definitions/project/close",
-        "period": "/periods/2026-01",
         "bridge": "/compare?a=close@2026-01&b=close@2026-02&measure=actual&output=120",
+        "lineage": "/lineage?project=close&table=actual-vs-budget&column=actual",
+        "definitions": "/definitions",
+        "definition": "/definitions/project/close",
+        "lock": "/actions/lock?subject=2026-01",
     }
 
 

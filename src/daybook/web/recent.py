@@ -16,13 +16,19 @@ _MOST_ANSWERS = 200
 _LEAST_SECONDS = 1.0
 # What is expensive is kept longer, so that readers take a tenth of a processor at most.
 _KEPT_PER_SECOND = 10.0
+_FINAL_SECONDS = 600.0
 
 
 @dataclass(slots=True)
 class _Entry:
     lock: threading.Lock = field(default_factory=threading.Lock)
     answer: Any = None
+    version: int = -1
     kept_until: float = 0.0
+    is_final: bool = False
+
+    def is_good(self, version: int, now: float) -> bool:
+        return now < self.kept_until and (self.is_final or version == self.version)
 
 
 class RecentAnswers:
@@ -33,19 +39,30 @@ class RecentAnswers:
         self._lock = threading.Lock()
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
 
-    def get(self, key: Hashable, compute: Callable[[], _Answer], *, for_seconds: float | None = None) -> _Answer:
-        """The answer that is kept, or computed now; without a time it is kept ten times as long as it took."""
+    def get(
+        self,
+        key: Hashable,
+        compute: Callable[[], _Answer],
+        *,
+        version: int = 0,
+        is_final: Callable[[_Answer], bool] = lambda _: False,
+    ) -> _Answer:
+        """The answer that is kept, or computed now.
+
+        One that can change is kept ten times as long as it took, unless the version is another; a final one stays.
+        """
         with self._lock:
             entry = self._entries.setdefault(key, _Entry())
             self._entries.move_to_end(key)
             while len(self._entries) > _MOST_ANSWERS:
                 self._entries.popitem(last=False)
         with entry.lock:
-            if self._clock() >= entry.kept_until:
-                began = self._clock()
-                entry.answer = compute()
-                ended = self._clock()
-                entry.kept_until = ended + (for_seconds or max(_LEAST_SECONDS, _KEPT_PER_SECOND * (ended - began)))
+            began = self._clock()
+            if not entry.is_good(version, began):
+                entry.answer, entry.version = compute(), version
+                entry.is_final, ended = is_final(entry.answer), self._clock()
+                kept = _FINAL_SECONDS if entry.is_final else max(_LEAST_SECONDS, _KEPT_PER_SECOND * (ended - began))
+                entry.kept_until = ended + kept
             found: _Answer = entry.answer
             return found
 

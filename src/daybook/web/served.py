@@ -1,7 +1,8 @@
 """What the requests of one server share: the workspace, who may ask, the templates, and what is computed for them."""
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from fastapi import Depends, Request
 
@@ -11,10 +12,16 @@ from daybook.web.actions import Actions
 from daybook.web.page_templates import Templates
 from daybook.web.questions import Questions
 from daybook.web.recent import RecentAnswers, StoreWatch
+from daybook.workspace.history import RunDetails, RunListing, list_runs, show_run
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 if TYPE_CHECKING:
+    from daybook.runs.result import OutputResult
     from daybook.workspace.close import CloseGraphResult, CloseStatus
+    from daybook.workspace.numbers import NumbersPage, NumbersRequest
+
+_Answer = TypeVar("_Answer")
+_MOST_KEPT_ROWS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +37,55 @@ class Served:
     def status(self, period: str | None = None, *, ask: bool = False) -> "CloseStatus":
         from daybook.workspace.close import close_status
 
-        key = "status", period, ask, self.watch.number
-        return self.recent.get(key, lambda: close_status(self.workspace, period=period, ask=ask))
+        return self._recent(("status", period, ask), lambda: close_status(self.workspace, period=period, ask=ask))
 
     def graph(self, period: str | None = None) -> "CloseGraphResult":
         from daybook.workspace.close import close_graph
 
-        key = "graph", period, self.watch.number
-        return self.recent.get(key, lambda: close_graph(self.workspace, period=period))
+        return self._recent(("graph", period), lambda: close_graph(self.workspace, period=period))
+
+    def runs(
+        self,
+        *,
+        project: str | None = None,
+        period: str | None = None,
+        status: str | None = None,
+        limit: int,
+        after: str | None = None,
+    ) -> RunListing:
+        return self._recent(
+            ("runs", project, period, status, limit, after),
+            lambda: list_runs(self.workspace, project=project, period=period, status=status, limit=limit, after=after),
+        )
+
+    def run(self, run_id: str) -> RunDetails:
+        """A run; one that is completed does not change any more."""
+        return self._recent(
+            ("run", run_id),
+            lambda: show_run(self.workspace, run_id),
+            is_final=lambda found: found.record.status == "completed",
+        )
+
+    def outputs(self, run_id: str) -> "tuple[OutputResult, ...]":
+        """What a completed run wrote."""
+        from daybook.workspace.numbers import list_outputs
+
+        return self._recent(("outputs", run_id), lambda: list_outputs(self.workspace, run_id), is_final=lambda _: True)
+
+    def numbers(self, request: "NumbersRequest") -> "NumbersPage":
+        """A page of what a run committed, which stays as it is; large pages are not kept."""
+        from daybook.workspace.numbers import read_numbers
+
+        if request.limit > _MOST_KEPT_ROWS:
+            return read_numbers(self.workspace, request)
+        return self._recent(
+            ("numbers", request), lambda: read_numbers(self.workspace, request), is_final=lambda _: True
+        )
+
+    def _recent(
+        self, key: Hashable, compute: Callable[[], _Answer], *, is_final: Callable[[_Answer], bool] = lambda _: False
+    ) -> _Answer:
+        return self.recent.get(key, compute, version=self.watch.number, is_final=is_final)
 
 
 def _served(request: Request) -> Served:

@@ -103,7 +103,7 @@ def test_what_nobody_expected_shows_nothing_of_the_program(
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("inner secret")
 
-    monkeypatch.setattr("daybook.web.api.runs.list_runs", fail)
+    monkeypatch.setattr("daybook.web.served.list_runs", fail)
     answer = program.get("/api/v1/runs")
     assert answer.status_code == 500
     assert answer.json()["code"] == "WEB_017"

@@ -1,52 +1,13 @@
 """The description of the API: complete, and true of every answer; a client that is made from it works."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
-from starlette.testclient import TestClient
 
+from tests.generated_client import GeneratedClient
 from tests.page import RUN, client, page_folder, record_run
-
-Operation = Callable[..., Any]
-
-
-class GeneratedClient:
-    """One method for each operation of a description; parameters and answers are checked against it."""
-
-    def __init__(self, http: TestClient) -> None:
-        self._http = http
-        self.description: dict[str, Any] = http.get("/api/v1/openapi.json").json()
-        self.operations = {
-            operation["operationId"]: (method, path, operation)
-            for path, methods in self.description["paths"].items()
-            for method, operation in methods.items()
-        }
-
-    def call(self, name: str, body: Any = None, **given: Any) -> tuple[int, Any]:
-        method, path, operation = self.operations[name]
-        known = {each["name"]: each for each in operation.get("parameters", ())}
-        assert set(given) <= set(known), f"{name} takes no {set(given) - set(known)}"
-        missing = {each["name"] for each in known.values() if each.get("required")} - set(given)
-        assert not missing, f"{name} needs {missing}"
-        query = {key: value for key, value in given.items() if known[key]["in"] == "query"}
-        for key, value in given.items():
-            if known[key]["in"] == "path":
-                path = path.replace(f"{{{key}}}", str(value))
-        answer = self._http.request(method, path, params=query, json=body)
-        described = operation["responses"].get(str(answer.status_code), operation["responses"]["default"])
-        kind = answer.headers["content-type"].partition(";")[0]
-        assert kind in described["content"], (name, answer.status_code, kind)
-        if kind.endswith("json"):
-            self._check(answer.json(), described["content"][kind]["schema"])
-            return answer.status_code, answer.json()
-        return answer.status_code, answer.text
-
-    def _check(self, value: Any, schema: dict[str, Any]) -> None:
-        jsonschema.validate(value, {**schema, "components": self.description["components"]})
 
 
 @pytest.fixture

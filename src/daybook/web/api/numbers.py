@@ -207,10 +207,9 @@ def output_rows(
 ) -> Response:
     """One page of the rows of an output, without Spark."""
     from daybook.workspace.json.results import numbers_as_json
-    from daybook.workspace.numbers import read_numbers
 
     request = numbers_request(run_id, seq, where or [], sort or [], offset=offset, limit=limit, has_totals=totals)
-    return answered(numbers_as_json(read_numbers(served.workspace, request)))
+    return answered(numbers_as_json(served.numbers(request)))
 
 
 @router.get(

@@ -23,7 +23,6 @@ from daybook.web.problems import event_text
 from daybook.web.questions import Question
 from daybook.web.recent import POLL_SECONDS, WATCHED_RUNS, StoreWatch
 from daybook.web.served import ServedHere
-from daybook.workspace.history import list_runs, show_run
 from daybook.workspace.json.results import run_details_as_json, run_listing_as_json
 
 router = api_router()
@@ -163,7 +162,7 @@ async def run_list_events(request: Request, served: ServedHere) -> StreamingResp
     """The latest runs, again whenever one of them begins, goes on or ends."""
 
     def read() -> tuple[Any, bool]:
-        return run_listing_as_json(list_runs(served.workspace, limit=WATCHED_RUNS)), False
+        return run_listing_as_json(served.runs(limit=WATCHED_RUNS)), False
 
     return EventStream(_changes(request, served.watch, read, "runs"))
 
@@ -171,10 +170,10 @@ async def run_list_events(request: Request, served: ServedHere) -> StreamingResp
 @router.get("/runs/{run_id}/events", tags=["runs"], response_class=StreamingResponse, responses=_STREAM)
 async def run_events(request: Request, served: ServedHere, run_id: str) -> StreamingResponse:
     """A run, again whenever one of its steps finished; the events end with the run."""
-    await asyncio.to_thread(show_run, served.workspace, run_id)
+    await asyncio.to_thread(served.run, run_id)
 
     def read() -> tuple[Any, bool]:
-        found = show_run(served.workspace, run_id)
+        found = served.run(run_id)
         return run_details_as_json(found), not found.record.is_active
 
     return EventStream(_changes(request, served.watch, read, "run"))
@@ -224,13 +223,13 @@ def runs(
     after: Annotated[str | None, Query(description="`next` of the page before.", max_length=200)] = None,
 ) -> Response:
     """Runs, newest first."""
-    listed = list_runs(served.workspace, project=project, period=period, status=status, limit=limit, after=after)
+    listed = served.runs(project=project, period=period, status=status, limit=limit, after=after)
     return answered(run_listing_as_json(listed))
 
 
 @router.get("/runs/{run_id}", response_model=RunDetails, tags=["runs"])
 def run(served: ServedHere, run_id: RunId, if_none_match: IfNoneMatch = None) -> Response:
     """Everything that is known of a run; one that has ended does not change any more."""
-    found = show_run(served.workspace, run_id)
+    found = served.run(run_id)
     data = run_details_as_json(found)
     return answered(data) if found.record.is_active else answered_once(data, if_none_match)

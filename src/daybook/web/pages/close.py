@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 from daybook.pictures.graph import GraphEdge, GraphNode, draw_graph
 from daybook.runs.result import summarize_operations
 from daybook.web.served import ServedHere
-from daybook.workspace.history import RUN_STATUSES, list_runs, show_run
+from daybook.workspace.history import RUN_STATUSES
 from daybook.workspace.periods import list_periods, show_period
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def close(request: Request, served: ServedHere, period: Annotated[str | None, _S
         states={(each.node.project, each.node.period.identifier): each for each in found.nodes},
         graph=graph,
         picture=close_picture(graph, found),
-        latest=list_runs(served.workspace, limit=10).runs,
+        latest=served.runs(limit=10).runs,
         works=served.actions.works,
         events="/api/v1/runs/events",
     )
@@ -80,7 +80,7 @@ def runs(
     after: Annotated[str | None, _SHORT_TEXT] = None,
 ) -> Response:
     project, period, status = _written(project), _written(period), _written(status)
-    listed = list_runs(served.workspace, project=project, period=period, status=status, limit=50, after=after)
+    listed = served.runs(project=project, period=period, status=status, limit=50, after=after)
     return served.templates.page(
         request,
         "runs.html",
@@ -97,7 +97,7 @@ def runs(
 
 @router.get("/runs/{run_id}")
 def run(request: Request, served: ServedHere, run_id: str) -> Response:
-    found = show_run(served.workspace, run_id)
+    found = served.run(run_id)
     names = found.operation_names
     return served.templates.page(
         request,
@@ -135,5 +135,5 @@ def period(
         title=f"Period {identifier}",
         found=found,
         status=served.status(identifier),
-        runs=list_runs(served.workspace, period=identifier, limit=50).runs,
+        runs=served.runs(period=identifier, limit=50).runs,
     )

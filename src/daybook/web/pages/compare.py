@@ -11,7 +11,6 @@ from daybook.pictures.number_format import is_number
 from daybook.web.page_templates import preferred_negatives
 from daybook.web.pages.explain import answer_page
 from daybook.web.served import ServedHere
-from daybook.workspace.history import list_runs
 
 router = APIRouter()
 
@@ -38,7 +37,7 @@ def compare(
 
     form = {"a": a or "", "b": b or "", "output": output or "", "rows": rows, "key": key or ""}
     form |= {"measure": measure or "", "by": by or ""}
-    runs = list_runs(served.workspace, status="completed", limit=200).runs
+    runs = served.runs(status="completed", limit=200).runs
     names = tuple(dict.fromkeys(f"{run.project_id}@{run.period}" for run in runs))
     if not (a and b):
         pairs = _pairs_to_compare(runs)

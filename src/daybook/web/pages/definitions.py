@@ -13,7 +13,7 @@ from daybook.model.definition import DefinitionKind
 from daybook.pictures.columns import ColumnLine, TableColumns, draw_columns
 from daybook.web.access import address_with, checked_project_id
 from daybook.web.served import ServedHere
-from daybook.workspace.history import compare_versions, list_definitions, list_runs, show_definition
+from daybook.workspace.history import compare_versions, list_definitions, show_definition
 from daybook.workspace.reference import explain_code
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def definition(
     found = show_definition(served.workspace, kind, identifier, version)
     shown = found.definition.version
     difference = compare_versions(served.workspace, kind, identifier, since, shown) if since else None
-    runs = list_runs(served.workspace, project=identifier, limit=10).runs if kind == "project" else ()
+    runs = served.runs(project=identifier, limit=10).runs if kind == "project" else ()
     return served.templates.page(
         request,
         "definition.html",

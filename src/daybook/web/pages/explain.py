@@ -15,7 +15,6 @@ from daybook.pictures.number_format import is_number
 from daybook.web.access import address_with, check_csrf, local_path
 from daybook.web.questions import Question
 from daybook.web.served import AskedBy, Served, ServedHere
-from daybook.workspace.history import show_run
 
 if TYPE_CHECKING:
     from daybook.runs.explain.operation import OperationExplanation, ShownRows
@@ -112,7 +111,7 @@ def explain(
     from daybook.runs.explain.row_origins import format_keys, parse_keys
 
     keys = parse_keys(key or [])
-    found = show_run(served.workspace, run_id)
+    found = served.run(run_id)
     operations = {str(each["seq"]): each for each in found.snapshot["project"]["operations"]}
     # What an output wrote is what the rows before it are; two levels show where they come from.
     depth = 2 if operations.get(operation, {}).get("type") == "output" and keys else 1
@@ -128,7 +127,7 @@ def explain(
         projects = {run_id: found.snapshot["project"]}
         for each in levels:
             if each.run_id not in projects:
-                projects[each.run_id] = show_run(served.workspace, each.run_id).snapshot["project"]
+                projects[each.run_id] = served.run(each.run_id).snapshot["project"]
         return served.templates.page(
             request,
             "explain.html",

@@ -10,39 +10,27 @@ from daybook.model.types import value_text
 from daybook.web.access import address_with
 from daybook.web.api.numbers import csv_response, numbers_request
 from daybook.web.pages.explain import PAGE_ROWS, TrailStep, explain_address
-from daybook.web.served import Served, ServedHere
-from daybook.workspace.history import list_runs
+from daybook.web.served import ServedHere
 
 if TYPE_CHECKING:
-    from daybook.runs.result import OutputResult
     from daybook.workspace.numbers import NumbersPage
 
 router = APIRouter()
 
 
 _MOST_KEYS = 8
-_KEPT_SECONDS = 600.0
 
 
 @router.get("/numbers")
 def numbers_index(request: Request, served: ServedHere) -> Response:
     """The latest completed run of every project and period with what it wrote."""
-    runs = list_runs(served.workspace, status="completed", limit=200).runs
+    runs = served.runs(status="completed", limit=200).runs
     # The newest one, and a draft only where there is nothing else.
     by_age = sorted(runs, key=lambda run: (not run.is_draft, run.created_at))
     latest = {(run.project_id, run.period): run for run in by_age}
     shown = sorted(latest.values(), key=lambda run: (run.project_id, run.period))
-    outputs = {run.id: _outputs_of(served, run.id) for run in shown}
+    outputs = {run.id: served.outputs(run.id) for run in shown}
     return served.templates.page(request, "numbers_index.html", title="Numbers", runs=shown, outputs=outputs)
-
-
-def _outputs_of(served: Served, run_id: str) -> "tuple[OutputResult, ...]":
-    """What a completed run wrote, which does not change any more."""
-    from daybook.workspace.numbers import list_outputs
-
-    return served.recent.get(
-        ("outputs", run_id), lambda: list_outputs(served.workspace, run_id), for_seconds=_KEPT_SECONDS
-    )
 
 
 @router.get("/runs/{run_id}/outputs/{seq}")
@@ -59,8 +47,6 @@ def numbers(
     comparison: Annotated[str | None, Query(max_length=300)] = None,
     value: Annotated[str | None, Query(max_length=300)] = None,
 ) -> Response:
-    from daybook.workspace.numbers import read_numbers
-
     where, sort = where or [], sort or []
     path = f"/runs/{run_id}/outputs/{seq}"
     if column and comparison:
@@ -71,7 +57,7 @@ def numbers(
     asked = numbers_request(
         run_id, seq, where, sort, offset=offset, limit=PAGE_ROWS, has_totals=totals or None, has_reading_order=True
     )
-    page = read_numbers(served.workspace, asked)
+    page = served.numbers(asked)
     view = _NumbersView(page, path, where, sort)
     return served.templates.page(
         request,
