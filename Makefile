@@ -13,15 +13,18 @@ demo: ## run a month-end close on generated data
 	@tools/environment run
 	@$(RUN)/daybook demo build/daybook-demo
 
-test: ## run the tests, those without a Java virtual machine first; faults and races bounded
-	@tools/environment dev
-	@$(RUN)/python -m pytest -m "not spark and not faults and not slow" -n $(CORES) -q
+# What is not imported need not be collected: half of the folders have nothing for the other half's markers.
+PYTEST := $(RUN)/python -m pytest -n $(CORES) --dist worksteal -q
+WITHOUT_JAVA := -m "not spark and not slow" $(addprefix --ignore=tests/,spark e2e faults cluster)
+WITH_JAVA := -m "spark and not cluster and not slow" $(addprefix --ignore=tests/,unit golden cluster)
+
+test: test-quick ## run the tests, those without a Java virtual machine first; faults and races bounded
 	-@$(RUN)/python -m daybook.engine.java.build_archive
-	@$(RUN)/python -m pytest -m "(spark or faults) and not cluster and not slow" -n $(CORES) --dist worksteal -q
+	@$(PYTEST) $(WITH_JAVA)
 
 test-quick: ## run the tests that need no Java virtual machine
 	@tools/environment dev
-	@$(RUN)/python -m pytest -m "not spark and not faults and not slow" -n $(CORES) -q
+	@$(PYTEST) $(WITHOUT_JAVA)
 
 test-connect: ## run the Spark tests through Spark Connect
 	@tools/environment dev

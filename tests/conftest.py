@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.postgres import PostgresServer, running_server
-from tests.spark_session import is_connect, spark
+from tests.spark_session import is_connect, product_settings, spark
 
-__all__ = ["is_connect", "spark"]
+__all__ = ["is_connect", "product_settings", "spark"]
 
 _MARKERS_BY_FOLDER = {
     "spark": ("spark",),
@@ -20,6 +20,8 @@ _MARKERS_BY_FOLDER = {
     "cluster": ("cluster", "spark"),
     "browser": ("browser",),
 }
+# `make test` does not look for tests with a session there.
+_WITHOUT_JAVA = ("unit", "golden")
 _TESTS = Path(__file__).parent
 
 # An archive that exists is used; no test leaves a process behind that makes one.
@@ -41,6 +43,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         folder = item.path.relative_to(_TESTS).parts[0]
         for marker in _MARKERS_BY_FOLDER.get(folder, ()):
             item.add_marker(marker)
+        if folder in _WITHOUT_JAVA and item.get_closest_marker("spark"):
+            raise pytest.UsageError(f"{item.nodeid} needs Java and belongs below tests/spark")
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,20 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# Queries of tests are many and tiny: compiling code for one takes longer than running it without, and rows are the
+# same either way. The fixture `product_settings` proves that where it matters.
+_QUICK: dict[str, str | int | bool] = {
+    "spark.sql.adaptive.enabled": False,
+    "spark.sql.codegen.wholeStage": False,
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+_PRODUCT = {
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+}
+_SHUFFLE = {"spark.sql.shuffle.partitions": 2}
+
 
 @pytest.fixture(scope="session")
 def is_connect(request: pytest.FixtureRequest) -> bool:
@@ -21,7 +35,7 @@ def is_connect(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture(scope="session")
 def spark(request: pytest.FixtureRequest, is_connect: bool) -> "Iterator[SparkSession]":
-    """A session with the product's own settings and few shuffle partitions; two threads unless told otherwise."""
+    """A session whose results are the product's, and that spends little on each query; two threads by default."""
     from daybook.engine.java.connect import open_sail_session
     from daybook.engine.java.session import start_session, stop_session
     from daybook.engine.java.session_conf import remote_conf
@@ -30,8 +44,9 @@ def spark(request: pytest.FixtureRequest, is_connect: bool) -> "Iterator[SparkSe
     from tests.spark.local_files import leave_modes_to_umask
 
     # Joins of small tables keep whole pages until Java collects its garbage: large ones fill the heap in no time.
-    conf: dict[str, str | int] = {
-        "spark.sql.shuffle.partitions": 3,
+    conf: dict[str, str | int | bool] = {
+        **_SHUFFLE,
+        **_QUICK,
         "spark.driver.memory": "1g",
         "spark.buffer.pageSize": "64k",
     }
@@ -41,13 +56,20 @@ def spark(request: pytest.FixtureRequest, is_connect: bool) -> "Iterator[SparkSe
     settings = EngineSettings(remote=master, conf=conf) if is_connect else EngineSettings(master=master, conf=conf)
     if request.config.getoption("--sail"):
         # Without the question whether Sail can do it: that is what the tests tell.
-        session = open_sail_session(
-            remote_conf(EngineSettings(conf={"spark.sql.shuffle.partitions": 3})), "daybook-tests"
-        )
+        session = open_sail_session(remote_conf(EngineSettings(conf=_SHUFFLE)), "daybook-tests")
     else:
-        # Ten thousand small queries are a long run for Java.
-        session = start_session(settings, app_name="daybook-tests", workload="long")
+        # Java's second compiler costs ten thousand small queries more than it gives them.
+        session = start_session(settings, app_name="daybook-tests", workload="short")
         if not is_connect:
             leave_modes_to_umask(session)
     yield session
     stop_session(session)
+
+
+@pytest.fixture(scope="module")
+def product_settings(request: pytest.FixtureRequest, spark: "SparkSession") -> "Iterator[None]":
+    """Generated code and adaptive execution, as users run it."""
+    from daybook.engine.java.session_conf import temporary_settings
+
+    with temporary_settings(spark, {} if request.config.getoption("--sail") else _PRODUCT):
+        yield

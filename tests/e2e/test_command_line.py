@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from daybook.store import open_store
+from tests.e2e.conftest import Command
 from tests.e2e.program import COLUMNS, ESCAPE, PROGRAM, SECONDS, completed, environment, piped, seen
 from tests.unit.store.samples import PROCESS, later, new_run, nobody_is_dead
 
@@ -54,8 +55,10 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("arguments", "answer"), TYPOS.values(), ids=TYPOS)
-def test_a_typo_is_answered_with_what_was_meant(workspace: Path, arguments: list[str], answer: str) -> None:
-    done = piped(*arguments, folder=workspace)
+def test_a_typo_is_answered_with_what_was_meant(
+    workspace: Path, called: Command, arguments: list[str], answer: str
+) -> None:
+    done = called(*arguments, folder=workspace)
     assert done.returncode == 2, done.stderr
     assert answer in done.stderr
     assert done.stdout == ""
@@ -63,8 +66,8 @@ def test_a_typo_is_answered_with_what_was_meant(workspace: Path, arguments: list
 
 
 @pytest.mark.parametrize("arguments", JSON.values(), ids=JSON)
-def test_json_is_one_document(workspace: Path, arguments: list[str]) -> None:
-    done = piped(*arguments, folder=workspace)
+def test_json_is_one_document(workspace: Path, called: Command, arguments: list[str]) -> None:
+    done = called(*arguments, folder=workspace)
     assert done.returncode in (0, 1), done.stderr
     json.loads(done.stdout)
     assert ESCAPE not in done.stdout

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.conftest import Command
 from tests.e2e.program import completed, piped
 from tests.workspaces import Folder, assign, to_table
 
@@ -55,8 +56,9 @@ def test_a_number_and_the_rows_that_make_it(folder: Folder) -> None:
     assert state(folder.root) == before
 
 
-def test_for_machines(folder: Folder) -> None:
-    done = piped("explain", run_id(folder), "1", "order_id=O-2", "--json", folder=folder.root)
+@pytest.mark.usefixtures("on_shared_spark")
+def test_for_machines(folder: Folder, called: Command) -> None:
+    done = called("explain", run_id(folder), "1", "order_id=O-2", "--json", folder=folder.root)
     assert (done.returncode, done.stderr) == (0, "")
     told: dict[str, Any] = json.loads(done.stdout)
     assert told["summary_rows"] is None
@@ -64,14 +66,14 @@ def test_for_machines(folder: Folder) -> None:
     assert (row["order_id"], row["amount"], row["amount (new)"]) == ("O-2", "50.00", "100.00")
 
 
-def test_wrong_input_ends_with_2(folder: Folder) -> None:
-    done = piped("explain", run_id(folder), "total", folder=folder.root)
+def test_wrong_input_ends_with_2(folder: Folder, called: Command) -> None:
+    done = called("explain", run_id(folder), "total", folder=folder.root)
     assert (done.returncode, done.stdout) == (2, "")
     assert "did you mean totals?" in done.stderr
 
 
-def test_codes_need_no_workspace(tmp_path: Path) -> None:
-    done = piped("explain", "IO_021", folder=tmp_path)
+def test_codes_need_no_workspace(tmp_path: Path, called: Command) -> None:
+    done = called("explain", "IO_021", folder=tmp_path)
     assert done.returncode == 0
     assert done.stdout.startswith("[IO_021] ")
 
@@ -86,7 +88,8 @@ def total(column: str, expression: str, *group_by: str) -> dict[str, Any]:
     return {"type": "aggregate", "arguments": {"group_by": list(group_by), "aggregations": aggregations}}
 
 
-def test_one_command_goes_from_a_statement_to_journal_lines(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("on_shared_spark")
+def test_one_command_goes_from_a_statement_to_journal_lines(tmp_path: Path, called: Command) -> None:
     """Journal lines, ledger, trial balance, statement: each is a project that reads what the one before it wrote."""
     folder = Folder.for_commands(tmp_path / "w")
     lines = [
@@ -126,12 +129,12 @@ def test_one_command_goes_from_a_statement_to_journal_lines(tmp_path: Path) -> N
         input_="trial",
     )
     for command in (("apply",), *(("activate", name) for name in ("post", "balances", "statement"))):
-        done = piped(*command, folder=folder.root)
+        done = called(*command, folder=folder.root)
         assert done.returncode == 0, done.stderr
-    done = piped("build", "--period", "2026-01", folder=folder.root)
+    done = called("build", "--period", "2026-01", folder=folder.root)
     assert done.returncode == 0, done.stdout + done.stderr
     (run,) = [each.id for each in folder.all_runs() if each.project_id == "statement"]
-    shown = piped("explain", run, "2", "item=Revenue", "--columns", "text", folder=folder.root)
+    shown = called("explain", run, "2", "item=Revenue", "--columns", "text", folder=folder.root)
     assert (shown.returncode, shown.stderr) == (0, "")
     told = [" ".join(line.split()) for line in shown.stdout.splitlines()]
     assert told.count("balance: -170.50, the same as above") == 4

@@ -11,6 +11,7 @@ import pexpect
 import psutil
 import pytest
 
+from tests.e2e.conftest import Command
 from tests.workspaces import ORDERS, Folder, assign, to_path, to_table
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "DAYBOOK_CLASS_ARCHIVE": "use"}
@@ -57,29 +58,29 @@ def test_a_range_ends_at_the_first_failure_and_shows_both(
     assert folder.csv_rows("out/2026-01.csv") == [{"order_id": row["order_id"]} for row in ORDERS[:3]]
 
 
-@pytest.mark.usefixtures("ranged")
-def test_a_retry_that_fails_again_says_how_to_go_on(folder: Folder) -> None:
+@pytest.mark.usefixtures("ranged", "on_shared_spark")
+def test_a_retry_that_fails_again_says_how_to_go_on(folder: Folder, called: Command) -> None:
     failed = next(run for run in folder.all_runs() if run.status == "failed")
-    again = daybook(folder, "retry", failed.id)
+    again = called("retry", failed.id, folder=folder.root)
     assert again.returncode == 1
     assert again.stdout == ""
     assert again.stderr.startswith("[PROJECT_033]")
-    for shown in (again.stderr, daybook(folder, "show", "run", failed.id).stdout):
+    for shown in (again.stderr, called("show", "run", failed.id, folder=folder.root).stdout):
         assert "definitions/project-p.yaml:11:" in shown
         assert "TO_NUMBER(IF(amount = 70" in shown
     assert f"daybook retry {failed.id}" in again.stderr
 
 
-@pytest.mark.usefixtures("ranged")
-def test_a_replay_is_verified_without_a_word_on_the_error_stream(folder: Folder) -> None:
+@pytest.mark.usefixtures("ranged", "on_shared_spark")
+def test_a_replay_is_verified_without_a_word_on_the_error_stream(folder: Folder, called: Command) -> None:
     completed = next(run for run in folder.all_runs() if run.status == "completed")
-    done = daybook(folder, "replay", completed.id, "--verify")
+    done = called("replay", completed.id, "--verify", folder=folder.root)
     assert (done.returncode, done.stderr) == (0, "")
     assert "every output is the same" in done.stdout
 
 
 @pytest.mark.usefixtures("ranged")
-def test_wrong_input_ends_with_2(folder: Folder) -> None:
+def test_wrong_input_ends_with_2(folder: Folder, called: Command) -> None:
     completed = next(run for run in folder.all_runs() if run.status == "completed")
     for arguments, code in (
         (("run", "nobody", "--period", "2026-01"), "RUN_001"),
@@ -87,7 +88,7 @@ def test_wrong_input_ends_with_2(folder: Folder) -> None:
         (("retry", "nothing"), "STORE_014"),
         (("cancel", completed.id), "STORE_015"),
     ):
-        done = daybook(folder, *arguments)
+        done = called(*arguments, folder=folder.root)
         assert (done.returncode, done.stdout) == (2, ""), arguments
         assert done.stderr.startswith(f"[{code}]")
 
@@ -114,7 +115,8 @@ def test_ctrl_c_on_a_terminal(tmp_path: Path) -> None:
     assert not (folder.root / "out/2026-05.csv").exists()
 
 
-def test_java_that_is_killed_fails_the_run_and_a_retry_completes_it(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("on_shared_spark")
+def test_java_that_is_killed_fails_the_run_and_a_retry_completes_it(tmp_path: Path, called: Command) -> None:
     folder = made(tmp_path / "w")
     rows = [{"order_id": f"O-{n}", "region": "x", "amount": "1.00", "_period": "2026-05"} for n in range(MANY)]
     folder.write_csv("data/orders.csv", rows)
@@ -132,7 +134,7 @@ def test_java_that_is_killed_fails_the_run_and_a_retry_completes_it(tmp_path: Pa
     run = folder.last_run()
     assert (run.status, run.error and run.error["code"]) == ("failed", "RUN_030")
     assert f"daybook retry {run.id}" in shown
-    again = daybook(folder, "retry", run.id, "--json")
+    again = called("retry", run.id, "--json", folder=folder.root)
     assert again.returncode == 0, again.stderr
     assert [output["rows_written"] for output in json.loads(again.stdout)["outputs"]] == [MANY, MANY]
     assert folder.staged() == []

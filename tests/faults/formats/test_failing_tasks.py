@@ -23,12 +23,13 @@ def case(request: pytest.FixtureRequest) -> Case:
 @pytest.mark.parametrize(
     "mode", [pytest.param(mode, marks=pytest.mark.slow) if mode == "replace_period" else mode for mode in MODES]
 )
-def test_old_rows_survive(spark: SparkSession, case: Case, place: Place, mode: OutputMode) -> None:
+def test_old_rows_survive(spark: SparkSession, case: Case, place: Place, mode: OutputMode, is_long: bool) -> None:
     if case.is_one_file and mode != "replace":
         pytest.skip("one file is only replaced")
     period = None if mode == "replace" else PERIOD
     write(rows(spark, "old"), place.target(COLUMNS, mode=mode, run_period=period))
-    for partition in (0, 1, 2):
+    # The last leaves most behind: the others have written what they have.
+    for partition in (0, 1, 2) if is_long else (2,):
         target = place.target(COLUMNS, mode=mode, run_period=period)
         writer = writer_for(target.format)
         last = 30 * (partition + 1) - 1
@@ -50,4 +51,5 @@ def test_old_rows_survive(spark: SparkSession, case: Case, place: Place, mode: O
             assert found(spark, target) == {"old": 90 + 30}
             return
         assert found(spark, target) == {"new": 90}
-        write(rows(spark, "old"), place.target(COLUMNS, mode=mode, run_period=period))
+        if is_long:
+            write(rows(spark, "old"), place.target(COLUMNS, mode=mode, run_period=period))

@@ -1,5 +1,6 @@
 """SIGKILL at named points and at random moments of a commit, then a retry: exactly once for every format."""
 
+import contextlib
 import os
 import pickle
 import random
@@ -7,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -37,25 +39,47 @@ def mode(request: pytest.FixtureRequest, case: Case) -> OutputMode:
     return chosen
 
 
-def commit_and_die(folder: Path, staged: StagedOutput, target: Target, point: str, delay: float = 0.0) -> None:
-    package = folder / "staged.pickle"
-    package.write_bytes(pickle.dumps((staged, target)))
+class Committer:
+    """The process whose forks commit and die."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def commit_and_die(self, folder: Path, staged: StagedOutput, target: Target, point: str, delay: float = 0) -> None:
+        package = folder / "staged.pickle"
+        package.write_bytes(pickle.dumps((staged, target)))
+        self._tell(f"{package} {point}")
+        fork = self._next("ready")
+        if point == "random":
+            self._tell("go")
+            time.sleep(delay)
+            # It may have ended before.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(fork, signal.SIGKILL)
+        assert self._next("ended") in (0, -signal.SIGKILL)
+
+    def _tell(self, line: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{line}\n")
+        self._process.stdin.flush()
+
+    def _next(self, word: str) -> int:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        assert line.startswith(f"{word} "), line
+        return int(line.split()[1])
+
+
+@pytest.fixture(scope="module")
+def committer() -> Iterator[Committer]:
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.faults.formats.commit_child", str(package), point],
+        [sys.executable, "-m", "tests.faults.formats.commit_child", *{case.format for case in KILLABLE}],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    ) as child:
-        assert child.stdout is not None
-        assert child.stdin is not None
-        assert child.stdout.readline() == b"ready\n"
-        if point == "random":
-            child.stdin.write(b"go\n")
-            child.stdin.flush()
-            time.sleep(delay)
-            child.send_signal(signal.SIGKILL)
-        child.wait(120)
-        assert child.returncode in (0, -signal.SIGKILL)
+    ) as process:
+        yield Committer(process)
 
 
 def expected(mode: OutputMode, is_new: bool) -> dict[str, int]:
@@ -87,19 +111,21 @@ def retry(spark: SparkSession, place: Place, target: Target, mode: OutputMode) -
 
 
 @pytest.mark.parametrize("point", ["fence", "after"])
-def test_named_points(spark: SparkSession, place: Place, mode: OutputMode, point: str) -> None:
+def test_named_points(spark: SparkSession, committer: Committer, place: Place, mode: OutputMode, point: str) -> None:
     staged, target = start(spark, place, mode)
-    commit_and_die(place.workspace, staged, target, point)
+    committer.commit_and_die(place.workspace, staged, target, point)
     assert (writer_for(target.format).committed(target) is not None) == (point == "after")
     retry(spark, place, target, mode)
 
 
 @pytest.mark.slow
-def test_random_moments(spark: SparkSession, place: Place, mode: OutputMode, is_long: bool) -> None:
+def test_random_moments(
+    spark: SparkSession, committer: Committer, place: Place, mode: OutputMode, is_long: bool
+) -> None:
     chance = random.Random(7)
     for _ in range(40 if is_long else 2):
         staged, target = start(spark, place, mode)
-        commit_and_die(place.workspace, staged, target, "random", chance.uniform(0.0, 0.08))
+        committer.commit_and_die(place.workspace, staged, target, "random", chance.uniform(0.0, 0.08))
         retry(spark, place, target, mode)
 
 

@@ -233,7 +233,7 @@ def test_at_random_moments_of_the_swap(server: CrashingServer, place: Place, is_
     reader.start()
     outcomes = set()
     try:
-        for _ in range(40 if is_long else 5):
+        for _ in range(40 if is_long else 2):
             target = place.target(COLUMNS, mode="replace_period", run_period=PERIOD)
             with closing(connect(place)) as connection:
                 staged = stage_for(connection, target, "new", NEW)

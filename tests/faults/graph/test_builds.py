@@ -53,7 +53,7 @@ def check_complete(folder: Folder) -> None:
     assert (ran(again), again.count("fresh")) == (set(), len(PROJECTS) * len(MONTHS))
 
 
-@pytest.mark.parametrize("commit", [1, 5])
+@pytest.mark.parametrize("commit", [pytest.param(1, marks=pytest.mark.slow), 5])
 def test_a_build_that_is_killed_is_completed_by_the_next(close: Folder, commit: int) -> None:
     with child(close, "die", str(commit)) as process:
         (run_id,) = process.wait_for("dying")
@@ -69,7 +69,7 @@ def test_a_build_that_is_killed_is_completed_by_the_next(close: Folder, commit: 
     check_complete(close)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_an_interrupted_build_ends_in_order(close: Folder, number: signal.Signals) -> None:
     with child(close, "endless", "report") as process:
         process.wait_for("stage", f"report@{MONTHS[0]}", "writing")

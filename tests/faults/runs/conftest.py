@@ -1,7 +1,6 @@
 """Workspaces that write every format."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -13,13 +12,17 @@ from tests.workspaces import Folder
 NewWorkspace = Callable[..., Folder]
 
 
-@pytest.fixture
-def workspace(spark: SparkSession, postgresql: PostgresqlSource, tmp_path: Path) -> NewWorkspace:
+@pytest.fixture(scope="module")
+def workspace(
+    spark: SparkSession, postgresql: PostgresqlSource, tmp_path_factory: pytest.TempPathFactory
+) -> NewWorkspace:
     """Makes a workspace where the old rows have been written in all of the formats."""
 
-    def make(formats: tuple[str, ...] = FORMATS, name: str = "w") -> Folder:
+    def make(formats: tuple[str, ...] = FORMATS) -> Folder:
         conf = {"spark.sql.shuffle.partitions": 2, "spark.driver.memory": "1g"}
-        folder = Folder.new(tmp_path / name, lambda: spark, engine={"master": "local[2]", "conf": conf})
+        folder = Folder.new(
+            tmp_path_factory.mktemp("faults") / "w", lambda: spark, engine={"master": "local[2]", "conf": conf}
+        )
         prepare(folder, postgresql, formats)
         write_orders(folder, "old", OLD)
         folder.run()

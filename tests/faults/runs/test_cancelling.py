@@ -7,7 +7,9 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+
+import pytest
 
 from tests.faults.runs.children import Child, child
 from tests.faults.runs.conftest import NewWorkspace
@@ -28,40 +30,55 @@ WAYS: tuple[Callable[[Child, Folder, str], None], ...] = (
 )
 
 
-def test_a_run_ends_in_order(workspace: NewWorkspace) -> None:
-    """One process, stopped three times while Spark works on something endless; a retry completes the last run."""
+@pytest.fixture(scope="module")
+def shared(workspace: NewWorkspace) -> Iterator[tuple[Folder, Child]]:
+    """A workspace and a process that runs it and survives what stops its runs."""
     folder = workspace()
-    write_orders(folder, "new", NEW)
     with child(folder) as process:
-        process.tell("endless csv")
-        for stop in WAYS:
-            process.tell("run")
-            (run_id,) = process.wait_for("begun")
-            process.wait_for("stage", "writing", "out/result.csv")
-            process.wait_for("tasks")
-            stop(process, folder, run_id)
-            check_cancelled(process, folder, run_id)
+        yield folder, process
+
+
+@pytest.fixture
+def running(shared: tuple[Folder, Child]) -> Iterator[tuple[Folder, Child]]:
+    """Old rows are written, new ones are waiting."""
+    folder, process = shared
+    write_orders(folder, "old", OLD)
+    folder.run()
+    write_orders(folder, "new", NEW)
+    yield folder, process
+    process.tell("finite")
+
+
+def test_a_run_ends_in_order(running: tuple[Folder, Child]) -> None:
+    """One process, stopped three times while Spark works on something endless; a retry completes the last run."""
+    folder, process = running
+    process.tell("endless csv")
+    for stop in WAYS:
+        process.tell("run")
+        (run_id,) = process.wait_for("begun")
+        process.wait_for("stage", "writing", "out/result.csv")
+        process.wait_for("tasks")
+        stop(process, folder, run_id)
+        check_cancelled(process, folder, run_id)
     folder.retry(folder.last_run().id)
     assert held(folder) == {each: Counter(new=NEW) for each in FORMATS}
 
 
-def test_at_random_moments(workspace: NewWorkspace, is_long: bool) -> None:
+def test_at_random_moments(running: tuple[Folder, Child], is_long: bool) -> None:
     """Signals that meet the process wherever it is: in Python, in the store, in the middle of a word to Spark."""
-    folder = workspace()
-    write_orders(folder, "new", NEW)
+    folder, process = running
     chance = random.Random(5)
-    with child(folder) as process:
-        process.tell("endless postgresql")
-        for _ in range(200 if is_long else 8):
-            process.tell("run")
-            (run_id,) = process.wait_for("begun")
-            process.wait_for("stage", "reading")
-            time.sleep(chance.choice((0, chance.uniform(0, 0.3), chance.uniform(0, 2))))
-            process.send(chance.choice((signal.SIGINT, signal.SIGTERM)))
-            check_cancelled(process, folder, run_id)
-        process.tell("finite")
+    process.tell("endless postgresql")
+    for _ in range(200 if is_long else 3):
         process.tell("run")
-        assert process.wait_for("ended") == ["completed"]
+        (run_id,) = process.wait_for("begun")
+        process.wait_for("stage", "reading")
+        time.sleep(chance.choice((0, chance.uniform(0, 0.3), chance.uniform(0, 2))))
+        process.send(chance.choice((signal.SIGINT, signal.SIGTERM)))
+        check_cancelled(process, folder, run_id)
+    process.tell("finite")
+    process.tell("run")
+    assert process.wait_for("ended") == ["completed"]
     assert held(folder) == {each: Counter(new=NEW) for each in FORMATS}
 
 

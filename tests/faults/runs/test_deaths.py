@@ -77,8 +77,8 @@ def cases(is_long: bool) -> list[tuple[Point, str]]:
 
 
 def test_anywhere_among_outputs_of_every_format(workspace: NewWorkspace, is_long: bool) -> None:
-    for number, (point, format_) in enumerate(cases(is_long)):
-        folder = workspace(name=f"w{number}")
+    for point, format_ in cases(is_long):
+        folder = workspace()
         write_orders(folder, "new", NEW)
         run_id = run_and_die(folder, point, format_)
         found = held(folder)

@@ -24,6 +24,8 @@ from tests.office import convert, sheet_formulas, sheet_values, without_stored_v
 
 JOURNALS = 600
 
+pytestmark = pytest.mark.usefixtures("product_settings")
+
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -34,7 +36,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def january(spark: SparkSession, workspace: Path) -> list[RunResult]:
+def january(spark: SparkSession, product_settings: None, workspace: Path) -> list[RunResult]:
     return closed(workspace, "2026-01", spark)
 
 

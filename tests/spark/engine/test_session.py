@@ -51,6 +51,7 @@ def test_an_unfit_session_gets_a_fitting_sibling_and_keeps_its_own_settings(spar
     assert given.conf.get("spark.sql.session.timeZone") == "Europe/Zurich"
 
 
+@pytest.mark.usefixtures("product_settings")
 def test_progress_tells_tasks_done_of_tasks_known(spark: SparkSession, is_connect: bool) -> None:
     reports: list[tuple[int, int]] = []
     # A Connect server reports every two seconds.

@@ -16,6 +16,8 @@ from tests.spark.expression.world import CONSTANTS
 _OF_ROWS = [function for function in FUNCTIONS.values() if not function.takes_over]
 _OF_GROUPS = [function for function in FUNCTIONS.values() if function.is_aggregate]
 
+pytestmark = pytest.mark.usefixtures("product_settings")
+
 
 def test_every_example_of_a_row_function_gives_its_value(spark: SparkSession) -> None:
     compiled = [compile_expression(function.example.text, Scope({}, {})) for function in _OF_ROWS]

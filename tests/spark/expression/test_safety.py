@@ -12,6 +12,8 @@ from daybook.model.types import STRING, DecimalType
 from tests.spark.expression.world import CONSTANTS, frame, sql, values
 from tests.unit.expression.attacks import TEXTS
 
+pytestmark = pytest.mark.usefixtures("product_settings")
+
 
 def _written(text: str, quote: str = '"') -> str:
     return f"{quote}{text.replace(quote, quote * 2)}{quote}"

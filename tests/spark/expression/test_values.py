@@ -14,6 +14,8 @@ from tests.spark.expression.world import SCOPE, frame, sql, values, values_of_nu
 D = Decimal
 DAY = datetime.date
 
+pytestmark = pytest.mark.usefixtures("product_settings")
+
 
 def _moment(*parts: int) -> datetime.datetime:
     """As Spark hands timestamps to Python: without a zone, here in UTC."""

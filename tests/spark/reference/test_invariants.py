@@ -57,9 +57,9 @@ def is_unchanged(before: dict[str, Any], after: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("seed", [seed for seed in range(2000, 2016) if is_runnable(watched(generate_project(seed)))])
-def test_operations_change_only_what_they_may(quick: SparkSession, tmp_path: Path, seed: int) -> None:
+def test_operations_change_only_what_they_may(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     project = watched(generate_project(seed))
-    written = run(quick, project, str(tmp_path)).rows
+    written = run(spark, project, str(tmp_path)).rows
     for operation, before, after in states(project, written):
         assert before.keys() <= after.keys()
         added = [row for row_id, row in after.items() if row_id not in before]
@@ -73,11 +73,11 @@ def test_operations_change_only_what_they_may(quick: SparkSession, tmp_path: Pat
 
 
 @pytest.mark.parametrize("seed", [2001, 2004])
-def test_output_changes_nothing(quick: SparkSession, tmp_path: Path, seed: int) -> None:
+def test_output_changes_nothing(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     """The last output is the same whether or not others stand before it."""
     project = watched(generate_project(seed))
     silent = [each for each in project.operations[:-1] if not isinstance(each, Output)]
     alone = replace(project, operations=[*silent, project.operations[-1]])
     last = project.operations[-1].seq
-    watched_rows = run(quick, project, str(tmp_path / "watched")).rows[last]
-    assert by_id(run(quick, alone, str(tmp_path / "alone")).rows[last]) == by_id(watched_rows)
+    watched_rows = run(spark, project, str(tmp_path / "watched")).rows[last]
+    assert by_id(run(spark, alone, str(tmp_path / "alone")).rows[last]) == by_id(watched_rows)

@@ -13,8 +13,8 @@ FILES = sorted(SCENARIOS.rglob("*.yaml"))
 
 
 @pytest.mark.parametrize("file", FILES, ids=[str(file.relative_to(SCENARIOS).with_suffix("")) for file in FILES])
-def test_scenario(quick: SparkSession, file: Path) -> None:
-    reasons = "\n".join(failure_lines(run_scenario_file(quick, file)))
+def test_scenario(spark: SparkSession, file: Path) -> None:
+    reasons = "\n".join(failure_lines(run_scenario_file(spark, file)))
     assert not reasons, reasons
 
 

@@ -1,0 +1,35 @@
+"""Commands called in this process, where what is tested is not the process."""
+
+import subprocess
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+from pyspark.sql import SparkSession
+
+from daybook.cli.app import main
+
+
+class Command(Protocol):
+    def __call__(self, *arguments: str, folder: Path) -> "subprocess.CompletedProcess[str]": ...
+
+
+@pytest.fixture
+def called(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """A command of `daybook` without a process of its own: what it exits with and writes."""
+
+    def call(*arguments: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+        monkeypatch.chdir(folder)
+        capsys.readouterr()
+        code = main(arguments)
+        output, errors = capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, code, output, errors)
+
+    return call
+
+
+@pytest.fixture
+def on_shared_spark(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands called in this process use the session of the tests instead of starting Java."""
+    monkeypatch.setattr("daybook.engine.java.session.start_session", lambda *_, **__: spark)
+    monkeypatch.setattr("daybook.engine.java.session.stop_session", lambda *_, **__: None)
