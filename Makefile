@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-quick test-connect test-cluster faults check lint format types layers reference docs docs-serve bench bench-full lock clean
+.PHONY: help archive demo test test-quick test-connect test-cluster faults check lint format types layers reference docs docs-serve bench bench-full lock clean
 
 VENV ?= .venv
 export DAYBOOK_VENV := $(VENV)
@@ -18,13 +18,16 @@ PYTEST := $(RUN)/python -m pytest -n $(CORES) --dist worksteal -q
 WITHOUT_JAVA := -m "not spark and not slow" $(addprefix --ignore=tests/,spark e2e faults cluster)
 WITH_JAVA := -m "spark and not cluster and not slow" $(addprefix --ignore=tests/,unit golden cluster)
 
-test: test-quick ## run the tests, those without a Java virtual machine first; faults and races bounded
-	-@$(RUN)/python -m daybook.engine.java.build_archive
+test: test-quick archive ## run the tests, those without a Java virtual machine first; faults and races bounded
 	@$(PYTEST) $(WITH_JAVA)
 
 test-quick: ## run the tests that need no Java virtual machine
 	@tools/environment dev
 	@$(PYTEST) $(WITHOUT_JAVA)
+
+archive: ## make the class-data archive by which Java starts quicker
+	@tools/environment dev
+	-@$(RUN)/python -m daybook.engine.java.build_archive
 
 test-connect: ## run the Spark tests through Spark Connect
 	@tools/environment dev

@@ -6,6 +6,9 @@ from daybook.engine.java.connect import is_connect
 from tests.unit.runs.counting import Counts
 from tests.workspaces import Folder, assign, to_path, to_table
 
+# Adaptive execution decides how many jobs a query takes.
+pytestmark = pytest.mark.usefixtures("product_settings")
+
 
 def jobs(folder: Folder) -> int:
     """How many jobs one run takes."""
