@@ -1,0 +1,69 @@
+"""The report of the demonstration's close with what changed and why: one small file, with the pictures of the page."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+from pyspark.sql import SparkSession
+
+from daybook.workspace.report import ReportRequest, write_report
+from tests.browser.conftest import log_in
+from tests.closed_demo import ClosedDemo, close_demo
+from tests.page import served
+from tests.workspaces import Folder
+
+pytestmark = pytest.mark.spark
+MOST_BYTES = 2_000_000
+_SECONDS = 120_000
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> ClosedDemo:
+    return close_demo(tmp_path_factory.mktemp("close") / "demo", spark)
+
+
+@pytest.fixture(scope="module")
+def report(demo: ClosedDemo) -> Path:
+    request = ReportRequest(demo.draft, against=demo.run, measures=("actual", "variance"))
+    written = write_report(demo.workspace, request, demo.root / "report.html")
+    assert (written.run_id, written.compared_with) == (demo.draft, demo.run)
+    assert written.size == written.path.stat().st_size
+    return written.path
+
+
+def test_it_is_small_and_needs_nothing_else(report: Path) -> None:
+    text = report.read_text(encoding="utf-8")
+    assert report.stat().st_size < MOST_BYTES
+    assert "<script" not in text
+    assert re.findall(r"(?:src|href)=\"(?!#)[^\"]*\"", text) == []
+
+
+def test_it_opens_from_disk_without_script_and_network(chromium: Browser, report: Path, demo: ClosedDemo) -> None:
+    context = chromium.new_context(java_script_enabled=False, offline=True)
+    page = context.new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(report.as_uri())
+    assert asked == [report.as_uri()]
+    assert page.get_by_role("heading", level=1).inner_text() == "Month-end close for 2026-01"
+    differences = page.locator("#differences")
+    assert demo.run in differences.inner_text()
+    assert differences.locator("svg.picture").count() == 2
+    context.close()
+
+
+def test_its_waterfall_is_that_of_the_page(chromium: Browser, page: Page, report: Path, demo: ClosedDemo) -> None:
+    folder = Folder(demo.root, demo.workspace.session)
+    with served(folder) as address:
+        log_in(page, address)
+        page.goto(f"{address}/compare?a={demo.run}&b={demo.draft}&measure=actual")
+        page.wait_for_selector("[data-question]", state="detached", timeout=_SECONDS)
+        on_page = page.locator("svg.picture").first.evaluate("each => each.outerHTML")
+        page.goto(f"{address}/close")
+    file = chromium.new_page()
+    file.goto(report.as_uri())
+    in_report = file.locator("#differences svg.picture").first.evaluate("each => each.outerHTML")
+    file.close()
+    # Ids are made for each document.
+    assert re.sub(r"bridge-0(?=[-\"])", "bridge", in_report) == on_page
