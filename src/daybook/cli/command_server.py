@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import NoReturn, TextIO
 
 from daybook.cli import handover as client
+from daybook.expression.parser import parse_expression
 
 _REQUEST_SECONDS = 5.0
 _CREDENTIALS_BYTES = 12
@@ -42,20 +43,21 @@ _STATUS_LINES = ("Uid", "Gid", "Groups", "CapEff", "NoNewPrivs", "Seccomp")
 # The memory allocators of Arrow and Delta have a thread each, which they start again after a fork.
 _HARMLESS_THREADS = frozenset({"jemalloc_bg_thd"})
 
-# What commands import when they are executed: first what takes long, then Daybook's own.
+# What commands import when they are executed, from other packages and of Daybook. Databases are left to those who use
+# them: the driver of PostgreSQL starts a thread.
 _IMPORTED_EARLY = (
-    "pyarrow.parquet",
-    "pyarrow.compute",
-    "deltalake",
-    "grpc",
-    "pyspark.sql.connect.session",
-    "pyspark.sql.connect.functions",
-    "sqlalchemy.dialects.sqlite",
-    "rich.progress",
-    "rich.table",
-    "rich.live",
-    "daybook.cli.app",
+    *("pyarrow.csv", "pyarrow.compute", "pyarrow.parquet", "deltalake", "sqlalchemy.dialects.sqlite"),
+    *("grpc", "grpc._auth", "grpc._channel", "grpc._plugin_wrapping"),
+    *("pyspark.sql.connect.session", "pyspark.sql.connect.functions", "pyspark.sql.connect.observation"),
+    *("rich.progress", "rich.table", "rich.live", "encodings.idna", "encodings.utf_8_sig"),
 )
+_IMPORTED_PACKAGES = (
+    *("cli", "workspace", "runs", "engine", "graph", "store", "io"),
+    *("io/formats/csv", "io/formats/delta", "io/formats/files", "io/formats/json", "io/formats/parquet"),
+    *("engine/operations", "engine/java", "engine/java/warm", "runs/explain", "workspace/json"),
+)
+# Programs of their own.
+_NOT_IMPORTED = frozenset({"__init__", "command_server", "keeper", "build_archive"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +115,12 @@ def import_early() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for name in _IMPORTED_EARLY:
         importlib.import_module(name)
-    for package in ("cli", "workspace"):
+    for package in _IMPORTED_PACKAGES:
         for path in sorted(Path(client.package_folder(), package).glob("*.py")):
-            if path.stem not in ("__init__", "command_server"):
-                importlib.import_module(f"daybook.{package}.{path.stem}")
+            if path.stem not in _NOT_IMPORTED:
+                importlib.import_module(f"daybook.{package.replace('/', '.')}.{path.stem}")
+    # The parser is made when it is first used.
+    parse_expression("a + 1")
     gc.collect()
     gc.freeze()
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias, assert_never
 
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from daybook.engine.context import FAULT_COLUMN, RunContext
@@ -209,7 +209,7 @@ class ObservedFrame:
         if not self._aggregates:
             return self._rows()
         self._observation = Observation()
-        return self._rows().observe(self._observation, *self._aggregates)
+        return observe_rows(self._rows(), self._observation, *self._aggregates)
 
     def uncounted(self) -> "ObservedFrame":
         """The same rows without a look at them."""
@@ -230,6 +230,13 @@ class ObservedFrame:
         if not text and metrics.get(FAULTY_METRIC) and (row := self._checked().agg(F.expr(FIRST_FAULT_SQL)).first()):
             text = row[0]
         return parse_failed_check(text) if text else None
+
+
+def observe_rows(rows: DataFrame, observation: Observation, *aggregates: Column) -> DataFrame:
+    """The rows, with aggregates over them for whoever has the observation."""
+    # Spark Connect would analyse the whole plan to find out that the rows are no stream, which they never are.
+    vars(rows).setdefault("isStreaming", False)
+    return rows.observe(observation, *aggregates)
 
 
 def read_observation(observation: Observation, *, patience: float = _OBSERVATION_TIMEOUT_SECONDS) -> Mapping[str, Any]:

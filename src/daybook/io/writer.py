@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
+from daybook.engine.counters import observe_rows
 from daybook.errors import DaybookError, Notice
 from daybook.expression import quote_identifier
 from daybook.io.filesystem import FileStat, arrow_path, list_files, relative_to
@@ -292,7 +293,7 @@ class FingerprintObserver:
 
     def on(self, df: DataFrame) -> DataFrame:
         first, *rest = fingerprint_aggregates(self._columns)
-        return df.observe(self._observation, first, *rest)
+        return observe_rows(df, self._observation, first, *rest)
 
     @property
     def rows(self) -> int:

@@ -352,6 +352,18 @@ def test_using_the_server_counts_as_use_of_the_engine(programs: Server) -> None:
     assert users.stat().st_mtime > 0
 
 
+def test_what_a_run_needs_is_imported_before_and_starts_no_threads() -> None:
+    program = (
+        "import sys; from daybook.cli import command_server; command_server.import_early(); "
+        "print(*command_server.thread_names() - {'jemalloc_bg_thd'}); "
+        "print([name for name in sys.argv[1:] if name not in sys.modules])"
+    )
+    needed = ("pyspark.sql.connect.client", "grpc._channel", "deltalake", "pyarrow.parquet", "sqlalchemy", "lark")
+    words = [*needed, "daybook.cli.app", "daybook.runs.attempt.execution", "daybook.io.formats.delta.writer"]
+    done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=True)
+    assert done.stdout == "\n[]\n"
+
+
 def test_many_commands_at_the_same_time(commands: Server) -> None:
     running = [commands.start("functions", name) for name in ("ROUND", "EOMONTH", "UPPER", "SUM") * 5]
     outcomes = [(*command.communicate(timeout=120), command.returncode) for command in running]

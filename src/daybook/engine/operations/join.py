@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from daybook.engine.context import RunContext
-from daybook.engine.counters import DoubleMatch, failed_check_sql, row_label_sql
+from daybook.engine.counters import DoubleMatch, failed_check_sql, observe_rows, row_label_sql
 from daybook.engine.failures import JOIN_ON, mark_sql
 from daybook.engine.layer import guarded_condition
 from daybook.engine.working_dataset import WorkingDataset
@@ -204,7 +204,8 @@ class UpdateJoins:
             return counted.where(F.expr(f"{_COPIES} > 1")).select("__key").limit(1)
 
         total = F.expr("COUNT(1)").alias("rows")
-        joined = df.observe(below, total).join(rows, F.expr(condition), "left").observe(above, total)
+        joined = observe_rows(df, below, total).join(rows, F.expr(condition), "left")
+        joined = observe_rows(joined, above, total)
         return joined, JoinRowCount(self._step.seq, join.alias, below, above, doubles)
 
     def _one_copy_by_key(self, df: DataFrame) -> DataFrame:
