@@ -8,8 +8,8 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from daybook.errors import DaybookError
-from daybook.io.formats.postgresql.format import PostgresqlFormat
 from daybook.io.formats.postgresql.table import connection_parameters, connection_uri
+from daybook.io.location_checks import location_identity
 from daybook.model.datasource import PostgresqlOptions, PostgresqlSource
 from daybook.model.loading import load_text
 from daybook.resolve.locations.location import Location, check_table_name, table_location
@@ -45,10 +45,9 @@ def test_the_parameters_of_a_server_stand_for_themselves(monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "[::1]", "LOCALHOST", "localhost.", "/run/postgresql"])
 def test_one_server_in_every_spelling(host: str) -> None:
-    format_ = PostgresqlFormat()
     here = Location("postgresql", table="t", datasource=source())
     there = Location("postgresql", table="t", schema="public", datasource=source(host))
-    assert format_.identity(here, Path()) == format_.identity(there, Path())
+    assert location_identity(here, Path()) == location_identity(there, Path())
 
 
 @pytest.mark.parametrize("name", databases.LONG_NAMES)

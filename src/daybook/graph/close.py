@@ -281,6 +281,8 @@ def read_close(
 ) -> Iterator[Close]:
     """The close as the store has it now; everything is read in one transaction."""
     with store.read() as transaction:
+        transaction.definitions.read_ahead()
+        transaction.projects.read_ahead()
         yield Close(
             definitions,
             transaction,

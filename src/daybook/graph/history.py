@@ -63,6 +63,16 @@ class CloseHistory:
         self._dropped = {(each.destination, each.period): each.dropped_at for each in transaction.slices.dropped()}
         self._now = transaction.now()
         self.started = {found.latest.id: found.latest for found in self.runs.values()}
+        self._writers = self._find_writers()
+
+    def _find_writers(self) -> dict[tuple[str, str], list[RunRecord]]:
+        """The completed runs by project and place that they wrote to."""
+        found: dict[tuple[str, str], list[RunRecord]] = {}
+        for runs in self.runs.values():
+            if runs.completed is not None:
+                for place in {commit.destination for commit in self.commits.get(runs.completed.id, ())}:
+                    found.setdefault((runs.completed.project_id, place), []).append(runs.completed)
+        return found
 
     def pins(self, run_id: str, key: str) -> tuple[Pin, ...]:
         return tuple(pin_from_json(pin) for pin in self._pins.get(run_id, {}).get(key, ()))
@@ -94,10 +104,6 @@ class CloseHistory:
     def is_overwritten_by_period(self, run: RunRecord, destination: str) -> bool:
         """Whether a later run of the project, for another period, wrote to the same place."""
         return any(
-            runs.completed is not None
-            and runs.completed.project_id == run.project_id
-            and runs.completed.period != run.period
-            and runs.completed.created_at > run.created_at
-            and any(commit.destination == destination for commit in self.commits.get(runs.completed.id, ()))
-            for runs in self.runs.values()
+            other.period != run.period and other.created_at > run.created_at
+            for other in self._writers.get((run.project_id, destination), ())
         )

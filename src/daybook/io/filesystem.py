@@ -11,11 +11,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit
 
-from pyarrow import fs
-
 from daybook.errors import DaybookError
+
+if TYPE_CHECKING:
+    # It brings numpy along; commands that only list local files need neither.
+    from pyarrow import fs
 
 _URI_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
@@ -57,12 +60,14 @@ def join_uri(uri: str, *parts: str) -> str:
 class ArrowPath:
     """A file system of pyarrow and the path of one place on it."""
 
-    system: fs.FileSystem
+    system: "fs.FileSystem"
     path: str
 
 
 def arrow_path(uri: str) -> ArrowPath:
     """Where pyarrow finds the place."""
+    from pyarrow import fs
+
     path = local_path(uri)
     if path is not None:
         return ArrowPath(fs.LocalFileSystem(), str(path.absolute()))
@@ -115,6 +120,8 @@ def list_files(uri: str, root: str | None = None) -> tuple[FileStat, ...]:
     if (folder := local_path(uri)) is not None:
         with translate_read_errors(uri):
             return _list_local_files(folder.absolute(), root)
+    from pyarrow import fs
+
     place = arrow_path(uri)
     prefix = uri[: uri.index("://") + 3]
     with translate_read_errors(uri):

@@ -106,8 +106,8 @@ class Format(ABC):
         return ()
 
     def exists(self, location: Location) -> bool:
-        """Whether there is something to read, as far as that is known without a connection."""
-        return True
+        """Whether there is a table to read, of formats that keep versions."""
+        raise NotImplementedError(f"{self.name} keeps no versions")
 
     def read(self, spark: SparkSession, request: ReadRequest) -> Iterator[ReadPart]:
         """The rows of formats that are read where they lie."""
@@ -168,15 +168,6 @@ class Format(ABC):
     def vacuum(self, request: VacuumRequest) -> tuple[FileStat, ...]:
         """Remove data files that no kept version of a table needs; those removed, or that would be."""
         return ()
-
-    @abstractmethod
-    def identity(self, location: Location, workspace: Path) -> str:
-        """What identifies a file, folder or table, in whatever spelling its location is written."""
-        ...
-
-    def occupied_path(self, location: Location, workspace: Path) -> str | None:
-        """The file or folder that a location lies in; None on a server."""
-        return None
 
     def staging_folder(self, location: Location) -> str | None:
         """The folder that holds what is staged for a location, where that can be searched."""

@@ -1,13 +1,18 @@
 """Whether what a run would read is there, and whether an output would touch it, without reading it."""
 
+import os
 from collections.abc import Iterable
 from itertools import islice, pairwise
 from pathlib import Path
+from typing import assert_never
 
 from daybook.errors import DaybookError, raise_all
-from daybook.io.filesystem import local_path, missing_files_error, uri_identity
+from daybook.io.filesystem import list_files, local_path, missing_files_error, uri_identity
+from daybook.io.formats.files.manifest import read_manifest
 from daybook.io.registry import format_named
 from daybook.io.target import Target
+from daybook.model.datasource import FolderSource, JdbcSource, PostgresqlSource, SqliteSource
+from daybook.model.formats import FORMATS
 from daybook.resolve.locations.location import Location, Resolution
 
 _MAX_NAMED_LOCATIONS = 3
@@ -38,7 +43,26 @@ def refuse_repeated_locations(resolution: Resolution, workspace: Path) -> None:
 
 def location_identity(location: Location, workspace: Path) -> str:
     """One text for a file, folder or table, in whatever spelling its location is written."""
-    return format_named(location.format).identity(location, workspace)
+    match location.datasource:
+        case SqliteSource():
+            # Names of tables are the same in any case.
+            return (
+                f"sqlite:{os.path.realpath(location.occupied_path(workspace) or '')}/{location.table_name.casefold()}"
+            )
+        case PostgresqlSource(options=options):
+            host = options.host.strip("[]").lower().rstrip(".")
+            # A folder of sockets is a server of this machine, too.
+            host = "localhost" if host in ("127.0.0.1", "::1") or host.startswith("/") else host
+            schema = location.schema or options.schema_name
+            return f"postgresql://{host}:{options.port}/{options.database}/{schema}/{location.table}"
+        case JdbcSource(options=options):
+            # Databases fold names in their own way, so case and quotes do not tell tables apart.
+            schema, table = (location.schema or "").casefold(), location.table_name.strip('"').casefold()
+            return f"{options.url}/{schema}/{table}"
+        case FolderSource() | None:
+            return uri_identity(location.file_uri, workspace)
+        case _:
+            assert_never(location.datasource)
 
 
 def is_same_location(one: Location, other: Location, workspace: Path) -> bool:
@@ -46,7 +70,13 @@ def is_same_location(one: Location, other: Location, workspace: Path) -> bool:
 
 
 def location_exists(location: Location) -> bool:
-    return format_named(location.format).exists(location)
+    """Whether there is something to read, as far as that is known without a connection."""
+    if location.is_database:
+        return True
+    if FORMATS[location.format].keeps_versions:
+        return format_named(location.format).exists(location)
+    uri = location.file_uri
+    return bool(list_files(uri, location.root or uri)) or read_manifest(uri) is not None
 
 
 def data_exists(location: Location, workspace: Path) -> bool:
@@ -69,10 +99,9 @@ def target_overlaps(target: Target, source: Location) -> bool:
 
 def locations_overlap(one: Location, other: Location, workspace: Path) -> bool:
     """Two tables of databases overlap when they are one; everything else when a path contains the other."""
-    first, second = format_named(one.format), format_named(other.format)
     if one.is_database and other.is_database:
         return location_identity(one, workspace) == location_identity(other, workspace)
-    path, other_path = first.occupied_path(one, workspace), second.occupied_path(other, workspace)
+    path, other_path = one.occupied_path(workspace), other.occupied_path(workspace)
     return path is not None and other_path is not None and _paths_overlap(path, other_path, workspace)
 
 

@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, TypeAlias, assert_never
-
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 from daybook.errors import DaybookError, Notice, raise_all
 from daybook.io.filesystem import FileStat, list_files
 from daybook.model.definition import TableVersion
 from daybook.resolve.locations.location import Location
+
+if TYPE_CHECKING:
+    # Whether files changed is asked without Spark.
+    from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ def pin_from_json(data: Mapping[str, Any]) -> Pin:
 
 @dataclass(frozen=True, slots=True)
 class ReadPart:
-    df: DataFrame
+    df: "DataFrame"
     carried: frozenset[str]
     pins: tuple[Pin, ...]
     notices: tuple[Notice, ...] = ()
@@ -115,5 +116,7 @@ class ReadPart:
         """Rows of a location that belongs to one period may lack `_period`."""
         if location.period is None or "_period" in self.carried:
             return self
+        from pyspark.sql import functions as F
+
         df = self.df.withColumn("_period", F.lit(location.period.identifier))
         return replace(self, df=df, carried=self.carried | {"_period"})

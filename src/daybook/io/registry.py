@@ -2,27 +2,28 @@
 
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import SparkSession
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
-from daybook.io.format import Format
-from daybook.io.target import Target
-from daybook.io.writer import Commit, StagedOutput, Writer
+    from daybook.io.format import Format
+    from daybook.io.target import Target
+    from daybook.io.writer import Commit, StagedOutput, Writer
 
 
 @cache
-def format_named(name: str) -> Format:
+def format_named(name: str) -> "Format":
     """A format by its name in `daybook.model.formats`: the object FORMAT of `daybook.io.formats.<name>.format`."""
     found: Format = import_module(f"daybook.io.formats.{name}.format").FORMAT
     return found
 
 
-def writer_for(format_name: str) -> Writer[Any]:
+def writer_for(format_name: str) -> "Writer[Any]":
     return format_named(format_name).writer
 
 
-def written_fingerprint(spark: SparkSession, target: Target, staged: StagedOutput, commit: Commit) -> str:
+def written_fingerprint(spark: "SparkSession", target: "Target", staged: "StagedOutput", commit: "Commit") -> str:
     """The fingerprint of what an output wrote: taken in the pass, or from what the format kept of the commit."""
     if staged.fingerprint is not None:
         return staged.fingerprint

@@ -410,9 +410,12 @@ def data_periods(period: Period, data_level: str | None, calendar: PeriodCalenda
 
 def _distinct_locations(locations: Iterable[Location]) -> tuple[Location, ...]:
     """One place that holds several periods is read once; it cannot belong to two of them alone."""
+    found = tuple(locations)
+    if len(found) == 1:
+        return found
     kept: list[Location] = []
     alike: dict[tuple[str | None, ...], list[Location]] = {}
-    for location in locations:
+    for location in found:
         place = replace(location, period=None)
         others = alike.setdefault((location.uri, location.schema, location.table), [])
         same = next((other for other in others if replace(other, period=None) == place), None)

@@ -1,6 +1,5 @@
 """Where the outputs of a run go: destination, sandbox or scratch, and what a workbook says about its run."""
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,20 +9,17 @@ from typing import assert_never
 from pyspark.errors import PySparkException
 
 from daybook.errors import DaybookError, flatten, raise_all
-from daybook.io.filesystem import local_path
 from daybook.io.location_checks import is_same_location, target_overlaps
 from daybook.io.registry import format_named, writer_for
 from daybook.io.target import FileTarget, OutputColumn, RunFacts, SliceOwner, Target, target_at
-from daybook.model.definition import DEFINITION_KINDS, Catalog
-from daybook.model.loading import LoadedWorkspace
-from daybook.model.loading.workspace import WORKSPACE_FILE
+from daybook.model.definition import Catalog
 from daybook.model.operation import LocationDestination, OutputMode, TableDestination
 from daybook.plan.steps import OutputStep
 from daybook.resolve.locations.location import Location, extension, inline_location, table_location
 from daybook.resolve.locations.paths import is_remote, render_template
 from daybook.resolve.resolution import usable_datasource
+from daybook.runs.own_files import WrittenPlace
 from daybook.runs.snapshot import RunSnapshot, SourceSnapshot
-from daybook.store.address import EmbeddedStore, parse_address
 
 SANDBOX_SUFFIX = " (sandbox)"
 
@@ -37,6 +33,11 @@ class PlannedOutput:
     label: str
     # The place that a draft in the sandbox writes instead of.
     live: Location | None = None
+
+    @property
+    def place(self) -> WrittenPlace:
+        columns = tuple(column.name for column in self.target.columns)
+        return WrittenPlace(self.target.location, self.label, self.step.seq, columns)
 
     @property
     def is_live(self) -> bool:
@@ -166,70 +167,6 @@ def _collisions(planned: tuple[PlannedOutput, ...]) -> list[DaybookError]:
 
 def _may_share(one: Target, other: Target) -> bool:
     return one.mode == other.mode == "append" and is_same_location(one.location, other.location, one.workspace)
-
-
-def refuse_workspace_files(workspace: LoadedWorkspace, outputs: Iterable[PlannedOutput], *, is_sandboxed: bool) -> None:
-    """IO_034 for outputs that equal, lie inside of or contain what the workspace lives on."""
-    own = [(what, Location("json", uri=place)) for what, place in _workspace_files(workspace)]
-    if not is_sandboxed:
-        # The sandbox is a folder of Daybook's own too, and may well lie there.
-        own.append(("the state folder", Location("json", uri=workspace.settings.state)))
-    errors: list[DaybookError] = []
-    for output in outputs:
-        touched = next(((what, place.uri) for what, place in own if target_overlaps(output.target, place)), None)
-        if touched is not None:
-            what, place = touched
-            seq = output.step.seq
-            errors.append(DaybookError("IO_034", operation_seq=seq, output=output.label, what=what, place=place))
-        elif not is_sandboxed and (error := _hidden_target_error(output, workspace.root)) is not None:
-            errors.append(error)
-        elif not is_sandboxed and (file := _definition_file(output, workspace.root)) is not None:
-            seq, what = output.step.seq, "what is read as a definition"
-            errors.append(DaybookError("IO_034", operation_seq=seq, output=output.label, what=what, place=file))
-    raise_all(errors)
-
-
-def _hidden_target_error(output: PlannedOutput, root: Path) -> DaybookError | None:
-    """IO_043 for a target whose path has a part that begins with a dot; where the workspace itself lies is its affair.
-
-    Programs keep there what they read and execute: git, shells, editors, Daybook.
-    """
-    location = output.target.location
-    occupied = format_named(location.format).occupied_path(location, root)
-    path = local_path(occupied) if occupied is not None else None
-    if path is None:
-        return None
-    real, own = Path(os.path.realpath(root / path)), Path(os.path.realpath(root))
-    parts = real.relative_to(own).parts if real.is_relative_to(own) else real.parts
-    hidden = next((part for part in parts if part.startswith(".")), None)
-    if hidden is None:
-        return None
-    return DaybookError("IO_043", operation_seq=output.step.seq, output=output.label, part=hidden)
-
-
-def _definition_file(output: PlannedOutput, root: Path) -> str | None:
-    """A file below the workspace that would be read as a definition, so that rows would become definitions."""
-    path = output.target.location.local_path
-    if path is None or not Path(os.path.realpath(root / path)).is_relative_to(os.path.realpath(root)):
-        return None
-    names = [column.name.lower() for column in output.target.columns]
-    is_yaml = path.suffix.lower() in (".yaml", ".yml")
-    # A row of one column named like a kind is a document with that kind.
-    is_json = path.suffix.lower() == ".json" and len(names) == 1 and names[0] in DEFINITION_KINDS
-    return str(path) if is_yaml or is_json else None
-
-
-def _workspace_files(workspace: LoadedWorkspace) -> Iterator[tuple[str, str]]:
-    yield "the settings", WORKSPACE_FILE
-    address = parse_address(workspace.settings.store, workspace.root)
-    if isinstance(address, EmbeddedStore):
-        path = address.path.resolve()
-        # SQLite keeps what is not yet in the file beside it.
-        yield from (("the store", f"{path}{suffix}") for suffix in ("", "-wal", "-shm"))
-        yield "the store", str(address.backups.resolve())
-    files = {definition.file for definition in workspace.all() if definition.file is not None}
-    for file in sorted(files | {file.path.as_posix() for file in workspace.broken}):
-        yield "a definition", str(Path(file).resolve())
 
 
 _FOREIGN_SLICE_CODE = "STORE_016"

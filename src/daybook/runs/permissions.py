@@ -13,7 +13,6 @@ from typing import assert_never
 from daybook.errors import DaybookError, Notice, notice
 from daybook.io.filesystem import local_path
 from daybook.io.location_checks import location_exists
-from daybook.io.registry import format_named
 from daybook.io.target import SliceOwner, Target, WrittenSlice
 from daybook.model.calendar import Period
 from daybook.runs.sources import slice_table
@@ -92,7 +91,7 @@ def is_of_workspace(transaction: Transaction, written: WrittenSlice, target: Tar
 
 def _is_inside_workspace(target: Target) -> bool:
     """Whether a table lies in the folder of the workspace, so that a copy of the folder has its own."""
-    occupied = format_named(target.format).occupied_path(target.location, target.workspace)
+    occupied = target.location.occupied_path(target.workspace)
     path = local_path(occupied) if occupied is not None else None
     root = os.path.realpath(target.workspace)
     return path is not None and Path(os.path.realpath(target.workspace / path)).is_relative_to(root)

@@ -4,16 +4,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Protocol, runtime_checkable
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from daybook.errors import DaybookError, flatten, raise_all
 from daybook.io.filesystem import list_files
-from daybook.io.landing.area import LandingArea
 from daybook.io.location_checks import check_locations_exist, data_exists, location_identity
 from daybook.io.pins import Pin
-from daybook.io.read_source import ReadSource, read_source
 from daybook.model.calendar import Period
 from daybook.model.definition import Catalog, DatasetVersion
 from daybook.plan.references import load_references
@@ -25,6 +21,13 @@ from daybook.resolve.resolution import PeriodLookup, resolve_dataset
 from daybook.runs.snapshot import RunSnapshot, SourceSnapshot
 from daybook.store.records import SHARED_PROJECT, Slice, SliceTable
 from daybook.store.store import Transaction
+
+if TYPE_CHECKING:
+    # What is read is asked for by commands that read nothing.
+    from pyspark.sql import SparkSession
+
+    from daybook.io.landing.area import LandingArea
+    from daybook.io.read_source import ReadSource
 
 
 def slice_table(location: Location, root: Path) -> SliceTable:
@@ -150,16 +153,18 @@ def slices_read(resolution: Resolution, lookup: PeriodLookup) -> dict[str, str]:
 
 
 def read_sources(
-    spark: SparkSession,
+    spark: "SparkSession",
     loads: Iterable[LoadStep],
     snapshot: RunSnapshot,
-    landing: LandingArea,
+    landing: "LandingArea",
     root: Path,
     *,
     pinned: Mapping[str, tuple[Pin, ...]] | None = None,
     before_each: Callable[[], None] = lambda: None,
-) -> dict[str, ReadSource]:
+) -> "dict[str, ReadSource]":
     """A source for the key of every load; with `pinned` the very data of an earlier attempt, or an error."""
+    from daybook.io.read_source import read_source
+
     known: dict[tuple[str, int], ReadSource] = {}
     sources: dict[str, ReadSource] = {}
     for load in loads:

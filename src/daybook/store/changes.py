@@ -236,8 +236,16 @@ class ProspectiveCatalog(CatalogLayer):
     def __init__(self, base: Catalog, changes: Iterable[DefinitionChange]) -> None:
         super().__init__(base)
         self._changes = {(change.kind, change.id): change for change in changes}
+        # A close asks for each dataset once per project and period that reads it.
+        self._declared: dict[tuple[str, int | None], DeclaredVersion | None] = {}
 
     def declared(self, dataset_id: str, version: int | None = None) -> DeclaredVersion | None:
+        key = (dataset_id, version)
+        if key not in self._declared:
+            self._declared[key] = self._find_declared(dataset_id, version)
+        return self._declared[key]
+
+    def _find_declared(self, dataset_id: str, version: int | None) -> DeclaredVersion | None:
         change = self._changes.get(("dataset", dataset_id))
         if change is None:
             return super().declared(dataset_id, version)

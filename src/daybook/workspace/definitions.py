@@ -62,6 +62,7 @@ def validate_definitions(path: Path | None = None, *, workspace: Path | None = N
 
     Without `workspace` it is the one around the path; a file outside of any workspace is checked by itself.
     """
+    from daybook.runs.own_files import own_file_errors
     from daybook.store.references import check_workspace
 
     if path is not None and not path.exists():
@@ -71,7 +72,7 @@ def validate_definitions(path: Path | None = None, *, workspace: Path | None = N
         return _validate_file(path or Path())
     definitions, errors = read_workspace(root)
     findings = check_workspace(definitions)
-    errors += _with_cycles(definitions, findings.errors)
+    errors += [*_with_cycles(definitions, findings.errors), *own_file_errors(definitions)]
     if path is None:
         return ValidationResult(
             len(tuple(definitions.all())), tuple(errors), tuple(findings.notices), findings.accepted

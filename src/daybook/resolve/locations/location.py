@@ -91,6 +91,12 @@ class Location:
         """The path on this machine, None for what lies elsewhere."""
         return Path(self.uri) if self.uri is not None and not is_remote(self.uri) else None
 
+    def occupied_path(self, workspace: Path) -> str | None:
+        """The file or folder that a location lies in; None on a server."""
+        if isinstance(self.datasource, SqliteSource):
+            return str((workspace / self.datasource.options.path).absolute())
+        return self.uri
+
 
 # For a time filter that no row passes: no identifier is empty.
 NO_PERIODS = ("",)

@@ -26,7 +26,8 @@ from daybook.resolve.calendars.periods import calendar_for, period_range
 from daybook.resolve.locations.location import Location, Resolution
 from daybook.resolve.resolution import ANY_PERIOD, PeriodLookup
 from daybook.runs.environment import RunEnvironment
-from daybook.runs.outputs import PlannedOutput, plan_targets, refuse_workspace_files
+from daybook.runs.outputs import PlannedOutput, plan_targets
+from daybook.runs.own_files import refuse_workspace_files
 from daybook.runs.permissions import check_period, conflict_notices
 from daybook.runs.sandbox import SandboxCatalog, SandboxPeriods
 from daybook.runs.snapshot import RunSettings, RunSnapshot, SnapshotCatalog, new_run_id, provenance, used_resolvers
@@ -230,7 +231,8 @@ def prepare_run(
     plan = environment.plans.plan(Definition("project", found.project, definition.source), catalog, snapshot.constants)
     raise_all(registration_errors(plan, definition.source, catalog))
     prepared = resolve_run(snapshot, plan, catalog, workspace.root, hosts, periods)
-    refuse_workspace_files(workspace, prepared.outputs, is_sandboxed=sandbox is not None)
+    places = (output.place for output in prepared.outputs)
+    refuse_workspace_files(workspace, places, is_sandboxed=sandbox is not None)
     return replace(prepared, notices=(*notices, *prepared.notices))
 
 

@@ -1,6 +1,7 @@
 """Definitions and their versions."""
 
 import datetime
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -153,9 +154,42 @@ class WrittenVersion:
     structure_digest: str
 
 
+@dataclass(frozen=True, slots=True)
+class _ReadAhead:
+    """Every definition, and its latest version."""
+
+    heads: Mapping[tuple[str, str], Row[Any]]
+    versions: Mapping[tuple[str, str, int], Row[Any]]
+
+
 class Definitions:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._ahead: _ReadAhead | None = None
+
+    def read_ahead(self) -> None:
+        """Answer from here on out of two queries, for transactions that only read and ask for most definitions."""
+        latest = (
+            (DEFINITION_VERSION.c.kind == DEFINITION.c.kind)
+            & (DEFINITION_VERSION.c.id == DEFINITION.c.id)
+            & (DEFINITION_VERSION.c.version == DEFINITION.c.latest_version)
+        )
+        heads = {(row.kind, row.id): row for row in self._connection.execute(select(DEFINITION))}
+        versions = self._connection.execute(select(DEFINITION_VERSION).join(DEFINITION, latest))
+        self._ahead = _ReadAhead(heads, {(row.kind, row.id, row.version): row for row in versions})
+
+    def _find_head(self, kind: DefinitionKind, definition_id: str) -> Row[Any] | None:
+        if self._ahead is not None:
+            return self._ahead.heads.get((kind, definition_id))
+        return find_head(self._connection, kind, definition_id)
+
+    def _require_head(self, kind: DefinitionKind, definition_id: str) -> Row[Any]:
+        found = self._find_head(kind, definition_id)
+        return found if found is not None else require_head(self._connection, kind, definition_id)
+
+    def _find_version(self, kind: DefinitionKind, definition_id: str, version: int) -> Row[Any] | None:
+        known = self._ahead.versions.get((kind, definition_id, version)) if self._ahead is not None else None
+        return known if known is not None else find_version(self._connection, kind, definition_id, version)
 
     def lock(self) -> None:
         """Writers of definitions queue here, so that versions stay contiguous and each sees the last one's."""
@@ -177,7 +211,7 @@ class Definitions:
         return {(row.kind, row.id): DefinitionHead(*row) for row in self._connection.execute(query)}
 
     def head(self, kind: DefinitionKind, definition_id: str) -> DefinitionHead | None:
-        row = find_head(self._connection, kind, definition_id)
+        row = self._find_head(kind, definition_id)
         if row is None:
             return None
         return DefinitionHead(
@@ -186,9 +220,9 @@ class Definitions:
 
     def get(self, kind: DefinitionKind, definition_id: str, version: int | None = None) -> StoredDefinition:
         """That version as it was written; the latest with its present name and description."""
-        head = require_head(self._connection, kind, definition_id)
+        head = self._require_head(kind, definition_id)
         wanted = head.latest_version if version is None else version
-        row = find_version(self._connection, kind, definition_id, wanted)
+        row = self._find_version(kind, definition_id, wanted)
         if row is None:
             known = ", ".join(str(number) for number in self.versions(kind, definition_id))
             raise DaybookError("STORE_008", kind=kind.capitalize(), id=definition_id, version=version, versions=known)
@@ -204,7 +238,7 @@ class Definitions:
 
     def written(self, kind: DefinitionKind, definition_id: str, version: int) -> WrittenVersion:
         """A version exactly as it was made."""
-        row = find_version(self._connection, kind, definition_id, version)
+        row = self._find_version(kind, definition_id, version)
         if row is None:
             self.get(kind, definition_id, version)
             raise AssertionError("a version that get() finds has a row")
@@ -238,7 +272,7 @@ class Definitions:
 
     def pin(self, dataset_id: str, version: int) -> RegisteredDataPin | None:
         """The data of a version; that of other periods, where these have tables of their own, as it was then."""
-        row = find_version(self._connection, "dataset", dataset_id, version)
+        row = self._find_version("dataset", dataset_id, version)
         if row is None or row.pin_uri is None:
             return None
         known = DEFINITION_VERSION.c
@@ -255,7 +289,7 @@ class Definitions:
 
     def contract(self, dataset_id: str) -> Dataset | View | None:
         """What the file of a dataset says; None for one that is only registered."""
-        head = require_head(self._connection, "dataset", dataset_id)
+        head = self._require_head("dataset", dataset_id)
         if head.workspace is None:
             return None
         return _without_filled_location(decode_definition("dataset", head.body), head.structure_digest)
@@ -378,6 +412,9 @@ class Definitions:
 
     def ids(self, kind: DefinitionKind) -> tuple[str, ...]:
         """Those in use."""
+        if self._ahead is not None:
+            heads = self._ahead.heads.values()
+            return tuple(sorted(row.id for row in heads if row.kind == kind and row.status == "active"))
         query = (
             select(DEFINITION.c.id)
             .where(DEFINITION.c.kind == kind, DEFINITION.c.status == "active")

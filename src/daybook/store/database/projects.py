@@ -1,6 +1,7 @@
 """The state of projects, the version that runs, and what it uses."""
 
 import datetime
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,12 +16,37 @@ from daybook.store.database.tables import COLUMN_USE, DEFINITION, PROJECT_INPUT,
 from daybook.store.definition_text import decode_definition
 from daybook.store.records import ProjectInput, ProjectState, ProjectStatus, StoredColumnUsage
 
+_INPUTS = select(PROJECT_INPUT).order_by(PROJECT_INPUT.c.dataset_id, PROJECT_INPUT.c.version)
+_USAGE = select(COLUMN_USE).order_by(COLUMN_USE.c.operation_seq, COLUMN_USE.c.dataset_id, COLUMN_USE.c.column)
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadAhead:
+    """The state of every project, and what its versions were checked with, by project and version."""
+
+    states: Mapping[str, ProjectState]
+    inputs: Mapping[tuple[str, int], list[ProjectInput]]
+    usage: Mapping[tuple[str, int], list[StoredColumnUsage]]
+
 
 class Projects:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._ahead: _ReadAhead | None = None
+
+    def read_ahead(self) -> None:
+        """Answer from here on out of three queries, for transactions that only read and ask for most projects."""
+        inputs: dict[tuple[str, int], list[ProjectInput]] = defaultdict(list)
+        usage: dict[tuple[str, int], list[StoredColumnUsage]] = defaultdict(list)
+        for row in self._connection.execute(_INPUTS):
+            inputs[row.project_id, row.project_version].append(to_record(ProjectInput, PROJECT_INPUT, row))
+        for row in self._connection.execute(_USAGE):
+            usage[row.project_id, row.project_version].append(to_record(StoredColumnUsage, COLUMN_USE, row))
+        self._ahead = _ReadAhead({each.project_id: each for each in self.all()}, inputs, usage)
 
     def find(self, project_id: str) -> ProjectState | None:
+        if self._ahead is not None:
+            return self._ahead.states.get(project_id)
         found = self._states(project_id)
         return found[0] if found else None
 
@@ -72,11 +98,9 @@ class Projects:
             self._connection.execute(insert(PROJECT_INPUT), rows)
 
     def inputs(self, project_id: str, version: int) -> tuple[ProjectInput, ...]:
-        query = (
-            select(PROJECT_INPUT)
-            .where(PROJECT_INPUT.c.project_id == project_id, PROJECT_INPUT.c.project_version == version)
-            .order_by(PROJECT_INPUT.c.dataset_id, PROJECT_INPUT.c.version)
-        )
+        if self._ahead is not None:
+            return tuple(self._ahead.inputs.get((project_id, version), ()))
+        query = _INPUTS.where(PROJECT_INPUT.c.project_id == project_id, PROJECT_INPUT.c.project_version == version)
         return tuple(to_record(ProjectInput, PROJECT_INPUT, row) for row in self._connection.execute(query))
 
     def set_usage(self, project_id: str, version: int, usage: Iterable[StoredColumnUsage]) -> None:
@@ -90,11 +114,9 @@ class Projects:
             self._connection.execute(insert(COLUMN_USE), rows)
 
     def usage(self, project_id: str, version: int) -> tuple[StoredColumnUsage, ...]:
-        query = (
-            select(COLUMN_USE)
-            .where(COLUMN_USE.c.project_id == project_id, COLUMN_USE.c.project_version == version)
-            .order_by(COLUMN_USE.c.operation_seq, COLUMN_USE.c.dataset_id, COLUMN_USE.c.column)
-        )
+        if self._ahead is not None:
+            return tuple(self._ahead.usage.get((project_id, version), ()))
+        query = _USAGE.where(COLUMN_USE.c.project_id == project_id, COLUMN_USE.c.project_version == version)
         return tuple(to_record(StoredColumnUsage, COLUMN_USE, row) for row in self._connection.execute(query))
 
     def _states(self, project_id: str | None) -> tuple[ProjectState, ...]:

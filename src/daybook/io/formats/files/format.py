@@ -14,7 +14,6 @@ from daybook.io.filesystem import (
     local_path,
     partition_values,
     translate_read_errors,
-    uri_identity,
 )
 from daybook.io.format import Format, Leftover
 from daybook.io.formats.files.manifest import read_manifest
@@ -46,10 +45,6 @@ class FolderFormat(Format):
     def storage_errors(self) -> tuple[type[Exception], ...]:
         return (pa.ArrowException,)
 
-    def exists(self, location: Location) -> bool:
-        uri = location.file_uri
-        return bool(list_files(uri, location.root or uri)) or read_manifest(uri) is not None
-
     def committed_rows(self, target: FileTarget, commit: Commit) -> StoredRows:
         """Of the files that the run wrote, as long as no other commit has replaced them."""
         parts = tuple(_committed_parts(target))
@@ -65,12 +60,6 @@ class FolderFormat(Format):
             file = TextFile(stat, "", target.location, ImpliedColumns(part.constants, part.promised))
             blocks.append(SourceBlock(self.file_rows(file, version)))
         return StoredRows(target.columns, tuple(blocks), is_columnar=False)
-
-    def identity(self, location: Location, workspace: Path) -> str:
-        return uri_identity(location.file_uri, workspace)
-
-    def occupied_path(self, location: Location, workspace: Path) -> str | None:
-        return location.uri
 
     def staging_folder(self, location: Location) -> str | None:
         return (location.file_uri).rstrip("/").rpartition("/")[0]

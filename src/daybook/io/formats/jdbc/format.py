@@ -242,12 +242,6 @@ class JdbcFormat(Format):
     def has_appended_slice(self, location: Location, slices: frozenset[str] | None, workspace: Path) -> bool:
         return self.writer.has_appended_slice(location, slices, workspace)
 
-    def identity(self, location: Location, workspace: Path) -> str:
-        """Databases fold names in their own way, so case and quotes do not tell tables apart."""
-        url = jdbc_source(location.datasource).options.url
-        schema, table = (location.schema or "").casefold(), (location.table_name).strip('"').casefold()
-        return f"{url}/{schema}/{table}"
-
     def ping(self, datasource: DataSource, workspace: Path) -> str:
         return f"{jdbc_source(datasource).options.driver}, checked when a run uses it"
 

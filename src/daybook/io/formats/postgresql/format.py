@@ -71,14 +71,6 @@ class PostgresqlFormat(Format):
     def has_appended_slice(self, location: Location, slices: frozenset[str] | None, workspace: Path) -> bool:
         return self.writer.has_appended_slice(location, slices, workspace)
 
-    def identity(self, location: Location, workspace: Path) -> str:
-        options = postgresql_source(location.datasource).options
-        host = options.host.strip("[]").lower().rstrip(".")
-        # A folder of sockets is a server of this machine, too.
-        host = "localhost" if host in ("127.0.0.1", "::1") or host.startswith("/") else host
-        schema = location.schema or options.schema_name
-        return f"postgresql://{host}:{options.port}/{options.database}/{schema}/{location.table}"
-
     def find_leftovers(self, datasource: DataSource, workspace: Path) -> Iterator[Leftover]:
         with connect_postgresql(postgresql_source(datasource), workspace) as connection:
             query = "select schemaname, tablename from pg_tables where starts_with(tablename, %s) order by 1, 2"

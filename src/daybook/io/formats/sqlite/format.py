@@ -4,7 +4,6 @@ Spark stages Parquet beside the database and one writer takes it in. The standar
 type of every value, and a transaction spans all statements.
 """
 
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -201,14 +200,6 @@ class SqliteFormat(Format):
 
     def has_appended_slice(self, location: Location, slices: frozenset[str] | None, workspace: Path) -> bool:
         return self.writer.has_appended_slice(location, slices, workspace)
-
-    def identity(self, location: Location, workspace: Path) -> str:
-        """Names of tables are the same in any case."""
-        path = os.path.realpath(database_path(location.datasource, workspace))
-        return f"sqlite:{path}/{(location.table_name).casefold()}"
-
-    def occupied_path(self, location: Location, workspace: Path) -> str | None:
-        return str(database_path(location.datasource, workspace))
 
     def find_leftovers(self, datasource: DataSource, workspace: Path) -> Iterable[Leftover]:
         return search_folder(str(database_path(datasource, workspace).parent))

@@ -8,6 +8,7 @@ import pytest
 from daybook.errors import DaybookError
 from daybook.runs.attempt.execution import prepare_runs
 from daybook.runs.attempt.start import RunRequest
+from daybook.workspace.definitions import validate_definitions
 from tests.attacks.tables import paths
 from tests.workspaces import COLUMNS, Folder, no_session, to_table
 
@@ -91,6 +92,38 @@ def test_names_that_begin_with_a_dot_are_not_written_to(tmp_path: Path, output: 
     with pytest.raises(DaybookError) as refused:
         plan(tmp_path, output)
     assert (refused.value.code, refused.value.parameters["part"]) == ("IO_043", part)
+
+
+@pytest.mark.parametrize("format_", ["csv", "json", "parquet", "delta", "xlsx"])
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        (".git/config", "IO_043"),
+        (".git/", "IO_043"),
+        (".git/{{{{identifier}}}}", "IO_043"),
+        (".env", "IO_043"),
+        ("out/.{{{{YYYY}}}}/x", "IO_043"),
+        (".daybook", "IO_034"),
+        (".daybook/{{{{identifier}}}}", "IO_034"),
+        ("daybook.yaml", "IO_034"),
+        ("{root}/daybook.yaml", "IO_034"),
+        ("definitions/project-p.yaml", "IO_034"),
+        ("definitions/another.yaml", "IO_034"),
+        ("definitions", "IO_034"),
+    ],
+)
+def test_they_are_refused_at_validate_whatever_the_format(tmp_path: Path, path: str, code: str, format_: str) -> None:
+    folder = Folder.new(tmp_path / "w", no_session)
+    folder.project(at(path.format(root=folder.root), format_))
+    file = folder.root / "definitions/project-p.yaml"
+    found = [
+        error for error in validate_definitions(workspace=folder.root).errors if error.code in ("IO_034", "IO_043")
+    ]
+    assert [error.code for error in found] == [code]
+    span = found[0].span
+    assert span is not None
+    line = file.read_text().splitlines()[span.line - 1].strip()
+    assert (Path(span.file or "").name, line) in ((file.name, "location:"), (file.name, "destination:"))
 
 
 def test_a_workspace_below_a_folder_with_a_dot_is_written_to(tmp_path: Path) -> None:

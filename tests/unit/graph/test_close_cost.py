@@ -1,0 +1,104 @@
+"""What `daybook status` costs: no Spark, no scan of data, and the same few questions to the store for many projects."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, event
+
+from daybook.graph import freshness
+from daybook.io.filesystem import FileStat, list_files
+from daybook.runs.attempt.execution import prepare_runs
+from daybook.runs.attempt.start import RunRequest
+from daybook.workspace.close import close_status
+from daybook.workspace.lifecycle import activate_projects
+from daybook.workspace.open_workspace import open_workspace
+from tests.recorded_runs import record_run
+from tests.workspaces import Folder, no_session, to_table
+
+COLUMNS = [{"name": "account", "type": "string"}, {"name": "amount", "type": "decimal(18,2)"}]
+MONTHS = ("2026-01", "2026-02", "2026-03")
+
+
+def close(root: Path, projects: int) -> Path:
+    """A chain of projects, each with a file of its own per month and a view of its month before."""
+    folder = Folder.new(root, no_session)
+    for number in range(projects):
+        for month in MONTHS:
+            folder.write_csv(f"data/s{number}/{month}.csv", [{"account": "a", "amount": "1.00"}])
+        folder.dataset(
+            f"s{number}", COLUMNS, {"path": f"data/s{number}/{{{{identifier}}}}.csv"}, temporal_mode="period"
+        )
+        table = {"datasource_id": "lake", "table": f"t{number}"}
+        folder.dataset(f"d{number}", COLUMNS, table, temporal_mode="period")
+        view = {"of": f"d{number}", "window": "previous", "missing": "empty"}
+        folder.define("dataset", {"id": f"v{number}", "view": view})
+        read = [f"v{number}"] + ([f"d{number - 1}"] if number else [])
+        appends = [{"type": "append", "arguments": {"source": {"dataset_id": each}}} for each in read]
+        output = to_table(f"t{number}", columns=["account", "amount"])
+        folder.project(*appends, output, id_=f"p{number}", input_=f"s{number}")
+    activate_projects(open_workspace(root))
+    workspace = folder.load()
+    with folder.around(workspace) as around:
+        for number in range(projects):
+            for prepared in prepare_runs(workspace, around, RunRequest(f"p{number}", f"{MONTHS[0]}..{MONTHS[-1]}")):
+                record_run(around, prepared)
+    return root
+
+
+@contextmanager
+def counted_queries() -> Iterator[list[str]]:
+    found: list[str] = []
+
+    def count(*arguments: Any) -> None:
+        found.append(str(arguments[2]))
+
+    event.listen(Engine, "before_cursor_execute", count)
+    try:
+        yield found
+    finally:
+        event.remove(Engine, "before_cursor_execute", count)
+
+
+def test_the_store_and_the_disk_are_asked_no_more_than_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed: list[str] = []
+
+    def listing(uri: str, root: str | None = None) -> tuple[FileStat, ...]:
+        listed.append(uri)
+        return list_files(uri, root)
+
+    monkeypatch.setattr(freshness, "list_files", listing)
+    asked = []
+    for projects in (2, 6):
+        root = close(tmp_path / str(projects), projects)
+        listed.clear()
+        with counted_queries() as queries:
+            found = close_status(open_workspace(root), period=f"{MONTHS[0]}..{MONTHS[-1]}")
+        assert {each.state for each in found.nodes} == {"fresh"}
+        assert len(found.nodes) == projects * len(MONTHS)
+        asked.append(len(queries))
+        # Every file that a node reads once; tables of runs are known by the store.
+        assert len(listed) == len(set(listed)) == projects * len(MONTHS)
+    assert asked[0] == asked[1]
+    assert asked[1] < 40
+
+
+def test_spark_arrow_and_numpy_are_not_imported(tmp_path: Path) -> None:
+    root = close(tmp_path / "w", 2)
+    program = (
+        "import json, sys\n"
+        "sys.argv = ['daybook', '--workspace', sys.argv[1], 'status', '--period', '2026-01..2026-03', '--json']\n"
+        "from daybook.__main__ import main\n"
+        "assert main() == 0\n"
+        "heavy = ('pyspark', 'py4j', 'numpy', 'pandas', 'pyarrow', 'alembic')\n"
+        "print(json.dumps([name for name in heavy if name in sys.modules]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(root)], capture_output=True, text=True, check=True)
+    *answer, imported = done.stdout.splitlines()
+    assert len(json.loads("\n".join(answer))["nodes"]) == 6
+    assert json.loads(imported) == []
