@@ -125,26 +125,27 @@ class BridgeWalk:
 
     def walk(self, order: Sequence[CauseName]) -> BridgeWay:
         """Both ends first, each compared with what its run wrote, then what lies between."""
-        self._engine.shared.plan([each.passes(self._measure) for each in self._expected_states(order)])
+        self._engine.shared.plan(self._expected_passes(order))
         first = self._hybrids.plan(frozenset())
         last = self._hybrids.plan(frozenset(order)) if order else first
         before = self._end("a", first, next_to_data=_is_data(order[:1]))
         after = self._end("b", last, next_to_data=_is_data(order[-1:]))
         return BridgeWay(before, after, tuple(self._steps(order, (first, before), (last, after))))
 
-    def _expected_states(self, order: Sequence[CauseName]) -> Iterator[_PlannedState]:
-        """The states on the way, as far as they can be planned; what is found wrong later changes it."""
+    def _expected_passes(self, order: Sequence[CauseName]) -> list[list[StatePass]]:
+        """The passes over the states on the way, as far as they can be planned now; what fails later changes them."""
+        passes: list[list[StatePass]] = []
         remaining, group = list(order), [*order[:1]]
         swapped: Swapped = frozenset()
         while True:
             following = self._first_group(remaining)[0] if remaining else []
             end: Side | None = "a" if not swapped else "b" if not remaining else None
             with suppress(DaybookError):
-                yield self._planned(
-                    self._hybrids.plan(swapped), next_to_data=_is_data((*group, *following[:1])), end=end
-                )
+                state = self._hybrids.plan(swapped)
+                planned = self._planned(state, next_to_data=_is_data((*group, *following[:1])), end=end)
+                passes.append(planned.passes(self._measure))
             if not remaining:
-                return
+                return passes
             group = following
             swapped |= frozenset(group)
             remaining = [each for each in remaining if each not in group]
@@ -274,23 +275,28 @@ class BridgeWalk:
         return state
 
     def _first_group(self, remaining: Sequence[CauseName]) -> tuple[list[CauseName], str | None]:
+        """The first cause and what is bound to it, with the reason."""
         bound = self._differences.bound_with(remaining[0])
-        return [each for each in remaining if each in bound.causes], bound.reason or None
+        return [each for each in dict.fromkeys(remaining) if each in bound.causes], bound.reason or None
 
     def _with_partner(
         self, group: list[CauseName], remaining: Sequence[CauseName], swapped: Swapped, *, is_planned: bool
     ) -> list[CauseName]:
-        """The causes with the one that they cannot be computed without, where one is enough; else with the next."""
+        """The causes with the one that they cannot be computed without, where one is enough; else with the next.
+
+        What is bound to it comes along.
+        """
         others = [each for each in remaining if each not in group]
         for other in others if not is_planned else ():
+            found = [*group, *self._first_group([other, *others])[0]]
             try:
-                self._plan(swapped | frozenset((*group, other)))
+                self._plan(swapped | frozenset(found))
             except DaybookError:
                 continue
-            return [*group, other]
+            return found
         names = {each.name for each in group}
         related = [each for each in others if each.name in names]
-        return [*group, (related or others)[0]]
+        return [*group, *self._first_group([*related, *others])[0]]
 
 
 class _HalfwayError(Exception):

@@ -56,6 +56,55 @@ def test_what_cannot_be_computed_half_way_is_swapped_together_with_the_reason(le
     assert str(cause.share) == "-2.80"
 
 
+def test_a_state_without_the_measure_is_not_computed(folder: Folder) -> None:
+    """One operation made the column before, another makes it after, and between them nobody would."""
+    folder.project(change("one", 10, "amount", "fee"), {**to_table(), "seq": 90})
+    before = folder.run().run_id
+    folder.project(change("two", 20, "amount * 2", "fee"), {**to_table(), "seq": 90})
+    after = folder.run().run_id
+
+    with folder.around() as around:
+        (cause,) = bridge(around, BridgeRequest(before, after, "fee")).causes
+
+    assert (cause_text(cause), str(cause.share)) == ("definition:one + definition:two", "150.00")
+    assert cause.reason == "There is no column fee"
+
+
+def test_a_changed_resolver_and_a_column_that_only_its_file_has_go_together(ledger: Ledger) -> None:
+    """Definitions first: the operation needs the new column, and that needs the resolver's new place."""
+    folder, out = ledger.folder, {**output(), "arguments": NARROW}
+    ledger.run(convert(), totals(), out)
+    folder.datasource("files", "csv", path="data")
+    text = (folder.root / "data/journal.csv").read_text().splitlines()
+    taxed = [f"{text[0]},tax", *(f"{line},1.00" for line in text[1:])]
+    (folder.root / "data/taxed.csv").write_text("\n".join(taxed) + "\n")
+    runs = []
+    for path, columns, expression in (
+        ("journal.csv", JOURNAL_COLUMNS, "ROUND(amount * rates.rate, 2)"),
+        (
+            "taxed.csv",
+            [*JOURNAL_COLUMNS, {"name": "tax", "type": "decimal(18,2)"}],
+            "ROUND((amount - tax) * rates.rate, 2)",
+        ),
+    ):
+        table = {"name": "journal", "columns": columns}
+        folder.define(
+            "dataset",
+            {"id": "journal", "natural_key_columns": ["line"], "resolver_id": "monthly", "main_table": table},
+        )
+        strategy = {"type": "path", "datasource_id": "files", "path": path}
+        folder.define(
+            "resolver", {"id": "monthly", "rules": [{"name": "r", "data_level": "any", "strategy": strategy}]}
+        )
+        folder.project(convert(expression), totals(), out, input_="journal")
+        runs.append(folder.run().run_id)
+
+    (cause,) = ledger.bridge(*runs, order=("definition", "data")).causes
+
+    # One less of each line: 0.90 + 1.00 + 0.90.
+    assert (cause_text(cause), str(cause.share)) == ("definition:convert + data:journal + dataset:journal", "-2.80")
+
+
 def test_new_seqs_that_a_selector_names_are_swapped_together(ledger: Ledger) -> None:
     before = ledger.run(convert(), totals(seq=30), output(selector="_operation_seq = 30"))
     bonus = change("bonus", 30, "eur + 1")
