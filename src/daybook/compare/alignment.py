@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,3 +123,24 @@ def _matches(
 def _written_id(operation: Operation) -> str | None:
     """None for an id that is made of the seq, because none was written."""
     return None if operation.id == f"op-{operation.seq}" else operation.id
+
+
+def moved_pairs(pairs: Sequence[AlignedOperation]) -> frozenset[AlignedOperation]:
+    """Operations that stand at another place among the common ones: as few as explain the new order."""
+    common = sorted((pair for pair in pairs if pair.a and pair.b), key=_seq_b)
+    kept = _longest_increasing([pair.a.seq for pair in common if pair.a])
+    return frozenset(pair for number, pair in enumerate(common) if number not in kept)
+
+
+def _seq_b(pair: AlignedOperation) -> int:
+    return pair.b.seq if pair.b else 0
+
+
+def _longest_increasing(values: Sequence[int]) -> set[int]:
+    """The positions of the longest increasing subsequence."""
+    best: list[list[int]] = []
+    for number, value in enumerate(values):
+        before = max((run for run in best if values[run[-1]] < value), key=len, default=[])
+        best.append([*before, number])
+    longest: list[int] = max(best, key=len, default=[])
+    return set(longest)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, get_args
 
-from daybook.compare.alignment import AlignedOperation, align_operations, named_texts, operation_content
+from daybook.compare.alignment import AlignedOperation, align_operations, moved_pairs, named_texts, operation_content
 from daybook.compare.compared_output import ComparedOutput, RecordedRun
 from daybook.compare.result import CauseKind, CauseName, OperationChange
 from daybook.errors import DaybookError
@@ -404,24 +404,3 @@ def _operation_causes(
             operation = pair.either
             name = CauseName("definition", operation.id, f"{operation.seq} {operation.name} ({change})")
             yield OperationCause(name, pair, change)
-
-
-def moved_pairs(pairs: Sequence[AlignedOperation]) -> frozenset[AlignedOperation]:
-    """Operations that stand at another place among the common ones: as few as explain the new order."""
-    common = sorted((pair for pair in pairs if pair.a and pair.b), key=_seq_b)
-    kept = _longest_increasing([pair.a.seq for pair in common if pair.a])
-    return frozenset(pair for number, pair in enumerate(common) if number not in kept)
-
-
-def _seq_b(pair: AlignedOperation) -> int:
-    return pair.b.seq if pair.b else 0
-
-
-def _longest_increasing(values: Sequence[int]) -> set[int]:
-    """The positions of the longest increasing subsequence."""
-    best: list[list[int]] = []
-    for number, value in enumerate(values):
-        before = max((run for run in best if values[run[-1]] < value), key=len, default=[])
-        best.append([*before, number])
-    longest: list[int] = max(best, key=len, default=[])
-    return set(longest)

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import ValidationError
 
-from daybook.compare.alignment import AlignedOperation, named_texts, with_named_texts
+from daybook.compare.alignment import AlignedOperation, moved_pairs, named_texts, with_named_texts
 from daybook.compare.causes import (
     RunDifferences,
     common_datasets,
@@ -15,7 +15,6 @@ from daybook.compare.causes import (
     effective_as_of,
     has_other_input,
     load_of,
-    moved_pairs,
 )
 from daybook.compare.compared_output import LOADED, ComparedOutput, RecordedRun
 from daybook.compare.result import CauseKind, CauseName, ComparedRows

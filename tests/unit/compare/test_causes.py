@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from daybook.compare.alignment import align_operations
-from daybook.compare.causes import moved_pairs, order_causes
+from daybook.compare.alignment import align_operations, moved_pairs
+from daybook.compare.causes import order_causes
 from daybook.compare.result import CauseName
 from daybook.errors import DaybookError
 from daybook.model.project import Project
