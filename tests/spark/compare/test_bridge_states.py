@@ -60,7 +60,7 @@ def test_a_state_without_the_measure_is_not_computed(folder: Folder) -> None:
     """One operation made the column before, another makes it after, and between them nobody would."""
     folder.project(change("one", 10, "amount", "fee"), {**to_table(), "seq": 90})
     before = folder.run().run_id
-    folder.project(change("two", 20, "amount * 2", "fee"), {**to_table(), "seq": 90})
+    folder.project(change("two", 20, "amount * 2", "fee"), {**to_table("doubled"), "seq": 90})
     after = folder.run().run_id
 
     with folder.around() as around:
