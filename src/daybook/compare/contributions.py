@@ -17,6 +17,7 @@ from daybook.compare.result import Cause, CauseName, Number, RowCounts, RowEffec
 from daybook.compare.row_comparison import ComparedColumn, ComparedSlices, Contributions, compare_rows
 from daybook.compare.slices import SEQ_COLUMN, SliceRows
 from daybook.engine.context import RunContext
+from daybook.engine.failures import translate_failure
 from daybook.engine.load_rows import load_source
 from daybook.engine.source import literal_path_pattern
 from daybook.errors import DaybookError
@@ -336,7 +337,13 @@ def _rows(sources: HybridSources, state: HybridPlan, load: LoadStep, columns: tu
     context = RunContext.of(replace(state.plan, constants=state.constants), None)
     df = load_source(sources.frame(state.reads[load.key]), load, context, columns)
     types = {**SYSTEM_COLUMNS, **load.types}
-    return SliceRows(df, {name: types[name] for name in columns}, False, lambda: None, lambda failure: failure)
+    return SliceRows(
+        df,
+        {name: types[name] for name in columns},
+        False,
+        lambda: None,
+        lambda failure: translate_failure(state.plan, failure),
+    )
 
 
 def _largest(found: ComparedSlices, share: Number) -> tuple[RowEffect, ...]:

@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from daybook.compare.compared_output import ComparedOutput, RecordedRun
+from daybook.engine.failures import translate_failure
 from daybook.engine.pipeline import Pipeline
 from daybook.errors import DaybookError, flatten
 from daybook.expression import quote_identifier
@@ -49,7 +50,8 @@ def open_slice(
     needed = set(wanted) | ({SEQ_COLUMN} if len(output.makers) > 1 else set())
     if needed <= output.step.columns.keys() and (df := written_slice(environment, spark, output)) is not None:
         types = {name: output.step.columns[name] for name in wanted}
-        return SliceRows(_rows_of(df, output, seq, wanted), types, False, lambda: None, lambda failure: failure)
+        rows = _rows_of(df, output, seq, wanted)
+        return SliceRows(rows, types, False, lambda: None, lambda failure: translate_failure(output.plan, failure))
     return _compute_slice(environment, spark, output, seq, wanted, staging)
 
 

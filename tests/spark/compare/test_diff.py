@@ -331,3 +331,19 @@ def test_sandbox_and_live_data_are_compared_where_a_chain_of_drafts_wrote_both(f
     with folder.around() as around:
         moved = bridge(around, BridgeRequest(live, draft, "total"))
     assert [(cause.kind, cause.name, str(cause.share)) for cause in moved.causes] == [("data", "doubled", "150.00")]
+
+
+def test_a_total_that_no_decimal_holds_is_an_error_with_a_code(folder: Folder) -> None:
+    columns = [{"name": "order_id", "type": "string"}, {"name": "amount", "type": "decimal(38,0)"}]
+    folder.dataset("large", columns, {"path": "data/large.csv"})
+    folder.write_csv("data/large.csv", [{"order_id": name, "amount": "9" * 38} for name in ("O-1", "O-2")])
+    folder.project(to_table(), input_="large")
+    run = folder.run().run_id
+
+    with pytest.raises(DaybookError) as found:
+        compare(folder, run, run)
+    assert found.value.code == "PROJECT_034"
+    assert "overflow" in str(found.value).lower()
+    with folder.around() as around, pytest.raises(DaybookError) as refused:
+        bridge(around, BridgeRequest(run, run, "amount"))
+    assert refused.value.code == "PROJECT_034"

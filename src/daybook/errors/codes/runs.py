@@ -209,7 +209,7 @@ RUN_CODES: dict[str, Code] = code_family(
     ),
     Code(
         "RUN_062",
-        "Run {run_id} is {status} and has written nothing",
+        "Run {run_id} has written nothing: its status is {status}",
         "Two runs are compared by what they wrote.",
         hint="`daybook runs --status completed` lists runs that can be compared",
     ),
