@@ -65,6 +65,10 @@ def main() -> int:
             workspace.run("close", PERIOD)
             for number in range(given.rounds + 1):
                 one = one_round(workspace, root, given)
+                print(
+                    f"round {number}: {', '.join(f'{label} {each.processor:.1f} s' for label, each in one.items())}",
+                    flush=True,
+                )
                 for label, reading in one.items() if number else ():
                     readings.setdefault(label, []).append(reading)
     for label, found in readings.items():
@@ -96,7 +100,7 @@ def one_round(workspace: Workspace, root: Path, given: argparse.Namespace) -> di
     result = found[0].result
     assert len(result.causes) == CAUSES, [cause.label for cause in result.causes]
     assert not result.residual
-    print(f"{given.rows:,} rows, {CAUSES} causes, {result.computations} computations", file=sys.stderr, flush=True)
+    print(f"{given.rows:,} rows, {CAUSES} causes, {result.computations} computations", flush=True)
     return {"one run": last, "by hand": by_hand, "bridge": bridged, "diff of all rows": compared}
 
 
