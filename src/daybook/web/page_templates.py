@@ -1,11 +1,12 @@
 """Pages as HTML: one set of templates, in which everything that comes from data is escaped."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
@@ -17,11 +18,17 @@ from daybook.workspace.open_workspace import OpenedWorkspace
 
 WEB_FOLDER = Path(__file__).parent
 NEGATIVES_COOKIE = "daybook_negatives"
+_MARKED = re.compile(r"`([^`<>]+)`")
 
 
 def _shown(value: Any) -> Any:
     """Text of data has no characters that hide or turn other text."""
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _marked(text: str) -> Markup:
+    """Words that a message has in backticks, as code."""
+    return Markup(_MARKED.sub(r"<code>\1</code>", str(escape(printable(text)))))
 
 
 class Templates:
@@ -44,6 +51,7 @@ class Templates:
             "plural": number_format.plural,
             "is_number": number_format.is_number,
             "in_workspace": self._in_workspace,
+            "marked": _marked,
         }
 
     def _in_workspace(self, destination: str) -> str:

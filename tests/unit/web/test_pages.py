@@ -47,6 +47,19 @@ def test_a_page_that_is_not_there_is_a_page(folder: Folder) -> None:
     assert "STORE_014" in answer.text
 
 
+def test_commands_and_names_in_messages_are_code_and_nothing_else_is_markup(folder: Folder) -> None:
+    answer = client(folder).get("/nothing%60%3Cb%3E%60")
+    assert answer.status_code == 404
+    assert "begin at the page <code>close</code>" in answer.text
+    assert "<b>" not in answer.text
+
+
+def test_the_login_leads_to_no_page_that_needs_it(folder: Folder) -> None:
+    shown = client(folder, token=None).get("/login").text
+    assert 'href="/runs"' not in shown
+    assert 'name="token"' in shown
+
+
 def test_texts_of_users_are_escaped(folder: Folder) -> None:
     record_run(folder)
     shown = text_of(folder, "/runs?project=%3Cscript%3Ealert(1)%3C/script%3E%E2%80%AE")
