@@ -119,6 +119,7 @@ ARGUMENT_CHECKS: Mapping[str, _Check] = {
     ),
     "code": _TEXT,
     "reason": _TEXT,
+    "workspace": _TEXT,
     "table": _TEXT,
     "destination": _TEXT,
     "kind": (lambda value: value in DEFINITION_KINDS, f"one of {', '.join(DEFINITION_KINDS)}"),
