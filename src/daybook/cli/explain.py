@@ -38,6 +38,8 @@ def show_explanation(found: "OperationExplanation", *, with_leads: bool = True) 
     )
     named = named or (f"the {len(found.groups):,} rows above come from" if found.groups else "")
     echo(f"{found.project_id} for {found.period}" + (f", where {named}" if named else ""))
+    if found.parameters:
+        echo(f"parameters {', '.join(f'{name} = {text}' for name, text in found.parameters.items())}")
     for each in found.sums:
         if each.above is not None or not each.is_equal:
             echo(_sum_sentence(each))

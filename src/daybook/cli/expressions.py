@@ -72,7 +72,7 @@ def parse(
 ) -> None:
     """Check an expression and show its type and its Spark SQL.
 
-    Spark is not started.
+    Spark is not started. Windows are allowed, as in an assignment of an update.
     """
     from daybook.errors import DaybookError, flatten, raise_all
     from daybook.model.parameter import parse_settings

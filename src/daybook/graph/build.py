@@ -11,7 +11,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from daybook.engine.java.classic import activate_session
 from daybook.engine.java.session import separate_session
-from daybook.errors import DaybookError, Notice, flatten
+from daybook.errors import DaybookError, Notice, flatten, raise_all
 from daybook.errors.error import did_you_mean
 from daybook.graph.close import Close, NodeStatus, read_close
 from daybook.graph.freshness import GivenParameters
@@ -108,7 +108,14 @@ class BuildListener(Protocol):
 
 def plan_build(close: Close, request: BuildRequest) -> BuildPlan:
     """What a build would do, as far as that is known before its first run."""
-    edges, left_out = _selected(close, request)
+    plan = _planned(close, request, *_selected(close, request))
+    _check_required(close, request, plan)
+    return plan
+
+
+def _planned(
+    close: Close, request: BuildRequest, edges: Mapping[Node, tuple[Edge, ...]], left_out: tuple[str, ...]
+) -> BuildPlan:
     statuses = close.statuses(edges)
     will_run: dict[Node, tuple[str, ...]] = {}
     for node in in_order(edges, edges):
@@ -157,6 +164,22 @@ def _check_parameters(close: Close, request: BuildRequest, projects: Collection[
         given_values(project_id, close.projects[project_id].project.parameters, given)
 
 
+def _lacking(close: Close, request: BuildRequest, project_id: str) -> list[DaybookError]:
+    """Values that a run of the project would need and that are not given."""
+    given = request.parameters.get(project_id, {})
+    return [
+        DaybookError("RUN_049", name=name, project=project_id, type=each.type)
+        for name, each in close.projects[project_id].project.parameters.items()
+        if each.default is None and name not in given
+    ]
+
+
+def _check_required(close: Close, request: BuildRequest, plan: BuildPlan) -> None:
+    """Nothing runs before every project that will run has its values."""
+    projects = dict.fromkeys(node.project for node in plan.will_run)
+    raise_all(error for project_id in projects for error in _lacking(close, request, project_id))
+
+
 def build(
     definitions: LoadedWorkspace, environment: RunEnvironment, request: BuildRequest, listener: BuildListener
 ) -> BuildResult:
@@ -170,6 +193,8 @@ def build(
         parameters=request.parameters,
     ) as close:
         edges, left_out = _selected(close, request)
+        if any(_lacking(close, request, project_id) for project_id in {node.project for node in edges}):
+            _check_required(close, request, _planned(close, request, edges, left_out))
         fresh = {} if request.is_full or request.is_draft else _fresh_nodes(close, edges)
     order = in_order(edges, edges)
     listener.planned(order)

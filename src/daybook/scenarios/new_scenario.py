@@ -4,8 +4,10 @@ import json
 import re
 import secrets
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from pyspark.sql import functions as F
 from daybook.engine.context import RunContext
 from daybook.engine.load_rows import filter_by_time, stored_rows
 from daybook.engine.pipeline import Pipeline
-from daybook.errors import DaybookError
+from daybook.errors import DaybookError, flatten
 from daybook.expression import quote_identifier
 from daybook.expression.typed_tree import ColumnValue
 from daybook.model.loading import LoadedWorkspace
@@ -37,6 +39,7 @@ from daybook.plan.steps import (
 )
 from daybook.runs.environment import RunEnvironment, remove_folder
 from daybook.runs.explain.restored_run import RestoredRun, RestoredRuns, group_columns
+from daybook.scenarios.catalog import Workspaces
 from daybook.scenarios.load_scenario import DEFAULT_SCENARIO_FOLDER
 from daybook.scenarios.quick_session import QuickSession
 from daybook.scenarios.report import yaml_value
@@ -45,39 +48,44 @@ from daybook.scenarios.scenario import destination_name
 
 Row = Mapping[str, Any]
 
-# Rows of a group that a summary row needs, and rows of a source where no key says which ones.
-_MOST_ROWS = 20
 _ID = "_row_id"
+# Looking for the rows of an operation is a job of its own; several share the cores better than one.
+_THREADS = 4
 
 
 class RealRows:
-    """Rows of the sources of one run, as they are stored, by load."""
+    """Rows of the sources of one run, as they are stored, by load.
 
-    def __init__(self, around: RunEnvironment, spark: SparkSession, run: RestoredRun) -> None:
+    `most` is how many rows of a group a summary row may need, and of a source where no key says which ones.
+    """
+
+    def __init__(self, around: RunEnvironment, spark: SparkSession, run: RestoredRun, most: int) -> None:
         self._environment = around
         self._spark = spark
         self._run = run
+        self._most = most
         self._plan = run.plan
         self._context = RunContext.of(run.plan, run.snapshot.as_of)
         self._staging = f"{around.state}/staging/{run.run_id}.scenario-{secrets.token_hex(4)}"
         self._ids: dict[str, dict[str, None]] = {load.key: {} for load in run.plan.loads}
 
-    def choose(self) -> dict[str, list[Row]]:
-        """The rows of each load: those that operations pick, and those that joins find for them."""
+    def choose(self, seqs: Collection[int]) -> dict[str, list[Row]]:
+        """The rows of each load: those that these operations pick, and those that joins find for them."""
         steps = self._plan.steps[: count_until_last_output(self._plan.steps)]
         try:
-            for step in steps:
-                self._add_witness(step, ())
+            self._run.read(self._environment, self._spark, [load.key for load in self._plan.loads])
+            with ThreadPoolExecutor(_THREADS) as pool:
+                list(pool.map(self._add_witness, [step for step in steps if step.seq in seqs]))
             updates = [step for step in steps if isinstance(step, UpdateStep)]
             joined = dict(self._joined_rows(step, join) for step in updates for join in step.joins)
             return {**{load.key: self._stored(load) for load in self._plan.loads if load.role != "join"}, **joined}
         finally:
             remove_folder(self._staging)
 
-    def _add_witness(self, step: Step, keys: RowKeys, depth: int = 0) -> None:
+    def _add_witness(self, step: Step, keys: RowKeys = (), depth: int = 0, summary: Row | None = None) -> None:
         """A row that the operation picks, or the rows that it is made of."""
-        limit = _MOST_ROWS if keys else 1
-        for row in self._picked(step, keys, limit):
+        limit = self._most if keys else 1
+        for row in self._picked(step, keys, limit, _largest_first(step, summary)):
             seq = row["_operation_seq"]
             if isinstance(step, AppendStep):
                 self._ids[step.load_key][row[_ID]] = None
@@ -92,14 +100,17 @@ class RealRows:
         columns = key_columns(self._plan, maker)
         if group_columns(maker) and all(name in row for name in columns):
             keys = [tuple(RowKey(name, row[name], type_) for name, type_ in columns.items())]
-            self._add_witness(maker, keys, depth + 1)
+            self._add_witness(maker, keys, depth + 1, row)
         else:
             self._add_witness(maker, (), depth + 1)
 
-    def _picked(self, step: Step, keys: RowKeys, limit: int) -> list[Row]:
-        """The first rows that an operation picks; loaded ones come before those that operations made."""
-        groups = [name for each in self._plan.steps if each.seq < step.seq for name in group_columns(each)]
-        more = [] if isinstance(step, AppendStep) else groups
+    def _picked(self, step: Step, keys: RowKeys, limit: int, largest: Mapping[str, bool] | None = None) -> list[Row]:
+        """The first rows that an operation picks; loaded ones come before those that operations made.
+
+        `largest` are columns that decide before the usual order, the smallest first where they are true.
+        """
+        makers = [each for each in self._plan.steps if each.seq < step.seq and group_columns(each)]
+        more = [] if isinstance(step, AppendStep) else [name for each in makers for name in _made_columns(each)]
         plan = self._plan
         if isinstance(step, CheckStep):
             # All rows that it checks, not only those that it would fail for.
@@ -113,8 +124,13 @@ class RealRows:
         with Pipeline(self._spark, cut.plan, frames, staging=self._staging, as_of=as_of, is_counting=False) as pipeline:
             (group,) = pipeline.groups()
             (output,) = group.outputs
-            order = ("_operation_seq", *cut.order)
-            rows = output.df.orderBy(*map(quote_identifier, order)).limit(limit)
+            order = [F.col(quote_identifier(name)) for name in ("_operation_seq", *cut.order)]
+            sizes = [
+                F.col(quote_identifier(name)).asc_nulls_last() if is_negative else F.col(quote_identifier(name)).desc()
+                for name, is_negative in (largest or {}).items()
+                if name in output.step.columns
+            ]
+            rows = output.df.orderBy(order[0], *sizes, *order[1:]).limit(limit)
             found: list[Row] = rows.toArrow().to_pylist()
             return found
 
@@ -141,10 +157,32 @@ class RealRows:
             for own, name in pairs:
                 values = [row[own] for row in chosen if own in row and row[own] is not None]
                 rows = rows.where(F.col(quote_identifier(name)).isin(values))
-        return load.key, _in_order(rows.limit(_MOST_ROWS), load)
+        return load.key, _in_order(rows.limit(self._most), load)
 
     def _frame(self, load: LoadStep) -> Any:
         return self._run.read(self._environment, self._spark, (load.key,))[load.key].frame
+
+
+def _made_columns(step: Step) -> tuple[str, ...]:
+    """What a summary row has: its group, and what was computed of it."""
+    assert isinstance(step, AggregateStep | AppendStep)
+    return (*step.group_by, *(value.column for value in step.aggregations))
+
+
+def _largest_first(step: Step, summary: Row | None) -> dict[str, bool]:
+    """The numbers that a summary row is made of, those first that take it furthest, so that few rows make a large sum.
+
+    Each with whether the sum is negative.
+    """
+    if summary is None or not isinstance(step, AggregateStep | AppendStep):
+        return {}
+    found: dict[str, bool] = {}
+    for value in step.aggregations:
+        made = summary.get(value.column)
+        if isinstance(made, int | float | Decimal) and not isinstance(made, bool):
+            names = [use.name for use in value.expression.uses if use.qualifier is None]
+            found |= {name: made < 0 for name in sorted(names) if name not in found}
+    return found
 
 
 def _in_order(rows: DataFrame, load: LoadStep) -> list[Row]:
@@ -154,8 +192,10 @@ def _in_order(rows: DataFrame, load: LoadStep) -> list[Row]:
     return sorted(found, key=lambda row: [(row[name] is not None, str(row[name])) for name in names])
 
 
-# How many rows are tried to be left out.
-_MOST_TRIES = 40
+# How often rows are tried to be left out; a scenario runs for each.
+_MOST_TRIES = 60
+# How many rows of a group are taken, and how many where those do not reach every operation.
+_MOST_ROWS = (20, 200)
 _TIME_COLUMNS = ("_period", "_valid_from", "_valid_to")
 
 
@@ -196,11 +236,10 @@ def write_new_scenario(
         raise DaybookError("RUN_001", project=snapshot.project.id)
     if not run.pins:
         raise DaybookError("RUN_027", run_id=run_id, status=run.record.status)
+    seqs = _active_operations(around, run)
     with around.spark(snapshot) as spark:
-        chosen = RealRows(around, spark, run).choose()
-        given = [DatasetRows(load, tuple(chosen.get(load.key, ()))) for load in run.plan.loads]
         trials = _Trials(QuickSession(lambda: spark)(), run, definitions)
-        given, result = trials.reduce(given)
+        given, result = trials.reduce(_first_rows(around, spark, run, trials, seqs))
     text = _scenario_text(run, definitions, given, _expectation_lines(run, result))
     target.parent.mkdir(parents=True, exist_ok=True)
     # Exclusive creation: a file that somebody made meanwhile stays as it is.
@@ -214,6 +253,45 @@ def write_new_scenario(
     return NewScenario(target, run_id, sum(len(each.rows) for each in given), missed)
 
 
+def _active_operations(around: RunEnvironment, run: RestoredRun) -> frozenset[int]:
+    """The operations that did something in the run, by its counters; those it counted nothing of may have."""
+    with around.store.read() as transaction:
+        recorded = {each.seq: each for each in transaction.outcomes.operations(run.run_id)}
+
+    def is_active(seq: int) -> bool:
+        result = recorded.get(seq)
+        if result is None:
+            return True
+        counts = (result.rows_picked, result.rows_added, result.rows_deleted, result.rows_written)
+        known = [count for count in counts if count is not None]
+        return not known or any(known)
+
+    return frozenset(step.seq for step in run.plan.steps if is_active(step.seq))
+
+
+def _first_rows(
+    around: RunEnvironment, spark: SparkSession, run: RestoredRun, trials: "_Trials", seqs: frozenset[int]
+) -> list[DatasetRows]:
+    """Rows that pass through all operations that did something, or through most of them."""
+    wanted = {step.operation_id for step in run.plan.steps if step.seq in seqs}
+    best: tuple[int, list[DatasetRows]] | None = None
+    failure: Exception | None = None
+    for most in _MOST_ROWS:
+        chosen = RealRows(around, spark, run, most).choose(seqs)
+        given = [DatasetRows(load, tuple(chosen.get(load.key, ()))) for load in run.plan.loads]
+        result = trials.run(given)
+        missed = len(wanted - _reached(result))
+        if result.error is None and (best is None or missed < best[0]):
+            best = (missed, given)
+        if result.error is None and not missed:
+            break
+        failure = failure or result.error
+    if best is None:
+        causes = flatten(failure) if isinstance(failure, DaybookError) else ()
+        raise DaybookError("RUN_088", run_id=run.run_id, causes=causes) from failure
+    return best[1]
+
+
 class _Trials:
     """Runs of the scenario with fewer and fewer rows."""
 
@@ -221,37 +299,45 @@ class _Trials:
         self._spark = spark
         self._run = run
         self._definitions = definitions
+        self._workspaces = Workspaces()
 
     def reduce(self, given: Sequence[DatasetRows]) -> tuple[list[DatasetRows], ScenarioResult]:
-        """The rows without those that no operation needs."""
+        """The rows without those that no operation needs: first half of them at once, then less and less."""
         known = list(given)
-        result = self._try(known)
-        if result.error is not None:
-            raise result.error
+        result = self.run(known)
         wanted = _reached(result)
         tries = 0
         # Joined rows last: those that no row meets any more change nothing.
-        for position in sorted(range(len(known)), key=lambda each: known[each].is_joined):
-            for row in known[position].rows:
-                if tries >= _MOST_TRIES:
-                    return known, result
-                tries += 1
-                part = known[position]
-                fewer = replace(part, rows=tuple(one for one in part.rows if one is not row))
-                tried = [*known[:position], fewer, *known[position + 1 :]]
-                found = self._try(tried)
-                is_enough = found.error is None and _reached(found) >= wanted
-                if is_enough and (not part.is_joined or found.actual == result.actual):
-                    known, result = tried, found
+        for is_joined in (False, True):
+            size = sum(len(each.rows) for each in known if each.is_joined == is_joined)
+            while size:
+                size = (size + 1) // 2
+                rows = [row for each in known if each.is_joined == is_joined for row in each.rows]
+                for start in range(0, len(rows), size):
+                    if tries >= _MOST_TRIES:
+                        return known, result
+                    tries += 1
+                    tried = _without(known, rows[start : start + size])
+                    found = self.run(tried)
+                    is_enough = found.error is None and _reached(found) >= wanted
+                    if is_enough and (not is_joined or found.actual == result.actual):
+                        known, result = tried, found
+                if size == 1:
+                    break
         return known, result
 
-    def _try(self, given: Sequence[DatasetRows]) -> ScenarioResult:
+    def run(self, given: Sequence[DatasetRows]) -> ScenarioResult:
         text = _scenario_text(self._run, self._definitions, given, ["  counts: {}"])
         # Inside of the workspace, whose definitions it names.
         with tempfile.TemporaryDirectory(prefix=".daybook-new-", dir=self._definitions.root) as folder:
             file = Path(folder) / "scenario.yaml"
             file.write_text(text, encoding="utf-8")
-            return run_scenario_file(self._spark, file)
+            return run_scenario_file(self._spark, file, self._workspaces)
+
+
+def _without(given: Sequence[DatasetRows], rows: Sequence[Row]) -> list[DatasetRows]:
+    left_out = {id(row) for row in rows}
+    return [replace(each, rows=tuple(row for row in each.rows if id(row) not in left_out)) for each in given]
 
 
 def _reached(result: ScenarioResult) -> frozenset[str]:

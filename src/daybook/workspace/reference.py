@@ -92,7 +92,7 @@ def check_expression(
     grouping = None if group_by is None else Grouping(tuple(group_by))
     scope = Scope(parse_columns(columns), {}, parameters=parse_columns(parameters))
     named = NamedExpressions({}, expressions=names) if names else None
-    compiled = compile_expression(text, scope, grouping=grouping, names=named)
+    compiled = compile_expression(text, scope, grouping=grouping, names=named, allow_windows=grouping is None)
     # Any moment will do: what is shown is the shape of the SQL.
     example = Period("2026-01", "month", date(2026, 1, 1), date(2026, 1, 31))
     sql = compiled.sql(Constants(datetime(2026, 1, 31, tzinfo=UTC), example))

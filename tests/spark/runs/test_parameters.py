@@ -4,12 +4,13 @@ from decimal import Decimal
 
 import pytest
 
-from daybook.errors import DaybookError
+from daybook.errors import DaybookError, Notice
+from daybook.graph.build import BuildRequest, NodeResult, build
 from daybook.graph.close import read_close
 from daybook.graph.nodes import Node
 from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.resolve.calendars.periods import period_of
-from tests.workspaces import Folder, to_path
+from tests.workspaces import Folder, assign, to_path, to_table
 
 PARAMETERS = {"least": {"type": "decimal(18,2)", "default": 60}, "region": {"type": "string", "default": "EMEA"}}
 JANUARY = period_of("2026-01", GREGORIAN)
@@ -54,7 +55,9 @@ def test_a_run_uses_and_records_what_it_is_given_and_past_runs_keep_it(project: 
     assert reasons(project, least=0) == ()
 
     assert project.replay(third.run_id).is_same
-    deleted = project.explain(first.run_id, "small", {"region": "EMEA"}).rows
+    explained = project.explain(first.run_id, "small", {"region": "EMEA"})
+    assert explained.parameters == {"least": "60", "region": "EMEA"}
+    deleted = explained.rows
     assert [row["order_id"] for row in deleted.rows] == ["O-2"]
     assert project.explain(second.run_id, "small").rows.count == 3
 
@@ -65,3 +68,117 @@ def test_a_wrong_value_is_refused_before_anything_is_written(project: Folder) ->
             project.run(parameters=parameters)
         assert caught.value.code == code
     assert project.all_runs() == ()
+
+
+@pytest.fixture
+def chain(folder: Folder) -> Folder:
+    """A ledger that leaves out small orders, and a list that multiplies what it booked by a rate."""
+    folder.project(
+        {"type": "delete", "selector": "amount < param.least"},
+        to_table("ledger", columns=["order_id", "amount"]),
+        id_="ledger",
+        parameters={"least": {"type": "decimal(18,2)", "default": 60}},
+    )
+    columns = [{"name": "order_id", "type": "string"}, {"name": "amount", "type": "decimal(18,2)"}]
+    folder.dataset("booked", columns, {"datasource_id": "lake", "table": "ledger"}, temporal_mode="period")
+    folder.project(
+        assign("amount", "amount * param.rate"),
+        to_path("list.csv", columns=["order_id", "amount"], order_by=["order_id"]),
+        id_="list",
+        input_="booked",
+        parameters={"rate": {"type": "decimal(9,4)"}},
+    )
+    folder.apply()
+    folder.activate("ledger")
+    folder.activate("list")
+    return folder
+
+
+class Silent:
+    """Listens to a build and says nothing."""
+
+    def planned(self, nodes: tuple[Node, ...]) -> None: ...
+
+    def started(self, node: Node, run_id: str) -> None: ...
+
+    def stage(self, node: Node, text: str) -> None: ...
+
+    def finished(self, result: NodeResult) -> None: ...
+
+    def notice(self, node: Node, notice: Notice) -> None: ...
+
+
+def built(folder: Folder, **parameters: dict[str, object]) -> dict[str, NodeResult]:
+    workspace = folder.load()
+    with folder.around(workspace) as around:
+        result = build(workspace, around, BuildRequest("2026-01", parameters=parameters), Silent())
+    return {each.node.project: each for each in result.nodes}
+
+
+def listed(folder: Folder) -> list[str]:
+    return (folder.root / "list.csv").read_text().splitlines()[1:]
+
+
+def used(folder: Folder, run_id: str | None) -> dict[str, str]:
+    return dict(folder.snapshot(str(run_id)).parameters)
+
+
+def test_a_build_gives_each_project_its_values_and_runs_what_they_change(chain: Folder) -> None:
+    first = built(chain, list={"rate": "2"}, ledger={"least": "50"})
+    assert [each.result for each in first.values()] == ["ran", "ran"]
+    assert listed(chain) == ["O-1,200.00", "O-2,100.00"]
+    assert used(chain, first["ledger"].run) == {"least": "50"}
+    assert used(chain, first["list"].run) == {"rate": "2"}
+
+    again = built(chain, list={"rate": "2.0"}, ledger={"least": "50.00"})
+    assert [each.result for each in again.values()] == ["fresh", "fresh"]
+
+    other_rate = built(chain, list={"rate": "3"}, ledger={"least": "50"})
+    assert [each.result for each in other_rate.values()] == ["fresh", "ran"]
+    assert listed(chain) == ["O-1,300.00", "O-2,150.00"]
+
+    # Without a value the default counts, so the ledger would run, and then the list, which has none.
+    before = len(chain.all_runs())
+    with pytest.raises(DaybookError) as caught:
+        built(chain)
+    assert (caught.value.code, caught.value.parameters["name"]) == ("RUN_049", "rate")
+    assert len(chain.all_runs()) == before
+    assert [each.result for each in built(chain, list={"rate": "3"}).values()] == ["ran", "ran"]
+    assert listed(chain) == ["O-1,300.00"]
+    # Nothing has to run, so nothing is needed.
+    assert [each.result for each in built(chain).values()] == ["fresh", "fresh"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "code"),
+    [
+        ({"list": {"rate": "1.00001"}}, "RUN_048"),
+        ({"list": {"rat": "1"}}, "RUN_047"),
+        ({"lists": {"rate": "1"}}, "RUN_001"),
+        ({}, "RUN_049"),
+    ],
+)
+def test_a_build_with_wrong_or_missing_values_runs_nothing(
+    chain: Folder, parameters: dict[str, dict[str, object]], code: str
+) -> None:
+    with pytest.raises(DaybookError) as caught:
+        built(chain, **parameters)
+    assert caught.value.code == code
+    assert chain.all_runs() == ()
+
+
+def test_a_retry_uses_the_values_of_the_run_and_so_does_its_replay(chain: Folder) -> None:
+    built(chain, list={"rate": "2"}, ledger={"least": "50"})
+    (chain.root / "list.csv").unlink()
+    (chain.root / "list.csv").mkdir()
+    (chain.root / "list.csv" / "mine.txt").write_text("in the way")
+    with pytest.raises(DaybookError):
+        chain.run(project="list", parameters={"rate": "5"})
+    (failed, *_) = chain.all_runs()
+    assert failed.status == "failed"
+    (chain.root / "list.csv" / "mine.txt").unlink()
+    (chain.root / "list.csv").rmdir()
+    result = chain.retry(failed.id)
+    assert result.parameters == {"rate": "5"}
+    assert listed(chain) == ["O-1,500.00", "O-2,250.00"]
+    assert chain.replay(failed.id).is_same

@@ -11,7 +11,7 @@ from daybook.scenarios.load_scenario import load_scenario
 from daybook.scenarios.new_scenario import NewScenario, write_new_scenario
 from daybook.scenarios.report import failure_lines
 from daybook.scenarios.run_scenarios import run_scenario_file
-from tests.workspaces import Folder, to_table
+from tests.workspaces import Folder, assign, to_table
 
 COLUMNS: list[dict[str, Any]] = [
     {"name": "order_id", "type": "string", "nullable": False},
@@ -20,6 +20,7 @@ COLUMNS: list[dict[str, Any]] = [
     {"name": "text", "type": "string", "nullable": False},
 ]
 RATES: list[dict[str, Any]] = [{"name": "area", "type": "string"}, {"name": "rate", "type": "decimal(5,2)"}]
+COUNTED = {"column": "orders", "expression": "COUNT(*)"}
 BUDGET: list[dict[str, Any]] = [{"name": "region", "type": "string"}, {"name": "amount", "type": "decimal(18,2)"}]
 
 
@@ -90,3 +91,96 @@ def test_every_operation_has_something_to_do_and_no_row_can_be_left_out(spark: S
         write(folder, run.run_id)
     assert caught.value.code == "MODEL_095"
     assert made.file.read_text() == before
+
+
+@pytest.fixture
+def large(spark: SparkSession, tmp_path: Path) -> Folder:
+    """Six thousand orders of two months; what the operations look for is rare among them."""
+    made = Folder.new(tmp_path / "large", lambda: spark)
+    orders = [
+        {
+            "order_id": f"O-{number:04}",
+            "region": f"R{number % 50}",
+            "amount": "900.00" if number % 600 in (7, 8) else "1.00",
+            "text": "void" if number == 4322 else "late" if number == 2222 else "x",
+            "_period": "2026-01" if number % 2 else "2026-02",
+        }
+        for number in range(6000)
+    ]
+    made.write_csv("data/orders.csv", orders)
+    made.dataset("orders", COLUMNS, {"path": "data/orders.csv"}, temporal_mode="period")
+    made.define("dataset", {"id": "month-before", "view": {"of": "orders", "window": "previous"}})
+    made.write_csv("data/rates.csv", [{"area": f"R{number}", "rate": "2.00"} for number in range(50)])
+    made.dataset("rates", RATES, {"path": "data/rates.csv"})
+    made.write_csv("data/budget.csv", [{"region": f"R{number % 50}", "amount": "3.00"} for number in range(2000)])
+    made.dataset("budget", BUDGET, {"path": "data/budget.csv"})
+    rate = {"alias": "rates", "dataset_id": "rates", "on": "region = rates.area"}
+    total = {"column": "total", "expression": "SUM(amount)"}
+    made.project(
+        {"type": "delete", "selector": 'text = "void"', "id": "void"},
+        assign("text", '"was late"', selector='text = "late"', id="late"),
+        {
+            "type": "update",
+            "id": "convert",
+            "arguments": {"joins": [rate], "assignments": [{"column": "amount", "expression": "amount * rates.rate"}]},
+        },
+        assign("text", '"never"', selector='region = "nowhere"', id="never"),
+        {
+            "type": "append",
+            "id": "plan",
+            "arguments": {
+                "source": {"dataset_id": "budget"},
+                "aggregation": {
+                    "group_by": ["region"],
+                    "aggregations": [{"column": "amount", "expression": "SUM(amount)"}],
+                },
+            },
+        },
+        {
+            "type": "append",
+            "id": "before",
+            "arguments": {
+                "source": {"dataset_id": "month-before"},
+                "source_selector": "amount > 100",
+                "columns": {"order_id": "order_id", "region": "region", "amount": "-amount"},
+            },
+        },
+        assign("position", "ROW_NUMBER() OVER (region ORDER BY amount DESC)", selector="amount > 100", id="rank"),
+        {"type": "aggregate", "id": "totals", "arguments": {"group_by": ["region"], "aggregations": [total]}},
+        assign("is_large", "TRUE", selector="total > 5000", id="large"),
+        to_table(),
+    )
+    return made
+
+
+def test_rare_rows_of_a_large_run_are_found_and_few_of_them_kept(spark: SparkSession, large: Folder) -> None:
+    run = large.run("2026-02")
+    made = write(large, run.run_id)
+    # Nothing in the run was of that region. The total needs several of the ten large orders among 120.
+    assert made.missed == ("never",)
+    assert made.rows <= 12
+    scenario = load_scenario(made.file)
+    assert list(failure_lines(run_scenario_file(spark, made.file))) == []
+    counts = scenario.frame.expect.counts or {}
+    assert {name for name, count in counts.items() if not count} == {"never"}
+
+
+def counted(rows: int) -> tuple[dict[str, Any], ...]:
+    """Operations that only pass with that many rows."""
+    return (
+        {"type": "aggregate", "id": "all", "arguments": {"group_by": ["_period"], "aggregations": [COUNTED]}},
+        {"type": "check", "selector": "_operation_seq > 0", "arguments": {"condition": f"orders = {rows}"}},
+        to_table(),
+    )
+
+
+def test_a_check_that_needs_all_rows_of_a_group_gets_them(folder: Folder) -> None:
+    folder.project(*counted(40))
+    assert write(folder, folder.run().run_id).rows == 40
+
+
+def test_where_no_few_rows_pass_a_check_that_is_said(large: Folder) -> None:
+    large.project(*counted(3000))
+    with pytest.raises(DaybookError) as caught:
+        write(large, large.run("2026-02").run_id)
+    assert (caught.value.code, [cause.code for cause in caught.value.causes]) == ("RUN_088", ["CHECK_020"])

@@ -34,9 +34,23 @@ def test_an_aggregation(capsys: pytest.CaptureFixture[str]) -> None:
     assert "decimal(38,2)" in capsys.readouterr().out
 
 
+def test_a_window_with_names_and_parameters(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "{{NET}} / SUM({{NET}}) OVER (status ORDER BY amount DESC) > param.share"
+    given = ("--named", "NET=amount - 1", "--parameters", "share decimal(5,2)")
+    assert main(["parse", text, "--columns", COLUMNS, *given]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == [f"expression  {text}", "type        boolean", "columns     amount, status"]
+    assert "OVER (PARTITION BY `status` ORDER BY `amount` DESC NULLS LAST ROWS" in lines[3]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
+        (["SUM(amount) OVER ('status')", "--columns", COLUMNS], "EXPR_076"),
+        (["SUM(amount) OVER (status)", "--columns", COLUMNS, "--group-by", "status"], "EXPR_074"),
+        (["param.x", "--columns", COLUMNS, "--parameters", "y integer"], "EXPR_012"),
+        (["{{X}}", "--columns", COLUMNS, "--named", "Y=1"], "EXPR_050"),
+        (["{{X}}", "--columns", COLUMNS, "--named", "X"], "RUN_050"),
         (["amout", "--columns", COLUMNS], "EXPR_012"),
         (["1 +", "--columns", COLUMNS], "EXPR_002"),
         (["1", "--columns", "amount deciml"], "EXPR_061"),

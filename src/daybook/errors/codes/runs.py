@@ -393,6 +393,12 @@ RUN_CODES: dict[str, Code] = code_family(
         hint="`daybook diff` compares what any two runs wrote",
     ),
     Code(
+        "RUN_088",
+        "No few rows of run {run_id} pass through its project",
+        "A new scenario has rows for every operation; with these rows alone the project fails.",
+        hint="write the scenario by hand, with rows that belong together, such as all lines of one document",
+    ),
+    Code(
         "RUN_077",
         "There is no column {column}",
         "A state half-way between two runs lacks a column that is measured or grouped by.",

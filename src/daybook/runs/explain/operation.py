@@ -91,6 +91,8 @@ class OperationExplanation:
     origins: tuple[RowOrigin, ...] = ()
     sums: tuple[ExplainedSum, ...] = ()
     group_by: tuple[str, ...] = ()
+    # The run's values of the project's parameters.
+    parameters: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +173,7 @@ class Explainer:
             origins=traced,
             sums=tuple(_sums(step, found, made, question.above)),
             group_by=group_columns(step),
+            parameters=run.snapshot.parameters,
         )
 
 

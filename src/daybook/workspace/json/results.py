@@ -360,6 +360,7 @@ def explanation_as_json(found: "OperationExplanation") -> JsonObject:
         "run_id": found.run_id,
         "project_id": found.project_id,
         "period": found.period,
+        "parameters": dict(found.parameters),
         "operation": {"seq": found.seq, "id": found.operation_id, "name": found.name, "type": found.type},
         "keys": _row_as_json(found.keys),
         "groups": [_row_as_json(each) for each in found.groups],
