@@ -121,7 +121,9 @@ class RealRows:
         sources = self._run.read(self._environment, self._spark, cut.feeds.values())
         frames = {key: sources[whole].frame for key, whole in cut.feeds.items()}
         as_of = self._run.snapshot.as_of
-        with Pipeline(self._spark, cut.plan, frames, staging=self._staging, as_of=as_of, is_counting=False) as pipeline:
+        # A place of its own: others look for their rows at the same time.
+        staging = f"{self._staging}/{secrets.token_hex(4)}"
+        with Pipeline(self._spark, cut.plan, frames, staging=staging, as_of=as_of, is_counting=False) as pipeline:
             (group,) = pipeline.groups()
             (output,) = group.outputs
             order = [F.col(quote_identifier(name)) for name in ("_operation_seq", *cut.order)]
