@@ -195,7 +195,7 @@ def _in_order(rows: DataFrame, load: LoadStep) -> list[Row]:
 
 
 # How often rows are tried to be left out; a scenario runs for each.
-_MOST_TRIES = 60
+MOST_TRIES = 60
 # How many rows of a group are taken, and how many where those do not reach every operation.
 _MOST_ROWS = (20, 200)
 _TIME_COLUMNS = ("_period", "_valid_from", "_valid_to")
@@ -240,7 +240,7 @@ def write_new_scenario(
         raise DaybookError("RUN_027", run_id=run_id, status=run.record.status)
     seqs = _active_operations(around, run)
     with around.spark(snapshot) as spark:
-        trials = _Trials(QuickSession(lambda: spark)(), run, definitions)
+        trials = Trials(QuickSession(lambda: spark)(), run, definitions)
         given, result = trials.reduce(_first_rows(around, spark, run, trials, seqs))
     text = _scenario_text(run, definitions, given, _expectation_lines(run, result))
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -272,7 +272,7 @@ def _active_operations(around: RunEnvironment, run: RestoredRun) -> frozenset[in
 
 
 def _first_rows(
-    around: RunEnvironment, spark: SparkSession, run: RestoredRun, trials: "_Trials", seqs: frozenset[int]
+    around: RunEnvironment, spark: SparkSession, run: RestoredRun, trials: "Trials", seqs: frozenset[int]
 ) -> list[DatasetRows]:
     """Rows that pass through all operations that did something, or through most of them."""
     wanted = {step.operation_id for step in run.plan.steps if step.seq in seqs}
@@ -294,7 +294,7 @@ def _first_rows(
     return best[1]
 
 
-class _Trials:
+class Trials:
     """Runs of the scenario with fewer and fewer rows."""
 
     def __init__(self, spark: SparkSession, run: RestoredRun, definitions: LoadedWorkspace) -> None:
@@ -309,23 +309,19 @@ class _Trials:
         result = self.run(known)
         wanted = _reached(result)
         tries = 0
-        # Joined rows last: those that no row meets any more change nothing.
-        for is_joined in (False, True):
-            size = sum(len(each.rows) for each in known if each.is_joined == is_joined)
-            while size:
-                size = (size + 1) // 2
+        # Joined rows last: those that no row meets any more change nothing. Some tries are left for them.
+        for is_joined, most in ((False, MOST_TRIES * 2 // 3), (True, MOST_TRIES)):
+            for size in _sizes(sum(len(each.rows) for each in known if each.is_joined == is_joined)):
                 rows = [row for each in known if each.is_joined == is_joined for row in each.rows]
                 for start in range(0, len(rows), size):
-                    if tries >= _MOST_TRIES:
-                        return known, result
+                    if tries >= most:
+                        break
                     tries += 1
                     tried = _without(known, rows[start : start + size])
                     found = self.run(tried)
                     is_enough = found.error is None and _reached(found) >= wanted
                     if is_enough and (not is_joined or found.actual == result.actual):
                         known, result = tried, found
-                if size == 1:
-                    break
         return known, result
 
     def run(self, given: Sequence[DatasetRows]) -> ScenarioResult:
@@ -335,6 +331,15 @@ class _Trials:
             file = Path(folder) / "scenario.yaml"
             file.write_text(text, encoding="utf-8")
             return run_scenario_file(self._spark, file, self._workspaces)
+
+
+def _sizes(count: int) -> Iterator[int]:
+    """Half of so many rows, half of that, and at last one."""
+    while count:
+        count = (count + 1) // 2
+        yield count
+        if count == 1:
+            return
 
 
 def _without(given: Sequence[DatasetRows], rows: Sequence[Row]) -> list[DatasetRows]:
