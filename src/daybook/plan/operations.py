@@ -241,7 +241,9 @@ def _fit_column(
     if column not in walk.columns:
         meant = closest_match(column, walk.columns)
         hint = "add the column by an update first" + (f", or did you mean {meant}?" if meant else "")
-        reason = "it is a system column" if column in SYSTEM_COLUMNS else "there is no such column"
+        reason = "there is no such column"
+        if column in SYSTEM_COLUMNS:
+            hint, reason = "every appended row has its own; leave it out", "it is a system column"
         walk.report("APPEND_003", *path, seq=operation.seq, hint=hint, at_key=at_key, column=column, reason=reason)
         return None
     target, present = walk.target(column, value)
