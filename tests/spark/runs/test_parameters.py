@@ -165,20 +165,3 @@ def test_a_build_with_wrong_or_missing_values_runs_nothing(
         built(chain, **parameters)
     assert caught.value.code == code
     assert chain.all_runs() == ()
-
-
-def test_a_retry_uses_the_values_of_the_run_and_so_does_its_replay(chain: Folder) -> None:
-    built(chain, list={"rate": "2"}, ledger={"least": "50"})
-    (chain.root / "list.csv").unlink()
-    (chain.root / "list.csv").mkdir()
-    (chain.root / "list.csv" / "mine.txt").write_text("in the way")
-    with pytest.raises(DaybookError):
-        chain.run(project="list", parameters={"rate": "5"})
-    (failed, *_) = chain.all_runs()
-    assert failed.status == "failed"
-    (chain.root / "list.csv" / "mine.txt").unlink()
-    (chain.root / "list.csv").rmdir()
-    result = chain.retry(failed.id)
-    assert result.parameters == {"rate": "5"}
-    assert listed(chain) == ["O-1,500.00", "O-2,250.00"]
-    assert chain.replay(failed.id).is_same

@@ -238,3 +238,20 @@ def test_only_what_committed_can_be_replayed(folder: Folder) -> None:
     with pytest.raises(DaybookError) as refused:
         folder.replay(failure.run_id)
     assert refused.value.code == "RUN_017"
+
+
+def test_a_retry_and_its_replay_use_the_values_that_the_run_was_given(
+    folder: Folder, full_disk: pytest.MonkeyPatch
+) -> None:
+    folder.project(
+        assign("amount", "amount * param.rate"),
+        to_path("out/x.csv", columns=["order_id", "amount"], order_by=["order_id"]),
+        parameters={"rate": {"type": "decimal(9,4)", "default": 1}, "label": {"type": "string", "default": "x"}},
+    )
+    failure = failed_run(folder, parameters={"rate": "2.5"})
+    full_disk.undo()
+    result = folder.retry(failure.run_id)
+    assert result.parameters == {"rate": "2.5", "label": "x"}
+    written = [(row["order_id"], row["amount"]) for row in folder.csv_rows("out/x.csv")]
+    assert written == [("O-1", "250.00"), ("O-2", "125.00"), ("O-3", "0.00")]
+    assert folder.replay(failure.run_id).is_same
