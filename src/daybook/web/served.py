@@ -18,6 +18,7 @@ from daybook.workspace.open_workspace import OpenedWorkspace
 if TYPE_CHECKING:
     from daybook.runs.result import OutputResult
     from daybook.workspace.close import CloseGraphResult, CloseStatus
+    from daybook.workspace.lineage import LineageResult
     from daybook.workspace.numbers import NumbersPage, NumbersRequest
 
 _Answer = TypeVar("_Answer")
@@ -43,6 +44,11 @@ class Served:
         from daybook.workspace.close import close_graph
 
         return self._recent(("graph", period), lambda: close_graph(self.workspace, period=period))
+
+    def lineage(self, project: str | None = None) -> "LineageResult":
+        from daybook.workspace.lineage import trace_columns
+
+        return self._recent(("lineage", project), lambda: trace_columns(self.workspace, project))
 
     def runs(
         self,

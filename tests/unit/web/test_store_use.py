@@ -76,7 +76,7 @@ def reader(folder: Folder) -> TestClient:
     return client(folder)
 
 
-SHARED = ["/close", "/runs", "/numbers", "/compare", "/runs/{run}", "/runs/{run}/outputs/1"]
+SHARED = ["/close", "/runs", "/numbers", "/compare", "/lineage", "/runs/{run}", "/runs/{run}/outputs/1"]
 SHARED += ["/api/v1/status", "/api/v1/runs", "/api/v1/runs/{run}", "/api/v1/runs/{run}/outputs/1/rows"]
 
 

@@ -132,9 +132,9 @@ def lineage(
     from daybook.workspace.lineage import trace_columns
 
     project = checked_project_id(project) if project else None
-    everything = trace_columns(served.workspace)
+    everything = served.lineage()
     projects = tuple(dict.fromkeys(output.project_id for output in everything.outputs))
-    found = trace_columns(served.workspace, project) if project else everything
+    found = served.lineage(project) if project else everything
     chosen = _Chosen(table, column) if table and column else None
     written = [(output, each) for output, each in _columns_of(found.outputs) if chosen and _is(output, each, chosen)]
     downstream = None
