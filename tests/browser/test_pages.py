@@ -94,6 +94,21 @@ def test_numbers_are_sorted_filtered_totalled_and_shown_as_the_reader_prefers(pa
         assert download.value.suggested_filename == "p-2026-01-2.csv"
 
 
+def test_on_paper_there_is_the_whole_table_and_nothing_to_click(page: Page, folder: Folder) -> None:
+    run = write_numbers(folder)
+    with served(folder, allows_actions=True) as address:
+        log_in(page, address)
+        page.goto(f"{address}/runs/{run}/outputs/2")
+        page.emulate_media(media="print")
+        total = page.locator("tfoot td").first
+        assert total.evaluate("each => getComputedStyle(each).position") == "static"
+        assert page.locator("tfoot").evaluate("each => getComputedStyle(each).display") == "table-row-group"
+        expect(page.locator(".filter")).to_be_hidden()
+        expect(page.locator("nav")).to_be_hidden()
+        page.goto(f"{address}/runs/{run}")
+        expect(page.locator(".actions")).to_be_hidden()
+
+
 def test_the_page_is_used_without_a_mouse(page: Page, tmp_path: Path) -> None:
     folder = page_folder(tmp_path)
     record_run(folder)
