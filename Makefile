@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help archive demo test test-quick test-connect test-cluster faults check lint format types layers reference docs docs-serve bench bench-full lock clean
+.PHONY: help archive demo test test-quick test-connect test-cluster faults orchestrators check lint format types layers reference docs docs-serve bench bench-full lock clean
 
 VENV ?= .venv
 export DAYBOOK_VENV := $(VENV)
@@ -42,6 +42,15 @@ faults: ## the long campaign: all that is slow, and processes killed at the wors
 	@tools/environment dev
 	@$(RUN)/python -m pytest -m "slow and not faults" -q
 	@DAYBOOK_FAULTS=long $(RUN)/python -m pytest -m faults -q
+
+# Each brings a hundred packages along that fit nothing else.
+orchestrators: ## run the Dagster job and read the Airflow DAG of the examples
+	@tools/environment dev
+	@for name in dagster apache-airflow; do \
+	  test -e build/$$name/installed || { $(RUN)/python -m venv build/$$name && build/$$name/bin/python -m pip install -q $$name \
+	  && touch build/$$name/installed; } || exit 1; done
+	@DAYBOOK_TEST_DAGSTER=$(CURDIR)/build/dagster/bin/python DAYBOOK_TEST_AIRFLOW=$(CURDIR)/build/apache-airflow/bin/python \
+	  $(RUN)/python -m pytest -q tests/unit/docs/test_examples.py
 
 check: lint types layers ## lint, formatting, types and import rules
 

@@ -91,6 +91,8 @@ def show_recovery(found: "Recovery") -> None:
         echo(f"found again: version {version} of dataset {dataset_id}")
     for table, reason in found.unread:
         echo(f"not asked: {table} ({reason})")
+    for project_id in found.inactive:
+        echo(f"not active: {project_id}; `daybook activate {project_id}` lets builds run it again")
 
 
 def _workspace_if_any(context: typer.Context) -> "OpenedWorkspace | None":

@@ -12,7 +12,7 @@ from daybook.model.definition import Catalog, DatasetVersion
 from daybook.model.operation import AppendOperation, UpdateOperation
 from daybook.model.project import Project
 from daybook.model.source_map import KeyPath, SourceMap
-from daybook.model.view import is_single_period
+from daybook.model.view import View, is_single_period
 from daybook.plan.steps import INPUT_KEY, LoadRole, LoadStep, append_key, join_key
 
 # The codes of a missing dataset, a missing version and a disabled dataset.
@@ -63,6 +63,8 @@ def find_load(reference: LoadReference, catalog: Catalog, source: SourceMap) -> 
         hint = run_first(dataset_id, catalog) or did_you_mean(dataset_id, catalog.ids("dataset"))
         raise DaybookError(missing, span=span, hint=hint, operation_seq=seq, **described)
     found = catalog.dataset(dataset_id, wanted)
+    if found is None and wanted is None and (viewed := _missing_view(dataset_id, catalog)) is not None:
+        raise DaybookError("PROJECT_061", span=span, operation_seq=seq, view=dataset_id, viewed=viewed)
     if found is None:
         span = source.span(*reference.path, "dataset_version")
         known = f"versions are {', '.join(map(str, versions))}"
@@ -80,6 +82,17 @@ def find_load(reference: LoadReference, catalog: Catalog, source: SourceMap) -> 
             hint = f"rename the column of dataset {dataset_id}"
             raise DaybookError("PROJECT_027", span=span, hint=hint, operation_seq=seq, column=column.name)
     return LoadStep(reference.key, reference.role, reference.operation_seq, found, reference.alias)
+
+
+def _missing_view(dataset_id: str, catalog: Catalog) -> str | None:
+    """The dataset at the end of a view that is not there; views that only read each other end at the first of them."""
+    seen = {dataset_id}
+    while (declared := catalog.declared(dataset_id)) is not None and isinstance(declared.dataset, View):
+        dataset_id = declared.dataset.view.of
+        if dataset_id in seen:
+            return dataset_id
+        seen.add(dataset_id)
+    return dataset_id if declared is None else None
 
 
 def _view_problem(found: DatasetVersion, catalog: Catalog) -> tuple[str, str] | None:

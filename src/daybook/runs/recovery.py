@@ -41,12 +41,16 @@ class RecoveredSlice:
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """What was found again; `dropped` are slices that are gone, `unread` tables that could not be asked, and why."""
+    """What was found again; `dropped` are slices that are gone, `unread` tables that could not be asked, and why.
+
+    `inactive` are projects that wrote slices and that the store does not know as active, so that no build runs them.
+    """
 
     slices: tuple[RecoveredSlice, ...]
     dropped: tuple[tuple[str, str], ...]
     datasets: tuple[tuple[str, int], ...]
     unread: tuple[tuple[str, str], ...]
+    inactive: tuple[str, ...] = ()
 
 
 def take_over(
@@ -104,7 +108,14 @@ def recover_commits(environment: RunEnvironment, definitions: LoadedWorkspace) -
             slices += _take_slices(transaction, target, written)
             dropped += _forget_slices(environment, transaction, target, gone)
             datasets += _register_versions(environment, transaction, target)
-    return Recovery(tuple(slices), tuple(dropped), tuple(datasets), tuple(unread))
+    inactive = _inactive_projects(environment, {each.project_id for each in slices if each.project_id is not None})
+    return Recovery(tuple(slices), tuple(dropped), tuple(datasets), tuple(unread), inactive)
+
+
+def _inactive_projects(environment: RunEnvironment, project_ids: set[str]) -> tuple[str, ...]:
+    with environment.store.read() as transaction:
+        states = {each: transaction.projects.find(each) for each in sorted(project_ids)}
+    return tuple(each for each, state in states.items() if state is None or state.active_version is None)
 
 
 def _tables(environment: RunEnvironment, definitions: LoadedWorkspace) -> Iterator[Target]:

@@ -199,6 +199,8 @@ _MISSING_ID_PARAMETERS = {
     "APPEND_001": "dataset_id",
     "OUTPUT_020": "datasource_id",
 }
+# What is wrong with a view itself, so that nothing needs to be said of projects that read it.
+_WRONG_VIEWS = ("MODEL_061", "MODEL_083")
 
 
 @dataclass(slots=True)
@@ -213,6 +215,9 @@ def check_workspace(workspace: LoadedWorkspace) -> WorkspaceFindings:
     """Everything that is wrong with well-formed definitions."""
     findings = check_projects(workspace)
     errors = sorted([*workspace_errors(workspace), *findings.errors], key=_span_key)
+    wrong = {error.span.file for error in errors if error.code in _WRONG_VIEWS and error.span is not None}
+    views = {key for key, each in workspace.definitions["dataset"].items() if each.file in wrong}
+    errors = [error for error in errors if not (error.code == "PROJECT_061" and error.parameters["view"] in views)]
     first = [error for error in errors if not _is_consequence(error, workspace)]
     # Projects that read each other's outputs have nothing but such findings.
     shown = first if first or workspace.doubtful else errors

@@ -95,7 +95,8 @@ def _with_cycles(definitions: "LoadedWorkspace", errors: "list[DaybookError]") -
     projects = definitions.definitions["project"]
     graph = derive_graph({key: each.model for key, each in projects.items()}, WorkspaceCatalog(definitions))
     cycles = list(cycle_errors(graph, span_of=lambda project_id: projects[project_id].source.span("input")))
-    if not cycles:
+    # A project that reads what it writes itself has been refused with the output to blame.
+    if not cycles or any(error.code == "PROJECT_009" for error in errors):
         return errors
     return [*(error for error in errors if not is_of_registered_dataset(error, definitions)), *cycles]
 

@@ -83,6 +83,9 @@ def test_a_table_that_was_first_written_since_is_found_by_the_project_that_names
     done = restore(folder)
     assert [(each.period, each.run_id, each.project_id) for each in done.recovery.slices] == [("2026-01", first, "p")]
     assert slices(folder) == {"2026-01": ("p", first, 2)}
+    assert [each.table for each in list_slices(open_workspace(folder.root))] == ["to.result"]
+    # Whoever activated it did so after the backup.
+    assert done.recovery.inactive == ("p",)
 
 
 def test_a_slice_that_was_appended_to_since_belongs_to_all(tmp_path: Path) -> None:

@@ -1,8 +1,10 @@
 """Checking and compiling definitions, as a program asks for it."""
 
 import datetime
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +12,7 @@ from daybook.demo.data_files import write_workspace
 from daybook.errors import DaybookError
 from daybook.workspace.definitions import compile_project, validate_definitions, write_schemas
 from daybook.workspace.open_workspace import open_workspace
+from tests.workspaces import COLUMNS, Folder, no_session, to_table
 
 
 @pytest.fixture
@@ -52,3 +55,91 @@ def test_schemas_that_cannot_be_written_are_a_coded_error(tmp_path: Path) -> Non
     with pytest.raises(DaybookError) as caught:
         write_schemas(tmp_path / "taken" / "schemas")
     assert caught.value.code == "MODEL_066"
+
+
+def view(folder: Folder, id_: str, of: str, window: object = "previous", **more: str) -> None:
+    folder.define("dataset", {"id": id_, "view": {"of": of, "window": window, **more}})
+
+
+def append(dataset_id: str) -> dict[str, Any]:
+    return {"type": "append", "arguments": {"source": {"dataset_id": dataset_id}}}
+
+
+def unknown_dataset(folder: Folder) -> None:
+    view(folder, "v", "ordres")
+    folder.project(append("v"), to_table())
+
+
+def ring(folder: Folder) -> None:
+    view(folder, "v", "w")
+    view(folder, "w", "v")
+    folder.project(append("v"), to_table())
+
+
+def snapshot_table(folder: Folder) -> None:
+    folder.dataset("rates", COLUMNS, {"path": "data/orders.csv"}, temporal_mode="snapshot")
+    view(folder, "v", "rates")
+    folder.project(append("v"), to_table())
+
+
+def offset_of_zero(folder: Folder) -> None:
+    view(folder, "v", "orders", {"offset": 0})
+    folder.project(append("v"), to_table())
+
+
+def own_table(folder: Folder) -> None:
+    folder.dataset("own", COLUMNS, {"datasource_id": "lake", "table": "result"}, temporal_mode="period")
+    folder.project(append("own"), to_table())
+
+
+def own_later_months(folder: Folder) -> None:
+    folder.dataset("own", COLUMNS, {"datasource_id": "lake", "table": "result"}, temporal_mode="period")
+    view(folder, "v", "own", {"offset": 1}, missing="empty")
+    folder.project(append("v"), to_table())
+
+
+def later_months_in_a_cycle(folder: Folder) -> None:
+    folder.dataset("a", COLUMNS, {"datasource_id": "lake", "table": "a"}, temporal_mode="period")
+    folder.dataset("b", COLUMNS, {"datasource_id": "lake", "table": "b"}, temporal_mode="period")
+    view(folder, "v", "b", {"offset": 1}, missing="empty")
+    folder.project(append("v"), to_table("a"), id_="p")
+    folder.project(append("a"), to_table("b"), id_="q")
+
+
+def own_registration(folder: Folder) -> None:
+    view(folder, "v", "booked", missing="empty")
+    folder.project(append("v"), to_table(register_as_dataset="booked"))
+
+
+def view_of_a_view(folder: Folder) -> None:
+    view(folder, "v", "orders")
+    view(folder, "w", "v")
+    folder.project(append("w"), to_table())
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (unknown_dataset, [("MODEL_061", "dataset-v.yaml", "of: ordres")]),
+        (ring, [("MODEL_083", "dataset-v.yaml", "of: w"), ("MODEL_083", "dataset-w.yaml", "of: v")]),
+        (snapshot_table, [("MODEL_084", "dataset-v.yaml", "of: rates")]),
+        (offset_of_zero, [("MODEL_081", "dataset-v.yaml", "offset: 0")]),
+        (own_table, [("PROJECT_009", "project-p.yaml", "datasource_id: lake")]),
+        (own_later_months, [("PROJECT_009", "project-p.yaml", "datasource_id: lake")]),
+        (later_months_in_a_cycle, [("PROJECT_044", "project-p.yaml", "dataset_id: orders")]),
+        (own_registration, [("PROJECT_061", "project-p.yaml", "dataset_id: v")]),
+        (view_of_a_view, []),
+    ],
+)
+def test_what_a_view_cannot_be_is_said_once_with_its_place_and_a_way_out(
+    tmp_path: Path, make: Callable[[Folder], None], expected: list[tuple[str, str, str]]
+) -> None:
+    folder = Folder.new(tmp_path / "w", no_session)
+    make(folder)
+    found = []
+    for error in validate_definitions(workspace=folder.root).errors:
+        assert error.span is not None
+        assert error.hint or error.code == "MODEL_083"
+        file = Path(error.span.file or "")
+        found.append((error.code, file.name, file.read_text().splitlines()[error.span.line - 1].strip()))
+    assert found == expected

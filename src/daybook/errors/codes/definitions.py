@@ -316,7 +316,7 @@ PROJECT_CODES: dict[str, Code] = code_family(
         "PROJECT_009",
         "The project reads {target}, which its operation with seq {seq} writes",
         "A project may not read what it registers or writes itself, or a rerun would read its own results.",
-        hint="write to another table or path",
+        hint="write to another table or path; or read it through a view whose window ends before the run's period",
     ),
     Code("PROJECT_010", "A project needs at least one operation", "A project without operations does nothing."),
     Code(
@@ -496,5 +496,12 @@ PROJECT_CODES: dict[str, Code] = code_family(
         "period become different groups.",
         hint="write `period: run` in the view, or leave _period out of group_by",
         is_acceptable=True,
+    ),
+    Code(
+        "PROJECT_061",
+        "The view {view} reads {viewed}, which nobody has defined or registered",
+        "A view has the columns of the dataset that it views. What a project registers is known once it has run; a "
+        "project that reads its own results through a view needs a declared dataset for them.",
+        hint="declare {viewed} as a dataset with its columns; or run the project that registers it first",
     ),
 )

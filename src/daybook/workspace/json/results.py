@@ -478,6 +478,7 @@ def recovery_as_json(found: "Recovery") -> JsonObject:
         "dropped": [{"table": table, "period": period} for table, period in found.dropped],
         "datasets": [{"id": dataset_id, "version": version} for dataset_id, version in found.datasets],
         "unread": [{"table": table, "reason": reason} for table, reason in found.unread],
+        "inactive": list(found.inactive),
     }
 
 
