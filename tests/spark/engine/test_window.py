@@ -186,14 +186,45 @@ def test_ties_go_by_the_natural_key_however_the_rows_are_spread(world: World) ->
         assert [found[f"O-{number:03d}"]["x"] for number in range(60)] == [D(number + 1) for number in range(60)]
 
 
-def exchanges(world: World, operations: str) -> int:
-    """How often the rows are shuffled, as `explain` shows it."""
+def physical_plan(world: World, operations: str) -> str:
+    """What `explain` shows of the first output."""
     plan = plan_of(operations + OUTPUT, catalog=KEYED)
     sources = {load.key: source(world.spark, load, ROWS, 2) for load in plan.loads}
     shown = io.StringIO()
     with world.pipeline(plan, sources) as pipeline, contextlib.redirect_stdout(shown):
         next(iter(pipeline.groups())).outputs[0].df.explain()
-    return shown.getvalue().count("Exchange hashpartitioning")
+    return shown.getvalue()
+
+
+def exchanges(world: World, operations: str) -> int:
+    """How often the rows are shuffled."""
+    return physical_plan(world, operations).count("Exchange hashpartitioning")
+
+
+def operators(world: World, operations: str) -> list[str]:
+    """The operators of Spark from the output down to what is read."""
+    lines = physical_plan(world, operations).splitlines()
+    found = (re.search(r"^[-+:| ]*(?:\*\(\d+\) )?([A-Z]\w+)", line) for line in lines)
+    return [each[1] for each in found if each and each[1] != "AdaptiveSparkPlan"]
+
+
+# From the output down: the columns that are written of live rows, what is counted and checked, two updates and a delete
+# folded into one projection, and the rows as they are loaded. The repartition is what the test reads its rows from.
+# Both are the operators of the commit before there were windows.
+FOLDED = ["Project", "Filter", "CollectMetrics", "Project", "Project", "Exchange", "Filter", "Scan"]
+SUMMED = ["HashAggregate", "Exchange", "HashAggregate", "Project", "Exchange", "Project", "Filter", "Scan"]
+
+
+def test_a_project_without_windows_has_the_plan_that_it_had_before_there_were_any(world: World) -> None:
+    folded = update("amount * 2") + "- {type: delete, selector: 'x > 100'}\n" + update("x + 1", 'status = "a"')
+    assert operators(world, folded) == FOLDED
+    total = (
+        "- {type: aggregate, arguments: {group_by: [region], aggregations: [{column: y, expression: SUM(amount)}]}}\n"
+    )
+    details = ["Project", "Exchange", "Filter", "Scan"]
+    assert operators(world, update("amount * 2") + total) == ["Union", *details, "Project", "CollectMetrics", *SUMMED]
+    windowed = operators(world, folded + update("SUM(x) OVER (region)"))
+    assert [each for each in windowed if each in ("Window", "Sort")] == ["Window", "Sort"]
 
 
 def test_windows_of_one_group_share_one_shuffle(world: World) -> None:
