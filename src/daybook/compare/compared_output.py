@@ -158,7 +158,7 @@ def choose_rows(a: ComparedOutput, b: ComparedOutput, wanted: int | None) -> Com
     loaded = [pair for pair in pairs if pair == (LOADED, LOADED)]
     chosen = aggregates or loaded or pairs
     if not chosen:
-        raise DaybookError("RUN_065", seq="of an operation", output=b.step.name, known="none that both runs have")
+        raise DaybookError("RUN_065", seq="of the same operation", output=b.step.name, known="none")
     return _rows(b, *chosen[-1])
 
 

@@ -159,9 +159,9 @@ def test_values_that_are_no_formulas_stay_values_and_are_told(sales: Folder) -> 
     )
     told = [one.message for one in sales.run().notices if one.code == "IO_057"]
     assert told == [
-        "out/totals.xlsx keeps the values of best of operation 1: MAX_AGG of a text has no formula",
-        "out/totals.xlsx keeps the values of odd of operation 1: IF has no formula",
-        "out/totals.xlsx keeps the values of later of operation 1: operation 2 changes it afterwards",
+        "out/totals.xlsx contains values, not formulas, for best of operation 1: MAX_AGG of a text has no formula",
+        "out/totals.xlsx contains values, not formulas, for odd of operation 1: IF has no formula",
+        "out/totals.xlsx contains values, not formulas, for later of operation 1: operation 2 changes it afterwards",
     ]
     path = sales.root / "out" / "totals.xlsx"
     header = list(sheet_values(path, "Data")[0])

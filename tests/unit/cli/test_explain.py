@@ -44,9 +44,9 @@ def root(tmp_path: Path) -> Path:
 def test_a_code(written: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", written]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "[RUN_012] The inputs of run {run_id} are no longer there",
+        "[RUN_012] The inputs of run {run_id} no longer exist",
         f"  {CODES['RUN_012'].explanation}",
-        "  hint: `retention` in daybook.yaml says how long they are kept",
+        "  hint: `retention` in daybook.yaml defines how long they are kept",
     ]
 
 
@@ -152,7 +152,7 @@ def test_levels_for_people(capsys: pytest.CaptureFixture[str]) -> None:
         "q for 2026-01, where the 2 rows above come from",
         "total: 8.50, the same as above",
     ]
-    assert f"operation 4 of run {RUN} cannot be shown: The inputs of run {RUN} are no longer there" in told.err
+    assert f"operation 4 of run {RUN} cannot be shown: The inputs of run {RUN} no longer exist" in told.err
     assert "--depth" not in told.err
     # The rows are followed, so no command is named that would do it.
     assert "daybook explain" not in told.err

@@ -138,7 +138,7 @@ def test_a_command_starts_cold_where_the_folder_is_not_the_users_alone(tmp_path:
     engines = WarmEngines(EngineSettings(), "/w", {**os.environ, "DAYBOOK_CACHE": str(tmp_path)})
     reason = engines.open_session({})
     assert isinstance(reason, str)
-    assert "is not the user's alone" in reason
+    assert "Other users have access to the folder" in reason
     with pytest.raises(DaybookError) as caught:
         engines.start("30m")
     assert caught.value.code == "RUN_916"

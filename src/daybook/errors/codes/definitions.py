@@ -7,40 +7,40 @@ MODEL_CODES: dict[str, Code] = code_family(
     Code(
         "MODEL_002",
         "{file} is larger than 10 MB",
-        "Definitions are small; a file over 10 MB is most likely data in the wrong place.",
+        "Definitions are small. A file over 10 MB is probably data.",
         hint="move data below the folder of a data source, or below a folder that begins with _",
     ),
     Code("MODEL_003", "The file is not UTF-8", "Definitions are UTF-8 text.", hint="save the file as UTF-8"),
-    Code("MODEL_004", "{problem}", "The text is not valid YAML 1.2 or JSON at this place."),
+    Code("MODEL_004", "{problem}", "The text is not valid YAML 1.2 or JSON at this position."),
     Code(
         "MODEL_005",
         "The key {key!r} is given twice",
-        "A key stands once in a mapping; Daybook does not guess which of two values is meant.",
+        "A mapping has each key once. Daybook does not guess which of two values is correct.",
     ),
     Code(
         "MODEL_006",
-        "Anchors and aliases are not used in definitions",
+        "Anchors and aliases are not allowed in definitions",
         "With an alias, a value is not written where it is used.",
-        hint="write the value out",
+        hint="write the value itself",
     ),
     Code(
         "MODEL_007",
-        "The tag {tag} is not used in definitions",
+        "The tag {tag} is not allowed in definitions",
         "Values are plain text, numbers, booleans, lists and mappings; tags could change how they are read.",
-        hint="leave the tag out",
+        hint="remove the tag",
     ),
-    Code("MODEL_008", "Nested deeper than {limit} levels", "No definition nests that deep."),
+    Code("MODEL_008", "The definition is nested deeper than {limit} levels", "No definition needs that many levels."),
     Code(
         "MODEL_009",
-        "A tab cannot indent YAML",
-        "YAML indents with spaces alone.",
-        hint="replace the tab by spaces",
+        "YAML cannot be indented with tabs",
+        "YAML is indented with spaces only.",
+        hint="replace the tab with spaces",
     ),
     Code(
         "MODEL_010",
-        "Keys are texts; this one is {kind}",
-        "The keys of mappings in definitions are plain texts.",
-        hint="quote the key if this text is meant",
+        "A key must be text, but this key is {kind}",
+        "The keys of mappings in definitions are plain text.",
+        hint="put the key in quotes to make it text",
     ),
     Code(
         "MODEL_011",
@@ -50,8 +50,8 @@ MODEL_CODES: dict[str, Code] = code_family(
     Code(
         "MODEL_012",
         "Several kinds in one document: {keys}",
-        "A document defines one thing; separate several with a line of three hyphens.",
-        hint="put --- on a line of its own between them",
+        "A document contains one definition. A line of three hyphens separates documents.",
+        hint="put --- on a separate line between them",
     ),
     Code(
         "MODEL_013",
@@ -63,10 +63,12 @@ MODEL_CODES: dict[str, Code] = code_family(
         "Unknown key {key!r} in {where}",
         "Unknown keys are never ignored, so that a typing error is found.",
     ),
-    Code("MODEL_021", "{where} lacks {key}", "A required key is missing."),
-    Code("MODEL_022", "{where} should be {expected}, not {actual}", "The value has another type than the key takes."),
-    Code("MODEL_023", "{value!r} is not allowed for {where}", "The key takes one of a few values."),
-    Code("MODEL_024", "{where} must not be empty", "The key needs a value that is not empty."),
+    Code("MODEL_021", "{where} has no {key}", "A required key is missing."),
+    Code(
+        "MODEL_022", "{where} must be {expected}, not {actual}", "The value does not have the type that the key needs."
+    ),
+    Code("MODEL_023", "{value!r} is not allowed for {where}", "The key accepts only certain values."),
+    Code("MODEL_024", "{where} must not be empty", "The value of the key must not be empty."),
     Code("MODEL_025", "{where} is out of range: {reason}", "The number is too small or too large."),
     Code(
         "MODEL_026",
@@ -79,11 +81,11 @@ MODEL_CODES: dict[str, Code] = code_family(
         "A {kind} needs an id or a name",
         "A definition without an id gets the slug of its name; a definition without a name uses its id.",
     ),
-    Code("MODEL_028", "{where} is invalid: {reason}", "The value does not follow the rule of its key."),
+    Code("MODEL_028", "{where} is invalid: {reason}", "The value breaks a rule of its key."),
     Code(
         "MODEL_029",
-        "{value} is {actual}, where {where} takes a text",
-        "YAML reads this value as another type, and the text as it was written is lost.",
+        "{value} is {actual}, but {where} must be text",
+        "YAML reads this value as another type, so the original text is lost.",
         hint="put quotes around it",
     ),
     Code(
@@ -95,21 +97,21 @@ MODEL_CODES: dict[str, Code] = code_family(
     Code(
         "MODEL_041",
         "Invalid decimal type {type!r}",
-        "The precision of a decimal goes from 1 to 38, its scale from 0 to the precision.",
-        hint="write decimal(p,s), the precision p from 1 to 38, the scale s from 0 to p",
+        "The precision of a decimal is 1 to 38, and its scale is 0 to the precision.",
+        hint="write decimal(p,s) with a precision p from 1 to 38 and a scale s from 0 to p",
     ),
     Code("MODEL_042", "The column {name} is declared twice", "Column names are unique within a table."),
     Code(
         "MODEL_043",
         "The columns {first} and {second} differ only in case",
-        "Column names are case-sensitive, but many stores are not, so such a pair cannot be kept apart everywhere.",
+        "Column names are case-sensitive, but many databases ignore case and would treat the two columns as one.",
         hint="rename one of them",
     ),
     Code(
         "MODEL_044",
         "{name} is a system column and cannot be declared",
-        "System columns are present on every row without being declared.",
-        hint="leave it out; the data may carry it all the same",
+        "Every row has the system columns; they are not declared.",
+        hint="remove it; the data may still contain the column",
     ),
     Code(
         "MODEL_045",
@@ -125,13 +127,13 @@ MODEL_CODES: dict[str, Code] = code_family(
     Code(
         "MODEL_048",
         "Invalid table name {name!r}: {reason}",
-        "The main table's name is the qualifier in expressions; it may not be `period` nor contain dots, backticks or "
-        "control characters.",
+        "The name of the main table qualifies columns in expressions. It must not be `period` and must not "
+        "contain dots, backticks or control characters.",
     ),
     Code(
         "MODEL_049",
         "The dataset has both a resolver_id and a location",
-        "The data of a dataset is found by its location or by a resolver, not by both.",
+        "A dataset has a location or a resolver, not both.",
         hint="keep one of them",
     ),
     Code(
@@ -142,17 +144,17 @@ MODEL_CODES: dict[str, Code] = code_family(
     ),
     Code(
         "MODEL_051",
-        "There is a secret in {where}",
-        "Definitions are kept in version control, so they must not have passwords, tokens or keys.",
+        "{where} contains a secret",
+        "Definitions are kept in version control, so they must not contain passwords, tokens or keys.",
         hint="remove it and write credential_ref: env://NAME or file://PATH on the data source",
     ),
     Code(
         "MODEL_052",
         "Invalid credential_ref: {reason}",
-        "A credential_ref says where the secret is found: env://NAME or file://PATH.",
+        "A credential_ref names where the secret is stored: env://NAME or file://PATH.",
         hint="write env://NAME of an environment variable, or file://PATH of a file",
     ),
-    Code("MODEL_053", "Two rules are called {name}", "The names of the rules of a resolver are unique."),
+    Code("MODEL_053", "Two rules have the name {name}", "The rules of a resolver have unique names."),
     Code(
         "MODEL_060",
         "The {kind} {id} is defined twice",
@@ -171,10 +173,10 @@ MODEL_CODES: dict[str, Code] = code_family(
         "A workspace is a folder with a daybook.yaml.",
         hint="change to the folder of a workspace, name one with --workspace, or create one with `daybook init`",
     ),
-    Code("MODEL_064", "{path} does not exist", "The file or folder named on the command line is not there."),
+    Code("MODEL_064", "{path} does not exist", "The file or folder on the command line does not exist."),
     Code(
         "MODEL_065",
-        "{file} holds no definition",
+        "{file} contains no definition",
         "A definition's single top-level key is dataset, datasource, resolver, calendar or project.",
     ),
     Code(
@@ -208,63 +210,65 @@ MODEL_CODES: dict[str, Code] = code_family(
     ),
     Code(
         "MODEL_081",
-        "An offset of 0 is the run's own period",
-        "A view looks at other periods than the run's.",
+        "An offset of 0 is the period of the run",
+        "A view reads periods other than the period of the run.",
         hint="read the dataset itself instead of a view of it",
     ),
     Code(
         "MODEL_082",
         "{value} is not an as_of rule",
-        "The day at which bitemporal rows must be valid is start, end or {after_end: 5}.",
+        "as_of is the day on which bitemporal rows must be valid: start, end or {after_end: 5}.",
         hint="write one of: start, end, {{after_end: 5}}",
     ),
     Code(
         "MODEL_083",
         "These views only read each other: {path}",
-        "A view of a view ends at a dataset with a table.",
+        "A chain of views must end at a dataset that has a table.",
     ),
     Code(
         "MODEL_084",
-        "A view of {dataset} has no periods to look at",
-        "A view reads a period table, or a bitemporal one as of another period; a snapshot table is the same for all.",
+        "{dataset} has no periods that a view can read",
+        "A view reads a period table, or a bitemporal table as of another period. A snapshot table has the "
+        "same rows in every period.",
         hint="read {dataset} itself, or give its main table a temporal_mode",
     ),
     Code(
         "MODEL_085",
-        "A view of the bitemporal table of {dataset} looks at one period",
-        "Rows that are valid at several days cannot be read together.",
+        "A view of the bitemporal table of {dataset} can read only one period",
+        "Rows that are valid on different days cannot be read together.",
         hint="use previous, same_last_year or {{offset: -1}}",
     ),
     Code(
         "MODEL_086",
         "on_duplicate_key needs natural_key_columns",
-        "Rows repeat a key only where the dataset says which columns together identify a row.",
+        "Rows can repeat a key only if the dataset declares which columns identify a row.",
         hint="add natural_key_columns, or remove on_duplicate_key",
     ),
     Code(
         "MODEL_087",
         "There are errors in {files}, which {project} does not use",
-        "What a project refers to must be right before it runs; errors elsewhere do not keep it from running.",
+        "The definitions that a project uses must be correct before it runs. Errors in other definitions do "
+        "not stop it.",
         hint="`daybook validate` shows them",
     ),
     Code(
         "MODEL_088",
-        "This looks like {what}, but nothing here is defined",
-        "A document defines something when its single top-level key is dataset, datasource, resolver, calendar or "
-        "project; operations stand in the list of a project.",
+        "This looks like {what}, but the document defines nothing",
+        "A document defines something if its single top-level key is dataset, datasource, resolver, calendar "
+        "or project. Operations are written in the list of a project.",
     ),
     Code(
         "MODEL_089",
-        "There are errors in {files}; what cannot be read of them is left out",
-        "The close is shown and built from the definitions that are right. A project that needs one of the others is "
-        "reported with its errors.",
+        "There are errors in {files}; definitions that cannot be read are left out",
+        "The close is shown and built from the definitions without errors. A project that needs one of the "
+        "others is reported with its errors.",
         hint="`daybook validate` shows them",
     ),
     Code(
         "MODEL_095",
-        "{path} exists already",
-        "`daybook test --new` writes a new scenario and never replaces one.",
-        hint="name another file by --out, or remove this one",
+        "{path} already exists",
+        "`daybook test --new` creates a new scenario and never replaces one.",
+        hint="name another file with --out, or remove this file",
     ),
 )
 
@@ -273,30 +277,32 @@ PROJECT_CODES: dict[str, Code] = code_family(
     Code(
         "PROJECT_001",
         "seq must be a positive whole number, not {value}",
-        "BR-001. The seq of an operation says when it executes; it begins at 1 and may have gaps.",
+        "BR-001. Operations execute in the order of seq, which begins at 1 and may have gaps.",
     ),
     Code(
         "PROJECT_002",
         "Two operations have the seq {seq}",
         "BR-001. The seq of every operation is unique within its project.",
-        hint="give each operation its own seq; gaps are fine",
+        hint="give each operation its own seq; gaps are allowed",
     ),
     Code(
         "PROJECT_003",
-        "This operation has no seq, others have",
-        "Either every operation of a project has a seq, or none has and the order of the list counts.",
-        hint="give every operation a seq, or none",
+        "This operation has no seq, but other operations have one",
+        "Either every operation of a project has a seq, or no operation has one. Without seq, the order of "
+        "the list is used.",
+        hint="give every operation a seq, or remove seq from all of them",
     ),
     Code(
         "PROJECT_004",
-        "{first} and {second} mean the same; both are given",
-        "arguments may be written parameters, and seq may be written order, but only one of the two at a time.",
+        "{first} and {second} are two names of one key, and both are given",
+        "`parameters` is another name of `arguments`, and `order` is another name of `seq`. Only one of the "
+        "two may be given.",
         hint="keep one of them",
     ),
     Code(
         "PROJECT_005",
         "The selector is given twice",
-        "A selector stands on the operation or inside its arguments, not in both places.",
+        "A selector is written on the operation or in its arguments, not in both.",
         hint="keep the one on the operation",
     ),
     Code("PROJECT_006", "Two operations have the id {id}", "The id of an operation is unique within its project."),
@@ -309,32 +315,32 @@ PROJECT_CODES: dict[str, Code] = code_family(
     Code(
         "PROJECT_008",
         "The project reads {dataset_id}, which its operation with seq {seq} registers",
-        "A project may not read what it registers or writes itself, or a rerun would read its own results.",
-        hint="register under another name, or read the dataset in a project of its own",
+        "A project cannot read what it registers or writes, because the next run would read its own results.",
+        hint="register under another name, or read the dataset in another project",
     ),
     Code(
         "PROJECT_009",
         "The project reads {target}, which its operation with seq {seq} writes",
-        "A project may not read what it registers or writes itself, or a rerun would read its own results.",
+        "A project cannot read what it registers or writes, because the next run would read its own results.",
         hint="write to another table or path; or read it through a view whose window ends before the run's period",
     ),
     Code("PROJECT_010", "A project needs at least one operation", "A project without operations does nothing."),
     Code(
         "PROJECT_011",
         "Invalid selector name {name!r}",
-        "Selectors and expressions are referred to as {{NAME}}, so a name has no braces, no line ends and no spaces at "
-        "its ends.",
+        "Selectors and expressions are referred to as {{NAME}}, so a name cannot contain braces or line "
+        "breaks, and cannot begin or end with a space.",
     ),
     Code(
         "PROJECT_012",
         "This operation needs arguments",
-        "Every operation but delete says in its arguments what it does.",
+        "Every operation except delete needs arguments.",
     ),
     Code(
         "PROJECT_013",
         "Column {column} is {type} here and {first} in the operation with seq {seq}",
-        "A column has one type in all of a project; it is enough to give it once.",
-        hint="give the type once, or the same everywhere",
+        "A column has one type in the whole project. It is enough to declare the type once.",
+        hint="declare the type once, or the same type everywhere",
     ),
     Code(
         "PROJECT_020",
@@ -354,59 +360,60 @@ PROJECT_CODES: dict[str, Code] = code_family(
     Code(
         "PROJECT_023",
         "Column {column} differs from {existing} only in case",
-        "Names of columns are case-sensitive, but two that differ only in case are mistaken for each other by people "
-        "and by other systems.",
+        "Column names are case-sensitive, but people and other systems confuse two names that differ only in case.",
         hint="write {existing}, or choose another name",
     ),
     Code(
         "PROJECT_024",
-        "The rows that the aggregate with seq {first} adds are counted again here: they hold {measure} too",
-        "Summary rows are rows: a later aggregate or output picks them up beside the rows they summarise.",
-        hint="add _operation_seq = 0 to the selector to leave summary rows out",
+        "The summary rows of the aggregate with seq {first} also contain {measure}, so it is counted twice here",
+        "An aggregate adds summary rows to the working dataset. A later aggregate or output selects them "
+        "together with the rows that they summarise.",
+        hint="add _operation_seq = 0 to the selector to exclude summary rows",
         is_acceptable=True,
     ),
     Code(
         "PROJECT_025",
         "No output follows, so this operation has no effect",
-        "Only outputs write data; what operations do after the last output is written nowhere.",
-        hint="move an output after it, or remove the operation",
+        "Only outputs write data. The results of operations after the last output are not written.",
+        hint="move an output after this operation, or remove the operation",
         is_acceptable=True,
     ),
     Code(
         "PROJECT_026",
-        "The data of dataset {dataset_id} cannot be found",
-        "There is no location, resolver override, resolver of the dataset or default resolver.",
+        "The location of dataset {dataset_id} is not known",
+        "The dataset has no location and no resolver, the project has no override for it, and there is no "
+        "default resolver.",
         hint="give the dataset a location or a resolver_id",
     ),
     Code(
         "PROJECT_027",
-        "{column} is a name that the engine uses itself",
-        "_metadata, __place, __ordinal, __file, __partition_file, __attempt and names beginning with __daybook_ are "
-        "columns that Spark or the engine carries beside the user's.",
+        "{column} is a reserved name",
+        "Spark and the engine use the column names _metadata, __place, __ordinal, __file, __partition_file, "
+        "__attempt and all names that begin with __daybook_.",
         hint="choose another name",
     ),
     Code(
         "PROJECT_028",
         "Invalid selector {name}",
-        "Named selectors are checked whether an operation uses them or not.",
+        "Every named selector is checked, even if no operation uses it.",
     ),
     Code(
         "PROJECT_029",
-        "Column {column} is not made by this project: it is {expected} and stays so",
-        "A value that is assigned to a column of the input, or to a system column, is fitted to the type it has.",
-        hint="leave the type out, or choose another name for the column",
+        "Column {column} is not created by this project, so its type stays {expected}",
+        "A column of the input and a system column keep their type. Assigned values must fit that type.",
+        hint="remove the type, or choose another name for the column",
     ),
     Code(
         "PROJECT_030",
-        "{column} of {dataset_id} may not be NULL, but it is in {place}, row {ordinal}",
+        "Column {column} of {dataset_id} must not be NULL, but it is NULL in {place}, row {ordinal}",
         "Columns declared nullable: false are checked when data is loaded.",
         hint="correct the data, or declare the column nullable",
     ),
     Code(
         "PROJECT_031",
         "_row_id of {dataset_id} is {value} in {place}, row {ordinal}; it must be a UUID of version 7",
-        "Data that carries _row_id keeps it, so every row needs a valid one.",
-        hint="correct the data, or leave the column out to get new ids",
+        "If the data contains _row_id, it is kept, so every row needs a valid value.",
+        hint="correct the data, or remove the column to get new ids",
     ),
     Code(
         "PROJECT_032",
@@ -417,19 +424,20 @@ PROJECT_CODES: dict[str, Code] = code_family(
     Code(
         "PROJECT_033",
         "Operation {seq} ({name}) failed on {column}: {reason}",
-        "A value could not be computed while the run was executing; nothing of the output was committed.",
+        "A value could not be computed during the run. Nothing of the output was committed.",
     ),
     Code(
         "PROJECT_034",
         "Spark failed: {reason}",
-        "Spark failed for a reason that does not belong to one operation; nothing of the output was committed.",
+        "Spark failed for a reason that does not belong to one operation. Nothing of the output was committed.",
     ),
     Code(
         "PROJECT_035",
-        "No row can have the _operation_seq that this selector asks for; here it is one of {present}",
-        "_operation_seq is 0 for loaded rows, else the seq of the append or aggregate that made the row. Where seq is "
-        "left out it is the position in the list, so it changes when an operation is inserted before it.",
-        hint="give the operations a seq, and name one that adds rows before this one",
+        "No row can have the _operation_seq in this selector; the possible values here are {present}",
+        "_operation_seq is 0 for loaded rows, and the seq of the append or aggregate for the rows that it "
+        "adds. Without seq, it is the position in the list, so it changes when an operation is inserted "
+        "before it.",
+        hint="give the operations a seq, and use the seq of one that adds rows before this operation",
         is_acceptable=True,
     ),
     Code(
@@ -441,65 +449,67 @@ PROJECT_CODES: dict[str, Code] = code_family(
     Code(
         "PROJECT_043",
         "The window of the view {view} does not fit the project's calendar",
-        "A window names levels and periods of the calendar that the project's periods are of.",
+        "The levels and periods in a window must exist in the calendar of the project's periods.",
     ),
     Code(
         "PROJECT_044",
-        "These projects wait for each other: {path}",
-        "A cycle among projects is allowed only where a view on it looks at earlier periods and none at later ones.",
-        hint="let one of them read the other through a view with a window that ends before the run's period",
+        "These projects depend on each other: {path}",
+        "A cycle of projects is allowed only if a view in the cycle reads earlier periods and no view in it "
+        "reads later ones.",
+        hint="read one of them through a view whose window ends before the period of the run",
     ),
     Code(
         "PROJECT_045",
-        "{warning} is no warning that an operation can accept",
+        "{warning} is not a warning that an operation can accept",
         "`accept` on an operation takes the codes of warnings about that operation. Errors cannot be accepted.",
     ),
     Code(
         "PROJECT_046",
-        "{column} orders all picked rows in one sequence",
-        "A window with an order and without a group is sorted by a single task, however many rows there are.",
-        hint="group the rows inside OVER, or keep it for few rows",
+        "{column} sorts all selected rows in one task",
+        "A window with ORDER BY and without group columns is sorted by a single Spark task, however many "
+        "rows there are.",
+        hint="add group columns inside OVER, or accept the warning if there are few rows",
         is_acceptable=True,
     ),
     Code(
         "PROJECT_047",
-        "{name!r} cannot name a parameter",
-        "The name of a parameter has letters, digits and underscores and does not begin with a digit.",
+        "{name!r} is not a valid parameter name",
+        "The name of a parameter contains letters, digits and underscores and does not begin with a digit.",
         hint="write it as in parameters: {{threshold: {{type: decimal, default: 100}}}}",
     ),
     Code(
         "PROJECT_048",
         "The default {value!r} is not a valid {type}: {reason}",
-        "The default of a parameter is a value of its type, exactly; nothing is rounded or converted.",
+        "The default must be an exact value of the parameter's type. Nothing is rounded or converted.",
     ),
     Code(
         "PROJECT_049",
-        "{what} is called {name}, and so are the parameters of this project",
-        "In a project that declares parameters, expressions find them under the name param.",
+        "{what} cannot be named {name}, because expressions use this name for the parameters of the project",
+        "In a project that declares parameters, expressions refer to them as param.NAME.",
         hint="give it another name, or declare no parameters",
     ),
     Code(
         "PROJECT_050",
         "{name} is both a selector and an expression",
-        "Selectors and expressions of a project share their names: {{NAME}} must mean one of them.",
+        "Selectors and expressions of a project must have different names, so that {{NAME}} is not ambiguous.",
         hint="rename one of them",
     ),
     Code(
         "PROJECT_051",
         "Invalid expression {name}",
-        "Named expressions are checked whether an operation uses them or not.",
+        "Every named expression is checked, even if no operation uses it.",
     ),
     Code(
         "PROJECT_060",
         "Operation {first} appends rows of another period, so grouping by _period does not add them to the run's rows",
-        "A view of one other period gives rows of that period. Grouped by _period, its balances and those of the run's "
-        "period become different groups.",
-        hint="write `period: run` in the view, or leave _period out of group_by",
+        "A view of one other period gives rows of that period. Grouped by _period, they are in other groups "
+        "than the rows of the run's period.",
+        hint="write `period: run` in the view, or remove _period from group_by",
         is_acceptable=True,
     ),
     Code(
         "PROJECT_061",
-        "The view {view} reads {viewed}, which nobody has defined or registered",
+        "The view {view} reads {viewed}, which is not defined or registered",
         "A view has the columns of the dataset that it views. What a project registers is known once it has run; a "
         "project that reads its own results through a view needs a declared dataset for them.",
         hint="declare {viewed} as a dataset with its columns; or run the project that registers it first",

@@ -6,7 +6,7 @@ EXPRESSION_CODES: dict[str, Code] = code_family(
     Code(
         "EXPR_001",
         "Unexpected {found}; expected {expected}",
-        "The text is not an expression; the caret stands under the first word or sign that does not belong there.",
+        "The text is not a valid expression. The caret marks the first word or sign that is not allowed there.",
     ),
     Code(
         "EXPR_002",
@@ -15,14 +15,15 @@ EXPRESSION_CODES: dict[str, Code] = code_family(
     ),
     Code(
         "EXPR_003",
-        "{found} has no meaning in an expression",
-        "A sign that the language does not have, often pasted from a document or carried over from another language.",
+        "{found} is not allowed in an expression",
+        "The expression language does not have this sign. Often it was copied from a document or from "
+        "another language.",
     ),
     Code(
         "EXPR_004",
         "The {what} that begins here is not closed",
         "A text or a name in backticks lacks its closing quote.",
-        hint="close it with the same quote; double a quote inside",
+        hint="close it with the same quote; write a quote inside it twice",
     ),
     Code(
         "EXPR_005",
@@ -32,59 +33,60 @@ EXPRESSION_CODES: dict[str, Code] = code_family(
     ),
     Code(
         "EXPR_006",
-        "{text} has {digits} digits; the most is 38",
-        "A number holds at most 38 digits, before and after the point together.",
+        "{text} has {digits} digits; the maximum is 38",
+        "A number has at most 38 digits before and after the point together.",
     ),
     Code(
         "EXPR_007",
         "The expression is nested more than {limit} levels deep",
         "Parentheses, calls and CASE may be nested 64 levels deep.",
-        hint="compute a part into a column first",
+        hint="compute a part of it in a column first",
     ),
     Code(
         "EXPR_008",
-        "The expression is too large: {found}, the most is {limit}",
-        "An expression may have 2,000 parts, named expressions counted where they are used, and what Spark repeats.",
-        hint="compute a part into a column first",
+        "The expression is too large: {found}, the maximum is {limit}",
+        "An expression may have 2,000 parts. Named expressions, and parts that Spark computes several times, "
+        "are counted each time.",
+        hint="compute a part of it in a column first",
     ),
-    Code("EXPR_009", "The expression is empty", "An expression needs at least a value."),
+    Code("EXPR_009", "The expression is empty", "An expression needs at least one value."),
     Code(
         "EXPR_011",
-        "The text holds half a character (U+{codepoint}), which no system can store",
-        "Lone surrogates are not characters.",
+        "The text contains an incomplete character (U+{codepoint}), which cannot be stored",
+        "Unpaired surrogates are not characters.",
         hint="remove it",
     ),
     Code(
         "EXPR_012",
         "Unknown column {name}",
-        "The column does not exist at this place. Names of columns are case-sensitive.",
+        "The column does not exist at this point of the project. Column names are case-sensitive.",
     ),
     Code(
         "EXPR_013",
         "Unknown table or alias {name}",
-        "The word before the point must be the main table, the alias of a join of the same operation, or period.",
+        "The name before the dot must be the main table, the alias of a join of the same operation, or period.",
     ),
     Code(
         "EXPR_014",
         "Unknown function {name}",
-        "Only the functions of the reference exist; their names may be written in any case.",
+        "Only the functions in the reference exist. Function names are not case-sensitive.",
     ),
-    Code("EXPR_015", "{name} takes {expected}, not {found}", "The function was given too many or too few arguments."),
+    Code("EXPR_015", "{name} takes {expected}, not {found}", "The function has too many or too few arguments."),
     Code(
         "EXPR_020",
         "{name} takes {expected} as its {position} argument, not {found}",
-        "An argument has a type that the function does not take.",
+        "The function does not accept an argument of this type.",
     ),
     Code(
         "EXPR_021",
         "{operator} works on {expected}, not on {found}",
-        "An operator was given a value of a type it does not work on.",
+        "The operator does not accept a value of this type.",
     ),
     Code(
         "EXPR_022",
         "Cannot compare {left} with {right}",
-        "Numbers compare with numbers, texts with texts, dates with dates, timestamps with timestamps; "
-        "booleans only for equality, with booleans.",
+        "Numbers can be compared with numbers, texts with texts, dates with dates, and timestamps with "
+        "timestamps. Booleans can only be compared with booleans, and only for equality.",
     ),
     Code(
         "EXPR_023",
@@ -100,14 +102,14 @@ EXPRESSION_CODES: dict[str, Code] = code_family(
     ),
     Code(
         "EXPR_025",
-        "{name} of {left} and {right} needs {scale} digits after the point; the most is 38",
-        "Decimal arithmetic never drops digits after the point on its own.",
+        "{name} of {left} and {right} needs {scale} digits after the point; the maximum is 38",
+        "Decimal arithmetic never removes digits after the point automatically.",
         hint="ROUND one of the values first",
     ),
     Code(
         "EXPR_026",
         "The {position} argument of {name} must be {expected}",
-        "Some arguments have to be written out, within limits: the type of the result depends on them.",
+        "Some arguments must be literals within limits, because the type of the result depends on them.",
     ),
     Code(
         "EXPR_027",
@@ -122,92 +124,93 @@ EXPRESSION_CODES: dict[str, Code] = code_family(
     Code(
         "EXPR_029",
         "A value of type {source} does not fit a column of type {target}",
-        "Numbers fit columns of numbers; every other kind fits only its own. Values are never converted automatically.",
+        "Numbers fit numeric columns; every other value fits only a column of its own type. Values are never "
+        "converted automatically.",
     ),
     Code(
         "EXPR_040",
-        "{name} is computed of several rows, and here there is only one",
-        "Aggregate functions are allowed in aggregate and in the aggregation of append; with OVER also in the "
-        "assignments of an update, as are the functions for windows.",
+        "{name} is computed from several rows, but here an expression has only one row",
+        "Aggregate functions are allowed in an aggregate and in the aggregation of an append. With OVER, "
+        "aggregate functions and window functions are also allowed in the assignments of an update.",
         hint="use it in an aggregate operation",
     ),
     Code(
         "EXPR_041",
-        "{name} stands inside another aggregate function",
-        "An aggregate of an aggregate has no meaning within one grouping.",
+        "{name} is inside another aggregate function",
+        "One grouping cannot compute an aggregate of an aggregate.",
         hint="use two aggregate operations",
     ),
     Code(
         "EXPR_042",
-        "Column {name} is neither grouped by nor inside an aggregate function",
-        "A summary row has one value per group; a column outside aggregate functions must be one of group_by.",
+        "Column {name} must be in group_by or inside an aggregate function",
+        "A summary row has one value per group, so a column outside aggregate functions must be in group_by.",
         hint="add it to group_by, or use an aggregate function such as MAX_AGG",
     ),
     Code(
         "EXPR_043",
-        "An aggregation here has the form FUNCTION(column), such as SUM(amount) or COUNT(*)",
-        "The aggregation of append takes one aggregate function of one column.",
+        "An aggregation of an append must have the form FUNCTION(column), such as SUM(amount), or COUNT(*)",
+        "The aggregation of an append is one aggregate function of one column.",
     ),
     Code(
         "EXPR_044",
         "The aggregation uses no aggregate function",
         "An aggregation needs at least one of SUM, COUNT, COUNT_ALL, AVG, MIN_AGG and MAX_AGG.",
     ),
-    Code("EXPR_045", "* stands for all rows and belongs to COUNT(*) only", "No other function takes a star."),
+    Code("EXPR_045", "* is allowed only in COUNT(*)", "No other function accepts *."),
     Code(
         "EXPR_050",
         "The project has no selector or expression named {name!r}",
-        "A name in double braces must be one of the project's selectors or expressions.",
+        "A name in double braces must be a selector or an expression of the project.",
     ),
     Code(
         "EXPR_051",
         "{name} refers to itself: {path}",
-        "Named selectors and expressions may use each other, but not in a circle.",
-        hint="take one of these references out",
+        "Named selectors and expressions may use each other, but not in a cycle.",
+        hint="remove one of these references",
     ),
     Code(
         "EXPR_052",
         "{{{{{name}}}}} cannot be used here",
-        "Named selectors and expressions belong to a project, and can be used in all of its expressions; not in the "
-        "rules of a resolver.",
-        hint="write it out here",
+        "Named selectors and expressions belong to a project and can be used in its expressions, but not in "
+        "the rules of a resolver.",
+        hint="write the expression itself here",
     ),
     Code(
         "EXPR_060",
         "This is not a list of columns",
-        "Columns are given by name and type with commas between them.",
+        "A list of columns has a name and a type for each column, separated by commas.",
         hint='write it as in "amount decimal(18,2), status string"',
     ),
     Code("EXPR_061", "{reason}", "The type of a column is not known."),
     Code(
         "EXPR_070",
-        "{name} needs to know its rows: {name}(…) OVER (…)",
-        "The functions for windows are computed of several rows of the operation.",
-        hint="in the parentheses after OVER stand the columns of the group, and ORDER BY with those of the order",
+        "{name} needs OVER: {name}(…) OVER (…)",
+        "Window functions are computed from several rows of the operation. OVER defines these rows.",
+        hint="write the group columns in the parentheses after OVER, then ORDER BY and the columns that sort the rows",
     ),
     Code(
         "EXPR_071",
-        "{name} stands inside {outer} OVER",
-        "A window is computed of rows as they were before the operation, so there is neither another window nor an "
-        "aggregate function inside it.",
-        hint="compute the inner one by an update before this one",
+        "{name} is inside {outer} OVER",
+        "A window is computed from the rows before the operation, so it cannot contain another window or an "
+        "aggregate function.",
+        hint="compute the inner function in an update before this one",
     ),
     Code(
         "EXPR_072",
-        "{name} needs an order",
-        "Which row is before or after another is a matter of the order.",
+        "{name} needs ORDER BY",
+        "The order defines which row comes before or after another row.",
         hint="write ORDER BY in the parentheses: OVER (region ORDER BY day)",
     ),
     Code(
         "EXPR_073",
-        "{name} takes no {what}",
-        "OVER belongs to aggregate functions and functions for windows; some of them have no order.",
+        "{name} does not accept {what}",
+        "OVER is allowed after aggregate functions and window functions. Some of them do not accept ORDER BY.",
     ),
     Code(
         "EXPR_074",
-        "{name} OVER stands in an aggregation",
-        "Windows stand in the assignments of an update only; an aggregation already has its groups.",
-        hint="compute it by an update before the aggregation",
+        "{name} OVER is not allowed in an aggregation",
+        "Windows are allowed only in the assignments of an update. An aggregation already has groups.",
+        hint="compute it in an update before the aggregation",
     ),
     Code(
         "EXPR_075",
@@ -217,8 +220,8 @@ EXPRESSION_CODES: dict[str, Code] = code_family(
     ),
     Code(
         "EXPR_076",
-        "{value} is the same on all rows: it neither groups nor orders them",
-        "In the parentheses after OVER stand columns, or expressions of columns.",
-        hint="write OVER () for all rows; the name of a column stands without quotes, or in backticks",
+        "{value} is the same in all rows, so it cannot group or sort them",
+        "The parentheses after OVER contain columns, or expressions that use columns.",
+        hint="write OVER () for all rows; write the name of a column without quotes, or in backticks",
     ),
 )

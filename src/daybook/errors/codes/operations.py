@@ -38,8 +38,8 @@ UPDATE_CODES: dict[str, Code] = code_family(
     Code(
         "UPDATE_007",
         "{column} is {expected} and cannot take a {actual}",
-        "VR-007. The value of an assignment must fit the type of its column: numbers widen or round to the scale, "
-        "text is never converted to a number automatically.",
+        "VR-007. The value of an assignment must fit the type of its column. Numbers are widened, or rounded "
+        "to the scale. Text is never converted to a number automatically.",
     ),
     Code(
         "UPDATE_008",
@@ -49,25 +49,26 @@ UPDATE_CODES: dict[str, Code] = code_family(
     Code(
         "UPDATE_010",
         "{column} is assigned twice",
-        "All assignments of one update see the row as it was before, so two of them cannot set the same column.",
-        hint="keep one of them, or put the second into an update of its own",
+        "All assignments of one update read the row as it was before the update, so two of them cannot set "
+        "the same column.",
+        hint="keep one of them, or move the second to another update",
     ),
     Code(
         "UPDATE_011",
         "{column} is a system column and cannot be assigned",
-        "System columns are kept by the engine; an update may set only _labels.",
+        "The engine fills the system columns. An update may set only _labels.",
         hint="of the system columns only _labels can be assigned",
     ),
     Code(
         "UPDATE_012",
         "Two joins have the alias {alias}",
-        "The aliases of one update's joins name their columns in expressions, so they are unique.",
+        "Expressions use the aliases of joins, so the aliases of one update must be unique.",
         hint="give one of the joins another alias",
     ),
     Code(
         "UPDATE_013",
         "{alias} cannot be the alias of a join: {reason}",
-        "An alias is an identifier and may not hide the main table or the period.",
+        "An alias is an identifier, and must differ from the name of the main table and from `period`.",
         hint="choose another alias",
     ),
     Code(
@@ -88,25 +89,26 @@ UPDATE_CODES: dict[str, Code] = code_family(
     Code(
         "UPDATE_023",
         "Invalid join condition for {alias!r}",
-        "The on of a join must be a boolean expression over the working dataset, its own columns and earlier joins.",
+        "The `on` of a join must be a boolean expression over the working dataset, the columns of the join "
+        "and earlier joins.",
     ),
     Code(
         "UPDATE_024",
-        "Operation {seq} ({name}): a picked row matches more than one row of join {alias}: {key}",
-        "An update never changes the number of rows, so every picked row may match at most one row of each join.",
+        "Operation {seq} ({name}): a selected row matches more than one row of join {alias}: {key}",
+        "An update never changes the number of rows, so every selected row may match at most one row of each join.",
         hint="make the join condition more specific, or remove the duplicates from the joined data",
     ),
     Code(
         "UPDATE_025",
         "Operation {seq} cannot load dataset {dataset_id} of join {alias}",
-        "The data of a joined dataset is found and read like that of the input, before anything is written.",
+        "The data of joined datasets is read like that of the input, before anything is written.",
     ),
     Code(
         "UPDATE_026",
         "Operation {seq} ({name}): {column} cannot be allocated for {group}: {problem}",
-        "ALLOCATE divides an amount that is the same on all rows of the group, by weights of which none is negative. "
-        "Where all weights are zero, only an amount of zero can be divided.",
-        hint="pick the rows of such groups by a selector of their own, or correct amount and weights before",
+        "ALLOCATE divides an amount that is the same in all rows of the group. No weight may be negative. If "
+        "all weights are zero, only an amount of zero can be divided.",
+        hint="select such groups in a separate operation, or correct amount and weights before this one",
     ),
 )
 
@@ -124,7 +126,7 @@ AGGREGATE_CODES: dict[str, Code] = code_family(
         "An aggregate computes at least one value per group.",
         hint="add an entry with column and expression under aggregations",
     ),
-    Code("AGGREGATE_003", "group_by names {column} twice", "Each column stands once in group_by."),
+    Code("AGGREGATE_003", "group_by names {column} twice", "group_by names each column once."),
     Code(
         "AGGREGATE_004",
         "Unknown column {name}",
@@ -139,8 +141,8 @@ AGGREGATE_CODES: dict[str, Code] = code_family(
     Code(
         "AGGREGATE_006",
         "Invalid aggregation for {column!r}",
-        "An aggregation must use SUM, COUNT, AVG, MIN_AGG or MAX_AGG, and every column in it stands inside such a "
-        "function or is a group_by column.",
+        "An aggregation must use SUM, COUNT, AVG, MIN_AGG or MAX_AGG. Every column in it must be inside such "
+        "a function or in group_by.",
     ),
     Code(
         "AGGREGATE_007",
@@ -151,7 +153,7 @@ AGGREGATE_CODES: dict[str, Code] = code_family(
     Code(
         "AGGREGATE_010",
         "{column} is both a group_by column and the result of an aggregation",
-        "A summary row holds the group's own value in its group_by columns.",
+        "The group_by columns of a summary row contain the values of its group.",
         hint="give the result another column name",
     ),
     Code(
@@ -173,8 +175,8 @@ AGGREGATE_CODES: dict[str, Code] = code_family(
     Code(
         "AGGREGATE_021",
         "{column} is {expected} and cannot take a {actual}",
-        "The value of an aggregation must fit the type of its column: numbers widen or round to the scale, text is "
-        "never converted to a number automatically.",
+        "The value of an aggregation must fit the type of its column. Numbers are widened, or rounded to the "
+        "scale. Text is never converted to a number automatically.",
     ),
 )
 
@@ -198,8 +200,8 @@ APPEND_CODES: dict[str, Code] = code_family(
     Code(
         "APPEND_004",
         "Invalid {key} expression",
-        "ExpressionParseError. A source_selector is a boolean expression over the source's columns; columns take "
-        "expressions over them without aggregate functions and windows.",
+        "ExpressionParseError. A source_selector is a boolean expression over the columns of the source. The "
+        "expressions under `columns` use the same columns, without aggregate functions and windows.",
     ),
     Code(
         "APPEND_005",
@@ -216,15 +218,15 @@ APPEND_CODES: dict[str, Code] = code_family(
     Code(
         "APPEND_007",
         "No resolver for dataset {dataset_id}",
-        "ResolverNotFound. The dataset has no location, no resolver of its own, none by override, and there is no "
-        "default resolver.",
+        "ResolverNotFound. The dataset has no location and no resolver, the project has no override for it, "
+        "and there is no default resolver.",
     ),
     Code("APPEND_008", "Loading dataset {dataset_id} failed", "DataLoadError. The data of the source cannot be read."),
     Code(
         "APPEND_010",
         "An append takes no selector",
-        "A selector picks rows of the working dataset; an append reads rows of another dataset.",
-        hint="to pick rows of the source write source_selector in the arguments",
+        "A selector selects rows of the working dataset; an append reads rows of another dataset.",
+        hint="write source_selector in the arguments to select rows of the source",
     ),
     Code(
         "APPEND_011",
@@ -236,11 +238,11 @@ APPEND_CODES: dict[str, Code] = code_family(
         "aggregations must not be empty",
         "The aggregation of an append computes at least one value per group.",
     ),
-    Code("APPEND_013", "group_by names {column} twice", "Each column stands once in group_by."),
+    Code("APPEND_013", "group_by names {column} twice", "group_by names each column once."),
     Code(
         "APPEND_014",
-        "Two results of the aggregation are called {column}",
-        "The group_by columns and the result columns of one aggregation are unique together.",
+        "Two results of the aggregation have the name {column}",
+        "All group_by columns and result columns of an aggregation have different names.",
         hint="give one of them another column name",
     ),
     Code(
@@ -262,9 +264,9 @@ APPEND_CODES: dict[str, Code] = code_family(
     ),
     Code(
         "APPEND_021",
-        "columns and aggregation cannot stand together",
-        "An append takes rows over by a mapping of columns, or sums them up.",
-        hint="compute the columns by an update, or name them in the aggregation",
+        "columns and aggregation cannot be used together",
+        "An append either copies rows with a mapping of columns, or aggregates them.",
+        hint="compute the columns in an update, or name them in the aggregation",
     ),
 )
 
@@ -273,8 +275,8 @@ DELETE_CODES: dict[str, Code] = code_family(
     Code(
         "DELETE_001",
         "A delete takes no arguments, but {key!r} was given",
-        "The selector alone says which rows a delete marks.",
-        hint="write a selector on the operation and leave arguments out",
+        "Only the selector defines which rows a delete marks.",
+        hint="write a selector on the operation and remove the arguments",
     ),
     Code(
         "DELETE_002",
@@ -298,9 +300,9 @@ CHECK_CODES: dict[str, Code] = code_family(
     Code(
         "CHECK_020",
         "Operation {seq} ({name}) failed: {row}",
-        "A row that the check picked does not satisfy its condition, or the condition is NULL for it. Nothing that "
-        "follows the last committed output was written.",
-        hint="look at the rows that fail, and change the data or the condition",
+        "A selected row does not satisfy the condition, or the condition is NULL for it. Nothing after the "
+        "last committed output was written.",
+        hint="check the rows that fail, then change the data or the condition",
     ),
 )
 
@@ -337,31 +339,31 @@ OUTPUT_CODES: dict[str, Code] = code_family(
     Code(
         "OUTPUT_006",
         "Writing {target} failed",
-        "V-006, WriteFailed. The data could not be written; the data from before is unchanged.",
+        "V-006, WriteFailed. The data could not be written. The previous data is unchanged.",
     ),
     Code(
         "OUTPUT_007",
         "{name} cannot be registered: the output has no columns of its own",
         "V-007, InvalidSchema. A registered dataset has at least one column besides the system columns.",
-        hint="name a column that is not a system column, or leave register_as_dataset out",
+        hint="name a column that is not a system column, or remove register_as_dataset",
     ),
     Code(
         "OUTPUT_010",
         "columns must not be empty",
-        "When columns is given it names at least one column; left out, all columns are written.",
-        hint="name the columns, or leave the key out to write all of them",
+        "`columns` names at least one column. Without `columns`, all columns are written.",
+        hint="name the columns, or remove the key to write all of them",
     ),
     Code("OUTPUT_011", "{key} names {column} twice", "Each column of an output is named once."),
     Code(
         "OUTPUT_012",
         "The outputs with seq {first} and {second} both write {target}",
-        "Two outputs of one project into one place would overwrite each other.",
-        hint="write to different places, or give both mode: append",
+        "Two outputs of one project with the same target would overwrite each other.",
+        hint="write to different targets, or give both mode: append",
     ),
     Code(
         "OUTPUT_020",
         "Data source {datasource_id} does not exist",
-        "The destination of an output names a known data source.",
+        "The destination of an output must be a data source that is defined.",
         hint="define it in a file: `datasource: {{id: ..., name: ..., type: delta, options: {{path: FOLDER}}}}`",
     ),
     Code(
@@ -372,14 +374,15 @@ OUTPUT_CODES: dict[str, Code] = code_family(
     Code(
         "OUTPUT_022",
         "{name} cannot be registered",
-        "What an output writes must be readable as a dataset: expressions must be able to name its table.",
+        "An output can be registered only if expressions can use the name of its table.",
     ),
     Code(
         "OUTPUT_023",
         "The output does not write what dataset {dataset_id} declares: {difference}. Declared: {declared}. "
         "Written: {written}",
-        "An output may register a dataset that a file declares. The declaration stays its contract: every declared "
-        "column is written, with its type or a narrower one, to the declared location, and as its temporal_mode says.",
+        "An output may register a dataset that a file declares. It must then write every declared column, "
+        "with the declared type or a narrower one, to the declared location, and according to the "
+        "temporal_mode.",
         hint="adapt the output or the declaration, or register under another name",
     ),
 )

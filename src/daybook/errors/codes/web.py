@@ -6,102 +6,102 @@ WEB_CODES = code_family(
     Code(
         "WEB_001",
         "{host} can be reached from other machines, and the connection is not encrypted",
-        "Figures and tokens are not sent in the clear. `daybook serve` listens on this machine only, unless it has a "
-        "certificate or stands behind a proxy that has one.",
+        "Figures and tokens must not be sent unencrypted. `daybook serve` listens only on this machine, "
+        "unless it has a certificate or runs behind a proxy that has one.",
         hint="give --tls-cert and --tls-key, or --behind-proxy",
     ),
     Code(
         "WEB_002",
         "{host}:{port} cannot be used: {reason}",
-        "Another program may listen there, or the address may not be one of this machine.",
-        hint="choose another one with --port",
+        "Another program may use this port, or the address may not belong to this machine.",
+        hint="choose another port with --port",
     ),
     Code(
         "WEB_003",
         "The certificate cannot be used: {reason}",
-        "--tls-cert is a file with the certificate and --tls-key one with its private key, both as PEM; one is of no "
-        "use without the other.",
+        "--tls-cert is a file with the certificate and --tls-key is a file with its private key, both in PEM "
+        "format. Both are needed.",
     ),
     Code(
         "WEB_004",
         "The token {name} has fewer than {least} characters",
-        "Whoever guesses a token reads the figures.",
-        hint="`openssl rand -hex 24` makes a good one",
+        "Anyone who guesses a token can read the figures.",
+        hint="`openssl rand -hex 24` creates a good token",
     ),
     Code(
         "WEB_005",
-        "A token is needed",
-        "Everything but /health and the login page needs one of the server's tokens.",
+        "A token is required",
+        "Everything except /health and the login page needs one of the server's tokens.",
         hint="log in on the page, or send `Authorization: Bearer TOKEN`",
     ),
     Code(
         "WEB_006",
         "This is not one of the server's tokens",
-        "The token is printed where `daybook serve` was started, or is one of `serve: {{tokens: ...}}` in "
+        "`daybook serve` prints its token when it starts. Other tokens are under `serve: {tokens: ...}` in "
         "daybook.yaml.",
-        hint="look there, and enter it without blanks",
+        hint="enter one of these tokens, without spaces",
     ),
     Code(
         "WEB_007",
         "There were too many wrong tokens; try again in {seconds} seconds",
-        "Guessing tokens is slowed down for every address.",
+        "An address that sends wrong tokens must wait before it can try again.",
     ),
     Code(
         "WEB_008",
-        "This server is not called {host}",
-        "The name in a request must be one that the server has, so that no foreign page can reach it under a name of "
-        "its own.",
+        "{host} is not a name of this server",
+        "The host name in a request must be a name of the server. Otherwise a foreign web page could reach "
+        "the server under its own name.",
         hint="add the name to `serve: {{hosts: [...]}}` in daybook.yaml",
     ),
     Code(
         "WEB_009",
         "The request comes from another page ({origin})",
-        "Only the server's own pages may change something.",
-        hint="open the page itself and try again",
+        "Only pages of this server may change something.",
+        hint="open the page of this server and try again",
     ),
     Code(
         "WEB_010",
-        "The form is too old",
-        "Every form carries a value that only this login knows.",
+        "The form has expired",
+        "Every form contains a value that is valid for one login only.",
         hint="load the page again and repeat the action",
     ),
     Code(
         "WEB_011",
         "The request is too large: more than {limit} {unit}",
-        "Addresses and forms are short; nothing is uploaded.",
+        "Addresses and forms are short, and the server accepts no uploads.",
     ),
     Code(
         "WEB_012",
-        "This server allows no actions",
-        "Runs, builds and changes of periods can be started from the page where the server allows it.",
+        "This server does not allow actions",
+        "Runs, builds and changes of periods can be started from the page only if the server allows it.",
         hint="start it with `daybook serve --allow-actions`",
     ),
     Code(
         "WEB_013",
-        "There is nothing at {path}",
-        "The address leads to no page of this workspace.",
-        hint="begin at the page `close`",
+        "{path} does not exist",
+        "The address does not belong to a page of this workspace.",
+        hint="start at the page `close`",
     ),
     Code(
         "WEB_014",
-        "{path} cannot be asked with {method}",
+        "{path} does not accept {method}",
         "Pages are read with GET; actions are sent with POST.",
     ),
     Code(
         "WEB_015",
         "{argument} cannot be used: {reason}",
-        "A part of the address or of the form has another form than is expected there.",
+        "A part of the address or of the form does not have the expected format.",
     ),
     Code(
         "WEB_016",
-        "The question was cancelled",
-        "Rows that have to be computed are computed for one question at a time; somebody stopped this one.",
-        hint="ask again",
+        "The request was cancelled",
+        "Rows are computed for one request at a time. Somebody cancelled this request.",
+        hint="send it again",
     ),
     Code(
         "WEB_017",
-        "Daybook itself failed; the server's log has it as {reference}",
-        "This is an error of Daybook, not of the workspace.",
-        hint="report it with what the log shows",
+        "Daybook failed with an internal error; the server's log contains it as {reference}",
+        "This is an error in Daybook, not in the workspace.",
+        hint="report it with the lines of the log",
     ),
 )
