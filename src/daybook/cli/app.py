@@ -95,12 +95,12 @@ Exit codes:
   0    done
   1    a run failed or was cancelled, a test or a check failed
   2    the input is wrong: an argument, a definition, a period
-  3    an error of Daybook itself
+  3    an internal error of Daybook
   130  stopped by Ctrl-C, with no run to cancel
 
 \b
-The options above may stand anywhere on the line. `daybook COMMAND --help`
-has examples; `daybook demo` shows what it all is for."""
+The options above may be anywhere on the line. `daybook COMMAND --help`
+shows examples; `daybook demo` runs a complete example."""
 
 app = typer.Typer(
     name="daybook",
@@ -132,7 +132,7 @@ def root(
             "--workspace",
             "-w",
             metavar="FOLDER",
-            help="A workspace; by default the nearest one, from this folder upwards.",
+            help="A workspace; by default this folder or the nearest one above it.",
         ),
     ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
@@ -143,7 +143,7 @@ def root(
     ] = False,
 ) -> None:
     if quiet and verbose:
-        raise typer.BadParameter("--quiet and --verbose exclude each other")
+        raise typer.BadParameter("--quiet and --verbose cannot be used together")
     context.obj = RootOptions(workspace, debug, quiet, verbose)
 
 
@@ -276,7 +276,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from daybook.cli.terminal import show_error
     from daybook.errors import DaybookError
 
-    show_error(DaybookError("IO_012", location="the standard output", reason=reason, hint="write it elsewhere"))
+    show_error(
+        DaybookError("IO_012", location="the standard output", reason=reason, hint="write to another file or device")
+    )
     return code or WRONG_INPUT
 
 
@@ -322,6 +324,6 @@ def report_failure(error: Exception, *, is_debug: bool, as_json: bool) -> int:
             show_error(error)
         return WRONG_INPUT
     first_line = _first_line_of(error)
-    hint = "" if is_debug else "\n  hint: run it again with --debug, and report what it shows"
+    hint = "" if is_debug else "\n  hint: run the command again with --debug, and report the output"
     show_failure("Daybook itself failed", f"  {type(error).__name__}: {first_line}{hint}")
     return INTERNAL_ERROR

@@ -84,10 +84,10 @@ def _changes_summary(plan: "ApplyPlan") -> str:
     broken = sum(effect.is_broken_now for effect in plan.effects)
     if broken:
         parts.append(f"{broken} project{'s' if broken > 1 else ''} in conflict now")
-    return ", ".join(parts) or "nothing is defined"
+    return ", ".join(parts) or "there are no definitions"
 
 
-PruneOption = Annotated[bool, typer.Option("--prune", help="Disable what the files no longer define.")]
+PruneOption = Annotated[bool, typer.Option("--prune", help="Disable definitions that are no longer in the files.")]
 ChangesAsJson = Annotated[bool, json_option("The changes as JSON.")]
 
 
@@ -128,7 +128,7 @@ def activate(
         ),
     ] = None,
     all_projects: Annotated[
-        bool, typer.Option("--all", help="All projects of the workspace but those that were deactivated.")
+        bool, typer.Option("--all", help="All projects of the workspace, except deactivated ones.")
     ] = False,
     dataset_version: Annotated[
         int | None,

@@ -162,7 +162,7 @@ OptionalPeriod = Annotated[
         "--period",
         "-p",
         metavar="PERIOD",
-        help="A period or a span: 2026-01..2026-03.",
+        help="A period or a range: 2026-01..2026-03.",
         autocompletion=completion.period_identifiers,
     ),
 ]
@@ -193,7 +193,7 @@ def graph(
 
 def _show_graph(found: "CloseGraphResult") -> None:
     if not found.nodes:
-        echo_note("there are no projects here")
+        echo_note("the workspace has no projects")
     for node in found.nodes:
         reads = [edge for edge in found.edges if edge.reader == node.name]
         echo(node.name)
@@ -204,7 +204,7 @@ def _show_graph(found: "CloseGraphResult") -> None:
 def status(
     context: typer.Context,
     period: OptionalPeriod = None,
-    ask: Annotated[bool, typer.Option("--ask", help="Ask databases and catalogs, too.")] = False,
+    ask: Annotated[bool, typer.Option("--ask", help="Also ask databases and catalogs.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show which numbers are up to date, and why others are not.
@@ -245,24 +245,24 @@ def _show_status(found: "CloseStatus") -> None:
 
 def build(
     context: typer.Context,
-    period: Annotated[str, period_option("A period or a span: 2026-01..2026-03.")],
+    period: Annotated[str, period_option("A period or a range: 2026-01..2026-03.")],
     projects: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[PROJECT…]",
-            help="Projects; all active ones without any. NAME+ is with what needs it.",
+            help="Projects; by default all active ones. NAME+ adds what needs it.",
             autocompletion=completion.project_ids,
         ),
     ] = None,
-    only: Annotated[bool, typer.Option("--only", help="Exactly the named projects, not what they need.")] = False,
-    full: Annotated[bool, typer.Option("--full", help="Run what is fresh, too.")] = False,
+    only: Annotated[bool, typer.Option("--only", help="Only the named projects, not what they need.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Also run what is fresh.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would run and why; run nothing.")] = False,
     keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="After a failure, go on with what does not depend on it.")
+        bool, typer.Option("--keep-going", help="After a failure, continue with what does not depend on it.")
     ] = False,
-    jobs: Annotated[int, typer.Option("--jobs", metavar="N", help="How many nodes run side by side.")] = 2,
-    allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Let an output replace rows by no rows.")] = False,
-    draft: Annotated[bool, typer.Option("--draft", help="Run the files as they are, into the sandbox.")] = False,
+    jobs: Annotated[int, typer.Option("--jobs", metavar="N", help="How many nodes run at the same time.")] = 2,
+    allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Allow an empty output to replace rows.")] = False,
+    draft: Annotated[bool, typer.Option("--draft", help="Run the files as drafts, into the sandbox.")] = False,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -360,4 +360,4 @@ def _show_notices(notices: "tuple[Notice, ...]") -> None:
 
 def _show_left_out(left_out: tuple[str, ...]) -> None:
     if left_out:
-        echo_note(f"left out, since their periods are longer: {', '.join(left_out)}")
+        echo_note(f"left out, because their periods are longer: {', '.join(left_out)}")

@@ -291,7 +291,7 @@ def _read_request(connection: socket.socket) -> CommandRequest:
     body = bytearray()
     while len(body) < length:
         if not (piece := connection.recv(length - len(body))):
-            raise ConnectionError("the client has gone")
+            raise ConnectionError("the client has disconnected")
         body += piece
     fields = bytes(body).split(b"\0")
     protocol, python, package, umask, ignored, count = map(os.fsdecode, fields[:6])
@@ -331,7 +331,7 @@ def find_process_difference(pid: int) -> str | None:
     if any(resource.prlimit(pid, limit) != resource.getrlimit(limit) for limit in limits):
         return "the limits of the system differ"
     if _rights(pid) != _rights(os.getpid()):
-        return "the rights of the process differ"
+        return "the permissions of the process differ"
     return None
 
 

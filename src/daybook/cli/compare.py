@@ -34,8 +34,8 @@ _KEY_WORDS = {
     "row_id": "the row id, since there is no key",
 }
 _RUN_HELP = "A run's id, or PROJECT@PERIOD for its last completed run."
-RunA = Annotated[str, typer.Argument(metavar="A", help=f"{_RUN_HELP} The one before.")]
-RunB = Annotated[str, typer.Argument(metavar="B", help=f"{_RUN_HELP} The one after.")]
+RunA = Annotated[str, typer.Argument(metavar="A", help=f"{_RUN_HELP} The earlier run.")]
+RunB = Annotated[str, typer.Argument(metavar="B", help=f"{_RUN_HELP} The later run.")]
 Rows = Annotated[
     int | None,
     typer.Option(
@@ -59,10 +59,10 @@ def diff(
         str | None, typer.Option("--key", metavar="COLUMNS", help="Columns that rows are matched by.")
     ] = None,
     tolerance: Annotated[
-        str | None, typer.Option("--tolerance", metavar="NUMBER", help="Numbers that differ by no more are the same.")
+        str | None, typer.Option("--tolerance", metavar="NUMBER", help="Numbers that differ by at most this are equal.")
     ] = None,
     limit: Annotated[
-        int, typer.Option("--limit", metavar="N", help="The most changes to show.", min=1, max=10_000)
+        int, typer.Option("--limit", metavar="N", help="The maximum number of changes to show.", min=1, max=10_000)
     ] = 10,
     as_json: AsJson = False,
 ) -> None:
@@ -179,17 +179,19 @@ def bridge(
     context: typer.Context,
     a: RunA,
     b: RunB,
-    measure: Annotated[str, typer.Option("--measure", "-m", metavar="COLUMN", help="The column whose total moved.")],
+    measure: Annotated[str, typer.Option("--measure", "-m", metavar="COLUMN", help="The column whose total changed.")],
     output: Annotated[
         str | None,
         typer.Option("--output", metavar="OUTPUT", help="An output by seq, id or destination; by default the last."),
     ] = None,
     rows: Rows = None,
-    by: Annotated[str | None, typer.Option("--by", metavar="COLUMNS", help="A bridge per group, too: region.")] = None,
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="COLUMNS", help="Also a bridge for each group: region.")
+    ] = None,
     order: Annotated[
         str | None,
         typer.Option(
-            "--order", metavar="KINDS", help="What is swapped first: definition,data, or single causes: data:rates."
+            "--order", metavar="KINDS", help="What is replaced first: definition,data, or single causes: data:rates."
         ),
     ] = None,
     as_json: AsJson = False,
@@ -223,7 +225,7 @@ def show_bridge(found: "BridgeResult") -> None:
         return
     if not found.causes:
         swapped = ", ".join(name.label for name in found.order)
-        echo(f"\n{total} is {number_text(found.before)} in both; these differ and change nothing: {swapped}")
+        echo(f"\n{total} is {number_text(found.before)} in both; these differences change nothing: {swapped}")
         return
     echo(f"\n{total}: {signed_text(found.difference)}\n")
     show_waterfall(found)
@@ -231,13 +233,13 @@ def show_bridge(found: "BridgeResult") -> None:
         _show_cause(cause)
     if found.by is not None:
         _show_groups(found)
-    echo_note(f"\nswapped in this order, which decides the split: {', '.join(name.text for name in found.order)}")
+    echo_note(f"\nreplaced in this order, which decides the amounts: {', '.join(name.text for name in found.order)}")
     _show_way_on(found)
 
 
 def _show_cause(cause: "Cause") -> None:
     if cause.is_together:
-        echo(f"\n{cause.label}: swapped together, because: {cause.reason}")
+        echo(f"\n{cause.label}: replaced together, because: {cause.reason}")
     if cause.rows is None:
         return
     rows = cause.rows
@@ -326,7 +328,7 @@ def _show_way_on(found: "BridgeResult") -> None:
         if row is not None and cause.explained_by is not None:
             keys = {name: None if value is None else value_text(value) for name, value in row.key.items()}
             words = ("daybook", "explain", found.b.run_id, str(cause.explained_by), *format_keys(keys))
-            echo_note(f"`{shlex.join(words)}` shows what became of the row that did most")
+            echo_note(f"`{shlex.join(words)}` explains the row with the largest effect")
             return
     if found.operation.seq_b:
         echo_note(f"`daybook explain {found.b.run_id} {found.operation.seq_b}` shows the rows behind the total of B")

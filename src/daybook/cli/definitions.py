@@ -13,7 +13,7 @@ def validate(
     context: typer.Context,
     path: Annotated[
         Path | None,
-        typer.Argument(metavar="PATH", help="A file or folder; left out, the whole workspace.", show_default=False),
+        typer.Argument(metavar="PATH", help="A file or folder; by default the whole workspace.", show_default=False),
     ] = None,
     as_json: Annotated[bool, json_option("Findings as JSON.")] = False,
 ) -> None:
@@ -48,7 +48,7 @@ def _validation_summary(checked: int, findings: int, accepted: int) -> str:
 def compile_project(
     context: typer.Context,
     project: ProjectArgument,
-    period: Annotated[str | None, period_option("The period; otherwise this month.")] = None,
+    period: Annotated[str | None, period_option("The period; by default this month.")] = None,
     settings: Settings = None,
     as_json: Annotated[bool, json_option("The plan as JSON.")] = False,
 ) -> None:

@@ -103,17 +103,17 @@ def show_correction(found: "BridgeResult") -> None:
     """What the close would be with the rates as they were corrected later in the month, as a waterfall."""
     from daybook.cli.waterfall import show_waterfall
 
-    echo(f"\nThe result of {found.b.period} with rates as corrected by its end, by cause\n")
+    echo(f"\nWhy the result of {found.b.period} changes with the rates corrected by its end\n")
     if found.causes:
         show_waterfall(found)
     else:
-        echo("  it would be the same")
+        echo("  it does not change")
 
 
 def show_files(results: "Iterable[RunResult]") -> None:
     outputs = [output for result in results for output in result.outputs]
     width = max(len(shorten_path(output.place)) for output in outputs)
-    echo("\nWhere the numbers are; tables collect the months, files are one month each\n")
+    echo("\nWhere the numbers are: a table has all months, a file has one month\n")
     for output in outputs:
         kind = "Delta table" if output.format == "delta" else output.format.upper()
         echo(f"  {shorten_path(output.place):<{width}}  {kind}")
@@ -209,7 +209,7 @@ def demo(
     called = root_options(context)
     made = make_demo_workspace(folder)
     if not (called.is_quiet or as_json):
-        echo_note(f"{'Made' if made.is_new else 'Using'} the workspace {folder.as_posix()}")
+        echo_note(f"{'Created' if made.is_new else 'Using'} the workspace {folder.as_posix()}")
     if no_run:
         _write_data(made, is_quiet=called.is_quiet or as_json)
         return

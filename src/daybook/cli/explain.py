@@ -58,7 +58,7 @@ def show_number(found: "NumberExplanation") -> None:
     for level in found.levels:
         _show_level(level)
     if found.levels and not found.is_complete:
-        echo_note("\nthere are rows behind these rows; `--depth` shows more levels")
+        echo_note("\nthese rows come from other rows; `--depth` shows more levels")
 
 
 def _show_level(level: "ExplanationLevel") -> None:
@@ -123,7 +123,9 @@ def explain(
     operation: Annotated[
         str | None,
         typer.Argument(
-            metavar="OPERATION", help="Of a run: an operation's id or seq.", autocompletion=completion.operation_ids
+            metavar="OPERATION",
+            help="For a run: the id or seq of an operation.",
+            autocompletion=completion.operation_ids,
         ),
     ] = None,
     keys: Annotated[
@@ -131,21 +133,20 @@ def explain(
         typer.Argument(metavar="COLUMN=VALUE", help="Only rows with these values; COLUMN= is NULL."),
     ] = None,
     limit: Annotated[
-        int, typer.Option("--limit", metavar="N", help="The most rows to show of each level.", min=1, max=10_000)
+        int,
+        typer.Option("--limit", metavar="N", help="The maximum number of rows to show per level.", min=1, max=10_000),
     ] = 20,
     depth: Annotated[
         int | None,
         typer.Option(
             "--depth",
             metavar="N",
-            help="How many levels to show: 1 for the operation alone. Without it, down to the lines of the sources.",
+            help="How many levels to show; 1 is the operation alone. By default down to the rows of the sources.",
             min=1,
             max=100,
         ),
     ] = None,
-    columns: Annotated[
-        str | None, typer.Option("--columns", metavar="A,B", help="Columns to show beside the usual ones.")
-    ] = None,
+    columns: Annotated[str | None, typer.Option("--columns", metavar="A,B", help="Additional columns to show.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what an error code means, or where a number comes from.
@@ -223,15 +224,19 @@ OptionalProject = Annotated[
 def lineage(
     context: typer.Context,
     project: OptionalProject = None,
-    columns: Annotated[list[str] | None, typer.Argument(metavar="COLUMN", help="Written columns; all of them.")] = None,
+    columns: Annotated[
+        list[str] | None, typer.Argument(metavar="COLUMN", help="Written columns; by default all.")
+    ] = None,
     downstream: Annotated[
         str | None,
         typer.Option(
-            "--downstream", metavar="DATASET.COLUMN", help="The opposite: the written columns that come from this one."
+            "--downstream",
+            metavar="DATASET.COLUMN",
+            help="Show instead the written columns that come from this column.",
         ),
     ] = None,
     to_start: Annotated[
-        bool, typer.Option("--all", help="Through other projects, down to data that nothing computes.")
+        bool, typer.Option("--all", help="Continue through other projects, to data that no project writes.")
     ] = False,
     mermaid: Annotated[bool, typer.Option("--mermaid", help="As a Mermaid flow chart.")] = False,
     as_json: AsJson = False,
@@ -275,7 +280,7 @@ def tree_lines(result: "LineageResult", *, only_columns: bool = False) -> Iterat
         yield from _lines(tuple(_output_branches(output)), "")
     if not only_columns and any(output.rows.inputs or output.rows.steps for output in result.outputs):
         yield ""
-        yield "What stands under `every column` decides about rows, and so about each column."
+        yield "What is under `every column` selects or groups rows, so it affects every column."
 
 
 def _output_branches(output: "LineageOutput") -> Iterator[_Branch]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def functions(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="One function; otherwise all.", autocompletion=completion.function_names),
+        typer.Argument(metavar="NAME", help="One function; by default all.", autocompletion=completion.function_names),
     ] = None,
     as_json: Annotated[bool, json_option("The table as JSON.")] = False,
 ) -> None:
@@ -53,7 +53,7 @@ def parse(
         str, typer.Argument(metavar="EXPRESSION", help="An expression of a selector or an assignment.")
     ],
     columns: Annotated[
-        str, typer.Option(metavar="COLUMNS", help='With their types: "amount decimal, status string".')
+        str, typer.Option(metavar="COLUMNS", help='Columns and their types: "amount decimal, status string".')
     ] = "",
     group_by: Annotated[
         str | None,
@@ -63,10 +63,13 @@ def parse(
     ] = None,
     named: Annotated[
         list[str] | None,
-        typer.Option("--named", metavar="NAME=EXPRESSION", help="What {{NAME}} stands for; may be repeated."),
+        typer.Option("--named", metavar="NAME=EXPRESSION", help="The expression named {{NAME}}; may be repeated."),
     ] = None,
     parameters: Annotated[
-        str, typer.Option(metavar="PARAMETERS", help='With their types: "threshold decimal", used as param.threshold.')
+        str,
+        typer.Option(
+            metavar="PARAMETERS", help='Parameters and their types: "threshold decimal", used as param.threshold.'
+        ),
     ] = "",
     as_json: AsJson = False,
 ) -> None:

@@ -127,7 +127,7 @@ def show_replay(result: "ReplayResult") -> None:
         if output.is_same:
             found = f"{output.rows_now:,} rows, the same"
         elif output.is_same is None:
-            found = f"{output.rows_now:,} rows; what the run wrote has been removed and cannot be compared"
+            found = f"{output.rows_now:,} rows; the output of the run was removed and cannot be compared"
         else:
             found = f"{output.rows_now:,} rows, {before} before: DIFFERENT"
         kept = f", kept in {shorten_path(output.place)}" if output.place else ""
@@ -170,7 +170,10 @@ def show_run_details(run: "RunDetails") -> None:
     echo(f"run {record.id}: {record.status}{draft}{took}")
     echo(f"  project   {record.project_id} version {record.project_version}")
     echo(f"  period    {record.period}" + (f", as of {record.as_of}" if record.as_of else ""))
-    echo(f"  created   {_format_moment(record.created_at)} by {record.user or 'somebody'} on {record.process.host}")
+    echo(
+        f"  created   {_format_moment(record.created_at)} by {record.user or 'an unknown user'} on "
+        f"{record.process.host}"
+    )
     if record.finished_at:
         echo(f"  finished  {_format_moment(record.finished_at)}")
     for name, text in (run.snapshot.get("parameters") or {}).items():
@@ -215,7 +218,9 @@ def runs(
             autocompletion=completion.run_statuses,
         ),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", help="The most runs to list.", min=1, max=1000)] = 20,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", help="The maximum number of runs to list.", min=1, max=1000)
+    ] = 20,
     after: Annotated[
         str | None,
         typer.Option(
@@ -273,7 +278,7 @@ def _show_runs(listed: "Sequence[RunRecord]") -> None:
 
 def _no_runs_message(*, is_filtered: bool, meant: str | None) -> str:
     if not is_filtered:
-        return "no runs yet: `daybook run PROJECT --period PERIOD` makes one"
+        return "no runs yet: `daybook run PROJECT --period PERIOD` starts one"
     return f"no such runs; did you mean {meant}?" if meant else "no such runs"
 
 
@@ -286,14 +291,14 @@ def show(
     kind: Annotated[
         str,
         typer.Argument(
-            metavar="KIND", help=f"What it is: {', '.join(_SHOWN_KINDS)}.", autocompletion=lambda: _SHOWN_KINDS
+            metavar="KIND", help=f"The kind: {', '.join(_SHOWN_KINDS)}.", autocompletion=lambda: _SHOWN_KINDS
         ),
     ],
     identifier: Annotated[str, typer.Argument(help="Its id.", metavar="ID", autocompletion=completion.shown_ids)],
     version: Annotated[
-        int | None, typer.Option("--version", metavar="N", help="A version; otherwise the latest.", min=1)
+        int | None, typer.Option("--version", metavar="N", help="A version; by default the latest.", min=1)
     ] = None,
-    as_json: Annotated[bool, json_option("Everything known as JSON.")] = False,
+    as_json: Annotated[bool, json_option("All details as JSON.")] = False,
 ) -> None:
     """Show a definition or a run as the store has it.
 

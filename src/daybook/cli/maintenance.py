@@ -32,10 +32,8 @@ _STATE_MARKS = {
 
 def doctor(
     context: typer.Context,
-    fix: Annotated[bool, typer.Option("--fix", help="Remove what failed and killed runs left.")] = False,
-    restore: Annotated[
-        bool, typer.Option("--restore", help="Put the newest backup in the place of a damaged store.")
-    ] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Remove what failed and killed runs left behind.")] = False,
+    restore: Annotated[bool, typer.Option("--restore", help="Replace a damaged store with its newest backup.")] = False,
     skip_spark: Annotated[bool, typer.Option("--skip-spark", help="Do not start Spark.")] = False,
     as_json: Annotated[bool, json_option("The findings as JSON.")] = False,
 ) -> None:
@@ -84,15 +82,15 @@ def _restore_store(context: typer.Context, *, as_json: bool) -> None:
 
 def show_recovery(found: "Recovery") -> None:
     for each in found.slices:
-        echo(f"found again: {each.period} of {each.table}, written by run {each.run_id}")
+        echo(f"recovered: {each.period} of {each.table}, written by run {each.run_id}")
     for table, period in found.dropped:
-        echo(f"dropped since: {period} of {table}")
+        echo(f"dropped after the backup: {period} of {table}")
     for dataset_id, version in found.datasets:
-        echo(f"found again: version {version} of dataset {dataset_id}")
+        echo(f"recovered: version {version} of dataset {dataset_id}")
     for table, reason in found.unread:
-        echo(f"not asked: {table} ({reason})")
+        echo(f"not checked: {table} ({reason})")
     for project_id in found.inactive:
-        echo(f"not active: {project_id}; `daybook activate {project_id}` lets builds run it again")
+        echo(f"not active: {project_id}; after `daybook activate {project_id}`, builds run it again")
 
 
 def _workspace_if_any(context: typer.Context) -> "OpenedWorkspace | None":
@@ -158,7 +156,7 @@ Examples:
 def start(
     context: typer.Context,
     idle: Annotated[
-        str | None, typer.Option("--idle", metavar="TIME", help="End after so long without use: 30m, 2h.")
+        str | None, typer.Option("--idle", metavar="TIME", help="End after this time without use: 30m, 2h.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -174,7 +172,7 @@ def start(
     if as_json:
         echo_json(engine_as_json(found))
     else:
-        echo(f"the engine runs: process {found.pid}, ends after {found.idle} without use")
+        echo(f"the engine is running: process {found.pid}, ends after {found.idle} without use")
 
 
 def stop(
@@ -183,7 +181,7 @@ def stop(
         bool, typer.Option("--all", help="End all engines of this user, also those that do not fit this workspace.")
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="End it although a command uses it, which then fails.")
+        bool, typer.Option("--force", help="End it even if a command uses it; the command fails.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -197,9 +195,9 @@ def stop(
     elif ended:
         echo("\n".join(f"the engine with process {pid} has ended" for pid in ended))
     elif engine_status(workspace):
-        echo("no engine that fits this workspace runs; `daybook engine stop --all` ends others")
+        echo("no engine of this workspace is running; `daybook engine stop --all` ends the others")
     else:
-        echo("no engine runs")
+        echo("no engine is running")
 
 
 def status(context: typer.Context, as_json: AsJson = False) -> None:
@@ -211,7 +209,7 @@ def status(context: typer.Context, as_json: AsJson = False) -> None:
     if as_json:
         echo_json({"engines": [engine_as_json(each) for each in found]})
     else:
-        echo("\n".join(_status_text(each) for each in found) or "no engine runs")
+        echo("\n".join(_status_text(each) for each in found) or "no engine is running")
 
 
 def _status_text(engine: "EngineStatus") -> str:
@@ -265,13 +263,13 @@ def list_slices(
         echo_json([slice_as_json(each) for each in found])
         return
     if not found:
-        echo_note("no run wrote to a table that collects periods")
+        echo_note("no run has written to a table with slices")
         return
     rows = [
         (
             each.table,
             each.period,
-            each.project_id or "all that append",
+            each.project_id or "all projects that append",
             each.run_id,
             "" if each.rows is None else f"{each.rows:,}",
             f"{each.written_at:%Y-%m-%d %H:%M}" if each.written_at else "",
@@ -293,9 +291,9 @@ def drop(
         ),
     ],
     reason: Annotated[
-        str | None, typer.Option("--reason", metavar="TEXT", help="Why; it is recorded permanently.")
+        str | None, typer.Option("--reason", metavar="TEXT", help="The reason; it is recorded permanently.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Remove what runs wrote into a table for a period.
@@ -334,10 +332,10 @@ def drop(
 def take_over(
     context: typer.Context,
     workspace: Annotated[
-        str, typer.Argument(metavar="WORKSPACE", help="The id that the refusal names, or a name where there is no id.")
+        str, typer.Argument(metavar="WORKSPACE", help="The id that STORE_016 shows, or the name if there is no id.")
     ],
     reason: Annotated[
-        str | None, typer.Option("--reason", metavar="TEXT", help="Why; it is recorded permanently.")
+        str | None, typer.Option("--reason", metavar="TEXT", help="The reason; it is recorded permanently.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -359,7 +357,7 @@ def take_over(
         echo_json(recovery_as_json(found))
         return
     show_recovery(found)
-    echo(f"what workspace {workspace} wrote belongs to this one now")
+    echo(f"the slices of workspace {workspace} now belong to this workspace")
 
 
 add_command(slices_app, "list", list_slices, "daybook slices list", "daybook slices list warehouse.sales --json")

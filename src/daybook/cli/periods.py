@@ -27,7 +27,7 @@ CalendarOption = Annotated[
     typer.Option(
         "--calendar",
         metavar="ID",
-        help="A calendar; otherwise the built-in Gregorian one.",
+        help="A calendar; by default the Gregorian one.",
         autocompletion=completion.calendar_ids,
     ),
 ]
@@ -37,20 +37,22 @@ PeriodArgument = Annotated[
 ]
 
 
-ReasonOption = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; it is recorded permanently.")]
+ReasonOption = Annotated[
+    str | None, typer.Option("--reason", metavar="TEXT", help="The reason; it is recorded permanently.")
+]
 
 
 @app.callback()
 def periods(
     context: typer.Context,
     calendar: CalendarOption = None,
-    year: Annotated[int | None, typer.Option("--year", metavar="YEAR", help="A year; otherwise this one.")] = None,
+    year: Annotated[int | None, typer.Option("--year", metavar="YEAR", help="A year; by default this year.")] = None,
     level: Annotated[
         str | None,
         typer.Option(
             "--level",
             metavar="LEVEL",
-            help="One level of the calendar; otherwise all but single days.",
+            help="One level of the calendar; by default all except days.",
             autocompletion=completion.calendar_levels,
         ),
     ] = None,

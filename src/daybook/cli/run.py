@@ -34,13 +34,15 @@ def run(
         str | None, typer.Option("--as-of", metavar="DATE", help="Date for bitemporal data: 2026-01-15.")
     ] = None,
     draft: Annotated[bool, typer.Option("--draft", help="Run the file as it is, without activating it.")] = False,
-    require_fresh: Annotated[bool, typer.Option("--require-fresh", help="Refuse to read what is out of date.")] = False,
+    require_fresh: Annotated[
+        bool, typer.Option("--require-fresh", help="Refuse to run if an input is out of date.")
+    ] = False,
     sandbox_inputs: Annotated[
         bool,
-        typer.Option("--sandbox-inputs/--no-sandbox-inputs", help="Whether a draft reads what your drafts wrote."),
+        typer.Option("--sandbox-inputs/--no-sandbox-inputs", help="Whether a draft reads the results of your drafts."),
     ] = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Resolve, plan and check; write nothing.")] = False,
-    allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Let an output replace rows by no rows.")] = False,
+    allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Allow an empty output to replace rows.")] = False,
     settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:

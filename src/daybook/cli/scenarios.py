@@ -31,7 +31,7 @@ def run_scenarios(
         list[Path] | None, typer.Argument(metavar="PATH", help="Files or folders; tests/scenarios by default.")
     ] = None,
     keyword: Annotated[
-        str | None, typer.Option("-k", metavar="TEXT", help="Only scenarios whose file or name has this.")
+        str | None, typer.Option("-k", metavar="TEXT", help="Only scenarios whose file or name contains this.")
     ] = None,
     update: Annotated[bool, typer.Option("--update", help="Write actual rows into `expect`, after asking.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="With --update: do not ask.")] = False,
@@ -40,14 +40,14 @@ def run_scenarios(
         typer.Option(
             "--new",
             metavar="PROJECT",
-            help="Write a scenario from a few rows that its last run read.",
+            help="Create a scenario from a few rows that its last run read.",
             autocompletion=completion.project_ids,
         ),
     ] = None,
     run_id: Annotated[
         str | None,
         typer.Option(
-            "--run", metavar="RUN", help="With --new: another run.", autocompletion=completion.run_ids("completed")
+            "--run", metavar="RUN", help="With --new: use this run.", autocompletion=completion.run_ids("completed")
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="With --new: the file to write.")] = None,
@@ -71,7 +71,7 @@ def run_scenarios(
     files = select_scenarios(paths or (), root, keyword=keyword)
     if not files:
         where = ", ".join(path.as_posix() for path in paths or [root / DEFAULT_SCENARIO_FOLDER])
-        echo_note(f"no scenarios in {where}" + (f" have {keyword!r} in their file or name" if keyword else ""))
+        echo_note(f"no scenarios found in {where}" + (f" with {keyword!r} in the file or name" if keyword else ""))
         raise typer.Exit(WRONG_INPUT)
 
     def show(result: "ScenarioResult") -> None:
@@ -106,7 +106,7 @@ def _write_new_scenario(
     echo(f"wrote {made.file.as_posix()}: {made.rows} rows of run {made.run_id}")
     if made.missed:
         echo_note(f"no row reaches {', '.join(made.missed)}")
-    echo_note("what it expects is what the project makes of these rows now: check it, and keep it")
+    echo_note("it expects what the project computes from these rows now: check that this is correct")
 
 
 def _scenario_session(context: typer.Context) -> "AbstractContextManager[BackgroundSession]":

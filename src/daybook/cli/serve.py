@@ -14,18 +14,21 @@ def serve(
     context: typer.Context,
     host: Annotated[str, typer.Option("--host", metavar="HOST", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option("--port", metavar="PORT", help="The port; 0 takes a free one.", min=0, max=65535)
+        int, typer.Option("--port", metavar="PORT", help="The port; 0 chooses a free one.", min=0, max=65535)
     ] = 8484,
     allow_actions: Annotated[
-        bool, typer.Option("--allow-actions", help="Let the page run, build, cancel, activate, close and lock.")
+        bool, typer.Option("--allow-actions", help="Allow the page to run, build, cancel, activate, close and lock.")
     ] = False,
-    is_open: Annotated[bool, typer.Option("--open", help="Let everybody read who reaches it; no token.")] = False,
+    is_open: Annotated[
+        bool, typer.Option("--open", help="Require no token: everybody who can connect can read.")
+    ] = False,
     tls_cert: Annotated[
-        Path | None, typer.Option("--tls-cert", metavar="FILE", help="A certificate, for other hosts than this one.")
+        Path | None,
+        typer.Option("--tls-cert", metavar="FILE", help="A certificate; needed for access from other machines."),
     ] = None,
     tls_key: Annotated[Path | None, typer.Option("--tls-key", metavar="FILE", help="Its private key.")] = None,
     behind_proxy: Annotated[
-        bool, typer.Option("--behind-proxy", help="A proxy before it has the certificate.")
+        bool, typer.Option("--behind-proxy", help="A proxy in front of the server has the certificate.")
     ] = False,
 ) -> None:
     """Show the workspace in a browser, and answer programs at /api/v1.
@@ -47,7 +50,7 @@ def serve(
             return
         if token is None:
             echo_note(f"enter one of the tokens of daybook.yaml: {', '.join(site.tokens)}")
-        echo_note("Ctrl-C ends it")
+        echo_note("Ctrl-C stops the server")
 
     serve_workspace(workspace, request, site, on_ready=show)
 
@@ -68,17 +71,19 @@ def report(
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option("--against", metavar="RUN", help="Compare with this run; by default with the one before."),
+        typer.Option("--against", metavar="RUN", help="Compare with this run; by default with the previous one."),
     ] = None,
     differences: Annotated[
-        bool, typer.Option("--diff/--no-diff", help="Compare with another run, for which Spark is needed.")
+        bool, typer.Option("--diff/--no-diff", help="Compare with another run; this needs Spark.")
     ] = True,
     measure: Annotated[
         list[str] | None,
-        typer.Option("--measure", "-m", metavar="COLUMN", help="Say why the total of this column moved; repeatable."),
+        typer.Option(
+            "--measure", "-m", metavar="COLUMN", help="Explain why the total of this column changed; may be repeated."
+        ),
     ] = None,
     rows: Annotated[
-        int, typer.Option("--rows", metavar="N", help="The most rows of each output to show.", min=1, max=1000)
+        int, typer.Option("--rows", metavar="N", help="The maximum number of rows to show per output.", min=1, max=1000)
     ] = 200,
     as_json: AsJson = False,
 ) -> None:

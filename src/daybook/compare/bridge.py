@@ -68,7 +68,7 @@ def _check_columns(side: ComparedOutput, request: BridgeRequest) -> None:
     measure, run_id = request.measure, side.run.id
     if measure not in written:
         numbers = [name for name, type_ in written.items() if is_number(type_)]
-        reason = f"its output has no such column; numbers are {', '.join(numbers) or 'none'}"
+        reason = f"the output has no such column; numeric columns are {', '.join(numbers) or 'none'}"
         raise DaybookError(
             "RUN_079", measure=measure, run_id=run_id, reason=reason, hint=did_you_mean(measure, numbers)
         )

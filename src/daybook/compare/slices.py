@@ -101,7 +101,7 @@ def read_run_sources(
     try:
         return read_sources(spark, loads, run.snapshot, environment.landing(run.id), environment.root, pinned=run.pins)
     except DaybookError as error:
-        hint = "what it wrote to Delta tables, with _operation_seq among the columns, can still be compared"
+        hint = "rows can still be compared if they were written to a Delta table with the column _operation_seq"
         raise DaybookError("RUN_012", run_id=run.id, causes=flatten(error), hint=hint) from error
 
 

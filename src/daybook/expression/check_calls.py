@@ -126,7 +126,7 @@ def _check_aggregate(function: Function, node: Call, checking: CheckContext, che
     if checking.grouping is None:
         hint = _row_function_hint(function.name)
         if hint is None and checking.allows_windows:
-            hint = f"use it in an aggregate operation, or over rows of this one: {function.name}(…) OVER (column)"
+            hint = f"use it in an aggregate operation, or with OVER: {function.name}(…) OVER (column)"
         return checking.report_at("EXPR_040", span, hint=hint, name=function.name)
     if checking.aggregate is not None:
         return checking.report_at("EXPR_041", span, name=function.name)
@@ -146,7 +146,7 @@ def check_window(node: Window, checking: CheckContext, check: NodeCheck) -> Type
         return _report_unknown(call, checking, check)
     span = checking.source.within(call.span.start, call.name_end)
     if not function.takes_over:
-        hint = "OVER follows an aggregate function, RANK, ROW_NUMBER, PREVIOUS, NEXT or ALLOCATE"
+        hint = "OVER is allowed after an aggregate function, RANK, ROW_NUMBER, PREVIOUS, NEXT or ALLOCATE"
         return checking.report_at("EXPR_073", span, hint=hint, name=call.name, what="OVER")
     if checking.window is not None:
         return checking.report_at("EXPR_071", span, name=f"{call.name} OVER", outer=checking.window)
@@ -154,7 +154,7 @@ def check_window(node: Window, checking: CheckContext, check: NodeCheck) -> Type
         if checking.grouping is not None:
             return checking.report_at("EXPR_074", span, name=call.name)
         return checking.report_at(
-            "EXPR_040", span, hint="compute it by an update before, into a column", name=call.name
+            "EXPR_040", span, hint="compute it in a column with an update before this operation", name=call.name
         )
     if function.window_order == "required" and not node.order:
         checking.report("EXPR_072", node.span, name=call.name)
@@ -309,7 +309,7 @@ def _with_article(words: str) -> str:
 
 def _type_hint(parameter: Parameter, found: ColumnType) -> str | None:
     if parameter.accepts is ParameterKind.TEXT:
-        return "TO_STRING makes a text of it"
+        return "TO_STRING converts it to text"
     if parameter.accepts is ParameterKind.BOOLEAN and not isinstance(found, BooleanType):
         return "compare it with something"
     if parameter.accepts is ParameterKind.DATE and found == TIMESTAMP:

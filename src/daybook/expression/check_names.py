@@ -224,7 +224,7 @@ def check_name(
     if checking.level + tree.span.depth > MAX_DEPTH:
         return checking.report("EXPR_007", node.span, limit=MAX_DEPTH)
     if not checking.has_room_for(tree):
-        found = f"more than {MAX_NODES:,} parts with what its names stand for"
+        found = f"more than {MAX_NODES:,} parts with its named expressions"
         return checking.report("EXPR_008", node.span, found=found, limit=f"{MAX_NODES:,}")
     with checking.inside_name(name, node.span, names.source(name)):
         return check_condition(tree, checking) if names.is_selector(name) else check(tree, checking)

@@ -236,7 +236,7 @@ def _check_like(node: Like, checking: CheckContext) -> TypedNode:
     for part in (node.operand, node.pattern):
         typed = check_node(part, checking)
         if not isinstance(typed.type, StringType | NullType):
-            hint = "TO_STRING makes a text of it"
+            hint = "TO_STRING converts it to text"
             checking.report(
                 "EXPR_021", part.span, hint=hint, operator="LIKE", expected="texts", found=describe_type(typed.type)
             )

@@ -60,7 +60,9 @@ def check_weight(node: TypedNode, checking: CheckContext) -> None:
     found = weight(node)
     if found > MAX_WEIGHT:
         limit = f"{MAX_WEIGHT:,}"
-        raise DaybookError("EXPR_008", span=checking.source, found=f"{found:,} parts once repeated", limit=limit)
+        raise DaybookError(
+            "EXPR_008", span=checking.source, found=f"{found:,} parts, counting repetitions", limit=limit
+        )
 
 
 def weight(node: TypedNode) -> int:

@@ -35,15 +35,15 @@ _FOREIGN_SIGNS: dict[str, str] = {
     "{": "a named selector or expression is written {{NAME}}",
     "}": "a named selector or expression is written {{NAME}}",
     ".": "write the digit before the point: 0.5",
-    "“": 'replace the smart quotes by straight ones: "text"',
-    "”": 'replace the smart quotes by straight ones: "text"',
-    "„": 'replace the smart quotes by straight ones: "text"',
-    "«": 'replace the smart quotes by straight ones: "text"',
-    "»": 'replace the smart quotes by straight ones: "text"',
-    "‘": "replace the smart quotes by straight ones: 'text'",
-    "’": "replace the smart quotes by straight ones: 'text'",
-    "‚": "replace the smart quotes by straight ones: 'text'",
-    "´": "replace it by a straight quote: 'text'",
+    "“": 'replace the smart quotes with straight ones: "text"',
+    "”": 'replace the smart quotes with straight ones: "text"',
+    "„": 'replace the smart quotes with straight ones: "text"',
+    "«": 'replace the smart quotes with straight ones: "text"',
+    "»": 'replace the smart quotes with straight ones: "text"',
+    "‘": "replace the smart quotes with straight ones: 'text'",
+    "’": "replace the smart quotes with straight ones: 'text'",
+    "‚": "replace the smart quotes with straight ones: 'text'",
+    "´": "replace it with a straight quote: 'text'",
     "≤": "write <=",
     "≥": "write >=",
     "≠": "write <>",
@@ -53,7 +53,7 @@ _FOREIGN_SIGNS: dict[str, str] = {
     "−": "write - (the hyphen on the keyboard)",
     "–": "write - (the hyphen on the keyboard)",
     "—": "write - (the hyphen on the keyboard)",
-    "\u00a0": "replace the no-break space by an ordinary one",
+    "\u00a0": "replace the no-break space with an ordinary space",
     "\u200b": "remove the invisible character",
     "\ufeff": "remove the invisible character",
 }
@@ -85,13 +85,13 @@ _IN_CAST = re.compile(r"\bCAST\s*\([^()]*$", re.IGNORECASE)
 _QUERY_WORDS = frozenset({"SELECT", "FROM", "WHERE", "UNION", "JOIN", "EXISTS", "AS"})
 # Words of SQL's windows that ours do without.
 _WINDOW_HINTS = {
-    "OVER": "a function and its parentheses stand before OVER, the group in parentheses after it: SUM(x) OVER (a, b)",
-    "PARTITION": "the columns of the group stand in the parentheses alone: OVER (a, b ORDER BY d)",
+    "OVER": "write a function before OVER and the group columns in parentheses after it: SUM(x) OVER (a, b)",
+    "PARTITION": "write the group columns without PARTITION BY: OVER (a, b ORDER BY d)",
     "ORDER": "write ORDER BY",
-    "ORDER BY": "no comma stands before ORDER BY: OVER (a, b ORDER BY d)",
+    "ORDER BY": "remove the comma before ORDER BY: OVER (a, b ORDER BY d)",
     "NULLS": "NULLs always come last",
     **dict.fromkeys(
-        ("ROWS", "RANGE", "GROUPS"), "with ORDER BY a window goes from the first row up to the row itself; nothing else"
+        ("ROWS", "RANGE", "GROUPS"), "with ORDER BY, a window always goes from the first row to the current row"
     ),
 }
 
@@ -145,7 +145,7 @@ def _hint_for_word(kind: str, word: str, before: str, wanted: set[str]) -> str |
     if _IN_CAST.search(before):
         return "values are converted by TO_STRING, TO_NUMBER and TO_DATE"
     if previous.endswith("(DISTINCT"):
-        return "DISTINCT is not known; aggregate by the column first, then count the summary rows"
+        return "DISTINCT is not supported; aggregate by the column first, then count the summary rows"
     window_word = previous.lstrip("(") if wanted & {"OVER", "RPAR"} else ""
     if hint := _WINDOW_HINTS.get(word.upper()) or _WINDOW_HINTS.get(window_word):
         return hint
@@ -155,7 +155,7 @@ def _hint_for_word(kind: str, word: str, before: str, wanted: set[str]) -> str |
         return (
             "write a list in parentheses: IN (1, 2)"
             if previous == "IN"
-            else f"{previous} stands between two conditions"
+            else f"{previous} must be between two conditions"
         )
     match kind:
         case "DOT" if wanted & _VALUE_TOKENS:

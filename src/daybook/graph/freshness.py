@@ -267,7 +267,7 @@ class Freshness:
                 elif owner != run.id:
                     yield f"its slice of {_short(place)} was written by run {owner}"
             elif place.startswith("/") and not Path(place).exists():
-                yield f"its output {_short(place)} is gone"
+                yield f"its output {_short(place)} no longer exists"
 
 
 def _parameter_changes(now: ProjectNow, given: Mapping[str, Any], snapshot: Mapping[str, Any]) -> list[str]:

@@ -96,11 +96,11 @@ def missing_column_errors(bindings: Bindings, file: str) -> list[DaybookError]:
 
 
 _VALIDITY_HINT = (
-    "deliver valid_from and valid_to with the data; if its rows have no validity, leave temporal_mode: bitemporal out"
+    "add valid_from and valid_to to the data; if its rows have no validity, remove temporal_mode: bitemporal"
 )
 _TIME_COLUMN_HINTS = {
-    "_period": "deliver _period with the data, or name one location for each period, such as data/{{identifier}}.csv; "
-    "if its rows have no period, leave temporal_mode: period out",
+    "_period": "add _period to the data, or name one location for each period, such as data/{{identifier}}.csv; "
+    "if its rows have no period, remove temporal_mode: period",
     "valid_from": _VALIDITY_HINT,
     "valid_to": _VALIDITY_HINT,
 }

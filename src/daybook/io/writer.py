@@ -113,8 +113,8 @@ class Writer(Protocol[TargetT]):
 
 
 _MISSING_HINT = "write the missing columns too, or NULL in them with `on_schema_change: keep`"
-_REPLACE_HINT = "`mode: replace` takes the new schema and replaces all rows"
-_FIXED_COLUMNS_HINT = "the columns of this table cannot be changed from here: drop it, or write to another one"
+_REPLACE_HINT = "`mode: replace` uses the new schema and replaces all rows"
+_FIXED_COLUMNS_HINT = "Daybook cannot change the columns of this table: drop it, or write to another one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,9 @@ def check_schema_change(
     is_refused = target.on_schema_change != "add"
     is_kept = target.on_schema_change == "keep"
     if (lacking and not is_kept) or retyped or (added and is_refused):
-        changed = [f"{name} is {stored} there and {wanted[name]} here" for name, stored in retyped.items()]
+        changed = [
+            f"{name} is {stored} in the table and {wanted[name]} in the output" for name, stored in retyped.items()
+        ]
         ways = [
             *(_keep_type_hint(name, stored) for name, stored in retyped.items()),
             *([_MISSING_HINT] if lacking and not is_kept else []),

@@ -30,8 +30,8 @@ class MonthsRule(Declaration):
     """Years of twelve civil months from `first_month` on, named after the civil year they start or end in."""
 
     type: Literal["months"]
-    first_month: MonthNumber = Field(default=1, description="The month a year begins with.")
-    named_after: NamedAfter = Field(default="end", description="Which civil year gives a year its number.")
+    first_month: MonthNumber = Field(default=1, description="The first month of a year.")
+    named_after: NamedAfter = Field(default="end", description="The civil year whose number a year has.")
 
 
 class YearEnd(Declaration):
@@ -44,14 +44,14 @@ class YearEnd(Declaration):
     on: Literal["last", "nearest"] = Field(
         default="last", description="The last such weekday of the month, or the one nearest to its end."
     )
-    named_after: NamedAfter = Field(default="end", description="Which civil year gives a year its number.")
+    named_after: NamedAfter = Field(default="end", description="The civil year whose number a year has.")
 
 
 class YearList(Declaration):
     """Years of 52 weeks from `first_day` on, those in `long` of 53; there are no years outside `first` to `last`."""
 
-    first: YearNumber = Field(description="The first year there is.")
-    last: YearNumber = Field(description="The last year there is.")
+    first: YearNumber = Field(description="The first year of the calendar.")
+    last: YearNumber = Field(description="The last year of the calendar.")
     first_day: IsoDate = Field(description="The day the first year begins.")
     long: tuple[YearNumber, ...] = Field(default=(), description="The years of 53 weeks.")
 
@@ -63,8 +63,8 @@ class WeeksRule(Declaration):
     pattern: Literal["4-4-5", "4-5-4", "5-4-4"] = Field(
         default="4-4-5", description="How many weeks the three months of a quarter have."
     )
-    year_ends: YearEnd | None = Field(default=None, description="The rule that says when a year ends.")
-    years: YearList | None = Field(default=None, description="Instead of the rule: the years one by one.")
+    year_ends: YearEnd | None = Field(default=None, description="The rule for the end of a year.")
+    years: YearList | None = Field(default=None, description="Instead of the rule: a list of years.")
 
 
 CalendarRule: TypeAlias = Annotated[MonthsRule | WeeksRule, Field(discriminator="type")]
@@ -73,15 +73,15 @@ CalendarRule: TypeAlias = Annotated[MonthsRule | WeeksRule, Field(discriminator=
 class CalendarLevel(Declaration):
     """Levels go from coarse to fine; with a rule each has a unit and a pattern such as `FY{{year}}-Q{{quarter}}`."""
 
-    name: NonEmptyText = Field(description="What `period.level` and `data_level` say.")
-    unit: CalendarUnit | None = Field(default=None, description="What of the rule it is.")
+    name: NonEmptyText = Field(description="The name in `period.level` and `data_level`.")
+    unit: CalendarUnit | None = Field(default=None, description="The unit of the level.")
     identifier: NonEmptyText | None = Field(default=None, description="The pattern of its identifiers.")
 
 
 class ListedPeriod(Declaration):
     """`end_date` is the last day of the period."""
 
-    identifier: NonEmptyText = Field(description="What `--period` names.")
+    identifier: NonEmptyText = Field(description="The identifier, as in `--period`.")
     level: NonEmptyText = Field(description="One of the calendar's levels.")
     start_date: IsoDate = Field(description="The first day.")
     end_date: IsoDate = Field(description="The last day.")
@@ -91,8 +91,8 @@ class Calendar(NamedDeclaration):
     """Either a `rule` or listed `periods`."""
 
     levels: tuple[CalendarLevel, ...] = Field(min_length=1, description="From coarse to fine.")
-    rule: CalendarRule | None = Field(default=None, description="How periods follow from the levels.")
-    periods: tuple[ListedPeriod, ...] = Field(default=(), description="Instead of a rule: the periods one by one.")
+    rule: CalendarRule | None = Field(default=None, description="The rule that defines the periods.")
+    periods: tuple[ListedPeriod, ...] = Field(default=(), description="Instead of a rule: a list of the periods.")
 
 
 PeriodStatus = Literal["open", "closed", "locked"]

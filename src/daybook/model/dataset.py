@@ -78,7 +78,7 @@ def check_main_table_name(name: str) -> Iterator[Violation]:
     if reason := find_name_problem(name):
         yield violation("MODEL_048", name=name, reason=reason)
     elif name.casefold() == PERIOD_QUALIFIER:
-        yield violation("MODEL_048", name=name, reason="expressions find the run's period under this name")
+        yield violation("MODEL_048", name=name, reason="expressions use this name for the period of the run")
 
 
 class ColumnDef(Declaration):
@@ -89,7 +89,7 @@ class ColumnDef(Declaration):
     )
     type: TypeField
     nullable: bool = Field(default=True, description="Whether NULL may be loaded; checked when data is read.")
-    description: str | None = Field(default=None, description="A note for people.")
+    description: str | None = Field(default=None, description="A description.")
 
 
 def _check_distinct_columns(columns: tuple[ColumnDef, ...]) -> Iterator[Violation]:
@@ -105,11 +105,13 @@ class PathLocation(Declaration):
     path: NonEmptyText = Field(
         description="A path relative to the workspace, an absolute one, or a URI; templates are allowed."
     )
-    format: FileFormat | None = Field(default=None, description="Read off the path's extension when left out.")
+    format: FileFormat | None = Field(
+        default=None, description="The format; by default taken from the extension of the path."
+    )
     options: dict[str, Any] = Field(
         default_factory=dict, json_schema_extra=options_schema, description="Options of the format."
     )
-    data_level: str | None = Field(default=None, description="The calendar level one file holds.")
+    data_level: str | None = Field(default=None, description="The calendar level of one file.")
 
 
 class TableLocation(Declaration):
@@ -118,7 +120,7 @@ class TableLocation(Declaration):
     datasource_id: Id = Field(description="The id of a data source.")
     table: NonEmptyText = Field(description="The table's name, or the folder below the data source.")
     schema_name: str | None = Field(default=None, alias="schema", description="The database schema.")
-    data_level: str | None = Field(default=None, description="The calendar level one table holds.")
+    data_level: str | None = Field(default=None, description="The calendar level of one table.")
 
 
 def path_from_text(value: Any) -> Any:
@@ -139,9 +141,9 @@ def find_location_problem(value: Any, *, inline: str) -> str | None:
             return f"it is {value}"
     has_inline, has_source, has_table = (value.get(key) is not None for key in (inline, "datasource_id", "table"))
     if has_inline:
-        return f"a table and a {inline} are given at once" if has_source or has_table else None
+        return f"both a table and a {inline} are given" if has_source or has_table else None
     if not has_source and not has_table:
-        return f"neither a table nor a {inline} is given"
+        return f"a table or a {inline} is missing"
     if not has_source:
         return "a table needs the datasource_id it belongs to"
     return "a datasource_id needs a table" if not has_table or value["table"] == "" else None
@@ -170,22 +172,22 @@ class MainTable(Declaration):
         description="The qualifier in expressions: orders.amount."
     )
     temporal_mode: TemporalMode | None = Field(
-        default=None, description="How rows are picked by time: by _period, by validity, or not at all."
+        default=None, description="How rows are selected by time: by _period, by validity, or not at all."
     )
     columns: Annotated[tuple[ColumnDef, ...], validated_by(_check_distinct_columns)] = Field(
-        min_length=1, description="The columns, system columns left out."
+        min_length=1, description="The columns, without system columns."
     )
     location: DeclaredLocation | None = Field(default=None, description="Where the data is, instead of a resolver.")
     as_of: AsOfRule | None = Field(
         default=None,
-        description="For a bitemporal table, the day at which rows must be valid.",
+        description="For a bitemporal table: the day on which rows must be valid.",
     )
 
 
 class FreshnessRule(Declaration):
     """How a table of a database tells that it has changed: by the largest value of a column and the number of rows."""
 
-    column: NonEmptyText = Field(description="A column that grows with every change, such as updated_at.")
+    column: NonEmptyText = Field(description="A column whose value increases with every change, such as updated_at.")
 
 
 class Dataset(NamedDeclaration):
@@ -196,13 +198,16 @@ class Dataset(NamedDeclaration):
     )
     on_duplicate_key: Literal["error", "warn", "allow"] | None = Field(
         default=None,
-        description="What to do about rows that repeat a natural key. Left out, it is warn for what is landed (CSV, "
-        "JSON, databases) and allow for Parquet and Delta, where looking for them costs a pass over the data.",
+        description=(
+            "What to do about rows that repeat a natural key. By default `warn` for landed "
+            "data (CSV, JSON, databases) and `allow` for Parquet and Delta, where the check needs an "
+            "additional pass over the data."
+        ),
     )
     resolver_id: Id | None = Field(default=None, description="The resolver that finds the data.")
     freshness: FreshnessRule | None = Field(
         default=None,
-        description="For tables of databases: how `daybook build` and `daybook status --ask` find out about changes.",
+        description="For tables of databases: how `daybook build` and `daybook status --ask` detect changes.",
     )
     main_table: MainTable = Field(description="The table: its name, its columns, where its rows are.")
 
@@ -232,5 +237,5 @@ class DatasetRef(Declaration):
         default=None,
         ge=1,
         le=MAX_STORED_INTEGER,
-        description="Pins a version; left out, the latest active one is read.",
+        description="Pins a version; by default the latest active one is read.",
     )

@@ -27,9 +27,9 @@ FOLDER_TAG = "<folder>"
 def _check_credential_ref(reference: str) -> Iterator[Violation]:
     scheme, separator, rest = reference.partition("://")
     if not separator or scheme not in ("env", "file"):
-        yield violation("MODEL_052", reason="it begins with neither env:// nor file://")
+        yield violation("MODEL_052", reason="it must begin with env:// or file://")
     elif not rest:
-        yield violation("MODEL_052", reason=f"nothing follows {scheme}://")
+        yield violation("MODEL_052", reason=f"there is nothing after {scheme}://")
 
 
 CredentialRef = Annotated[
@@ -78,7 +78,7 @@ class PostgresqlOptions(Declaration):
     )
     port: int = Field(default=5432, ge=1, le=65535, description="Its port.")
     database: NonEmptyText = Field(description="The database's name.")
-    user: str | None = Field(default=None, description="The user; left out, libpq decides.")
+    user: str | None = Field(default=None, description="The user; by default that of libpq.")
     schema_name: str = Field(default="public", alias="schema", description="The schema its tables are in.")
 
 
@@ -170,10 +170,12 @@ class CatalogStrategy(Declaration):
 
     type: Literal["catalog"]
     endpoint: NonEmptyText = Field(description="Its address; the host must be among `catalogs.allowed_hosts`.")
-    method: Literal["GET", "POST"] = Field(default="GET", description="How it is called.")
+    method: Literal["GET", "POST"] = Field(default="GET", description="The HTTP method.")
     auth: str | None = Field(default=None, description="Where the token is: env:// or file://.")
-    params: dict[str, Any] = Field(default_factory=dict, description="What it is asked with; templates are allowed.")
-    headers: dict[str, str] = Field(default_factory=dict, description="Further headers of the call.")
+    params: dict[str, Any] = Field(
+        default_factory=dict, description="The parameters of the request; templates are allowed."
+    )
+    headers: dict[str, str] = Field(default_factory=dict, description="Additional headers of the request.")
 
 
 Strategy: TypeAlias = Annotated[
@@ -187,11 +189,11 @@ Strategy: TypeAlias = Annotated[
 class ResolverRule(Declaration):
     """One rule of a resolver."""
 
-    name: NonEmptyText = Field(description="What messages call the rule.")
+    name: NonEmptyText = Field(description="The name of the rule in messages.")
     when: Expression | None = Field(
-        default=None, description="An expression over period.* and table.name; left out, the rule always matches."
+        default=None, description="An expression over period.* and table.name; without it, the rule always matches."
     )
-    data_level: NonEmptyText = Field(default="any", description="The calendar level one location holds, or any.")
+    data_level: NonEmptyText = Field(default="any", description="The calendar level of one location, or any.")
     strategy: Strategy = Field(description="How the rule finds the data.")
 
 
@@ -201,7 +203,7 @@ def _check_distinct_names(resolver_rules: tuple[ResolverRule, ...]) -> Iterator[
 
 
 class Resolver(NamedDeclaration):
-    is_default: bool = Field(default=False, description="Used where nothing else says how data is found.")
+    is_default: bool = Field(default=False, description="Used for datasets without a location and a resolver.")
     rules: Annotated[tuple[ResolverRule, ...], validated_by(_check_distinct_names)] = Field(
-        min_length=1, description="Tried in order; the first whose condition holds is taken."
+        min_length=1, description="Tried in order; the first rule whose condition is true is used."
     )

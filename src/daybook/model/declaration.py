@@ -36,9 +36,9 @@ class NamedDeclaration(Declaration):
 
     model_config = ConfigDict(json_schema_extra=_require_id_or_name)
 
-    id: Id = Field(description="What references name; opaque and immutable. Left out, the slug of the name.")
-    name: NonEmptyText = Field(description="A label for people. Left out, the id.")
-    description: str | None = Field(default=None, description="A note for people.")
+    id: Id = Field(description="The id that references use; it never changes. By default the slug of the name.")
+    name: NonEmptyText = Field(description="A display name; by default the id.")
+    description: str | None = Field(default=None, description="A description.")
 
     @model_validator(mode="before")
     @classmethod

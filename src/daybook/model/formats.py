@@ -62,28 +62,32 @@ _SPREADSHEET_SAFE = FormatOption(
     "spreadsheet_safe",
     "true or false",
     False,
-    "Whether outputs put `'` before text and column names that a spreadsheet would take for a formula.",
+    "Whether outputs put `'` before text and column names that a spreadsheet would read as a formula.",
 )
 
 _CSV_OPTIONS = (
     FormatOption(
-        "delimiter", "one character", ",", "What stands between two fields.", ("sep", "separator", "fieldsep")
+        "delimiter", "one character", ",", "The character between two fields.", ("sep", "separator", "fieldsep")
     ),
     FormatOption(
-        "quote", "one character", '"', "What encloses a field; doubled, it stands for itself.", ("quotechar",)
+        "quote",
+        "one character",
+        '"',
+        "The character around a field; inside a field it is written twice.",
+        ("quotechar",),
     ),
     FormatOption(
         "escape",
         "one character",
         None,
-        "What makes the character after it a plain one, when a file is read; outputs double the quote.",
+        "The escape character when a file is read; outputs write a quote twice instead.",
         ("escapechar",),
     ),
     FormatOption(
         "encoding",
         "encoding",
         "utf-8",
-        "How text is stored, by its Python name; outputs are always UTF-8.",
+        "The encoding of the text, by its Python name; outputs are always UTF-8.",
         ("charset",),
         is_fixed_in_outputs=True,
     ),
@@ -99,7 +103,7 @@ _CSV_OPTIONS = (
         "decimal",
         "one of",
         ".",
-        "What stands before the fraction of a decimal or float.",
+        "The decimal separator.",
         ("decimal_separator", "decimalseparator", "dec"),
         choices=(".", ","),
     ),
@@ -107,7 +111,8 @@ _CSV_OPTIONS = (
         "bom",
         "true or false",
         False,
-        "Whether outputs begin with a byte order mark, by which Excel knows UTF-8; a file that is read may.",
+        "Whether outputs begin with a byte order mark, so that Excel recognises UTF-8; a file that "
+        "is read may have one.",
         ("byte_order_mark", "byteordermark"),
     ),
     _SPREADSHEET_SAFE,
@@ -118,7 +123,7 @@ _XLSX_OPTIONS = (
         "sheet",
         "sheet name",
         None,
-        "The sheet to read, needed where a workbook has several; outputs write the rows to it, by default `Data`.",
+        "The sheet to read, required if a workbook has several. Outputs write the rows to it, by default `Data`.",
         ("sheet_name", "sheetname", "worksheet"),
     ),
     FormatOption(
@@ -133,7 +138,7 @@ _XLSX_OPTIONS = (
         "range",
         "text",
         None,
-        "The cells to read, their header included: `A3:F200`, or a name or a table of the workbook.",
+        "The cells to read, including the header: `A3:F200`, or a name or a table of the workbook.",
         ("area", "cells", "table", "usecols"),
         is_fixed_in_outputs=True,
     ),
@@ -240,7 +245,7 @@ def option_violations(format_: str, given: Mapping[str, Any], *, is_output: bool
             hint = fixed if option.default is not None else f"outputs have no {name}"
             yield violation("IO_011", name, hint=hint, format=f"{format_} output", option=f"{name}: {value!r}")
     if given.get("live") is True and given.get("long_numbers") == "text":
-        hint = "formulas compute with numbers, so leave out live or long_numbers"
+        hint = "formulas compute with numbers, so remove live or long_numbers"
         yield violation("IO_011", "long_numbers", hint=hint, format="xlsx with live", option="long_numbers: 'text'")
 
 

@@ -55,7 +55,9 @@ def check_joins(joins: "Sequence[RuntimeJoin]") -> Iterator[Violation]:
         if reason := find_name_problem(alias):
             yield violation("UPDATE_013", index, "alias", alias=alias, reason=reason)
         elif alias.casefold() == PERIOD_QUALIFIER:
-            yield violation("UPDATE_013", index, "alias", alias=alias, reason="it names the run's period")
+            yield violation(
+                "UPDATE_013", index, "alias", alias=alias, reason="expressions use it for the period of the run"
+            )
     for index, _ in find_repeated(alias.casefold() for alias in aliases):
         yield violation("UPDATE_012", index, "alias", alias=aliases[index])
 
@@ -194,10 +196,10 @@ def require_no_arguments(value: Any) -> Any:
 
 _MIN_ONE_ITEM: dict[str, Any] = {"minItems": 1}
 _TYPE_DESCRIPTION = (
-    "The type of a column that the project makes; left out, the narrowest that holds all that is assigned to it."
+    "The type of a column that the project creates; by default the narrowest type that fits all assigned values."
 )
 _SELECTOR_DESCRIPTION = (
-    "Picks the rows the operation acts on; {{NAME}} refers to a named selector. Left out: all live rows."
+    "Selects the rows of the operation; {{NAME}} refers to a named selector. By default all rows that are not deleted."
 )
 
 
@@ -224,7 +226,7 @@ class Assignment(Declaration):
 class Aggregation(Declaration):
     """One result of a grouping."""
 
-    column: NonEmptyText = Field(description="The column that takes the result.")
+    column: NonEmptyText = Field(description="The column for the result.")
     expression: Expression = Field(description="An aggregate expression: SUM, COUNT, AVG, MIN_AGG, MAX_AGG.")
     type: TypeField | None = Field(default=None, description=_TYPE_DESCRIPTION)
 
@@ -251,7 +253,8 @@ class UpdateArguments(SelectableArguments):
         default=(), description="Datasets whose columns this update may use."
     )
     assignments: Annotated[tuple[Assignment, ...], validated_by(check_assignments)] = Field(
-        json_schema_extra=_MIN_ONE_ITEM, description="The columns to set; all of them see the row as it was before."
+        json_schema_extra=_MIN_ONE_ITEM,
+        description="The columns to set; all expressions read the row as it was before.",
     )
 
 
@@ -262,7 +265,7 @@ class AggregateArguments(SelectableArguments):
         json_schema_extra=_MIN_ONE_ITEM, description="Business columns, `_period` or `_labels`; NULL is a group."
     )
     aggregations: Annotated[tuple[Aggregation, ...], validated_by(partial(check_aggregations, AGGREGATE_GROUPING))] = (
-        Field(json_schema_extra=_MIN_ONE_ITEM, description="What is computed of each group.")
+        Field(json_schema_extra=_MIN_ONE_ITEM, description="What is computed for each group.")
     )
 
     @model_validator(mode="after")
@@ -280,7 +283,7 @@ class AppendAggregation(Declaration):
     aggregations: Annotated[tuple[Aggregation, ...], validated_by(partial(check_aggregations, APPEND_GROUPING))] = (
         Field(
             json_schema_extra=_MIN_ONE_ITEM,
-            description="What is computed of each group: FUNCTION(column), or COUNT(*).",
+            description="What is computed for each group: FUNCTION(column), or COUNT(*).",
         )
     )
 
@@ -294,13 +297,13 @@ class AppendArguments(Declaration):
     """What an append brings in."""
 
     source: DatasetRef = Field(description="The dataset whose rows are appended.")
-    source_selector: Expression | None = Field(default=None, description="Picks rows of the source.")
+    source_selector: Expression | None = Field(default=None, description="Selects rows of the source.")
     aggregation: AppendAggregation | None = Field(
-        default=None, description="Sums the source up before its rows are appended."
+        default=None, description="Aggregates the source before its rows are appended."
     )
     columns: Annotated[dict[NonEmptyText, Expression], Field(min_length=1)] | None = Field(
         default=None,
-        description="Working columns, each with an expression over the source; only these are taken over.",
+        description="Columns of the working dataset, each with an expression over the source; only these are appended.",
     )
 
     @model_validator(mode="after")
@@ -317,7 +320,7 @@ class DeleteArguments(SelectableArguments):
 class CheckArguments(SelectableArguments):
     """What must be true of every picked row."""
 
-    condition: Expression = Field(description="Must be true; a row for which it is false or NULL fails the run.")
+    condition: Expression = Field(description="The condition; if it is false or NULL for a row, the run fails.")
 
 
 class TableDestination(Declaration):
@@ -348,20 +351,20 @@ class OutputArguments(SelectableArguments):
     """What an output writes where."""
 
     destination: OutputDestination = Field(
-        description="A table of a data source, or an inline location; a path as bare text is one."
+        description="A table of a data source, or an inline location; a path alone is an inline location."
     )
     columns: Annotated[tuple[NonEmptyText, ...], validated_by(check_output_columns)] | None = Field(
         default=None,
         json_schema_extra=_MIN_ONE_ITEM,
-        description="The columns to write, in this order; left out, all of them.",
+        description="The columns to write, in this order; by default all.",
     )
     include_deleted: bool = Field(default=False, description="Whether deleted rows are written too.")
     system_columns: bool = Field(default=True, description="Whether system columns are among all columns.")
     order_by: Annotated[tuple[NonEmptyText, ...], validated_by(check_order_by)] = Field(
-        default=(), description="Sorts what is written."
+        default=(), description="The order of the written rows."
     )
     mode: OutputMode | None = Field(
-        default=None, description="Left out: replace_period for a table, replace for an inline location."
+        default=None, description="By default replace_period for a table, replace for an inline location."
     )
     on_schema_change: SchemaChangeRule = Field(
         default="refuse",
@@ -369,10 +372,10 @@ class OutputArguments(SelectableArguments):
         "that the output no longer has and writes NULL there.",
     )
     on_empty: Literal["refuse", "replace"] = Field(
-        default="refuse", description="What happens when rows that are there would be replaced by none."
+        default="refuse", description="What happens when an empty output would replace existing rows."
     )
     register_as_dataset: Annotated[str, validated_by(check_dataset_name)] | None = Field(
-        default=None, description="Registers what was written as the dataset with this name; its slug is the id."
+        default=None, description="Registers the written data as a dataset with this name; the id is its slug."
     )
 
     @property
@@ -385,7 +388,7 @@ class OutputArguments(SelectableArguments):
 def _allow_synonyms(schema: dict[str, Any]) -> None:
     """What the loader fills in is optional in files, and two keys have a second name there."""
     properties = schema["properties"]
-    properties["order"] = {**properties["seq"], "description": "The same as seq."}
+    properties["order"] = {**properties["seq"], "description": "Another name of seq."}
     if "arguments" in properties:
         properties["parameters"] = properties["arguments"]
     optional = {"id", "name", "seq", "arguments"}
@@ -399,17 +402,17 @@ class OperationBase(Declaration):
 
     model_config = ConfigDict(json_schema_extra=_allow_synonyms)
 
-    id: Id = Field(description="Unique within the project; left out, op-<seq>.")
+    id: Id = Field(description="Unique within the project; by default op-<seq>.")
     seq: int = Field(
         ge=1,
         le=MAX_STORED_INTEGER,
-        description="When the operation executes; left out everywhere, the order of the list.",
+        description="Operations execute in the order of seq; if none has a seq, in the order of the list.",
     )
-    name: NonEmptyText = Field(description="A label for people; left out, the type and the seq.")
-    description: str | None = Field(default=None, description="A note for people.")
+    name: NonEmptyText = Field(description="A display name; by default the type and the seq.")
+    description: str | None = Field(default=None, description="A description.")
     accept: Annotated[tuple[NonEmptyText, ...], validated_by(check_accepted)] = Field(
         default=(),
-        description="Codes of warnings about this operation that are known and right: counted, not shown again.",
+        description="Codes of warnings about this operation that are accepted: they are counted, but not shown.",
     )
 
 

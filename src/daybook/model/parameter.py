@@ -50,9 +50,9 @@ class Parameter(Declaration):
 
     type: TypeField
     default: Annotated[Any, WithJsonSchema({"type": ["string", "number", "boolean"]})] = Field(
-        default=None, description="The value where none is given; left out, every run must be given one."
+        default=None, description="The value if a run gives none; without a default, every run must give one."
     )
-    description: str | None = Field(default=None, description="A note for people.")
+    description: str | None = Field(default=None, description="A description.")
 
     @field_validator("default", mode="before")
     @classmethod
@@ -125,7 +125,7 @@ def by_project(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     for written, value in settings.items():
         project_id, dot, name = written.rpartition(".")
         if not dot or not project_id:
-            reason = "a build needs the project, too"
+            reason = "a build also needs the project"
             raise DaybookError("RUN_050", text=written, reason=reason, option="--set")
         found.setdefault(project_id, {})[name] = value
     return found
@@ -178,7 +178,7 @@ def read_value(given: object, type_: ColumnType) -> Value:
 
 def _read_text(given: object) -> str:
     if not isinstance(given, str):
-        raise ValueError("a text stands in quotes")
+        raise ValueError("put text in quotes")
     try:
         given.encode("utf-8")
     except UnicodeEncodeError:

@@ -126,10 +126,10 @@ class Project(NamedDeclaration):
 
     input: DatasetRef = Field(description="The dataset whose rows the operations work on.")
     calendar_id: Id | None = Field(
-        default=None, description="The calendar of its periods; left out, the Gregorian one."
+        default=None, description="The calendar of its periods; by default the Gregorian one."
     )
     level: NonEmptyText | None = Field(
-        default=None, description="The level of its periods in a build, such as month; left out, that of its runs."
+        default=None, description="The level of its periods in a build, such as month; by default that of its runs."
     )
     selectors: dict[SelectorName, Expression] = Field(
         default_factory=dict, description="Boolean expressions by name, referred to as {{NAME}}."
@@ -138,13 +138,13 @@ class Project(NamedDeclaration):
         default_factory=dict, description="Expressions by name, referred to as {{NAME}} like selectors."
     )
     parameters: dict[ParameterName, Parameter] = Field(
-        default_factory=dict, description="Values that a run may be given, referred to as param.NAME."
+        default_factory=dict, description="Values that a run can set, referred to as param.NAME."
     )
     resolver_overrides: dict[Id, Id] = Field(
-        default_factory=dict, description="Dataset id to the id of the resolver this project finds it with."
+        default_factory=dict, description="Resolvers for this project: dataset id to resolver id."
     )
     operations: Annotated[tuple[Operation, ...], validated_by(_check_operations)] = Field(
-        json_schema_extra={"minItems": 1}, description="What is done with the rows, in order."
+        json_schema_extra={"minItems": 1}, description="The operations, in order."
     )
 
     @model_validator(mode="after")

@@ -87,10 +87,10 @@ def _yaml_scalar(value: Any) -> str:
 JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 _SCHEMA_DESCRIPTIONS: dict[DefinitionKind, str] = {
-    "dataset": "A dataset: the schema of a main table and where it may be found.",
+    "dataset": "A dataset: the schema of a main table and its location.",
     "datasource": "A data source: a named connection to a folder of files or to a database.",
-    "resolver": "A resolver: rules that turn a table and a period into places.",
-    "calendar": "A calendar: how time is cut into periods.",
+    "resolver": "A resolver: rules that map a table and a period to locations.",
+    "calendar": "A calendar: how time is divided into periods.",
     "project": "A project: an input dataset, named selectors and expressions, parameters and ordered operations.",
 }
 

@@ -43,14 +43,16 @@ class EngineSettings(Declaration):
     """Where Spark runs: classically at a master, or over Connect at a remote."""
 
     master: str | None = Field(
-        default=None, description="local[*], spark://…, yarn or k8s://…; left out, all cores of this machine."
+        default=None, description="local[*], spark://…, yarn or k8s://…; by default all cores of this machine."
     )
     remote: str | None = Field(default=None, description="A Spark Connect server: sc://host:15002.")
     sail: bool = Field(default=False, description="Whether the Connect server is Sail.")
     conf: dict[str, Any] = Field(default_factory=dict, description="Any Spark setting.")
     warm: IdleTime | None = Field(
         default=None,
-        description="Keep an engine running for later commands, until it was idle this long: a number and s, m or h.",
+        description=(
+            "Keep an engine running for later commands, until it has been idle for this time: a number and s, m or h."
+        ),
     )
 
 
@@ -74,7 +76,7 @@ class ServeSettings(Declaration):
         default_factory=dict, description="Tokens by name, each as env://NAME or file://PATH."
     )
     hosts: tuple[NonEmptyText, ...] = Field(
-        default=(), description="Names of the server, beside those of this machine."
+        default=(), description="Names of the server, in addition to those of this machine."
     )
 
 
@@ -109,7 +111,7 @@ class OpenLineageSettings(Declaration):
         description="A receiver, https://host/api/v1/lineage, or a file that lines are added to, file:///…"
     )
     namespace: NonEmptyText | None = Field(
-        default=None, description="What jobs belong to; left out, the workspace's name."
+        default=None, description="The namespace of the jobs; by default the workspace's name."
     )
     credential_ref: CredentialRef | None = Field(
         default=None, description="Where the token of the receiver is: env://NAME or file://PATH."
@@ -119,7 +121,7 @@ class OpenLineageSettings(Declaration):
     def _check(self) -> "OpenLineageSettings":
         parts = urlsplit(self.to)
         if self.credential_ref is not None and parts.scheme == "http" and parts.hostname not in _LOOPBACK_HOSTS:
-            reason = "a token goes over https only, or to this machine"
+            reason = "a token is sent only over https, or to this machine"
             raise_violations([violation("MODEL_028", "to", where="to", reason=reason)])
         return self
 
@@ -144,6 +146,10 @@ class WorkspaceSettings(Declaration):
         default=".daybook", description="Landed inputs, staging and scratch; a shared URI on a cluster."
     )
     retention: RetentionSettings = Field(default=RetentionSettings(), description="What `daybook gc` keeps.")
-    catalogs: CatalogSettings = Field(default=CatalogSettings(), description="What resolvers may ask over HTTP.")
+    catalogs: CatalogSettings = Field(
+        default=CatalogSettings(), description="The catalogs that resolvers may call over HTTP."
+    )
     serve: ServeSettings = Field(default=ServeSettings(), description="The page of `daybook serve`.")
-    lineage: LineageSettings = Field(default=LineageSettings(), description="Who is told what runs read and write.")
+    lineage: LineageSettings = Field(
+        default=LineageSettings(), description="Where events about what runs read and write are sent."
+    )

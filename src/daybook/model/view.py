@@ -85,7 +85,7 @@ class ToDateWindow(Declaration):
 class LastWindow(Declaration):
     """The last periods, the run's included."""
 
-    last: int = Field(ge=1, le=MAX_WINDOW_PERIODS, description="How many periods, the run's included.")
+    last: int = Field(ge=1, le=MAX_WINDOW_PERIODS, description="How many periods, including the run's period.")
 
 
 class FirstPeriod(Declaration):
@@ -128,9 +128,9 @@ class ViewOf(Declaration):
 
     of: Id = Field(description="The id of the dataset whose table is read.")
     dataset_version: int | None = Field(
-        default=None, ge=1, le=MAX_STORED_INTEGER, description="Pins a version of it; left out, the latest is read."
+        default=None, ge=1, le=MAX_STORED_INTEGER, description="Pins a version of it; by default the latest is read."
     )
-    window: Window = Field(description="The periods to read, seen from the run's period.")
+    window: Window = Field(description="The periods to read, relative to the run's period.")
     missing: MissingPeriod = Field(
         default="error", description="What a period without data means: an error, or no rows."
     )
@@ -138,7 +138,7 @@ class ViewOf(Declaration):
         default="source", description="The period of the rows: that of their source, or that of the run."
     )
     as_of: AsOfRule | None = Field(
-        default=None, description="For a bitemporal table, the day at which rows must be valid."
+        default=None, description="For a bitemporal table: the day on which rows must be valid."
     )
 
 

@@ -240,16 +240,16 @@ def _fit_column(
     """The working type that arriving values take."""
     if column not in walk.columns:
         meant = closest_match(column, walk.columns)
-        hint = "add the column by an update first" + (f", or did you mean {meant}?" if meant else "")
+        hint = "add the column with an update first" + (f", or did you mean {meant}?" if meant else "")
         reason = "there is no such column"
         if column in SYSTEM_COLUMNS:
-            hint, reason = "every appended row has its own; leave it out", "it is a system column"
+            hint, reason = "every appended row has its own value; remove the column", "it is a system column"
         walk.report("APPEND_003", *path, seq=operation.seq, hint=hint, at_key=at_key, column=column, reason=reason)
         return None
     target, present = walk.target(column, value)
     if target is None:
         found = value.type if isinstance(value, CompiledExpression) else value
-        reason = f"it is {found} here and {present} there"
+        reason = f"it is {found} in the source and {present} in the working dataset"
         walk.report("APPEND_003", *path, seq=operation.seq, column=column, reason=reason)
         return None
     walk.columns[column] = target

@@ -97,7 +97,7 @@ def find_differences(declared: Dataset | View, written: Dataset) -> list[str]:
     found = [
         f"{column.name} is not written"
         if column.name not in types
-        else f"{column.name} is {column.type} there and {types[column.name]} here"
+        else f"{column.name} is {column.type} in the declaration and {types[column.name]} in the output"
         for column in declared.main_table.columns
         if column.name not in types or not _fits(types[column.name], column.type)
     ]

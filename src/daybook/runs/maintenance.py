@@ -128,7 +128,7 @@ def examine_locations(workspace: LoadedWorkspace) -> Iterator[DoctorFinding]:
         places = {each.pin.uri for each in transaction.retention.kept_versions()}
         places |= {each.destination for each in transaction.slices.all() if each.destination.startswith("/")}
     if before is not None:
-        detail = f"{before} before; the next run says so and goes on from here"
+        detail = f"it was in {before}; the next run reports this and continues in the new folder"
         yield DoctorFinding("Workspace moved", "warning", detail, "If it is a copy, the original keeps its own tables.")
     missing = sorted(place for place in places if not is_uri(place) and not Path(place).exists())
     if missing:

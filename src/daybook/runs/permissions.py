@@ -63,7 +63,8 @@ def _require_owner(
     else:
         name = foreign_owner(owner)
         hint = (
-            "write to another table; or, if that workspace is gone or this one replaces it, take over what it wrote: "
+            "write to another table; or, if that workspace no longer exists or this one replaces it, "
+            "take over its slices: "
             f'`daybook slices take-over {owner.workspace_id or owner.workspace} --reason "..."`'
         )
     raise DaybookError("STORE_016", destination=target.label, period=period, owner=name, hint=hint)

@@ -182,7 +182,9 @@ def _require_same_slice(
             hint="drop it in that workspace",
         )
     if owner is not None and entry.project_id is not None and written.run_id != entry.run_id:
-        raise DaybookError("IO_024", location=entry.location, slice=f" for {entry.period}", hint="look at it again")
+        raise DaybookError(
+            "IO_024", location=entry.location, slice=f" for {entry.period}", hint="check the slice and try again"
+        )
 
 
 def _planned_output(environment: RunEnvironment, snapshot: RunSnapshot, known: Slice) -> PlannedOutput:

@@ -95,10 +95,10 @@ def _expectation_errors(frame: ScenarioHeader, source: SourceMap) -> Iterator[Da
     expect = frame.expect
     said = [name for name in ("rows", "outputs", "error") if getattr(expect, name) is not None]
     if len(said) > 1 or not (said or expect.counts is not None) or (expect.error is not None and expect.counts):
-        problem = "expect says exactly one of rows, outputs and error; counts may stand beside rows and outputs"
+        problem = "expect needs exactly one of rows, outputs and error; counts may be given with rows and outputs"
         yield DaybookError("MODEL_070", span=source.key("expect"), problem=problem)
     if (frame.period is None) == (not frame.periods):
-        yield DaybookError("MODEL_070", span=source.span(), problem="it says either period or periods")
+        yield DaybookError("MODEL_070", span=source.span(), problem="it needs either period or periods")
 
 
 def _parse_datasets(
@@ -120,7 +120,7 @@ def _parse_datasets(
         place = source.span("datasets", index)
         body = item.get("dataset") if isinstance(item, MappingNode) else None
         if body is None or not isinstance(item, MappingNode) or item.entries.keys() - DATASET_KEYS:
-            problem = "each of datasets has dataset, and rows or file"
+            problem = "each entry of datasets needs dataset, and rows or file"
             errors.append(DaybookError("MODEL_070", span=place, problem=problem))
             continue
         is_reference = _is_reference(body)

@@ -361,7 +361,7 @@ def _scenario_lines(
     run: RestoredRun, definitions: LoadedWorkspace, given: Sequence[DatasetRows], expectation: Sequence[str]
 ) -> Iterator[str]:
     snapshot = run.snapshot
-    yield f"# Rows of run {run.run_id}. What is expected is what the project makes of them now: check it, and keep it."
+    yield f"# Rows of run {run.run_id}. It expects what the project computes from them now: check that this is correct."
     yield f"name: {json.dumps(f'{snapshot.project.name} on a few rows of {snapshot.period.identifier}')}"
     yield f"period: {json.dumps(snapshot.period.identifier)}"
     if snapshot.as_of != snapshot.period.start_date:

@@ -25,7 +25,7 @@ def failure_lines(result: ScenarioResult) -> Iterator[str]:
         case DaybookError() as error:
             yield from render(error).split("\n")
         case error:
-            yield f"Daybook itself failed: {type(error).__name__}: {error}"
+            yield f"internal error of Daybook: {type(error).__name__}: {error}"
     if result.expected_error is not None:
         yield f"expected the error {result.expected_error}, but the project ran"
     for difference in result.differences:

@@ -36,15 +36,15 @@ Rows: TypeAlias = tuple[dict[str, Any], ...]
 # What these keys hold is loaded with the place of everything in it; all others are those of Frame.
 SCENARIO_KEYS = {
     "datasets": "The datasets that are read, with their rows; the first one is the input.",
-    "project": "What is tested; `input` may be left out. Or `{id: PROJECT}` of the workspace, or `{file: PATH}`, "
+    "project": "What is tested; `input` is optional. Or `{id: PROJECT}` of the workspace, or `{file: PATH}`, "
     "relative to the scenario.",
     "build": "Instead of project: ids of projects of the workspace, run in this order.",
 }
 REQUIRED_KEYS = ("datasets",)
 DATASET_KEYS = {
-    "dataset": "Its definition, or `{id: DATASET}` of the workspace; rows then name only the columns that matter. The "
+    "dataset": "Its definition, or `{id: DATASET}` of the workspace; rows then need only the columns that matter. The "
     "same id again is the next version.",
-    "rows": "Its rows, written out.",
+    "rows": "Its rows.",
     "file": "Instead of rows: a file that has them, relative to the scenario.",
 }
 
@@ -57,7 +57,9 @@ def _parse_date(value: Any) -> Any:
 class Expectation(Declaration):
     """`rows` are those of the last output; `outputs` those of several, by table, path or operation id."""
 
-    rows: Rows | None = Field(default=None, description="The rows of the last output; only the columns named count.")
+    rows: Rows | None = Field(
+        default=None, description="The rows of the last output; only the named columns are compared."
+    )
     outputs: dict[str, Rows] | None = Field(
         default=None, description="The rows of several outputs, by table, path or operation id."
     )
@@ -65,32 +67,32 @@ class Expectation(Declaration):
         default=None, description="Instead of rows: the code the project must fail with."
     )
     match: Literal["exact", "subset"] = Field(
-        default="exact", description="Whether there may be other rows than those expected."
+        default="exact", description="Whether rows other than the expected ones are allowed."
     )
     counts: dict[str, Annotated[int, Field(ge=0)]] | None = Field(
         default=None,
         description="How many rows operations changed, added, deleted, checked or wrote, by id or seq, of all periods.",
     )
-    order: bool = Field(default=False, description="Whether the order of the rows counts.")
-    tolerance: Decimal | int = Field(default=0, ge=0, description="How far numbers may be off.")
+    order: bool = Field(default=False, description="Whether the order of the rows is compared.")
+    tolerance: Decimal | int = Field(default=0, ge=0, description="The largest allowed difference of a number.")
 
 
 class ScenarioHeader(Declaration):
     """What a scenario says besides its datasets and its project."""
 
-    name: NonEmptyText = Field(description="What is tested, in a sentence.")
-    description: str | None = Field(default=None, description="A note for people.")
+    name: NonEmptyText = Field(description="What the scenario tests, in one sentence.")
+    description: str | None = Field(default=None, description="A description.")
     period: NonEmptyText | None = Field(default=None, description="The period of the run.")
     periods: tuple[NonEmptyText, ...] | None = Field(
         default=None, description="Instead of period: several periods, run in this order."
     )
     as_of: Annotated[datetime.date | None, BeforeValidator(_parse_date)] = Field(
-        default=None, description="The date for bitemporal data; left out, the period's first day."
+        default=None, description="The date for bitemporal data; by default the first day of the period."
     )
     parameters: dict[str, Any] = Field(
         default_factory=dict, description="Values for parameters of the project, by name."
     )
-    expect: Expectation = Field(description="What must come out.")
+    expect: Expectation = Field(description="The expected result.")
 
     @property
     def run_periods(self) -> tuple[str, ...]:
@@ -282,6 +284,6 @@ def _arrow_column(given: GivenDataset, rows: list[dict[str, Any]], name: str, ty
     try:
         values = parse_texts(texts, type_)
     except BadValueError as bad:
-        problem = f"{bad.value!r} is no {type_} for {name}"
+        problem = f"{bad.value!r} is not a valid {type_} for {name}"
         raise DaybookError("MODEL_070", span=given.source.span("rows", bad.index, name), problem=problem) from None
     return values if type_ == STRING else values.cast(arrow_type(type_))

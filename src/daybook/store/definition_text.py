@@ -22,7 +22,7 @@ def stored_json(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as damage:
-        reason = f"a text in it is no JSON any more ({damage})"
+        reason = f"a stored text is not valid JSON ({damage})"
         raise DaybookError("STORE_041", place="the address in daybook.yaml", reason=reason) from damage
 
 

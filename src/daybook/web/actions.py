@@ -50,7 +50,7 @@ class ActionRequest:
                 how = "everything is run, also what is fresh" if self.is_full else "what is not up to date is run"
                 return f"Build {which} for {self.subject}: {how}, in the order they need each other."
             case "cancel":
-                return f"Cancel run {self.subject}: what it has committed stays, the rest is not written."
+                return f"Cancel run {self.subject}: what it has committed is kept, the rest is not written."
             case "retry":
                 return f"Retry run {self.subject}: it continues from its snapshot; what it committed is not repeated."
             case "activate":

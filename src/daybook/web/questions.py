@@ -35,7 +35,7 @@ class Question:
     answering: Answering
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     state: QuestionState = "waiting"
-    stage: str = "waiting for the questions before it"
+    stage: str = "waiting for earlier requests"
     done: int = 0
     total: int = 0
     answer: Any = None

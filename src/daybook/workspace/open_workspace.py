@@ -100,8 +100,8 @@ def workspace_root(path: Path | None = None) -> Path:
     return find_workspace(path if path is not None else Path())
 
 
-_REFUSAL_HINT = "check the permissions and the free space there"
-_NAME_HINT = "use a shorter name, or one that leads to a file"
+_REFUSAL_HINT = "check the permissions and the free disk space"
+_NAME_HINT = "use a shorter name, or the name of a file"
 _SYSTEM_REFUSALS = {
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO), _REFUSAL_HINT),
     **dict.fromkeys((errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR), _NAME_HINT),

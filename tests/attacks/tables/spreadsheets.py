@@ -1,4 +1,4 @@
-"""Text that a spreadsheet would take for a formula, and text like it that it would not."""
+"""Text that a spreadsheet would read as a formula, and text like it that it would not."""
 
 FORMULAS = [
     "=1+1",

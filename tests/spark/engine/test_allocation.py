@@ -95,8 +95,8 @@ def test_all_rows_are_one_group_without_columns(world: World) -> None:
 @pytest.mark.parametrize(
     ("rows", "problem"),
     [
-        ([*group("10.00", 1), *group("10.01", 1)], "the amount is not the same on all rows"),
-        ([*group("10.00", 1), *group(None, 1)], "the amount is NULL on some rows"),
+        ([*group("10.00", 1), *group("10.01", 1)], "the amount is not the same in all rows"),
+        ([*group("10.00", 1), *group(None, 1)], "the amount is NULL in some rows"),
         (group("10.00", 1, -1, 2), "a weight is negative"),
         (group("10.00", 3, -1, -1, -1), "a weight is negative"),
         (group("10.00", 0, None), "all weights are zero"),

@@ -129,5 +129,5 @@ def test_a_mistake_of_ours_is_the_failure_of_one_scenario(
 
     monkeypatch.setattr(run_scenarios, "_read_output", fail)
     bad, good = run_scenario_files(lambda: spark, files, threads=1)
-    assert list(failure_lines(bad)) == ["Daybook itself failed: OverflowError: too far"]
+    assert list(failure_lines(bad)) == ["internal error of Daybook: OverflowError: too far"]
     assert good.is_passed

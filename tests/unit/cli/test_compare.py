@@ -155,7 +155,7 @@ def test_totals_that_do_not_fit_beside_each_other_stand_below_each_other(narrow:
 def test_causes_swapped_together_say_why(capsys: pytest.CaptureFixture[str]) -> None:
     show_bridge(a_bridge(Cause((ORDERS, ROUNDING), Decimal("30.25"), reason="Unknown column tax")))
 
-    assert "swapped together, because: Unknown column tax" in capsys.readouterr().out
+    assert "replaced together, because: Unknown column tax" in capsys.readouterr().out
 
 
 def test_nothing_different_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
@@ -167,7 +167,7 @@ def test_nothing_different_is_one_sentence(capsys: pytest.CaptureFixture[str]) -
 def test_differences_that_change_nothing_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     show_bridge(a_bridge(after="100.00", order=(ORDERS,)))
 
-    assert "these differ and change nothing: data of orders" in capsys.readouterr().out
+    assert "these differences change nothing: data of orders" in capsys.readouterr().out
 
 
 def test_columns_are_separated_by_commas() -> None:

@@ -21,7 +21,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_no_engine_runs(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["engine", "status", "-w", str(workspace)]) == 0
     assert main(["engine", "stop", "-w", str(workspace)]) == 0
-    assert capsys.readouterr().out == "no engine runs\nno engine runs\n"
+    assert capsys.readouterr().out == "no engine is running\nno engine is running\n"
     assert main(["engine", "status", "--json", "-w", str(workspace)]) == 0
     assert json.loads(capsys.readouterr().out) == {"engines": []}
 

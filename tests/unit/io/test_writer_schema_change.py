@@ -10,7 +10,7 @@ from daybook.io.writer import check_schema_change, kept_columns
 from daybook.model.types import INTEGER, STRING, DecimalType
 from daybook.resolve.locations.location import Location
 
-REPLACE = "`mode: replace` takes the new schema and replaces all rows"
+REPLACE = "`mode: replace` uses the new schema and replaces all rows"
 KEEP = "`type: decimal(33,2)` on the assignment or aggregation that computes total keeps its type"
 MISSING = "write the missing columns too, or NULL in them with `on_schema_change: keep`"
 ADD = "`on_schema_change: add` adds the new columns"

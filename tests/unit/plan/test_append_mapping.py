@@ -51,7 +51,7 @@ def test_what_is_wrong_has_the_code_of_the_seed(columns: str, code: str) -> None
 
 def test_an_unknown_target_is_marked_and_has_the_column_that_was_meant() -> None:
     (error,) = findings(mapped("ammount: amount") + OUTPUT)
-    assert error.hint == "add the column by an update first, or did you mean amount?"
+    assert error.hint == "add the column with an update first, or did you mean amount?"
     assert error.span is not None
     assert error.span.text[error.span.start : error.span.end] == "ammount"
 

@@ -268,8 +268,8 @@ def test_the_same_column_in_other_spelling_is_twice_in_a_grouping(repeated: str)
 @pytest.mark.parametrize(
     ("column", "hint"),
     [
-        ("planned", "add the column by an update first"),
-        ("amout", "add the column by an update first, or did you mean amount?"),
+        ("planned", "add the column with an update first"),
+        ("amout", "add the column with an update first, or did you mean amount?"),
     ],
 )
 def test_a_column_that_is_not_there_to_append_to_can_be_added(column: str, hint: str) -> None:

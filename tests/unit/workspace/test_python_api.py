@@ -68,7 +68,7 @@ def test_a_value_of_a_wrong_type_has_a_code(workspace: daybook.Workspace, argume
 
 
 REFUSED: dict[str, tuple[Call, str | None]] = {
-    "a text that is no date": (
+    "a text that is not a date": (
         lambda workspace: workspace.run("monthly-sales", "2026-01", as_of="5.4.2026"),
         "RUN_013",
     ),

@@ -86,8 +86,8 @@ class Allocation:
         least, most = self._column("least"), self._column("most")
         problems = {
             f"{self._column('least_weight')} < 0": "a weight is negative",
-            f"{least} <> {most}": "the amount is not the same on all rows",
-            f"{amounts} > 0 AND {amounts} < {rows}": "the amount is NULL on some rows",
+            f"{least} <> {most}": "the amount is not the same in all rows",
+            f"{amounts} > 0 AND {amounts} < {rows}": "the amount is NULL in some rows",
             f"{self._column('total')} = 0 AND {most} <> 0": "all weights are zero",
         }
         whens = " ".join(

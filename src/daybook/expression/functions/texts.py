@@ -66,7 +66,7 @@ FUNCTIONS = (
         parameters=(_TEXT,),
         returns=STRING,
         sql="UPPER({0})",
-        sentence="The text in capital letters.",
+        sentence="The text in upper case.",
         example=Example('UPPER("emea")', "EMEA"),
     ),
     Function(
@@ -74,7 +74,7 @@ FUNCTIONS = (
         parameters=(_TEXT,),
         returns=STRING,
         sql="LOWER({0})",
-        sentence="The text in small letters.",
+        sentence="The text in lower case.",
         example=Example('LOWER("EMEA")', "emea"),
     ),
     Function(
@@ -112,7 +112,7 @@ FUNCTIONS = (
         sql=_substring_sql,
         sentence=(
             "The part of the text from a start (1 is the first character, 0 means 1, -1 is the last) with a length, "
-            "or to the end; positions before the first character use up length but hold nothing."
+            "or to the end; positions before the first character count for the length but give no characters."
         ),
         example=Example('SUBSTRING("2026-01", 6, 2)', "01"),
     ),
@@ -129,7 +129,7 @@ FUNCTIONS = (
         parameters=(_TEXT, Parameter("part", ParameterKind.TEXT)),
         returns=BOOLEAN,
         sql="CONTAINS({0}, {1})",
-        sentence="True where the text contains the part, in exactly these letters.",
+        sentence="True where the text contains the part, with exactly this case.",
         example=Example('CONTAINS("EMEA", "ME")', True),
     ),
     Function(

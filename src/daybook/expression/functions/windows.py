@@ -89,7 +89,7 @@ FUNCTIONS = (
         window_sql=lambda _, over: _position_sql("RANK", over),
         is_window=True,
         window_order="required",
-        sentence="1 and the number of rows before it; rows that are equal in the order have the same rank.",
+        sentence="1 plus the number of rows before it; rows that are equal in the order have the same rank.",
         example=Example("RANK() OVER (ORDER BY x)", 3, rows=(9, 4, 4)),
     ),
     Function(

@@ -159,7 +159,10 @@ def _assign_seqs(operations: list[DocumentNode], source: SourceMap, errors: list
         elif node.value < 1:
             errors.append(DaybookError("PROJECT_001", span=source.node_span(node), value=node.value))
         elif (first := first_with.setdefault(node.value, node)) is not node:
-            hint = f"the first stands on line {source.node_span(first).line}; give each its own, gaps are fine"
+            hint = (
+                f"the first is on line {source.node_span(first).line}; give each operation its own "
+                f"seq, gaps are allowed"
+            )
             errors.append(DaybookError("PROJECT_002", span=source.node_span(node), hint=hint, seq=node.value))
         else:
             number = node.value
@@ -202,7 +205,7 @@ def _describe_value(node: DocumentNode) -> str:
 
 # For the settings of a workspace, which have no data source to write a credential_ref on.
 _SECRET_HINTS = {
-    "store": "remove it; the environment variable PGPASSWORD or a .pgpass file gives it to the database's driver",
+    "store": "remove it; the environment variable PGPASSWORD or a .pgpass file passes it to the driver of the database",
     "engine": "remove it; Spark finds it in spark-defaults.conf or in the environment",
 }
 

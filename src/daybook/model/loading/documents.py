@@ -77,11 +77,11 @@ _SYNTAX_HINTS = {
     "one list begin in the same column",
     "did not find expected '-' indicator": "items of one list begin with - in the same column",
     "could not find expected ':'": "a colon may be missing here or on the line before",
-    "mapping values are not allowed": "a text that has a colon and a blank in it needs quotes; or this line is "
+    "mapping values are not allowed": "a text that contains a colon and a space needs quotes; or this line is "
     "indented too far",
     "found unexpected end of stream": "a quote is opened and not closed",
     "did not find expected ',' or": "a comma or a closing bracket is missing",
-    "found character that cannot start any token": "put the text into quotes",
+    "found character that cannot start any token": "put the text in quotes",
 }
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -143,7 +143,7 @@ class _YamlComposer:
         elif kind is yaml.DocumentStartEvent:
             self._is_spoiled = False
             if event.version not in (None, (1, 2)):
-                problem = f"YAML {event.version[0]}.{event.version[1]} is not read; definitions are YAML 1.2"
+                problem = f"YAML {event.version[0]}.{event.version[1]} is not supported; definitions are YAML 1.2"
                 self._error("MODEL_004", event.start_mark.index, event.end_mark.index, problem=problem)
 
     def _check_marks(self, event: Any) -> None:
@@ -181,7 +181,7 @@ class _YamlComposer:
             self._spoil("MODEL_010", key.start, key.end, hint=hint, kind=kind)
         elif first := parent.entries.get(key.text):
             line = self._shown.within(first.key.start, first.key.end).line
-            hint = f"it stands first on line {line}"
+            hint = f"it is first given on line {line}"
             self._error("MODEL_005", key.start, key.end, hint=hint, key=key.text)
         else:
             parent.entries[key.text] = MappingEntry(key, value)
@@ -273,7 +273,7 @@ class _JsonReader:
             self._expect(":")
             value = self.value(depth + 1)
             if first := entries.get(key.text):
-                hint = f"it stands first on line {self._shown.within(first.key.start, first.key.end).line}"
+                hint = f"it is first given on line {self._shown.within(first.key.start, first.key.end).line}"
                 span = self._shown.within(key.start, key.end)
                 self._errors.append(DaybookError("MODEL_005", span=span, hint=hint, key=key.text))
             else:
@@ -333,7 +333,7 @@ class _JsonReader:
         if (match := _WORD.match(self._text, start)) and match[0] in _WORDS:
             self._position = match.end()
             return ScalarNode(start, match.end(), match[0], _WORDS[match[0]])
-        raise _InvalidJsonError("This is no JSON value", start)
+        raise _InvalidJsonError("This is not a JSON value", start)
 
 
 def _unescape(text: str, start: int) -> str:

@@ -67,7 +67,7 @@ def _find_meant_definition(document: DocumentNode, source: SourceMap) -> Daybook
     if meant := _misspelled_kind(key, body) or _telling_kind(body):
         hint = f"did you mean {meant}?"
         if isinstance(entry.value, ListNode):
-            hint = f"write one document {meant}: for each, with --- on a line of its own between them"
+            hint = f"write one document {meant}: for each, with --- on a separate line between them"
         return DaybookError("MODEL_011", span=key_span, hint=hint, key=key)
     if key == "view" and "of" in body.entries:
         return DaybookError("MODEL_088", span=key_span, hint=_VIEW_HINT, what="a view")

@@ -182,7 +182,7 @@ def _missing_key_error(path: KeyPath, source: SourceMap) -> DaybookError:
     if key == "destination":
         return DaybookError("OUTPUT_003", span=span, reason="none is given")
     if path == ("id",):
-        hint = "the name has no letter or digit to make an id of; write an id" if source.node("name") else None
+        hint = "the name has no letter or digit for an id; write an id" if source.node("name") else None
         return DaybookError("MODEL_027", span=span, hint=hint, kind="definition")
     return DaybookError("MODEL_021", span=span, where=dotted_path(parent) or "the definition", key=key)
 
@@ -221,7 +221,7 @@ def _wrong_kind_error(kind: str, node: DocumentNode, path: KeyPath, source: Sour
     if isinstance(node, ScalarNode) and node.value is None and path:
         if path[-1] == "arguments":
             return DaybookError("PROJECT_012", span=source.key(*path))
-        hint = f'write "{node.text}" in quotes: without them it is no value in YAML' if node.text else None
+        hint = f'write "{node.text}" in quotes: without quotes it is not a value in YAML' if node.text else None
         return DaybookError("MODEL_024", span=source.key(*path), hint=hint, where=dotted_path(path))
     where = dotted_path(path) or "the definition"
     hint = f"write [{node.text}]" if _EXPECTED_KINDS[kind] == "a list" and isinstance(node, ScalarNode) else None

@@ -227,7 +227,7 @@ def _may_define(entry: os.DirEntry[str]) -> bool:
 
 def _unreadable_folder(path: Path, error: OSError) -> LoadedFile:
     reason = error.strerror or str(error)
-    hint = "make it readable; a folder whose name begins with _ is left out"
+    hint = "make it readable; a folder whose name begins with _ is ignored"
     return LoadedFile(path, [], [DaybookError("MODEL_001", file=path.as_posix(), reason=reason, hint=hint)])
 
 

@@ -61,7 +61,7 @@ def _period_errors(
             "RESOLVE_016", span=_key_span(source, index, "identifier"), period=identifier, problem=problem
         )
     if period.level not in levels:
-        problem = f"{period.level} is none of the levels {', '.join(levels)}"
+        problem = f"{period.level} is not one of the levels {', '.join(levels)}"
         yield DaybookError("RESOLVE_016", span=_key_span(source, index, "level"), period=identifier, problem=problem)
     if period.end_date < period.start_date:
         problem = f"it ends on {period.end_date}, before it starts on {period.start_date}"
@@ -146,7 +146,7 @@ def pattern_errors(calendar: Calendar, rule: CalendarRule, source: SourceMap) ->
         if position <= finest:
             problem = "levels go from coarse to fine"
         elif level.unit == "week" and isinstance(rule, MonthsRule):
-            problem = "weeks do not fit into civil months; a rule of weeks has them"
+            problem = "weeks do not fit into civil months; use a week rule"
         else:
             problem = None
         if problem:
@@ -189,7 +189,7 @@ def _pattern_problems(text: str, unit: CalendarUnit, rule: CalendarRule) -> Iter
     tokens = set(pattern_tokens(text))
     if unknown := sorted(tokens.difference(PATTERN_TOKENS)):
         known = ", ".join(_braced(token) for token in PATTERN_TOKENS)
-        yield f"{_braced(unknown[0])} is none of {known}"
+        yield f"{_braced(unknown[0])} is not one of {known}"
         return
     for token in PATTERN_TOKENS:
         if token in tokens and _changes_within(token, unit, rule):
@@ -246,7 +246,7 @@ def _definition_errors(calendar: Calendar, source: SourceMap) -> Iterator[Dayboo
     if calendar.id == GREGORIAN_ID:
         yield DaybookError("RESOLVE_010", span=source.span("id"), calendar=calendar.id)
     if (calendar.rule is None) == (not calendar.periods):
-        problem = "neither a rule nor periods" if calendar.rule is None else "both a rule and periods"
+        problem = "no rule and no periods" if calendar.rule is None else "both a rule and periods"
         yield DaybookError("RESOLVE_011", span=source.span("rule"), calendar=calendar.id, problem=problem)
 
 
@@ -258,11 +258,11 @@ def _level_errors(calendar: Calendar, source: SourceMap) -> Iterator[DaybookErro
             problem = "a level's name has letters, digits, - and _, begins with a letter and is not any"
             yield DaybookError("RESOLVE_012", span=span, level=level.name, problem=problem)
         if level.name in seen:
-            yield DaybookError("RESOLVE_012", span=span, level=level.name, problem="there are two of that name")
+            yield DaybookError("RESOLVE_012", span=span, level=level.name, problem="two levels have this name")
         seen.add(level.name)
         for key, value in (("unit", level.unit), ("identifier", level.identifier)):
             if (value is None) == (calendar.rule is not None):
-                problem = f"{key} is missing" if value is None else f"{key} goes with a rule, not with listed periods"
+                problem = f"{key} is missing" if value is None else f"{key} is for a rule, not for listed periods"
                 span = source.span("levels", index, key)
                 yield DaybookError("RESOLVE_012", span=span, level=level.name, problem=problem)
 
@@ -271,7 +271,7 @@ def _rule_errors(rule: CalendarRule, source: SourceMap) -> Iterator[DaybookError
     if isinstance(rule, MonthsRule):
         return
     if (rule.year_ends is None) == (rule.years is None):
-        problem = "a rule of weeks has either year_ends or years"
+        problem = "a week rule has either year_ends or years"
         yield DaybookError("RESOLVE_013", span=source.span("rule"), problem=problem)
     if (years := rule.years) is None:
         return

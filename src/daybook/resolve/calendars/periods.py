@@ -49,7 +49,7 @@ def period_range(text: str, calendar: PeriodCalendar) -> tuple[Period, ...]:
     if first.level != last.level:
         raise DaybookError(
             "RESOLVE_002",
-            hint="both ends of a range are of one level, such as 2026-01..2026-12",
+            hint="both ends of a range have the same level, such as 2026-01..2026-12",
             range=text,
             problem=f"{first.identifier} is a {first.level} and {last.identifier} a {last.level}",
         )
@@ -66,7 +66,7 @@ def period_range(text: str, calendar: PeriodCalendar) -> tuple[Period, ...]:
 def child_periods(period: Period, level: str, calendar: PeriodCalendar) -> tuple[Period, ...]:
     """The periods of a finer level that make up a period, in order; of its own level, the period alone."""
     if is_coarser(level, period.level, calendar):
-        raise DaybookError("RESOLVE_005", period=period.identifier, level=level, problem="is not made up of")
+        raise DaybookError("RESOLVE_005", period=period.identifier, level=level, problem="does not consist of")
     if level == period.level:
         return (period,)
     first = calendar.at(level, period.start_date)
@@ -79,7 +79,7 @@ def child_periods(period: Period, level: str, calendar: PeriodCalendar) -> tuple
 def enclosing_period(period: Period, level: str, calendar: PeriodCalendar) -> Period:
     """The period of a coarser level that a period lies in."""
     if is_coarser(period.level, level, calendar):
-        raise DaybookError("RESOLVE_005", period=period.identifier, level=level, problem="does not lie in one")
+        raise DaybookError("RESOLVE_005", period=period.identifier, level=level, problem="is not inside one")
     outer = calendar.at(level, period.start_date)
     if outer is None or not contains_period(outer, period):
         raise DaybookError("RESOLVE_006", period=period.identifier, level=level, calendar=calendar.id)

@@ -34,7 +34,7 @@ def absolute_root(path: str, workspace: Path) -> str:
             raise DaybookError("RESOLVE_035", path=f"{urlsplit(path).scheme}://…", problem=problem)
         return path.rstrip("/")
     if "\0" in path or path.startswith("~") or _GLOB.search(path):
-        problem = "it begins with ~; write the folder out" if path.startswith("~") else "it has a NUL or a wildcard"
+        problem = "it begins with ~; write the full path" if path.startswith("~") else "it has a NUL or a wildcard"
         raise DaybookError("RESOLVE_035", path=path, problem=problem)
     return os.path.normpath(Path(workspace).absolute() / path)
 
@@ -140,7 +140,7 @@ def template_errors(text: str, span: Span | None = None) -> list[DaybookError]:
         DaybookError(
             "RESOLVE_030",
             span=span,
-            hint=f"templates know {', '.join('{{' + token + '}}' for token in TEMPLATE_TOKENS)}",
+            hint=f"the tokens are {', '.join('{{' + token + '}}' for token in TEMPLATE_TOKENS)}",
             token="{{" + token + "}}",
             template=text,
         )

@@ -45,9 +45,9 @@ class RunAsked(BaseModel):
 class BuildAsked(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    period: str = Field(max_length=200, description="A period or a span.")
-    projects: list[str] = Field(default=[], description="All active ones without any.")
-    full: bool = Field(default=False, description="Run what is fresh, too.")
+    period: str = Field(max_length=200, description="A period or a range.")
+    projects: list[str] = Field(default=[], description="By default all active ones.")
+    full: bool = Field(default=False, description="Also run what is fresh.")
     allow_empty: bool = False
 
 

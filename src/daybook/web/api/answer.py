@@ -59,7 +59,7 @@ def api_router() -> APIRouter:
     """Operations are named after their functions, and all have the same problems."""
     problems: dict[int | str, dict[str, Any]] = {
         "default": {
-            "description": "What is wrong, with a code and the way out.",
+            "description": "What is wrong, with a code and a hint.",
             "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
         }
     }
@@ -68,7 +68,7 @@ def api_router() -> APIRouter:
 
 RunId = Annotated[str, Path(description="As `runs` lists it.", max_length=64)]
 ProjectFilter = Annotated[str | None, Query(description="Only of this project.", max_length=128)]
-PeriodFilter = Annotated[str | None, Query(description="A period or a span: 2026-01..2026-03.", max_length=200)]
+PeriodFilter = Annotated[str | None, Query(description="A period or a range: 2026-01..2026-03.", max_length=200)]
 IfNoneMatch = Annotated[str | None, Header(description="The tag of an answer that is already known.")]
 
 

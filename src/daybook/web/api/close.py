@@ -82,7 +82,7 @@ class PeriodStatus(Answer):
 def status(
     served: ServedHere,
     period: PeriodFilter = None,
-    ask: Annotated[bool, Query(description="Ask databases and catalogs, too.")] = False,
+    ask: Annotated[bool, Query(description="Also ask databases and catalogs.")] = False,
 ) -> Response:
     """Which numbers are up to date, and why others are not; without a period, of all that have been run."""
     from daybook.workspace.json.close import status_as_json
@@ -101,10 +101,10 @@ def graph(served: ServedHere, period: PeriodFilter = None) -> Response:
 @router.get("/build-plan", response_model=BuildPlan, tags=["close"])
 def build_plan(
     served: ServedHere,
-    period: Annotated[str, Query(description="A period or a span.", max_length=200)],
-    project: Annotated[list[str] | None, Query(description="Projects; all active ones without any.")] = None,
-    only: Annotated[bool, Query(description="Exactly these, not what they need.")] = False,
-    full: Annotated[bool, Query(description="Run what is fresh, too.")] = False,
+    period: Annotated[str, Query(description="A period or a range.", max_length=200)],
+    project: Annotated[list[str] | None, Query(description="Projects; by default all active ones.")] = None,
+    only: Annotated[bool, Query(description="Only these, not what they need.")] = False,
+    full: Annotated[bool, Query(description="Also run what is fresh.")] = False,
 ) -> Response:
     """What a build would run, and why."""
     from daybook.graph.build import BuildRequest
@@ -119,7 +119,7 @@ def build_plan(
 def periods(
     served: ServedHere,
     year: Annotated[int | None, Query(description="By default this year.", ge=1, le=9999)] = None,
-    level: Annotated[str | None, Query(description="By default all but single days.", max_length=64)] = None,
+    level: Annotated[str | None, Query(description="By default all except days.", max_length=64)] = None,
     calendar: Annotated[str | None, Query(max_length=128)] = None,
 ) -> Response:
     """The periods of a year with their status."""

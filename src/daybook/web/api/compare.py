@@ -172,11 +172,11 @@ async def bridge(
     served: ServedHere,
     a: ComparedRun,
     b: OtherRun,
-    measure: Annotated[str, Query(description="The column whose total moved.", max_length=300)],
+    measure: Annotated[str, Query(description="The column whose total changed.", max_length=300)],
     output: ComparedOutput = None,
     rows: MadeBy = None,
-    by: Annotated[list[str] | None, Query(description="A bridge for each group, too.")] = None,
-    order: Annotated[list[str] | None, Query(description="What is swapped first: kinds, or KIND:NAME.")] = None,
+    by: Annotated[list[str] | None, Query(description="Also a bridge for each group.")] = None,
+    order: Annotated[list[str] | None, Query(description="What is replaced first: kinds, or KIND:NAME.")] = None,
 ) -> Response:
     """Why a total moved from one run to another: causes whose shares add up to the difference."""
     from daybook.compare.bridge import BridgeRequest

@@ -127,7 +127,7 @@ def definition(
     served: ServedHere,
     kind: DefinitionKind,
     identifier: Annotated[str, Path(max_length=128)],
-    version: Annotated[int | None, Query(description="A version; otherwise the latest.", ge=1)] = None,
+    version: Annotated[int | None, Query(description="A version; by default the latest.", ge=1)] = None,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """A definition as the store has it."""

@@ -152,7 +152,7 @@ def parse_conditions(texts: Iterable[str]) -> "tuple[RowCondition, ...]":
             if isinstance(given, list | dict):
                 raise ValueError
         except (ValueError, TypeError):
-            raise DaybookError("WEB_015", argument="where", reason=f"{text[:100]!r} is no condition") from None
+            raise DaybookError("WEB_015", argument="where", reason=f"{text[:100]!r} is not a condition") from None
         found.append(RowCondition(column, comparison, given))
     return tuple(found)
 
@@ -230,11 +230,11 @@ async def explain(
     run_id: RunId,
     operation: Annotated[str, Path(description="The id or the seq of an operation.", max_length=128)],
     key: Annotated[list[str] | None, Query(description="COLUMN=VALUE as often as needed; COLUMN= is NULL.")] = None,
-    limit: Annotated[int, Query(description="The most rows of each level.", ge=1, le=10_000)] = 20,
+    limit: Annotated[int, Query(description="The maximum number of rows per level.", ge=1, le=10_000)] = 20,
     depth: Annotated[
-        int | None, Query(description="How many levels; without it, down to the lines of the sources.", ge=1, le=100)
+        int | None, Query(description="How many levels; by default down to the rows of the sources.", ge=1, le=100)
     ] = None,
-    column: Annotated[list[str] | None, Query(description="Columns to show beside the usual ones.")] = None,
+    column: Annotated[list[str] | None, Query(description="Additional columns to show.")] = None,
 ) -> Response:
     """The rows behind a number, computed again from the snapshot of its run; Spark is started where it has to be."""
     from daybook.runs.explain.row_origins import parse_keys

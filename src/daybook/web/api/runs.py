@@ -219,7 +219,7 @@ def runs(
     project: ProjectFilter = None,
     period: Annotated[str | None, Query(description="Only for this period.", max_length=200)] = None,
     status: Annotated[RunStatus | None, Query(description="Only with this status.")] = None,
-    limit: Annotated[int, Query(description="The most runs.", ge=1, le=1000)] = 20,
+    limit: Annotated[int, Query(description="The maximum number of runs.", ge=1, le=1000)] = 20,
     after: Annotated[str | None, Query(description="`next` of the page before.", max_length=200)] = None,
 ) -> Response:
     """Runs, newest first."""

@@ -211,7 +211,9 @@ def _connect(record: EngineRecord, use: EngineUse, session_settings: Mapping[str
     from daybook.engine.java.connect import open_loopback_session
 
     if not _is_own_port(record.port):
-        raise DaybookError("RUN_908", remote=f"sc://127.0.0.1:{record.port}", reason="another user listens there")
+        raise DaybookError(
+            "RUN_908", remote=f"sc://127.0.0.1:{record.port}", reason="another user listens at this address"
+        )
     session = open_loopback_session(record.port, record.token, session_settings)
     attach_server(session, use)
     return session

@@ -73,7 +73,7 @@ class DatabaseWriter:
     def require_current(self, target: TableTarget) -> None:
         """RUN_084 unless the rows of the table, or of the slice, are exactly those of the run's commit."""
         with self._reading(target) as database:
-            reason = _replacement(database, target) if database is not None else "the database is gone"
+            reason = _replacement(database, target) if database is not None else "the database no longer exists"
         if reason is not None:
             raise DaybookError("RUN_084", run_id=target.run_id, location=target.label, reason=reason)
 
@@ -247,9 +247,9 @@ def _replacement(database: Database, target: TableTarget) -> str | None:
         return "nothing was committed"
     shared = [row for row in found if row[3] == "replace" or row[4] == own[4] or None in (row[4], own[4])]
     if any(int(row[0]) > int(own[0]) for row in shared):
-        return "another run has written there since"
+        return "another run has written to it since then"
     if own[3] == "append" and len(shared) > 1:
-        return "runs append to it, and a database does not tell their rows apart"
+        return "several runs append to it, and the database does not record which run wrote a row"
     return None
 
 

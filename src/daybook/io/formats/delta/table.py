@@ -67,7 +67,7 @@ def open_table(uri: str, version: int | None = None) -> DeltaTable | None:
     """The table, at a version; None when there is none."""
     path = local_path(uri)
     if path is not None and (escape := _PATH_ESCAPE.search(str(path.absolute()))):
-        reason = f"Delta tables cannot lie in a folder with {escape[0]} in its name, which would be read as an escape"
+        reason = f"Delta tables cannot be in a folder with {escape[0]} in its name, which would be read as an escape"
         raise DaybookError("IO_012", location=uri, reason=reason, hint="rename the folder, or write another format")
     with translate_read_errors(uri):
         if path is not None and not (path / "_delta_log").is_dir():
@@ -113,7 +113,7 @@ def read_delta(
     table = open_table(uri, at)
     if table is None:
         if pin is not None:
-            raise DaybookError("IO_009", location=uri, reason="the table does not exist any more")
+            raise DaybookError("IO_009", location=uri, reason="the table no longer exists")
         raise DaybookError("IO_001", location=uri)
     refuse_unknown_features(table, uri, is_write=False)
     if pin is not None and str(table.metadata().id) != pin.table_id:

@@ -201,7 +201,7 @@ class DeltaWriter:
         """A table is not made on top of other files."""
         ours = f"{table_uri(target.uri)}/{STAGED_PREFIX}"
         if any(not file.path.startswith(ours) for file in list_files(target.uri)):
-            raise DaybookError("IO_028", location=target.label, found="no Delta table", expected="one")
+            raise DaybookError("IO_028", location=target.label, found="not a Delta table", expected="one")
 
     def _check_table(self, table: DeltaTable, target: FileTarget) -> None:
         refuse_unknown_features(table, target.label, is_write=True)

@@ -309,8 +309,8 @@ def _foreign_files_error(files: list[str], target: FileTarget) -> DaybookError:
         "IO_028",
         location=target.label,
         found=f"a folder with files that no run wrote ({_first_few(files)})",
-        expected="one that only runs write to",
-        hint="move them away; files whose names begin with _ or . may stay",
+        expected="a folder that only runs write to",
+        hint="move these files to another folder; files whose names begin with _ or . may stay",
     )
 
 
@@ -328,7 +328,7 @@ def _refuse_differences(path: Path, current: Manifest, target: FileTarget) -> No
         again = (
             f"run {_first_few(periods)} again" if periods and target.mode == "replace_period" else "use mode replace"
         )
-        hint = f"restore them, or {again}; without its {MANIFEST_NAME} the folder is taken as it is"
+        hint = f"restore them, or {again}; without its {MANIFEST_NAME} the files of the folder are used as they are"
         raise DaybookError("IO_033", location=target.label, files=_first_few(sorted(missing)), hint=hint)
 
 

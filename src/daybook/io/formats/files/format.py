@@ -84,7 +84,7 @@ def _committed_parts(target: FileTarget) -> Iterator[FilePart]:
     path = local_path(target.uri)
     if path is not None and target.is_one_file:
         if committed_file(target.workspace / path, target) is None:
-            raise _replaced_error(target, "the file has been replaced or changed since")
+            raise _replaced_error(target, "the file has been replaced or changed since then")
         yield FilePart(str(target.workspace / path), {})
         return
     manifest = read_manifest(target.uri)
@@ -97,7 +97,9 @@ def _committed_parts(target: FileTarget) -> Iterator[FilePart]:
         None,
     )
     if manifest is None or entry is None:
-        raise _replaced_error(target, "another run has replaced them since" if manifest else "the folder is gone")
+        raise _replaced_error(
+            target, "another run has replaced them since then" if manifest else "the folder no longer exists"
+        )
     for name in entry.files:
         file = join_uri(target.uri, name)
         if not list_files(file):

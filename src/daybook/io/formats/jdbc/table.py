@@ -208,7 +208,7 @@ def table_expression(spark: SparkSession, source: JdbcSource, workspace: Path, s
     with jdbc_transaction(spark, source, workspace) as connection:
         found = connection.find_table(schema, table)
         if found is None:
-            hint = "write table, or schema and table, as the database has them; a query is no table"
+            hint = "write table, or schema and table, as the database has them; a query cannot be used"
             raise DaybookError("IO_001", location=label, hint=hint)
         return connection.quoted(found.schema, found.name)
 

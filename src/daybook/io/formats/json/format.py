@@ -134,7 +134,7 @@ class JsonRows:
         except UnicodeDecodeError:
             raise DaybookError("IO_005", file=self.name, place=f"line {line}", problem="not UTF-8 text") from None
         except ValueError as failure:
-            raise DaybookError("IO_005", file=self.name, place=f"line {line}", problem=f"no JSON: {failure}") from None
+            raise DaybookError("IO_005", file=self.name, place=f"line {line}", problem=f"not JSON: {failure}") from None
         except RecursionError:
             problem = "objects and lists are nested too deeply"
             raise DaybookError("IO_005", file=self.name, place=f"line {line}", problem=problem) from None
@@ -160,7 +160,7 @@ def _lines(stream: pa.NativeFile) -> Iterator[bytes]:
 def _refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     row = dict(pairs)
     if len(row) != len(pairs):
-        raise ValueError("a key stands twice in one object")
+        raise ValueError("a key occurs twice in one object")
     return row
 
 

@@ -106,7 +106,7 @@ def examine_rows(
             found[name] = replace(column, width=max(column.width, _text_width(values, column.type)))
     if rows > MAX_DATA_ROWS:
         hint = "write CSV, Parquet or Delta, or fewer rows: one workbook for each region or account"
-        reason = f"a sheet holds {MAX_DATA_ROWS:,} rows below its header, not {rows:,}"
+        reason = f"a sheet has at most {MAX_DATA_ROWS:,} rows below its header, not {rows:,}"
         raise DaybookError("IO_056", location=place, reason=reason, hint=hint)
     return tuple(replace(column, width=_bounded_width(column.width)) for column in found.values()), rows
 
@@ -137,7 +137,7 @@ def _long_text(values: pa.Array) -> str | None:
     longest = pc.max(pc.utf8_length(values)).as_py() or 0
     if 2 * longest > MAX_TEXT:
         longest = max(len(text.encode("utf-16-le")) // 2 for text in values.to_pylist() if text is not None)
-    return f"a cell holds {MAX_TEXT:,} characters, not {longest:,}" if longest > MAX_TEXT else None
+    return f"a cell has at most {MAX_TEXT:,} characters, not {longest:,}" if longest > MAX_TEXT else None
 
 
 def has_long_numbers(values: pa.Array, type_: ColumnType) -> bool:

@@ -109,7 +109,9 @@ _SHOWN_CHARACTERS = 60
 _HINTS = {
     CellKind.TEXT: "correct the cell; in a text, numbers have a decimal point and dates are YYYY-MM-DD",
     CellKind.NUMBER: "correct the cell; a date needs a date format",
-    CellKind.DATE: "correct the cell; Excel keeps what looks like a date as one unless the cell's format is Text",
+    CellKind.DATE: (
+        "correct the cell; Excel stores text that looks like a date as a date, unless the format of the cell is Text"
+    ),
 }
 
 

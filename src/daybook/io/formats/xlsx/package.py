@@ -120,7 +120,7 @@ class Package:
                 yield
             parser.Parse(b"", True)
         except expat.ExpatError as failure:
-            raise self.broken(f"{part} is no XML: {failure}") from failure
+            raise self.broken(f"{part} is not XML: {failure}") from failure
         yield
 
     def _refuse_document_type(self, *_: Any) -> None:
@@ -138,7 +138,7 @@ class Package:
                 while block := stream.read(_BLOCK_BYTES):
                     size += len(block)
                     if size > limit:
-                        problem = f"{part} grows to more than {limit >> 20} MiB when it is unpacked"
+                        problem = f"{part} is larger than {limit >> 20} MiB when it is unpacked"
                         raise self.broken(problem, "open it in a spreadsheet program and save it again")
                     yield block
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as failure:
@@ -151,7 +151,7 @@ class Package:
         stream.seek(0)
         start = stream.read(1 << 20)
         if not start.startswith(_OLE_MAGIC):
-            return self.broken(f"it is no zip archive ({failure})" if start else "it is empty")
+            return self.broken(f"it is not a zip archive ({failure})" if start else "it is empty")
         # The directory of such a file may stand anywhere in it.
         stream.seek(0, 2)
         stream.seek(max(0, stream.tell() - (1 << 20)))

@@ -59,11 +59,11 @@ class SheetReader:
         for _ in package.parse(self.sheet.part, parser.start, parser.end, parser.data):
             for row in parser.take():
                 if row.number <= last:
-                    raise package.broken(f"row {row.number} of sheet {self.sheet.name} stands at two places")
+                    raise package.broken(f"row {row.number} of sheet {self.sheet.name} occurs twice")
                 last = row.number
                 yield row
         if not parser.has_data:
-            raise package.broken(f"{self.sheet.part} is no sheet")
+            raise package.broken(f"{self.sheet.part} is not a sheet")
 
 
 class _SheetParser:
@@ -195,7 +195,7 @@ class _SheetParser:
     def _number(self, text: str) -> Cell:
         plain = plain_number(text)
         if plain is None:
-            raise self._broken_cell(f"{text[:40]!r} is no number")
+            raise self._broken_cell(f"{text[:40]!r} is not a number")
         if self._style not in self._dates:
             return Cell(CellKind.NUMBER, plain, text)
         day = date_text(text, self._system)
@@ -208,7 +208,7 @@ class _SheetParser:
 
     def _boolean(self, text: str) -> str:
         if text not in ("0", "1"):
-            raise self._broken_cell(f"{text[:40]!r} is neither 0 nor 1")
+            raise self._broken_cell(f"{text[:40]!r} is not 0 or 1")
         return "true" if text == "1" else "false"
 
     def _iso_date(self, text: str) -> str:
@@ -218,7 +218,7 @@ class _SheetParser:
         try:
             moment = datetime.datetime.fromisoformat(text)
         except ValueError:
-            raise self._broken_cell(f"{text[:40]!r} is no date") from None
+            raise self._broken_cell(f"{text[:40]!r} is not a date") from None
         return moment.date().isoformat() if "T" not in text else moment.isoformat(" ")
 
     def _broken_cell(self, problem: str) -> DaybookError:

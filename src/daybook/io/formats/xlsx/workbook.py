@@ -90,7 +90,7 @@ class Workbook:
         named, area = self._find_range(range_, wanted)
         found = self._sheet(named) if named is not None else wanted or self._sheet(None)
         if wanted is not None and found != wanted:
-            raise self._not_found(f"range {range_} is on sheet {found.name}, not on {wanted.name}", "leave out `sheet`")
+            raise self._not_found(f"range {range_} is on sheet {found.name}, not on {wanted.name}", "remove `sheet`")
         return Selection(found, area, header_row)
 
     def date_styles(self) -> frozenset[int]:
@@ -111,7 +111,7 @@ class Workbook:
         for link in self.package.relationships("").values():
             if link.kind == "officeDocument":
                 return link.target
-        raise self.package.broken("it is no spreadsheet")
+        raise self.package.broken("it is not a spreadsheet")
 
     def _linked(self, kind: str) -> str | None:
         parts = (link.target for link in self._links.values() if link.kind == kind)
@@ -157,12 +157,12 @@ class Workbook:
         if (area := parse_area(rest)) is not None:
             return named, area
         if named is not None:
-            raise self._not_found(f"range {text} is not understood", "write it like Budget!A3:F200")
+            raise self._not_found(f"range {text} is not valid", "write it like Budget!A3:F200")
         if (found := self._find_name(text, sheet)) is not None:
             named, rest = split_sheet(found.refers_to.removeprefix("="))
             area = parse_area(rest)
             if named is None or area is None:
-                problem = f"the name {text} stands for {found.refers_to}, which is not one range of cells"
+                problem = f"the name {text} refers to {found.refers_to}, which is not one range of cells"
                 raise self._not_found(problem, "give the range itself")
             return named, area
         tables = {table.name.casefold(): table for table in self._tables()}
