@@ -143,8 +143,8 @@ def _describe_choice(found: "DiffResult") -> None:
 def _say_repeated(repeated: "RepeatedKeys") -> None:
     if repeated.a or repeated.b:
         echo_note(
-            f"keys that stand more than once: {repeated.a:,} in A, {repeated.b:,} in B; "
-            "their rows are compared as a whole"
+            f"keys that occur more than once: {repeated.a:,} in A, {repeated.b:,} in B; "
+            "the rows of such a key are compared together"
         )
 
 

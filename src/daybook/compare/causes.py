@@ -88,7 +88,7 @@ def find_differences(a: ComparedOutput, b: ComparedOutput) -> RunDifferences:
     ]
     if has_other_seqs and names_seqs:
         numbered = _numbered_causes(a, b, pairs, operations.values())
-        bound.append(BoundCauses(numbered, "operations have other seqs, and an expression names _operation_seq"))
+        bound.append(BoundCauses(numbered, "the seqs of operations differ, and an expression uses _operation_seq"))
     found = [*data.values(), *_as_of_causes(a, b), *datasets.values(), *_constant_causes(a, b), *operations]
     causes = sorted(found, key=lambda cause: KINDS.index(cause.kind))
     return RunDifferences(tuple(causes), operations, pairs, is_renumbered, tuple(bound))

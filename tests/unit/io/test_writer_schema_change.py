@@ -38,13 +38,13 @@ KEY, TOTAL, NOTE = OutputColumn("key", STRING), OutputColumn("total", DecimalTyp
         (
             target(KEY, TOTAL),
             {"key": "string", "total": "decimal(33,2)"},
-            "total is decimal(33,2) there and decimal(38,2) here",
+            "total is decimal(33,2) in the table and decimal(38,2) in the output",
             f"{KEEP}; {REPLACE}",
         ),
         (
             target(KEY, TOTAL, NOTE, is_adding=True),
             {"key": "string", "total": "decimal(33,2)"},
-            "new note (integer); total is decimal(33,2) there and decimal(38,2) here",
+            "new note (integer); total is decimal(33,2) in the table and decimal(38,2) in the output",
             f"{KEEP}; {REPLACE}",
         ),
         (

@@ -127,7 +127,10 @@ def test_an_output_that_writes_something_else_is_not_registered(store: MetadataS
     with pytest.raises(DaybookError) as caught, store.write() as transaction:
         transaction.definitions.register(make_dataset({"a": "float"}, dataset_id="net"), OUTPUT, now=NOW)
     assert caught.value.code == "STORE_010"
-    assert caught.value.parameters["difference"] == "a is string there and float here; b is not written"
+    assert (
+        caught.value.parameters["difference"]
+        == "a is string in the declaration and float in the output; b is not written"
+    )
 
 
 def test_a_column_stays_nullable_once_a_version_had_it_so(store: MetadataStore) -> None:

@@ -141,7 +141,10 @@ def test_what_cannot_be_registered_is_found_before_anything_is_written(folder: F
 @pytest.mark.parametrize(
     ("declared", "difference"),
     [
-        ({"columns": [{"name": "tax", "type": "date"}]}, "tax is date there and decimal(20,2) here"),
+        (
+            {"columns": [{"name": "tax", "type": "date"}]},
+            "tax is date in the declaration and decimal(20,2) in the output",
+        ),
         ({"columns": [{"name": "vat", "type": "date"}]}, "vat is not written"),
         ({"columns": DECLARED, "temporal_mode": "bitemporal"}, "its temporal_mode is bitemporal, which the output"),
         ({"columns": DECLARED, "location": {"path": "data/made.csv"}}, "it has another location"),
