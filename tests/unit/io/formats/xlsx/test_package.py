@@ -58,7 +58,7 @@ def test_other_kinds_of_workbooks_are_named(path: Path, parts: list[str], said: 
 def test_an_archive_of_something_else_is_refused(path: Path) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("readme.txt", "hello")
-    assert "no spreadsheet" in refusal(path).message
+    assert "not a spreadsheet" in refusal(path).message
 
 
 def test_a_cut_file_is_refused(path: Path) -> None:

@@ -221,7 +221,7 @@ def test_days_and_times_are_what_excel_counts(path: Path, day: str) -> None:
 
 def test_a_text_that_no_cell_holds_is_refused(path: Path) -> None:
     found = refusal(path, {"name": "string"}, [["x" * 32_768]])
-    assert (found.code, found.parameters["reason"]) == ("IO_029", "a cell holds 32,767 characters, not 32,768")
+    assert (found.code, found.parameters["reason"]) == ("IO_029", "a cell has at most 32,767 characters, not 32,768")
     assert refusal(path.with_name("b.xlsx"), {"name": "string"}, [["\N{GRINNING FACE}" * 16_384]]).code == "IO_029"
     longest = write_rows(path.with_name("c.xlsx"), {"name": "string"}, [["x" * 32_767]])
     assert read(longest, {"name": "string"}) == [("x" * 32_767,)]
@@ -241,7 +241,7 @@ def test_more_rows_than_a_sheet_has_are_refused(path: Path, monkeypatch: pytest.
     assert book.MAX_DATA_ROWS == 1_048_575
     monkeypatch.setattr(book, "MAX_DATA_ROWS", 2)
     found = refusal(path, {"name": "string"}, [["a"], ["b"], ["c"]])
-    assert (found.code, found.parameters["reason"]) == ("IO_056", "a sheet holds 2 rows below its header, not 3")
+    assert (found.code, found.parameters["reason"]) == ("IO_056", "a sheet has at most 2 rows below its header, not 3")
 
 
 def test_more_columns_than_a_sheet_has_are_refused(path: Path) -> None:
