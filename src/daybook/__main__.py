@@ -1,4 +1,4 @@
-"""The program `daybook`, also as `python -m daybook`."""
+"""Runs the program `daybook`, also as `python -m daybook`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The `daybook` command: its root options, its commands, its streams, and what it prints and returns for errors."""
+"""The `daybook` command: root options, commands, standard streams, and the output and exit codes of errors."""
 
 import gc
 import io

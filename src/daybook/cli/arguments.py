@@ -1,4 +1,4 @@
-"""What commands share: the form of their help, root options, arguments, and the workspace they work on."""
+"""What commands share: help texts, root options, arguments, and the workspace they use."""
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence

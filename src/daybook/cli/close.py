@@ -1,4 +1,4 @@
-"""`daybook graph`, `status` and `build`: the close as a whole, and a build as people watch it."""
+"""`daybook graph`, `status` and `build`, with the progress table of a build."""
 
 import sys
 import threading

@@ -1,4 +1,4 @@
-"""What a shell may complete: ids, runs, periods, functions; nothing where anything is wrong."""
+"""Shell completion of ids, runs, periods and functions; an error gives no suggestions."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""`daybook init` and `daybook demo`: what they write and compute, as tables and bars."""
+"""`daybook init` and `daybook demo`: create a workspace, and show the results of the demo as tables and bars."""
 
 import shlex
 from collections.abc import Iterable, Sequence

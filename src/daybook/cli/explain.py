@@ -1,4 +1,4 @@
-"""`daybook explain` and `daybook lineage`: which rows are behind a number, and which columns."""
+"""`daybook explain` and `daybook lineage`: the rows and the columns behind a number."""
 
 import shlex
 import textwrap

@@ -1,4 +1,4 @@
-"""Hands a command to the command server of a warm engine, where one fits.
+"""Sends a command to the command server of a warm engine, if one fits.
 
 Importing what a command needs takes longer than most commands. This module imports next to nothing before it has
 asked the server, whose processes have imported everything; `daybook.cli.command_server` is the other end.

@@ -1,4 +1,4 @@
-"""`daybook runs` and `daybook show`, and runs as people read them: results, failures, dry runs, replays."""
+"""`daybook runs` and `daybook show`, and the text output of results, failures, dry runs and replays."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated

@@ -1,4 +1,4 @@
-"""`daybook doctor`, `gc`, `engine` and `slices`: what keeps a workspace in order."""
+"""`daybook doctor`, `gc`, `engine` and `slices`."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 

@@ -1,4 +1,4 @@
-"""`daybook periods`: the periods of a calendar; closing, locking and reopening them, and their history."""
+"""`daybook periods`: lists, closes, locks and reopens periods, and shows their history."""
 
 from typing import TYPE_CHECKING, Annotated
 

@@ -1,4 +1,4 @@
-"""`daybook test`: scenarios, all in one Spark session."""
+"""`daybook test`: runs scenarios in one Spark session."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

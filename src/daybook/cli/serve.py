@@ -1,4 +1,4 @@
-"""`daybook serve` and `daybook report`: a workspace as a page, a run as one HTML file."""
+"""`daybook serve` and `daybook report`: a workspace as web pages, a run as one HTML file."""
 
 from pathlib import Path
 from typing import Annotated

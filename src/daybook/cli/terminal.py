@@ -1,4 +1,4 @@
-"""Writing to the terminal: colours and progress for people, plain unwrapped lines for pipes, escapes for neither."""
+"""Writes to the terminal: colours and progress for people, plain unwrapped lines for pipes, no control characters."""
 
 import os
 import re

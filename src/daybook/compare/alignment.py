@@ -1,4 +1,4 @@
-"""Which operation of one version of a project is which of another, and what an operation says in its own words."""
+"""Matches the operations of two versions of a project, and compares what they do."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Why a total moved: from one run to another, one cause swapped after the other, each with its share."""
+"""Explains why a total changed between two runs: replaces one cause after another and computes each share."""
 
 import secrets
 from dataclasses import dataclass

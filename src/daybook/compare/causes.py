@@ -1,4 +1,4 @@
-"""What differs between two runs of a project, as causes that can be swapped one by one."""
+"""Finds the differences between two runs of a project as causes that can be replaced one by one."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What two runs wrote, compared row by row: one pass over each side, and no row leaves Spark but those shown."""
+"""Compares the outputs of two runs row by row: one pass over each side; only the shown rows leave Spark."""
 
 import secrets
 from dataclasses import dataclass

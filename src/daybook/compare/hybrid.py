@@ -1,4 +1,4 @@
-"""Half-way states between two runs: a project with some causes swapped, planned and checked like any plan."""
+"""Intermediate states between two runs: a project with some causes replaced, planned and checked like any plan."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

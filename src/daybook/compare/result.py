@@ -1,4 +1,4 @@
-"""What comparing two runs gives: a diff of what they wrote, and a bridge that says why a total moved."""
+"""The results of comparing two runs: a diff of their outputs, and a bridge that explains a total."""
 
 import math
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Two sets of rows compared by key: one pass over each side, and no row leaves Spark but those shown."""
+"""Compares two sets of rows by key: one pass over each side; only the shown rows leave Spark."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

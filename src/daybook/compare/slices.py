@@ -1,4 +1,4 @@
-"""The rows that one operation contributed to what a run wrote: from its table's version, or computed again."""
+"""The rows that one operation added to an output: from the version of its table, or computed again."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

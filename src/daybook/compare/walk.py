@@ -1,4 +1,4 @@
-"""The way from one run to another: which causes are swapped next, alone or together, and what each state gives."""
+"""The steps of a bridge: which causes are replaced next, alone or together, and the total of each state."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress

@@ -1,1 +1,1 @@
-"""The demonstration and the starter workspace: definitions, generated data, and where they are written."""
+"""The demo and the starter workspace: definitions, generated data, and where they are written."""

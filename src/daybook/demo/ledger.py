@@ -1,4 +1,4 @@
-"""The company of the demonstration and its journal lines of one month, the same on every machine."""
+"""The company of the demo and its journal lines of one month, the same on every machine."""
 
 import calendar
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Close a month of the demo: run its projects, and read the headline numbers from the table they wrote."""
+"""Closes a month of the demo: runs its projects and reads the main numbers from the table they wrote."""
 
 from dataclasses import dataclass
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""What every step needs to know of the run, and the hidden columns that no output writes."""
+"""The values of a run that every step needs, and the hidden columns that no output writes."""
 
 import datetime
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What is counted and checked on the way to the outputs, without an extra pass over the data.
+"""Counts rows and collects failed checks during the write, without an extra pass over the data.
 
 A failed check travels with its row: it is a JSON text in a hidden column, read after the write.
 

@@ -1,4 +1,4 @@
-"""Failures of Spark become coded errors that name operation, column, expression and value.
+"""Turns failures of Spark into coded errors that name operation, column, expression and value.
 
 Comments in the SQL say which expression it comes from; Spark quotes them when it fails.
 """

@@ -1,4 +1,4 @@
-"""Updates, deletes and checks in a row become as few projections as their dependencies allow.
+"""Combines consecutive updates, deletes and checks into as few projections as their dependencies allow.
 
 Every operation of a layer sees the columns as they were before the layer. So an operation may join a layer as long
 as it reads nothing that the layer writes; what it writes replaces, where it picks, what earlier operations wrote.

@@ -1,4 +1,4 @@
-"""Data as it was read becomes rows: time filter, system columns, checks.
+"""Turns source data into rows of the working dataset: time filter, system columns, checks.
 
 A row id is a version 7 UUID whose time is the start of the run's period and whose other bits hash what the row is.
 """

@@ -1,4 +1,4 @@
-"""A plan and the data it reads become outputs, group by group."""
+"""Turns a plan and its source data into outputs, group by group."""
 
 import datetime
 from collections.abc import Iterator, Mapping, Sequence

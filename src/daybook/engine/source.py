@@ -1,4 +1,4 @@
-"""What reading gives the engine, and how Spark cuts files into pieces."""
+"""The source data that the engine reads, and how Spark divides files into partitions."""
 
 import contextlib
 import datetime

@@ -1,4 +1,4 @@
-"""The stages of a pipeline: aggregates that share a pass, and what is computed again or written down at a fork.
+"""The stages of a pipeline: aggregates that share a pass, and intermediate results that are recomputed or written.
 
 The limits are measured in docs/adr/forks.md.
 """

@@ -1,4 +1,4 @@
-"""The working dataset while steps are applied to it, with the rows that operations add to it."""
+"""The working dataset while steps are applied to it, with the rows that operations add."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

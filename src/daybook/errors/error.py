@@ -1,4 +1,4 @@
-"""The root class of everything that can go wrong for a user, where it stands in a text, and the name that was meant."""
+"""The root class of all errors of users, spans in texts, and the closest match of a name."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Errors and notices as JSON, and that JSON as one short block of text: code, what, where, how to fix.
+"""Renders errors and notices as JSON, and that JSON as one short block of text: code, message, span, hint.
 
 The JSON is what machines read and what is kept with the run that an error ended; the text is always made of it, so
 that an error reads the same when it happens and when it is looked up. In all text for people, characters that steer a

@@ -1,4 +1,4 @@
-"""Calls: the function, the number and types of its arguments, its result."""
+"""Checks calls: the function, the number and types of its arguments, its result type."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What a name stands for: a column, a variable of the period, a parameter, a named selector or expression."""
+"""Resolves names: a column, a variable of the period, a parameter, a named selector or expression."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Text → checked, typed tree, ready to become SQL."""
+"""Compiles text to a checked, typed tree."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace

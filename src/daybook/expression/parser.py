@@ -1,4 +1,4 @@
-"""Text → syntax tree, with its depth and size counted while it is built."""
+"""Parses text to a syntax tree, and limits its depth and size."""
 
 import re
 from collections.abc import Iterable

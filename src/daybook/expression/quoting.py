@@ -1,4 +1,4 @@
-"""The only two ways in which anything a user wrote reaches Spark: a quoted identifier or an escaped literal."""
+"""The only two ways in which text of a user reaches Spark: a quoted identifier or an escaped literal."""
 
 import datetime
 import math

@@ -1,4 +1,4 @@
-"""What an expression can see: columns, named expressions, the run's constants, the grouping it stands in."""
+"""What an expression can use: columns, named expressions, constants of the run, and its grouping."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Typed tree → Spark SQL text, and how large that text becomes."""
+"""Generates Spark SQL text from a typed tree, and estimates its size."""
 
 import datetime
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""What was meant: the habits of other languages and of word processors, each with its single fix."""
+"""Hints for syntax errors: habits from other languages and word processors, each with its correction."""
 
 import re
 from collections.abc import Iterable

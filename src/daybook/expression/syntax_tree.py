@@ -1,4 +1,4 @@
-"""The syntax tree: what a user wrote before names and types are known, and its canonical text."""
+"""The syntax tree: what a user wrote before names and types are resolved, and its canonical text."""
 
 import re
 from dataclasses import dataclass, field

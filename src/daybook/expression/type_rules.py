@@ -1,4 +1,4 @@
-"""Which types go together: operators on typed operands, declared columns, and decimal arithmetic.
+"""The rules of types: operators on typed operands, values for declared columns, and decimal arithmetic.
 
 Decimals follow Spark's rules with allowPrecisionLoss=false. Scale is never reduced: where the rules would need more
 than 38 digits after the point, the answer is None. Precision stops at 38; a value that needs more fails the run.

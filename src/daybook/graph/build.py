@@ -1,4 +1,4 @@
-"""Build: bring the nodes of a close up to date, makers before readers, running only what is not fresh."""
+"""Builds a close: runs the nodes that are not fresh, in the order of their dependencies."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""A close as it stands: the graph of its projects, and the state of every node."""
+"""The current state of a close: the graph of its projects, and the state of every node."""
 
 import datetime
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Whether a node's last completed run used what a run would use now, without reading data."""
+"""Checks whether the last completed run of a node used what a run would use now, without reading data."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the runs of a close left behind: which slices there are, and what completed runs used."""
+"""What the runs of a close recorded: which slices exist, and what completed runs used."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path

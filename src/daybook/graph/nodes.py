@@ -1,4 +1,4 @@
-"""The nodes of a close: projects and the periods they run for, and which node reads which."""
+"""The nodes of a close: projects and their periods, and the edges between nodes."""
 
 import datetime
 from collections.abc import Callable, Iterable, Iterator, Mapping

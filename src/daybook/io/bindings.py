@@ -1,4 +1,4 @@
-"""What a location and its table must have to be read as a dataset: options, columns, time and system columns."""
+"""Binds a dataset to a location: checks options, columns, time columns and system columns."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Sends events to a receiver or a file, in order and beside the work; who does not take them is not waited for."""
+"""Sends events to a receiver or a file, in order and in the background; does not wait long for a slow receiver."""
 
 import functools
 import json

@@ -1,4 +1,4 @@
-"""The contract of a format: all that Daybook asks of it, answered by one object in the format's own folder."""
+"""The contract of a format: everything that Daybook needs from it, implemented by one object in its folder."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""What dead runs left behind: everything staged carries the run's id in its name."""
+"""Finds what killed runs left behind: the names of staged files and tables contain the id of the run."""
 
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path

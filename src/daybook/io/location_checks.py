@@ -1,4 +1,4 @@
-"""Whether what a run would read is there, and whether an output would touch it, without reading it."""
+"""Checks that the inputs of a run exist and that no output overlaps them, without reading data."""
 
 import os
 from collections.abc import Iterable

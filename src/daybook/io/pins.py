@@ -1,4 +1,4 @@
-"""What an input was when it was read, so that a change is noticed and a replay finds the same data."""
+"""Pins: the state of an input when it was read, so that a change is detected and a replay reads the same data."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace

@@ -1,4 +1,4 @@
-"""Reading a resolved dataset: declared columns in declared types, pinned or landed, checked against the declaration."""
+"""Reads a resolved dataset: declared columns with declared types, pinned or landed, checked against the declaration."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The formats by name; each is imported when it is asked for, so that its packages are needed by its users alone."""
+"""The formats by name; each is imported only when it is used."""
 
 from functools import cache
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Where one output of one run goes, and whose a slice is.
+"""The target of one output of one run, and the owner of a slice.
 
 Everything staged for a target is named after its run and operation, so that what dead runs left can be found by its
 name. Every commit leaves who made it beside what it wrote: a store knows only its own runs, and only by the spelling

@@ -1,4 +1,4 @@
-"""Periods, and calendars that cut time into them by rule or by list."""
+"""Periods, and calendars that divide time into periods by a rule or a list."""
 
 import datetime
 import re

@@ -1,4 +1,4 @@
-"""Datasets: the versioned schema of a main table and where it may be found."""
+"""Datasets: the versioned schema of a main table and its location."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypeAlias

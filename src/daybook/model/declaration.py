@@ -1,4 +1,4 @@
-"""What all declarations share: rules with codes of ours, tags of unions, names of columns and qualifiers."""
+"""What all declarations share: rules with error codes, tags of unions, names of columns and qualifiers."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""One thing a user declared with where it was written, and the catalog of all of them."""
+"""A definition with its position in a file, and the catalog of all definitions."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, Literal, Protocol, TypeAlias, TypeVar, get_args

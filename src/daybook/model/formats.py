@@ -1,4 +1,4 @@
-"""What is known of every format without its packages: extensions, options, and what its tables can be.
+"""The facts about every format that need no package: extensions, options, kinds of tables.
 
 A line of `FORMATS` and a folder below `daybook.io.formats` are a format; checks, readers, writers and pages go by both.
 """

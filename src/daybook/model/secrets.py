@@ -1,4 +1,4 @@
-"""Secrets: named by reference, read where they are used, never kept, never shown.
+"""Secrets: given by reference, read when they are used, never stored or shown.
 
 An address of a store, a database or a service that cannot be taken apart with certainty is shown as its scheme alone.
 """

@@ -1,4 +1,4 @@
-"""A document as it was written: values with the characters they stand on."""
+"""The positions of all values of a document in its text."""
 
 from bisect import bisect_right
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The types a column can have, the system columns, and values as text."""
+"""The types of columns, the system columns, and values as text."""
 
 import datetime
 import re

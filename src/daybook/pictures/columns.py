@@ -1,4 +1,4 @@
-"""Lineage of columns: tables from left to right, and lines from the columns that are read to those that are written."""
+"""Draws the lineage of columns: tables from left to right, and lines from read to written columns."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

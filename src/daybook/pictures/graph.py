@@ -1,4 +1,4 @@
-"""A graph of projects, or of projects and periods: who reads what another writes."""
+"""Draws a graph of projects, or of projects and periods: which project reads the output of which."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Boxes in layers from left to right, so that every edge leads to the right and few of them cross.
+"""Places boxes in layers from left to right, so that every edge leads to the right and few edges cross.
 
 Longest paths give the layers, barycentres the order in a layer, and least squares the heights. An edge over several
 layers keeps a gap open in each of them, so that it never runs through a box.

@@ -1,4 +1,4 @@
-"""Values as people read them: thousands separators, the scale of their type, negative numbers as the reader prefers."""
+"""Formats values for people: thousands separators, the scale of their type, the chosen style of negative numbers."""
 
 import datetime
 from decimal import Decimal

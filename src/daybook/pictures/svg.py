@@ -1,4 +1,4 @@
-"""Texts and elements of SVG: escaped, measured and shortened; colours come from the style sheet by class."""
+"""Texts and elements of SVG: escaped, measured and shortened; the style sheet defines colours by class."""
 
 from collections.abc import Iterable
 from html import escape

@@ -1,4 +1,4 @@
-"""The waterfall of a bridge: a total before, the share of every cause, and the total after."""
+"""Draws the waterfall of a bridge: the total before, the share of every cause, and the total after."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

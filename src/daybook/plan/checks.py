@@ -1,4 +1,4 @@
-"""Checks over a whole plan: what it reads can be found, what it writes has a target, and what was hardly meant."""
+"""Checks a whole plan: inputs can be found, outputs have a target, and probable mistakes give warnings."""
 
 from collections import defaultdict
 from collections.abc import Iterator

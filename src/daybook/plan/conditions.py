@@ -1,4 +1,4 @@
-"""Conditions and sums taken apart: which rows a condition rules out, and what each row adds to a total."""
+"""Analyses conditions and sums: which rows a condition excludes, and what each row adds to a total."""
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping

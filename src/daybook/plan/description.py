@@ -1,4 +1,4 @@
-"""A plan for people and for machines: every step, the SQL of every expression, the schema after each step."""
+"""Describes a plan for people and programs: every step, the SQL of every expression, the schema after each step."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, assert_never

@@ -1,4 +1,4 @@
-"""Where the columns of a plan's outputs come from, as a graph: one node for every value that an operation gives.
+"""The lineage of a plan's output columns as a graph: one node for every value that an operation computes.
 
 The rows of the working dataset are of several kinds: those that were loaded, and those that each aggregate or append
 added. A column is followed for a set of kinds, since a selector such as `_operation_seq = 20` picks some of them only.

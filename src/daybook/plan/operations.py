@@ -1,4 +1,4 @@
-"""Checks one operation of each type and gives its typed step."""
+"""Checks one operation of each type and returns its typed step."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass

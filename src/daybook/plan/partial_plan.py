@@ -1,4 +1,4 @@
-"""A plan cut short at one operation, so that the rows which the operation picks are what it puts out."""
+"""A plan that ends at one operation, whose output is the rows that the operation selects."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

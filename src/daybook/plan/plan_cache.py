@@ -1,4 +1,4 @@
-"""Plans that are made once, and the catalog of what projects will register once they run.
+"""Caches plans, and the catalog of what projects will register after they run.
 
 A plan is used again as long as its catalog answers as it did when the plan was made.
 """

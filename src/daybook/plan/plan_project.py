@@ -1,4 +1,4 @@
-"""A project and the definitions it reaches become a checked plan."""
+"""Turns a project and the definitions it uses into a checked plan."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace

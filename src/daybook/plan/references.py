@@ -1,4 +1,4 @@
-"""References to datasets: what a project reads, and the version each reference means."""
+"""References to datasets: what a project reads, and the version of each reference."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What an output is as a dataset, and what is wrong with registering it."""
+"""The dataset that an output registers, and the errors of registering it."""
 
 from collections.abc import Iterator
 from typing import assert_never

@@ -1,4 +1,4 @@
-"""One walk over a project's operations: what is known, and what was found in the words of the operation."""
+"""One walk over the operations of a project: the known columns, and the errors with the codes of the operation."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field

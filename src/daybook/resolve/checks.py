@@ -1,4 +1,4 @@
-"""What `validate` checks on well-formed definitions, in order; a check is one function of the workspace."""
+"""The checks of `validate` on well-formed definitions, in order; a check is one function of the workspace."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any

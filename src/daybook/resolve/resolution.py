@@ -1,4 +1,4 @@
-"""From (dataset, period) to the locations of its data, by project, dataset or default resolver."""
+"""Resolves a dataset and a period to the locations of its data, by project, dataset or default resolver."""
 
 import datetime
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Whether a rule's `when` holds for a period and a table, with the language's own NULLs but without Spark."""
+"""Evaluates the `when` of a rule for a period and a table, with NULL as in expressions and without Spark."""
 
 import calendar as civil
 import datetime

@@ -1,4 +1,4 @@
-"""What runs of a workspace work with: root, state folder, store, session and clock, opened and closed together."""
+"""What runs of a workspace use: root, state folder, store, session and clock, opened and closed together."""
 
 import datetime
 import sqlite3

@@ -1,4 +1,4 @@
-"""What `daybook doctor` and `daybook gc` do: check what runs need, find and remove what is left or no longer kept."""
+"""The checks of `daybook doctor`, and what `daybook gc` removes."""
 
 import datetime
 import importlib.metadata

@@ -1,4 +1,4 @@
-"""The rows an output of a run wrote: as a DataFrame, or found again without Spark."""
+"""The rows that an output of a run wrote: as a DataFrame, or read without Spark."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

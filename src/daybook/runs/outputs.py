@@ -1,4 +1,4 @@
-"""Where the outputs of a run go: destination, sandbox or scratch, and what a workbook says about its run."""
+"""The targets of a run's outputs: destination, sandbox or temporary folder, and the sheet About of a workbook."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager

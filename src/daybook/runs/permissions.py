@@ -1,4 +1,4 @@
-"""Who may write a slice of a table: one project, or all who append; and what the status of a period allows.
+"""Checks who may write a slice of a table (its owner, or all that append), and what the status of a period allows.
 
 An operation that moves within its project, as it does when another is put in before it, keeps its slices: a project
 has one output into a table, unless all of them append.

@@ -1,4 +1,4 @@
-"""Slices that the store does not know are found in the tables themselves.
+"""Recovers slices that the store does not know from the tables themselves.
 
 After a backup of the store was put back, these are what runs committed since; after the slices of another workspace
 were taken over, what that one committed.

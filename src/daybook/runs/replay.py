@@ -1,4 +1,4 @@
-"""Replaying: a run computed again from its snapshot, in a scratch place, and compared with what it committed."""
+"""Replays a run: computes it again from its snapshot in a temporary folder, and compares it with what it committed."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

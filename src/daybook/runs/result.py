@@ -1,4 +1,4 @@
-"""What came of a run, and what it tells whoever watches it."""
+"""The result of a run, and the events of its progress."""
 
 import datetime
 from collections.abc import Collection, Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Drafts read each other: what drafts of a user wrote into the sandbox is read instead of older live data."""
+"""Drafts read each other: data of the same user in the sandbox is read instead of older live data."""
 
 import datetime
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""The slices of tables: which there are, and dropping one."""
+"""Lists the slices of tables, and drops a slice."""
 
 import datetime
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Everything a run is made of, fixed when it is created, so that it can be explained and replayed at any time.
+"""The snapshot of a run: everything it depends on, fixed when it is created, for explanations and replays.
 
 Who runs and from which commit belongs to it. Git executes what the configuration of a repository names: file system
 monitors, filters, hooks, transports. So the commit is read from the files of the repository, and `git status` runs

@@ -1,4 +1,4 @@
-"""What a run reads: resolved before it begins, read once per dataset version, and how much of it there is."""
+"""The sources of a run: resolved before it begins, read once per dataset version, and their size."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The definitions that a scenario works with: its own, and those of the workspace it lies in."""
+"""The definitions that a scenario uses: its own, and those of its workspace."""
 
 import threading
 from collections.abc import Callable, Iterable, Mapping

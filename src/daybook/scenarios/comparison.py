@@ -1,4 +1,4 @@
-"""Expected rows against actual ones."""
+"""Compares expected rows with actual rows."""
 
 import datetime
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Scenario files to scenarios, with the place of everything that is wrong."""
+"""Loads scenario files, and reports errors with their positions."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A scenario from a few real rows of a run, as small as it can be while every operation has something to do."""
+"""Creates a scenario from a few real rows of a run, as small as possible while every operation has rows."""
 
 import json
 import re

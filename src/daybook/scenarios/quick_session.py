@@ -1,4 +1,4 @@
-"""A Spark session for many tiny queries: what pays for millions of rows only costs time here."""
+"""A Spark session for many very small queries, without settings that only help with large data."""
 
 import contextlib
 import threading

@@ -1,4 +1,4 @@
-"""Results of scenarios for people and for machines, and actual rows written into an expectation."""
+"""Reports results of scenarios for people and programs, and writes actual rows into an expectation."""
 
 import datetime
 import json

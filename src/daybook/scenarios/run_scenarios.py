@@ -1,4 +1,4 @@
-"""Running scenarios: the real plan and the real engine over the rows a scenario gives."""
+"""Runs scenarios with the real plan and engine over the rows of a scenario."""
 
 import datetime
 import tempfile

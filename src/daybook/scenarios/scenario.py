@@ -1,4 +1,4 @@
-"""A scenario: inputs, a project, the expected rows, with the place of everything that is wrong.
+"""A scenario: inputs, a project, the expected rows, with the position of every error.
 
 Rows of its datasets are exact values, never through floats; they are given in the scenario, or an output of it wrote
 them.

@@ -1,4 +1,4 @@
-"""Where a store is: what `store:` in daybook.yaml says, checked."""
+"""The address of a store, parsed and checked from `store:` in daybook.yaml."""
 
 from dataclasses import dataclass
 from pathlib import Path

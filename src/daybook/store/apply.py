@@ -1,4 +1,4 @@
-"""Applying definitions: the difference, computed once, then written or only shown."""
+"""Applies definitions: computes the changes once, then writes or only shows them."""
 
 import datetime
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Backups of an embedded store: taken before a migration and once a day, the last seven kept, put back on request."""
+"""Backups of an embedded store: before a migration and once a day, seven kept, restored by `doctor --restore`."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""The catalog of what a store holds, and as an active project sees it."""
+"""The catalog of definitions in a store, also as an active project reads them."""
 
 from collections.abc import Iterable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Definitions as the store keeps them: canonical JSON, and digests that tell what changed."""
+"""Definitions as the store keeps them: canonical JSON, and digests that show what changed."""
 
 import hashlib
 import json

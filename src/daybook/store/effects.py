@@ -1,4 +1,4 @@
-"""What changes of definitions mean for projects."""
+"""The effects of changed definitions on projects."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""Activating, deactivating, running: the states of a project."""
+"""The statuses of a project: draft, active, inactive, conflict."""
 
 import datetime
 from collections.abc import Iterable, Mapping

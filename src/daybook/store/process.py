@@ -1,4 +1,4 @@
-"""Which process holds a lease, and whether it still lives."""
+"""The process that holds a lease, and whether it still runs."""
 
 import getpass
 import os

@@ -1,4 +1,4 @@
-"""What the store knows, as data."""
+"""The records of the store as frozen data."""
 
 import datetime
 import os

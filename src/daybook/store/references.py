@@ -1,4 +1,4 @@
-"""The project a user names, what it refers to and needs of its workspace, checked against files and store."""
+"""Finds the project that a user names and the definitions it uses, checked against files and store."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field

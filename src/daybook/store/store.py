@@ -1,4 +1,4 @@
-"""The store: opened, made, migrated or refused; transactions over its repositories.
+"""The store: opens, creates, migrates or refuses a database; transactions over its repositories.
 
 Alembic takes a while to import, so a store that is up to date never touches it.
 """

@@ -1,4 +1,4 @@
-"""Who may ask: tokens, logins, wrong tokens slowed down, and the guard that every request passes."""
+"""Access control: tokens, logins, delays after wrong tokens, and the guard of every request."""
 
 import hashlib
 import platform

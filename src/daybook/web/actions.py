@@ -1,4 +1,4 @@
-"""What the page may change, where it may: an action says what it will do, asks back, and is recorded with who."""
+"""The actions of the page: each shows what it will do, asks for confirmation, and is recorded with the user."""
 
 import threading
 from collections import deque

@@ -1,4 +1,4 @@
-"""The application: every request is guarded; the login is there at once, the workspace as soon as it is loaded."""
+"""The application: guards every request; serves the login at once and the workspace after it is loaded."""
 
 import asyncio
 import threading

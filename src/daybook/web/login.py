@@ -1,4 +1,4 @@
-"""Who looks, and how: the login form, its end, and how negative numbers are shown."""
+"""Login and logout, and the reader's preferences such as the style of negative numbers."""
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response

@@ -1,4 +1,4 @@
-"""Pages as HTML: one set of templates, in which everything that comes from data is escaped."""
+"""Renders pages as HTML from templates that escape all data."""
 
 import re
 from collections.abc import Mapping

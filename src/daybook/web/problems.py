@@ -1,4 +1,4 @@
-"""What went wrong as an answer: problem+json with our codes for programs, a page with the way out for people."""
+"""Errors as answers: problem+json with codes for programs, a page with a hint for people."""
 
 import logging
 import secrets

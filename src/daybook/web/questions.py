@@ -1,4 +1,4 @@
-"""Questions that Spark answers: one at a time, in the order they came, with progress, until somebody cancels them."""
+"""Requests that need Spark: one at a time, in order, with progress, until they are cancelled."""
 
 import contextlib
 import secrets

@@ -1,4 +1,4 @@
-"""What many readers ask at the same time: answers that are kept for a moment, and one watch over the store for all."""
+"""Short-lived caches for requests of many readers, and one watch over the store for all."""
 
 import threading
 import time

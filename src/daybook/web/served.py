@@ -1,4 +1,4 @@
-"""What the requests of one server share: the workspace, who may ask, the templates, and what is computed for them."""
+"""What the requests of one server share: workspace, access, templates, and computed results."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass

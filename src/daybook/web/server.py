@@ -1,4 +1,4 @@
-"""Serve a workspace: the address, its protection, and uvicorn."""
+"""Serves a workspace: address, TLS, tokens, and uvicorn."""
 
 import socket
 import ssl

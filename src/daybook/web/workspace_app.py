@@ -1,4 +1,4 @@
-"""The pages and the API of a workspace; what the login needs not, and what takes a while to import."""
+"""The pages and the API of a workspace; separate from the login, because their import takes time."""
 
 from functools import partial
 

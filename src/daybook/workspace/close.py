@@ -1,4 +1,4 @@
-"""The close as a whole: its graph, the state of every node, and building what is not fresh."""
+"""The close: its graph, the state of every node, and the build of what is not fresh."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Compare two runs: what differs in what they wrote, and why a total moved, also as tables and as a picture."""
+"""Compares two runs: what differs in their outputs, and why a total changed, also as tables and as a picture."""
 
 from decimal import Decimal, InvalidOperation
 from typing import Any

@@ -1,4 +1,4 @@
-"""Check definitions, compile a project, write JSON Schemas; Spark is never started."""
+"""Checks definitions, compiles a project, writes JSON Schemas; never starts Spark."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path

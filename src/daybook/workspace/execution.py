@@ -1,4 +1,4 @@
-"""Run a project, dry-run it, and retry, replay or explain a run."""
+"""Runs a project, dry-runs it, and retries, replays or explains a run."""
 
 import datetime
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What ran: list runs, show a run or a definition as the store has it, ask a run to stop."""
+"""Lists runs, shows a run or a definition from the store, and cancels a run."""
 
 import difflib
 import json

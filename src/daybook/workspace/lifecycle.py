@@ -1,4 +1,4 @@
-"""Plan and apply definitions, activate and deactivate projects."""
+"""Plans and applies definitions, activates and deactivates projects."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace

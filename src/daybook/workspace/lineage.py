@@ -1,4 +1,4 @@
-"""Where columns come from and where they go, within a project and across projects; Spark is never started."""
+"""The lineage of columns within a project and across projects; never starts Spark."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

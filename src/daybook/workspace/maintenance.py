@@ -1,4 +1,4 @@
-"""Check that everything is there that a run needs, remove what is no longer kept, list and drop slices."""
+"""Checks what a run needs, removes what is no longer kept, lists and drops slices."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""The numbers a run wrote: one page of the rows of an output with their totals, and all of them as CSV."""
+"""The numbers of a run: one page of an output's rows with totals, or all rows as CSV."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""A workspace opened for use: its settings at once, its definitions and its store when a use case needs them."""
+"""An opened workspace: loads settings at once, definitions and store when a use case needs them."""
 
 import datetime
 import errno

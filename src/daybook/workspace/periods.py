@@ -1,4 +1,4 @@
-"""List periods with their status and its history; close, lock and reopen them."""
+"""Lists periods with their status and history; closes, locks and reopens them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

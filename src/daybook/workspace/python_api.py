@@ -1,4 +1,4 @@
-"""Daybook from Python: every use case as a method of an opened workspace."""
+"""The Python interface: every use case as a method of an opened workspace."""
 
 import datetime
 import functools

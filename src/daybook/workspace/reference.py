@@ -1,4 +1,4 @@
-"""What the language offers: error codes, functions, and what one expression means; no workspace is needed."""
+"""Error codes, functions, and the meaning of one expression; needs no workspace."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""A run as one HTML file for an auditor or an attachment: all that is needed to read it is in the file."""
+"""Writes a run as one self-contained HTML file."""
 
 import datetime
 import os

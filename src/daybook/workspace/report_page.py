@@ -1,4 +1,4 @@
-"""Runs as HTML: the report in one file, and the small pages of a notebook; every text is escaped."""
+"""Renders runs as HTML: the report file, and the output in notebooks; every text is escaped."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Find scenarios, run them in one Spark session, and write actual rows into them."""
+"""Finds scenarios, runs them in one Spark session, and writes actual rows into them."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The Spark session of a command, on the warm engine or started in the background, and that of a Python program."""
+"""The Spark session of a command (warm engine or started in the background) or of a Python program."""
 
 import atexit
 import logging

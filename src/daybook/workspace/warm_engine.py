@@ -1,4 +1,4 @@
-"""Start, stop and show the warm engine: a Spark server of this user that commands share."""
+"""Starts, stops and shows the warm engine, a Spark server that the commands of one user share."""
 
 import datetime
 import os

@@ -1,4 +1,4 @@
-"""A classic session in a Java process of our own, which never outlives us."""
+"""A classic Spark session in a Java process that Daybook starts and ends."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Sessions through Spark Connect: on a server that runs, on one of our own in a local Java process, or on Sail."""
+"""Spark Connect sessions: on a running server, on a server that Daybook starts, or on Sail."""
 
 import os
 import re

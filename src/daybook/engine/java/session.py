@@ -1,4 +1,4 @@
-"""Spark sessions that compute as Daybook promises: started here, or brought along and adopted."""
+"""Spark sessions with the settings that Daybook needs: started by Daybook, or passed in by the caller."""
 
 import os
 import sys

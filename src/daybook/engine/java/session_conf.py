@@ -1,4 +1,4 @@
-"""The Spark settings of a session: what Daybook's results depend on, and what only makes it quick."""
+"""The Spark settings of a session: those that results depend on, and those that only affect speed."""
 
 import contextlib
 import re

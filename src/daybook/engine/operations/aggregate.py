@@ -1,4 +1,4 @@
-"""Groups of rows become one row each, for several aggregates in one pass over the rows."""
+"""Applies aggregates: one summary row per group, for several aggregates in one pass over the rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

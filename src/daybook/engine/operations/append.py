@@ -1,4 +1,4 @@
-"""Applies an append: rows of another dataset, as they are or summed up, aligned with the working dataset."""
+"""Applies an append: rows of another dataset, copied or aggregated, aligned with the working dataset."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Runtime joins: left joins that never change the number of rows unnoticed.
+"""Applies the joins of an update: left joins that detect when a row matches more than once.
 
 Three ways to notice that a picked row matches twice, none of which reads the data a second time:
 

@@ -1,4 +1,4 @@
-"""Applies an output: the rows and columns that are written."""
+"""Applies an output: selects the rows and columns that are written."""
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime

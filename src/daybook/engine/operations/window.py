@@ -1,4 +1,4 @@
-"""Windows of an update: values of a row among the rows that the update picks, and ALLOCATE.
+"""Computes the windows of an update over the selected rows, and ALLOCATE.
 
 All windows with the same group share one shuffle. Rows that are not picked pass by in groups of their own, one each,
 so that they neither count nor gather in one task. An aggregate over all rows needs no shuffle: it is computed once

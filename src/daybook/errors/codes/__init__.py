@@ -1,4 +1,4 @@
-"""Every code Daybook can report, one family a module."""
+"""Every error code, one module per family."""
 
 from daybook.errors.codes import definitions, expression, operations, resolve, runs, storage, web
 from daybook.errors.codes.entry import Code

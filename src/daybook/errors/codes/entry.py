@@ -1,4 +1,4 @@
-"""What is known about one code."""
+"""One error code: message, explanation and hint."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Codes of the operations: the seed's own first, 010-019 structure, from 020 what planning and running find."""
+"""Codes of the operations: codes of the specification first, 010-019 structure, from 020 planning and execution."""
 
 from daybook.errors.codes.entry import Code, code_family
 

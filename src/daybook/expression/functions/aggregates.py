@@ -1,4 +1,4 @@
-"""One value for the rows of a group; NULLs are left out, and a group of nothing but NULLs gives NULL."""
+"""Aggregate functions: one value for the rows of a group; NULLs are ignored, and a group of only NULLs gives NULL."""
 
 from decimal import Decimal
 

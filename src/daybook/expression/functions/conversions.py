@@ -1,4 +1,4 @@
-"""From one kind of value to another, only where asked for."""
+"""Functions that convert values explicitly from one type to another."""
 
 import datetime
 import re

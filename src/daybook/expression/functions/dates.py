@@ -1,4 +1,4 @@
-"""Dates and timestamps; timestamps are in UTC."""
+"""Functions for dates and timestamps; timestamps are in UTC."""
 
 import datetime
 import re

@@ -1,4 +1,4 @@
-"""How a function is declared: in one place, with its types, its SQL, a sentence and an example."""
+"""How a function is declared: types, SQL, one sentence and one example in one place."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Conditions and NULL."""
+"""Functions for conditions and NULL."""
 
 from daybook.expression.functions.declaration import Arguments, Example, Function, Parameter, ParameterKind
 from daybook.expression.typed_tree import TypedLogical, TypedNot, TypedNullCheck

@@ -1,4 +1,4 @@
-"""Numbers."""
+"""Functions for numbers."""
 
 from decimal import Decimal
 

@@ -1,4 +1,4 @@
-"""All functions there are, and the reference page of the language that is written from them."""
+"""The table of all functions, and the reference page that is generated from it."""
 
 from pathlib import Path
 

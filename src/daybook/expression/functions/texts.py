@@ -1,4 +1,4 @@
-"""Texts. Positions and lengths count characters (Unicode code points), the first is 1."""
+"""Functions for texts; positions and lengths count characters (Unicode code points), the first is 1."""
 
 from daybook.expression.functions.declaration import (
     Arguments,

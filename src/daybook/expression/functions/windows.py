@@ -1,4 +1,4 @@
-"""Values of one row among the rows of its group; they stand with OVER in the assignments of an update."""
+"""Window functions: a value of one row among the rows of its group, with OVER in the assignments of an update."""
 
 from dataclasses import dataclass
 from decimal import Decimal

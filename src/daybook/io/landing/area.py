@@ -1,4 +1,4 @@
-"""Where landed inputs live: immutable folders, each published by its manifest and compared with it before use.
+"""The folder of landed inputs: immutable folders, each published by its manifest and checked before use.
 
 Every landed row gets its identity: a hash of its content or key, numbered among equals.
 """

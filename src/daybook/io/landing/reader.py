@@ -1,4 +1,4 @@
-"""Landing: sources that cannot be pinned become Parquet once, and are read from there."""
+"""Lands sources that cannot be pinned: copies them once as Parquet, and reads the copy."""
 
 import contextlib
 from collections.abc import Iterable, Iterator

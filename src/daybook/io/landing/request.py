@@ -1,4 +1,4 @@
-"""What is to be landed, where, and what the landing depends on: the data, the declaration and how it is read."""
+"""What is landed, in which folder, and what the landing depends on: the data, the declaration and the options."""
 
 import hashlib
 import json

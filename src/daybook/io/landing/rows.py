@@ -1,4 +1,4 @@
-"""Rows on their way into a landing."""
+"""Batches of rows that are written to a landing."""
 
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping

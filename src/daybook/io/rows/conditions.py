@@ -1,4 +1,4 @@
-"""Which rows somebody wants, as data: comparisons of columns with values, and the order of rows.
+"""Conditions on stored rows and their order, as data.
 
 A comparison is exact: 2.505 compared with a column of two decimals is not rounded first.
 """

@@ -1,4 +1,4 @@
-"""Rows that are stored somewhere, to be read in batches without Spark."""
+"""Stored rows that are read in batches without Spark."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence

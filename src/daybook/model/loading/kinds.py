@@ -1,4 +1,4 @@
-"""Which documents are definitions, and which were meant to be."""
+"""Decides which documents are definitions, and which were probably meant as definitions."""
 
 import re
 from typing import get_args

@@ -1,4 +1,4 @@
-"""What pydantic found, in our codes, with spans and hints."""
+"""Turns errors of pydantic into errors with codes, spans and hints."""
 
 import copy
 import re

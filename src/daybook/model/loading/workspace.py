@@ -1,4 +1,4 @@
-"""A whole workspace: its settings, every definition below it, and the folders that hold data only."""
+"""Loads a whole workspace: its settings, every definition in it, and the folders that contain only data."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Calendars at work: periods by identifier, and by level and day."""
+"""Periods of a calendar by identifier, and by level and day."""
 
 import datetime
 from bisect import bisect_right

@@ -1,4 +1,4 @@
-"""What can be wrong with a declared calendar, all of it at once."""
+"""Checks a declared calendar and reports all errors at once."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Calendars by id, the arithmetic of periods, and the windows of views: which periods a run looks at."""
+"""Calendars by id, the arithmetic of periods, and the periods that the window of a view reads."""
 
 import datetime
 import re

@@ -1,4 +1,4 @@
-"""How a rule cuts time into years and a year into its parts, and how periods are written as text."""
+"""How a rule divides time into years and a year into its parts, and the identifiers of periods."""
 
 import calendar as civil
 import datetime

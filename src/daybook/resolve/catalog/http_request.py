@@ -1,4 +1,4 @@
-"""One HTTP request with limits on everything: addresses, redirects, time, size."""
+"""Sends one HTTP request with limits for addresses, redirects, time and size."""
 
 import http.client
 import re

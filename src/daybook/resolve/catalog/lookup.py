@@ -1,4 +1,4 @@
-"""Asking a catalog endpoint where the data of a table lies, and what it answers."""
+"""Asks a catalog endpoint for the locations of a table, and checks its answer."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Where a table of a data source, or an inline path, lies: the one rule for reading and for writing."""
+"""The location of a table of a data source or of an inline path, by the same rule for reading and writing."""
 
 import datetime
 import re

@@ -1,4 +1,4 @@
-"""Templates such as `{{YYYY}}/{{MM}}/{{table_name}}`, and paths below a root that cannot leave it."""
+"""Templates such as `{{YYYY}}/{{MM}}/{{table_name}}`, and paths that cannot leave their root folder."""
 
 import calendar as civil
 import datetime

@@ -1,4 +1,4 @@
-"""One attempt at a run: read, stage, verify, commit, record; ended in the store whatever happens."""
+"""Executes one attempt of a run: read, stage, check, commit, record; the store always records its end."""
 
 import contextlib
 import datetime

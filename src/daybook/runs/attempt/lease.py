@@ -1,4 +1,4 @@
-"""Holding a run: heartbeats in the background, the fence before every commit, signals that end it in order."""
+"""Keeps the lease of a run: heartbeats in the background, a check before every commit, and signals that end the run."""
 
 import contextlib
 import signal

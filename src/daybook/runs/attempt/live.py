@@ -1,4 +1,4 @@
-"""Live workbooks: which totals of an output can be formulas, and the rows they are computed of."""
+"""Live workbooks: which totals of an output can be formulas, and the detail rows of these formulas."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Writes down what a run did and registers its outputs, in transactions that the run's lease guards."""
+"""Records what a run did and registers its outputs, in transactions that check the lease of the run."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Starting a run: which version of a project may run, on which period, and everything its execution needs."""
+"""Starts a run: the version of a project that may run, the period, and everything the execution needs."""
 
 import datetime
 from collections.abc import Callable, Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Explaining a number down to the lines of its sources: level by level, through operations and through runs."""
+"""Explains a number down to the rows of its sources: level by level, through operations and runs."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Explaining an operation of a run: the rows it picked, computed again by a plan that ends there, and their origins.
+"""Explains an operation of a run: computes the rows that it selected again, and finds their origins.
 
 Nothing is committed, no lease is taken, and what is written down on the way is removed.
 """

@@ -1,4 +1,4 @@
-"""Runs as they were, read from the store once: plan, pins, commits, and who wrote what they read."""
+"""Recorded runs, read from the store once: plan, pins, commits, and the runs that wrote their inputs."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

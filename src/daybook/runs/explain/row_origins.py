@@ -1,4 +1,4 @@
-"""Which rows of an operation are meant, and where each of them comes from.
+"""Selects rows of an operation, and finds where each of them comes from.
 
 A row that an operation of the run made leads to that operation. A row that was read from what another run wrote leads
 to the operation of that run which made it. Every other row is a line of a source.

@@ -1,4 +1,4 @@
-"""Computes the rows that an operation of a run picked, and those it made of them, in few requests to Spark."""
+"""Computes the rows that an operation of a run selected, and the rows it added, in few Spark jobs."""
 
 import datetime
 import secrets

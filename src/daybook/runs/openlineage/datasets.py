@@ -1,4 +1,4 @@
-"""Datasets as OpenLineage names and describes them, after the naming rules of its specification."""
+"""Names and describes datasets by the naming rules of OpenLineage."""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""OpenLineage events: what every run read, wrote and computed."""
+"""OpenLineage events about what a run read, wrote and computed."""
 
 import contextlib
 import datetime

@@ -1,4 +1,4 @@
-"""Database connections with the transactions and inserts the store relies on."""
+"""Database connections with the transactions and inserts that the store needs."""
 
 import sqlite3
 from collections.abc import Iterator, Mapping

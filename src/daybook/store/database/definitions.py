@@ -1,4 +1,4 @@
-"""Definitions and their versions."""
+"""Stores definitions and their versions."""
 
 import datetime
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What a workspace is known by beside the tables it writes: a random id that its store and backups carry.
+"""The random id of a workspace, kept in its store and backups and written with its tables.
 
 A workspace that is moved, renamed or restored keeps the id. A copy beside its original gets one of its own; the id that
 it was copied with counts in the copied folder only.

@@ -1,4 +1,4 @@
-"""What runs left behind: what operations did, which outputs were committed, and what people did on the page."""
+"""Stores the results of runs: counts of operations, committed outputs, and actions of users on the page."""
 
 import datetime
 import secrets

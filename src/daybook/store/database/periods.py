@@ -1,4 +1,4 @@
-"""Slices of tables by period, and the statuses of periods."""
+"""Stores slices of tables by period, and the statuses of periods."""
 
 import datetime
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The state of projects, the version that runs, and what it uses."""
+"""Stores the status of projects, their active versions, and the columns they use."""
 
 import datetime
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""What `daybook gc` may remove."""
+"""Finds what `daybook gc` may remove."""
 
 import datetime
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Runs: creation, lease, fencing token, status, listing."""
+"""Stores runs: creation, lease, fencing token, status, listing."""
 
 import datetime
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Locations that move with their workspace: a store inside of it keeps what lies below it relative to it."""
+"""Locations relative to the workspace: an embedded store in a workspace can be moved with it."""
 
 import json
 import os

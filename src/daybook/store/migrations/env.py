@@ -1,4 +1,4 @@
-"""Lets Alembic work in the transaction that the store opened."""
+"""Runs Alembic in the transaction that the store opened."""
 
 from alembic import context
 

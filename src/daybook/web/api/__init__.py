@@ -1,4 +1,4 @@
-"""`/api/v1`: what the command line prints with `--json`, from the same functions, with a type for each answer."""
+"""`/api/v1`: the JSON of the command line, from the same functions, with a type for each answer."""
 
 from daybook.web.api import actions, close, compare, definitions, numbers, runs
 

@@ -1,4 +1,4 @@
-"""Actions over HTTP, where the server allows them, and the record of who did what."""
+"""Actions over HTTP, if the server allows them, and the list of recorded actions."""
 
 from typing import Annotated, Any, Literal
 

@@ -1,4 +1,4 @@
-"""What every answer of the API has in common: its type, its tag, its problems, and the OpenAPI description of all.
+"""What all answers of the API share: type, tag, problems, and the OpenAPI description.
 
 The types of answers stand beside the questions; the answers themselves are what `--json` prints.
 """

@@ -1,4 +1,4 @@
-"""Two runs compared over HTTP: what differs, and why a total moved."""
+"""Comparisons of two runs over HTTP: diff and bridge."""
 
 from typing import Annotated, Any, Literal
 

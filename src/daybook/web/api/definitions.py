@@ -1,4 +1,4 @@
-"""What is declared, over HTTP: definitions, their versions, where columns come from, and error codes."""
+"""Definitions, their versions, lineage and error codes over HTTP."""
 
 from typing import Annotated, Any, Literal
 

@@ -1,4 +1,4 @@
-"""Numbers over HTTP: outputs of a run, their rows page by page or as CSV, and the rows behind a number."""
+"""Numbers over HTTP: outputs of a run, their rows as pages or CSV, and the rows behind a number."""
 
 import json
 from collections.abc import Iterable

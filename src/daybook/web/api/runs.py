@@ -1,4 +1,4 @@
-"""Runs over HTTP, with their steps and commits; events tell of them while they run, also in other processes."""
+"""Runs over HTTP, with steps, commits, and events while they run, also in other processes."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""The pages: each asks one or two use cases and shows what they found."""
+"""The pages: each calls one or two use cases and shows their results."""
 
 from daybook.web.pages import actions, close, compare, definitions, explain, numbers
 

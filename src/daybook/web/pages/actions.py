@@ -1,4 +1,4 @@
-"""Pages of actions: first what will happen, then a button, then the record of who did it."""
+"""Pages of actions: the description, a button, and the list of recorded actions."""
 
 from typing import Annotated, Any, get_args
 

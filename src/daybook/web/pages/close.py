@@ -1,4 +1,4 @@
-"""Pages of the close: its grid and graph, its periods, and the runs that made it."""
+"""Pages of the close: its grid and graph, its periods, and its runs."""
 
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote

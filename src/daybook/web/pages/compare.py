@@ -1,4 +1,4 @@
-"""The page of two runs: what changed between them, and why a total moved."""
+"""The page that compares two runs: what changed, and why a total changed."""
 
 from collections.abc import Iterable
 from typing import Annotated, Any

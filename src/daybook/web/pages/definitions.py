@@ -1,4 +1,4 @@
-"""Pages of what is declared: definitions and their versions, where columns come from, and error codes."""
+"""Pages of definitions and their versions, lineage, and error codes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

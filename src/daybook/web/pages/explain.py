@@ -1,4 +1,4 @@
-"""The rows behind a number, level by level, and the way a reader came, which the address keeps to be walked back."""
+"""The rows behind a number, level by level; the address keeps the steps of the reader."""
 
 import base64
 import binascii

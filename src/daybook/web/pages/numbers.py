@@ -1,4 +1,4 @@
-"""Pages of numbers: what every run wrote, and the rows of one output, sorted, filtered and totalled."""
+"""Pages of numbers: the outputs of every run, and the rows of one output, sorted, filtered and totalled."""
 
 import json
 from typing import TYPE_CHECKING, Annotated, Any

@@ -1,4 +1,4 @@
-"""Results of use cases as JSON, for `--json` and for programs that read the same."""
+"""Results of use cases as JSON, for `--json` and for other programs."""
 
 import datetime
 import json

@@ -1,4 +1,4 @@
-"""What an engine that runs must have in common with a command that wants to use it."""
+"""What a running engine and a command must have in common, so that the command can use the engine."""
 
 import hashlib
 import hmac

@@ -1,4 +1,4 @@
-"""The process that keeps a warm engine: it starts Spark, says where it listens, and ends it after its idle time.
+"""The process that keeps a warm engine: starts Spark, publishes its address, and ends it after its idle time.
 
 Started as `python -m daybook.engine.java.warm.keeper` with its request on standard input. Spark's Java process ends
 with this one, however it ends.

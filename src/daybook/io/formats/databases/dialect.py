@@ -1,4 +1,4 @@
-"""What databases do each in their own way: connections, names, types, and how rows reach a staging table."""
+"""What differs between databases: connections, names, types, and how rows reach a staging table."""
 
 import re
 from abc import ABC, abstractmethod

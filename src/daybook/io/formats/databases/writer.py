@@ -1,4 +1,4 @@
-"""Writing databases: rows are staged, then one transaction moves them and adds a row to the ledger of commits."""
+"""Writes to databases: rows are staged, then one transaction moves them and adds a row to the ledger of commits."""
 
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What Daybook knows of Delta tables: read by the files of a version, committed through the log, vacuumed by `gc`."""
+"""Delta tables: read by the files of a version, committed through the log, vacuumed by `gc`."""
 
 import json
 from collections.abc import Collection, Iterator

@@ -1,4 +1,4 @@
-"""The log of a Delta table: what each commit says of itself, and whose the slices are by it.
+"""Reads the log of a Delta table: the commits of runs, and the owners of slices.
 
 Read from the files of the log, since `DeltaTable.history` finds nothing in a folder with # or ? in its name.
 """

@@ -1,4 +1,4 @@
-"""Reading Delta: the log gives files and partition values at a version, Spark or Arrow reads the files.
+"""Reads Delta tables: the log gives files and partition values of a version, Spark or Arrow reads the files.
 
 `DeltaTable.to_pyarrow_table` would read without Spark as well, and ends about one process in 25 by an abort after all
 was done (deltalake 1.6.6 with pyarrow 26), so it is not used.

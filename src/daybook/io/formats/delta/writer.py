@@ -1,4 +1,4 @@
-"""Writing Delta: Spark writes the files below the table, the `deltalake` package commits them with their statistics."""
+"""Writes Delta tables: Spark writes the files, the `deltalake` package commits them with their statistics."""
 
 import datetime
 import json

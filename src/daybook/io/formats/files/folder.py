@@ -1,4 +1,4 @@
-"""A folder of part files: every commit makes a complete new folder of links and exchanges the two."""
+"""A folder of part files: every commit creates a complete new folder of links and exchanges the two folders."""
 
 import json
 import os

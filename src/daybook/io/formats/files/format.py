@@ -1,4 +1,4 @@
-"""What is common to formats of files: tables are folders of a data source, or one file at a path."""
+"""What file formats share: a table is a folder of a data source, or one file at a path."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""`_daybook.json` inside a folder that Daybook writes: its columns and the commits it has seen."""
+"""`_daybook.json` in a folder that Daybook writes: its columns and its commits."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""One file at a path: staged beside it, made the target by an atomic rename, with a hidden note beside it."""
+"""One file at a path: staged beside the target, committed by an atomic rename, recorded in a hidden file."""
 
 import contextlib
 import ctypes

@@ -1,4 +1,4 @@
-"""Writing files at a path: Spark writes part files beside the target, then one rename makes them the target."""
+"""Writes files at a path: Spark writes part files beside the target, then one rename commits them."""
 
 import shutil
 from abc import ABC, abstractmethod

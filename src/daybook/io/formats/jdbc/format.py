@@ -1,4 +1,4 @@
-"""Any other database by its JDBC driver: Spark fills a staging table, one transaction moves its rows."""
+"""Other databases through JDBC: Spark fills a staging table, one transaction moves its rows."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

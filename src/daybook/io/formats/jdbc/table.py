@@ -1,4 +1,4 @@
-"""Any other database by JDBC: Spark reads it into scratch Parquet, one connection of the driver makes the commit."""
+"""Reads tables through JDBC: Spark reads them into temporary Parquet, one connection of the driver commits."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Parquet files: every footer is checked against the declaration, files are pinned and read where they lie."""
+"""Parquet files: every footer is checked against the declaration; files are pinned and read in their folder."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""What Daybook knows of PostgreSQL: tables are landed by one query and written through a staging table."""
+"""PostgreSQL: tables are landed by one query and written through a staging table."""
 
 from collections.abc import Iterator
 from functools import cached_property

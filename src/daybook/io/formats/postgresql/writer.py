@@ -1,4 +1,4 @@
-"""Writing PostgreSQL: tasks COPY into a staging table, one transaction moves the acknowledged rows."""
+"""Writes to PostgreSQL: tasks COPY into a staging table, one transaction moves the acknowledged rows."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""A workbook file from rows: typed cells, a frozen header with a filter, and a sheet that names its run."""
+"""Writes a workbook file: typed cells, a frozen header with a filter, and a sheet that describes the run."""
 
 import datetime
 import re

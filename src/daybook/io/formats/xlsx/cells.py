@@ -1,4 +1,4 @@
-"""Cells and areas of a sheet (`Budget!C17`, `'Plan 2026'!A3:F200`), and what a stored cell means."""
+"""Cells and areas of a sheet (`Budget!C17`, `'Plan 2026'!A3:F200`), and the values of stored cells."""
 
 import datetime
 import re

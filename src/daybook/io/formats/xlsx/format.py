@@ -1,4 +1,4 @@
-"""Workbooks of spreadsheet programs: a sheet as typed rows, and rows staged by Spark as a sheet."""
+"""Workbooks: reads a sheet as typed rows, and writes staged rows as a sheet."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing

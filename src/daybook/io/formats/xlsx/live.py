@@ -1,4 +1,4 @@
-"""A workbook whose totals are formulas over sheets with the rows they were computed of."""
+"""Writes a workbook whose totals are formulas over sheets with the detail rows."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

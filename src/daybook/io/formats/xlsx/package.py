@@ -1,4 +1,4 @@
-"""The parts of a workbook file: a zip archive of XML documents, neither of which is trusted."""
+"""Reads the parts of a workbook file, a zip archive of XML documents, and does not trust its content."""
 
 import posixpath
 import zipfile

@@ -1,4 +1,4 @@
-"""The rows of one sheet, one after the other, in bounded memory."""
+"""Reads the rows of one sheet one after another, in limited memory."""
 
 import datetime
 import re
