@@ -1,4 +1,4 @@
-"""What is compared: runs as they were recorded, an output of each, which of its rows, and what tells those apart."""
+"""What is compared: two recorded runs, an output of each, the chosen rows of it, and the key that matches them."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What each row contributes to a measure that is a plain sum of rows, and what rows that changed did to it.
+"""Computes what each row contributes to a measure that is a plain sum of rows, and the effect of changed rows.
 
 A state next to a data cause is computed as its contributions: one narrow pass gives the total, and it can be told
 afterwards which rows of a dataset did what to it.

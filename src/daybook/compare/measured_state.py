@@ -1,4 +1,4 @@
-"""The total of a measure in one state between two runs, computed in one pass, and whether a run wrote the same."""
+"""Computes the total of a measure in one state between two runs, and checks that a run wrote the same total."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Rows that several states between two runs have in common: computed once, written down, and read by the others.
+"""Rows that several states between two runs share: computed and written once, and read by the other states.
 
 Two states have their first stages in common when those are the same and read the same. It pays to write the rows
 down where the stages are expensive, or many states begin with them.
