@@ -42,6 +42,7 @@ faults: ## the long campaign: all that is slow, and processes killed at the wors
 	@tools/environment dev
 	@$(RUN)/python -m pytest -m "slow and not faults" -q
 	@DAYBOOK_FAULTS=long $(RUN)/python -m pytest -m faults -q
+	@DAYBOOK_FAULTS=long $(RUN)/python -m pytest -m "hypothesis and not faults" -n $(CORES) -q
 
 # Each brings a hundred packages along that fit nothing else.
 orchestrators: ## run the Dagster job and read the Airflow DAG of the examples

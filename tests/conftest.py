@@ -29,7 +29,9 @@ os.environ.setdefault("DAYBOOK_CLASS_ARCHIVE", "use")
 
 # Shared machines stall: how long an example takes says nothing about the code.
 settings.register_profile("house", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("house")
+# Far more examples, and others each time.
+settings.register_profile("long", settings.get_profile("house"), max_examples=2000, derandomize=False)
+settings.load_profile("long" if os.environ.get("DAYBOOK_FAULTS") == "long" else "house")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

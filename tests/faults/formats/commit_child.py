@@ -1,22 +1,18 @@
-"""Commits what another process staged, each time in a fork of this process that dies where it is told to.
-
-A line of standard input is a file and a point. The fork answers `ready` with its id and, for the point `random`, waits
-for one more line; this process answers how the fork ended. A fork starts in no time, for everything is imported here.
-"""
+"""Commits what another process staged, and dies where it is told to."""
 
 import os
-import pickle
 import signal
-import sys
 import time
-from pathlib import Path
+from multiprocessing.connection import Connection
+from typing import Any
 
 from daybook.io.registry import writer_for
-from daybook.io.writer import no_fence
+from daybook.io.target import Target
+from daybook.io.writer import StagedOutput, no_fence
 
-
-def say(*words: object) -> None:
-    print(*words, flush=True)  # noqa: T201
+# A copy of this process need not import them again.
+for _format in ("csv", "delta", "json", "parquet", "postgresql", "sqlite", "xlsx"):
+    writer_for(_format)
 
 
 def die() -> None:
@@ -24,33 +20,11 @@ def die() -> None:
     time.sleep(60)
 
 
-def commit(package: str, point: str) -> None:
-    staged, target = pickle.loads(Path(package).read_bytes())
+def commit(staged: StagedOutput, target: Target, point: str, connection: "Connection[Any, Any]") -> None:
     writer = writer_for(target.format)
-    say("ready", os.getpid())
+    connection.send("ready")
     if point == "random":
-        sys.stdin.readline()
+        connection.recv()
     writer.commit(staged, target, (lambda _: die()) if point == "fence" else no_fence)
     if point == "after":
         die()
-
-
-def main() -> None:
-    for format_ in sys.argv[1:]:
-        writer_for(format_)
-    for line in sys.stdin:
-        package, _, point = line.strip().rpartition(" ")
-        fork = os.fork()
-        if fork == 0:
-            try:
-                commit(package, point)
-            except BaseException as failure:
-                say("failed", repr(failure))
-                os._exit(1)
-            os._exit(0)
-        _, status = os.waitpid(fork, 0)
-        say("ended", os.waitstatus_to_exitcode(status))
-
-
-if __name__ == "__main__":
-    main()

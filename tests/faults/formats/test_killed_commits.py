@@ -1,15 +1,8 @@
 """SIGKILL at named points and at random moments of a commit, then a retry: exactly once for every format."""
 
-import contextlib
-import os
-import pickle
 import random
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -19,6 +12,8 @@ from daybook.io.target import Target
 from daybook.io.writer import StagedOutput
 from daybook.model.operation import OutputMode
 from tests.faults.formats.checks import COLUMNS, PERIOD, found, rows, sweep
+from tests.faults.formats.commit_child import commit
+from tests.forked import forked
 from tests.spark.io.cases import CASES, Case, Place, write
 
 # The commit of a JDBC target needs the JVM, so its process cannot be a small one.
@@ -39,47 +34,14 @@ def mode(request: pytest.FixtureRequest, case: Case) -> OutputMode:
     return chosen
 
 
-class Committer:
-    """The process whose forks commit and die."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
-
-    def commit_and_die(self, folder: Path, staged: StagedOutput, target: Target, point: str, delay: float = 0) -> None:
-        package = folder / "staged.pickle"
-        package.write_bytes(pickle.dumps((staged, target)))
-        self._tell(f"{package} {point}")
-        fork = self._next("ready")
-        if point == "random":
-            self._tell("go")
-            time.sleep(delay)
-            # It may have ended before.
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(fork, signal.SIGKILL)
-        assert self._next("ended") in (0, -signal.SIGKILL)
-
-    def _tell(self, line: str) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{line}\n")
-        self._process.stdin.flush()
-
-    def _next(self, word: str) -> int:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        assert line.startswith(f"{word} "), line
-        return int(line.split()[1])
-
-
-@pytest.fixture(scope="module")
-def committer() -> Iterator[Committer]:
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.faults.formats.commit_child", *{case.format for case in KILLABLE}],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    ) as process:
-        yield Committer(process)
+def commit_and_die(staged: StagedOutput, target: Target, point: str, delay: float = 0.0) -> None:
+    child = forked(commit, staged, target, point)
+    assert child.answer() == "ready"
+    if point == "random":
+        child.tell("go")
+        time.sleep(delay)
+        child.process.kill()
+    assert child.wait() in (0, -signal.SIGKILL)
 
 
 def expected(mode: OutputMode, is_new: bool) -> dict[str, int]:
@@ -111,21 +73,19 @@ def retry(spark: SparkSession, place: Place, target: Target, mode: OutputMode) -
 
 
 @pytest.mark.parametrize("point", ["fence", "after"])
-def test_named_points(spark: SparkSession, committer: Committer, place: Place, mode: OutputMode, point: str) -> None:
+def test_named_points(spark: SparkSession, place: Place, mode: OutputMode, point: str) -> None:
     staged, target = start(spark, place, mode)
-    committer.commit_and_die(place.workspace, staged, target, point)
+    commit_and_die(staged, target, point)
     assert (writer_for(target.format).committed(target) is not None) == (point == "after")
     retry(spark, place, target, mode)
 
 
 @pytest.mark.slow
-def test_random_moments(
-    spark: SparkSession, committer: Committer, place: Place, mode: OutputMode, is_long: bool
-) -> None:
+def test_random_moments(spark: SparkSession, place: Place, mode: OutputMode, is_long: bool) -> None:
     chance = random.Random(7)
     for _ in range(40 if is_long else 2):
         staged, target = start(spark, place, mode)
-        committer.commit_and_die(place.workspace, staged, target, "random", chance.uniform(0.0, 0.08))
+        commit_and_die(staged, target, "random", chance.uniform(0.0, 0.08))
         retry(spark, place, target, mode)
 
 

@@ -7,5 +7,5 @@ from tests.spark.engine.executed import World
 
 
 @pytest.fixture
-def world(spark: SparkSession, product_settings: None, tmp_path: Path) -> World:
+def world(spark: SparkSession, tmp_path: Path) -> World:
     return World(spark, tmp_path)

@@ -3,8 +3,12 @@
 from decimal import Decimal
 from typing import Any
 
+import pytest
+
 from tests.spark.engine.executed import OUTPUT, World, order
 from tests.unit.plan.planned import TIMESTAMP
+
+pytestmark = pytest.mark.usefixtures("product_settings")
 
 
 def aggregate(group_by: str, *results: tuple[str, str], selector: str | None = None) -> str:

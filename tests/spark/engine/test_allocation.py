@@ -12,6 +12,8 @@ from daybook.errors import DaybookError
 from tests.spark.engine.executed import OUTPUT, World, order
 from tests.unit.plan.planned import CUSTOMERS, ORDERS, Datasets
 
+pytestmark = pytest.mark.usefixtures("product_settings")
+
 D = Decimal
 KEYED = Datasets(ORDERS.replace("  name: Orders\n", "  name: Orders\n  natural_key_columns: [order_id]\n"), CUSTOMERS)
 

@@ -9,6 +9,8 @@ from daybook.errors import DaybookError
 from tests.spark.engine.executed import OUTPUT, World, customer, order
 from tests.unit.plan.planned import BUDGET, CUSTOMERS, ORDERS, Datasets
 
+pytestmark = pytest.mark.usefixtures("product_settings")
+
 RATES = """
 dataset:
   id: rates

@@ -4,8 +4,12 @@ import datetime
 from decimal import Decimal
 from typing import Any
 
+import pytest
+
 from tests.spark.engine.executed import OUTPUT, World, order
 from tests.unit.plan.planned import TIMESTAMP
+
+pytestmark = pytest.mark.usefixtures("product_settings")
 
 THEN = datetime.datetime(2025, 12, 1, tzinfo=datetime.UTC)
 

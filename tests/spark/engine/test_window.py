@@ -14,6 +14,8 @@ from daybook.expression.functions.table import FUNCTIONS
 from tests.spark.engine.executed import OUTPUT, World, customer, order, source
 from tests.unit.plan.planned import CUSTOMERS, ORDERS, Datasets, plan_of
 
+pytestmark = pytest.mark.usefixtures("product_settings")
+
 D = Decimal
 
 

@@ -2,13 +2,12 @@
 
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from daybook.model.datasource import PostgresqlOptions, PostgresqlSource
-from tests.postgres import running_server
+from tests.postgres import PostgresServer
 from tests.spark.io.cases import Case, Place
 
 # Tasks of the PostgreSQL writer run in Python workers, which need the packages of this interpreter.
@@ -16,10 +15,9 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 
 @pytest.fixture(scope="session")
-def postgresql() -> Iterator[PostgresqlSource]:
-    with running_server() as server:
-        options = PostgresqlOptions(host=str(server.folder), database="postgres", user="postgres")
-        yield PostgresqlSource(id="pg", name="PostgreSQL", type="postgresql", options=options)
+def postgresql(postgres_server: PostgresServer) -> PostgresqlSource:
+    options = PostgresqlOptions(host=str(postgres_server.folder), database="postgres", user="postgres")
+    return PostgresqlSource(id="pg", name="PostgreSQL", type="postgresql", options=options)
 
 
 @pytest.fixture

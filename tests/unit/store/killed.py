@@ -1,8 +1,9 @@
 """A process that applies a whole workspace when told to, for a test that kills it meanwhile."""
 
-import sys
 from datetime import UTC, datetime
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 from daybook.model.definition import Definition
 from daybook.model.source_map import SourceMap
@@ -22,16 +23,10 @@ def generation(number: int) -> list[Definition[DefinitionModel]]:
     return [Definition("dataset", one.model_copy(update={"id": item}), SourceMap.empty()) for item in ids]
 
 
-def main(url: str, root: str, number: str) -> None:
-    definitions = generation(int(number))
-    with open_store(url, root=Path(root)) as store:
-        sys.stdout.write("ready\n")
-        sys.stdout.flush()
-        sys.stdin.readline()
+def apply_generation(url: str, root: Path, number: int, connection: "Connection[Any, Any]") -> None:
+    definitions = generation(number)
+    with open_store(url, root=root) as store:
+        connection.send("ready")
+        connection.recv()
         apply(store, definitions, workspace="w", now=datetime.now(UTC))
-        sys.stdout.write("done\n")
-        sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+        connection.send("done")

@@ -1,9 +1,9 @@
-"""Processes that race for the store; run as a program, so that each has its own connection and identity."""
+"""What processes do that race for the store, each with its own connection and identity."""
 
-import json
-import sys
 from datetime import UTC, datetime
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 from daybook.errors import DaybookError
 from daybook.store import open_store
@@ -13,19 +13,14 @@ from daybook.store.store import MetadataStore
 from tests.unit.store.samples import dataset_text, definitions
 
 
-def tell(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
-
-
-def start_runs(store: MetadataStore, name: str, rounds: int) -> list[str]:
+def start_runs(store: MetadataStore, name: str, rounds: int, connection: "Connection[Any, Any]") -> list[str]:
     """In each round everybody wants the same project and period; the answer is `won` or a code."""
     results = []
     process = current_process()
     for number in range(rounds):
-        sys.stdin.readline()
+        connection.recv()
         results.append(_start(store, f"{name}-{number}", f"round-{number}", process))
-        tell("done")
+        connection.send("done")
     return results
 
 
@@ -41,7 +36,7 @@ def _start(store: MetadataStore, run_id: str, period: str, process: object) -> s
     return "won"
 
 
-def apply_versions(store: MetadataStore, name: str, rounds: int) -> list[str]:
+def apply_versions(store: MetadataStore, name: str, rounds: int, connection: "Connection[Any, Any]") -> list[str]:
     """Everybody keeps changing the same dataset."""
     for number in range(rounds):
         text = dataset_text({"amount": "float", f"column_{name}_{number}": "string"})
@@ -49,7 +44,7 @@ def apply_versions(store: MetadataStore, name: str, rounds: int) -> list[str]:
     return ["applied"] * rounds
 
 
-def hammer(store: MetadataStore, name: str, rounds: int) -> list[str]:
+def hammer(store: MetadataStore, name: str, rounds: int, connection: "Connection[Any, Any]") -> list[str]:
     """Writes and reads without a pause, each process on periods of its own."""
     process = current_process()
     for number in range(rounds):
@@ -67,13 +62,11 @@ def hammer(store: MetadataStore, name: str, rounds: int) -> list[str]:
 WORK = {"start_runs": start_runs, "apply_versions": apply_versions, "hammer": hammer}
 
 
-def main(url: str, root: str, work: str, name: str, rounds: str) -> None:
-    with open_store(url, root=Path(root)) as store:
-        tell("ready")
-        sys.stdin.readline()
-        results = WORK[work](store, name, int(rounds))
-    tell(json.dumps(results))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+def race(url: str, root: Path, work: str, name: str, rounds: int, connection: "Connection[Any, Any]") -> None:
+    with open_store(url, root=root) as store:
+        connection.send("ready")
+        connection.recv()
+        results = WORK[work](store, name, rounds, connection)
+    connection.send(results)
+    # The runs of a process that is gone may be taken over: all stay until the last has answered.
+    connection.recv()

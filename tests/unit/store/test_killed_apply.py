@@ -1,8 +1,6 @@
 """SIGKILL in the middle of `apply`: all of the change or none of it."""
 
 import random
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -10,32 +8,24 @@ import pytest
 from sqlalchemy import text
 
 from daybook.store import open_store
-from tests.unit.store.killed import DATASETS
+from tests.forked import Forked, forked
+from tests.unit.store.killed import DATASETS, apply_generation
 
-REPOSITORY = Path(__file__).parents[3]
 MOMENTS = [pytest.param(4, id="4"), pytest.param(50, id="50", marks=pytest.mark.slow)]
 
 
-def begin(url: str, root: Path, number: int) -> subprocess.Popen[str]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.unit.store.killed", url, str(root), str(number)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=REPOSITORY,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    process.stdin.write("go\n")
-    process.stdin.flush()
+def begin(url: str, root: Path, number: int) -> Forked:
+    process = forked(apply_generation, url, root, number)
+    assert process.answer() == "ready"
+    process.tell("go")
     return process
 
 
-def end(process: subprocess.Popen[str]) -> bool:
+def end(process: Forked) -> bool:
     """Whether the process had said that it was done."""
-    output, _ = process.communicate()
-    return output == "done\n"
+    was_done = bool(process.answer() == "done")
+    process.wait()
+    return was_done
 
 
 def version_of_all(url: str, root: Path) -> int:
@@ -63,7 +53,7 @@ def test_all_or_nothing(store_url: str, tmp_path: Path, moments: int) -> None:
     for _ in range(moments):
         process = begin(store_url, tmp_path, known + 1)
         time.sleep(chance.uniform(0, duration))
-        process.kill()
+        process.process.kill()
         was_done = end(process)
         found = version_of_all(store_url, tmp_path)
         assert found in (known, known + 1)

@@ -1,60 +1,39 @@
 """Many processes at one store: bounded here, at full length with the marker `slow`."""
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from daybook.store import open_store
+from tests.forked import forked
+from tests.unit.store.racing import race
 
 ROUNDS = [pytest.param((4, 10), id="4x10"), pytest.param((16, 100), id="16x100", marks=pytest.mark.slow)]
-REPOSITORY = Path(__file__).parents[3]
 
 
 class Racers:
-    """Processes that wait for a line each and answer with one."""
+    """Processes that wait for a word each and answer with one."""
 
     def __init__(self, url: str, root: Path, work: str, count: int, rounds: int) -> None:
-        arguments = [sys.executable, "-m", "tests.unit.store.racing", url, str(root), work]
-        self._processes = [
-            subprocess.Popen(
-                [*arguments, f"p{number}", str(rounds)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-                cwd=REPOSITORY,
-            )
-            for number in range(count)
-        ]
+        self._processes = [forked(race, url, root, work, f"p{number}", rounds) for number in range(count)]
         self._await("ready")
 
     def go(self) -> None:
         for process in self._processes:
-            assert process.stdin is not None
-            process.stdin.write("go\n")
-            process.stdin.flush()
+            process.tell("go")
 
     def round(self) -> None:
         self.go()
         self._await("done")
 
     def results(self) -> list[list[str]]:
-        found = []
-        for process in self._processes:
-            assert process.stdout is not None
-            found.append(json.loads(process.stdout.readline()))
-            assert process.wait() == 0
-            process.stdout.close()
-            assert process.stdin is not None
-            process.stdin.close()
+        found = [process.answer() for process in self._processes]
+        self.go()
+        assert [process.wait() for process in self._processes] == [0] * len(self._processes)
         return found
 
     def _await(self, word: str) -> None:
-        for process in self._processes:
-            assert process.stdout is not None
-            assert process.stdout.readline().strip() == word
+        assert [process.answer() for process in self._processes] == [word] * len(self._processes)
 
 
 @pytest.fixture(params=ROUNDS)

@@ -1,0 +1,52 @@
+"""Processes that begin as copies of one that has imported everything, so that a test can have many of them.
+
+They have a process id, connections and signals of their own; only the second that Python takes for its imports is
+shared. The process they are copied from ends with the tests.
+"""
+
+import multiprocessing
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerProcess
+from typing import Any
+
+_CONTEXT = multiprocessing.get_context("forkserver")
+_CONTEXT.set_forkserver_preload(
+    ["tests.unit.store.killed", "tests.unit.store.racing", "tests.faults.formats.commit_child"]
+)
+_SECONDS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Forked:
+    """A running copy, and the connection that was its last argument."""
+
+    process: ForkServerProcess
+    connection: "Connection[Any, Any]"
+
+    def tell(self, word: str) -> None:
+        self.connection.send(word)
+
+    def answer(self) -> Any:
+        """What it says next; None when it is gone."""
+        assert self.connection.poll(_SECONDS), "it says nothing"
+        try:
+            return self.connection.recv()
+        except (EOFError, ConnectionResetError):
+            return None
+
+    def wait(self) -> int | None:
+        """Its exit code, minus the signal that ended it."""
+        self.process.join(_SECONDS)
+        return self.process.exitcode
+
+
+def forked(target: Callable[..., None], *arguments: object) -> Forked:
+    """Call a function in a process of its own."""
+    own, other = _CONTEXT.Pipe()
+    process = _CONTEXT.Process(target=target, args=(*arguments, other), daemon=True)
+    process.start()
+    # So that the end of the process is the end of the connection.
+    other.close()
+    return Forked(process, own)
