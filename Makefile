@@ -4,6 +4,8 @@
 VENV ?= .venv
 export DAYBOOK_VENV := $(VENV)
 RUN := $(VENV)/bin
+# Every process that tests start would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
 help: ## list the targets

@@ -35,9 +35,11 @@ def test_help_needs_no_heavy_module() -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
+def test_commands_that_need_no_spark_load_none(tmp_path: Path) -> None:
+    """All in one process: the first command that loads something is named."""
+    write_workspace("starter", tmp_path)
+    commands = (
+        "apply --json",
         "validate",
         "compile monthly-sales",
         "plan",
@@ -46,14 +48,13 @@ def test_help_needs_no_heavy_module() -> None:
         "show dataset orders",
         "periods",
         "activate monthly-sales",
-    ],
-)
-def test_commands_that_need_no_spark_load_none(command: str, tmp_path: Path) -> None:
-    write_workspace("starter", tmp_path)
+    )
     program = (
         "import sys; from daybook.cli.app import main\n"
-        f"main(['-w', {str(tmp_path)!r}, 'apply', '--json']); main(['-w', {str(tmp_path)!r}, *{command!r}.split()])\n"
-        "sys.exit(','.join(sorted({'pyspark', 'py4j', 'pandas', 'deltalake'} & sys.modules.keys())) or 0)"
+        f"for command in {commands!r}:\n"
+        f"    main(['-w', {str(tmp_path)!r}, *command.split()])\n"
+        "    if found := {'pyspark', 'py4j', 'pandas', 'deltalake'} & sys.modules.keys():\n"
+        "        sys.exit(f'{command}: {sorted(found)}')\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
