@@ -199,4 +199,4 @@ def test_another_expression_is_another_structure() -> None:
 
 def test_a_system_column_cannot_be_mapped_and_the_hint_says_to_leave_it_out() -> None:
     (error,) = findings(append(more=", columns: {_row_id: region}") + OUTPUT)
-    assert (error.code, error.hint) == ("APPEND_003", "every appended row has its own; leave it out")
+    assert (error.code, error.hint) == ("APPEND_003", "every appended row has its own value; remove the column")
