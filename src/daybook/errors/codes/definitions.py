@@ -327,7 +327,7 @@ PROJECT_CODES: dict[str, Code] = code_family(
     Code("PROJECT_010", "A project needs at least one operation", "A project without operations does nothing."),
     Code(
         "PROJECT_011",
-        "Invalid selector name {name!r}",
+        "Invalid name {name!r} of a selector or an expression",
         "Selectors and expressions are referred to as {{NAME}}, so a name cannot contain braces or line "
         "breaks, and cannot begin or end with a space.",
     ),
