@@ -8,9 +8,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+import daybook
 from daybook.errors import DaybookError
 from tests.page import RUN, client, page_folder, record_run
-from tests.workspaces import Folder, no_session, to_table
+from tests.workspaces import Folder, assign, no_session, to_table
 from tests.written_runs import write_run
 
 
@@ -97,3 +98,16 @@ def test_places_in_the_workspace_are_shown_from_its_folder(tmp_path: Path) -> No
     run_id = write_run(folder, {1: pa.table({"order_id": ["O-1"]})})
     for path in (f"/runs/{run_id}", f"/runs/{run_id}/outputs/1", "/numbers"):
         assert str(tmp_path) not in text_of(folder, path)
+
+
+def test_a_run_says_what_its_parameters_were(tmp_path: Path) -> None:
+    folder = Folder.new(tmp_path / "w", no_session)
+    rate = {"type": "decimal(4,2)", "default": "0.90"}
+    folder.project(
+        assign("net", "amount * param.rate"), to_table(columns=["order_id", "net"]), parameters={"rate": rate}
+    )
+    amounts = pa.array([Decimal("90.0000")], pa.decimal128(22, 4))
+    run = write_run(folder, {2: pa.table({"order_id": ["O-1"], "net": amounts})})
+    assert "<dt>Parameter rate</dt><dd>0.90</dd>" in text_of(folder, f"/runs/{run}")
+    report = daybook.Workspace(folder.root).report(run, tmp_path / "report.html", differences=False)
+    assert "<dt>Parameter rate</dt><dd>0.90</dd>" in report.path.read_text()

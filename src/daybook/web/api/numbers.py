@@ -113,6 +113,7 @@ class Explanation(Answer):
     run_id: str
     project_id: str
     period: str
+    parameters: dict[str, Any]
     operation: ExplainedOperation
     keys: dict[str, Any]
     groups: list[dict[str, Any]]
