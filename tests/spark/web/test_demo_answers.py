@@ -1,0 +1,156 @@
+"""Every operation of the API on the closed demonstration: answers are as described, and the same as `--json` prints."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx2 as httpx
+import pytest
+from pyspark.sql import SparkSession
+
+from daybook.cli.app import main
+from tests.closed_demo import PERIOD, ClosedDemo, close_demo
+from tests.generated_client import GeneratedClient
+from tests.page import TOKEN, served
+from tests.workspaces import Folder
+
+SECONDS = 180.0
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> ClosedDemo:
+    return close_demo(tmp_path_factory.mktemp("close") / "demo", spark)
+
+
+@pytest.fixture(scope="module")
+def generated(demo: ClosedDemo) -> Iterator[GeneratedClient]:
+    folder = Folder(demo.root, demo.workspace.session)
+    with served(folder, allows_actions=True) as address:
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        with httpx.Client(base_url=address, headers=headers, timeout=SECONDS) as http:
+            yield GeneratedClient(http)
+
+
+@pytest.fixture
+def printed(
+    demo: ClosedDemo, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Any]:
+    """What a command prints with `--json`; it shares the session of the tests."""
+
+    @contextmanager
+    def shared(*_: object, **__: object) -> Iterator[Callable[[], SparkSession]]:
+        yield lambda: spark
+
+    monkeypatch.setattr("daybook.workspace.spark_session.background_session", shared)
+
+    def run(*arguments: str) -> Any:
+        capsys.readouterr()
+        code = main(["-w", str(demo.root), *arguments, "--json"])
+        shown = capsys.readouterr()
+        assert code == 0, shown.err
+        return json.loads(shown.out)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "arguments"),
+    [
+        ("status", {}, ["status"]),
+        ("status", {"period": PERIOD}, ["status", "--period", PERIOD]),
+        ("graph", {"period": PERIOD}, ["graph", "--period", PERIOD]),
+        ("graph", {}, ["graph"]),
+        ("build_plan", {"period": PERIOD, "full": True}, ["build", "--period", PERIOD, "--full", "--dry-run"]),
+        ("runs", {"limit": 2}, ["runs", "--limit", "2"]),
+        ("periods", {"year": 2026, "level": "month"}, ["periods", "--year", "2026", "--level", "month"]),
+        ("lineage", {"project": "close", "all": True}, ["lineage", "close", "--all"]),
+        ("error_code", {"code": "RUN_001"}, ["explain", "RUN_001"]),
+        ("definition", {"kind": "project", "identifier": "close"}, ["show", "project", "close"]),
+        ("definition", {"kind": "dataset", "identifier": "actual-vs-budget"}, ["show", "dataset", "actual-vs-budget"]),
+    ],
+)
+def test_the_store_is_answered_as_the_command_prints_it(
+    generated: GeneratedClient, printed: Callable[..., Any], name: str, given: dict[str, Any], arguments: list[str]
+) -> None:
+    status, answer = generated.call(name, **given)
+    assert (status, answer) == (200, printed(*arguments))
+
+
+def test_a_run_is_answered_as_the_command_prints_it(
+    generated: GeneratedClient, demo: ClosedDemo, printed: Callable[..., Any]
+) -> None:
+    assert generated.call("run", run_id=demo.run)[1] == printed("show", "run", demo.run)
+
+
+def test_every_other_operation_is_as_described(generated: GeneratedClient, demo: ClosedDemo) -> None:
+    assert len(generated.call("definitions")[1]) > 10
+    versions = {"kind": "project", "identifier": "close", "before": 1, "after": 1}
+    assert generated.call("definition_difference", **versions)[1]["lines"] == []
+    assert generated.call("period", identifier=PERIOD)[1]["status"] == "open"
+    _, outputs = generated.call("outputs", run_id=demo.run)
+    assert [output["operation_seq"] for output in outputs] == [120, 130]
+    asked = {"run_id": demo.run, "seq": 120, "where": ['["actual", "<", 0]'], "sort": ["-actual"], "limit": 3}
+    _, page = generated.call("output_rows", **asked)
+    assert len(page["rows"]) == 3
+    assert page["count"] < outputs[0]["rows_written"]
+    _, text = generated.call("output_csv", run_id=demo.run, seq=120)
+    assert len(text.splitlines()) == outputs[0]["rows_written"] + 1
+
+
+def test_streams_carry_the_answers_that_they_are_about(generated: GeneratedClient, demo: ClosedDemo) -> None:
+    name, runs = generated.first_event("run_list_events")
+    assert name == "runs"
+    generated.check(runs, generated.schema_of("runs"))
+    name, run = generated.first_event("run_events", run_id=demo.run)
+    assert (name, run) == ("run", generated.call("run", run_id=demo.run)[1])
+    assert generated.call("question_events", question_id="none")[0] == 404
+
+
+def test_questions_to_spark_are_answered_as_the_command_prints_them(
+    generated: GeneratedClient, demo: ClosedDemo, printed: Callable[..., Any]
+) -> None:
+    _, diff = generated.call("diff", a=demo.run, b=demo.draft, limit=3)
+    assert diff == printed("diff", demo.run, demo.draft, "--limit", "3")
+    assert diff["rows"]["changed"] > 3
+    assert len(diff["changes"]) == 3
+    _, bridge = generated.call("bridge", a=demo.run, b=demo.draft, measure="actual", output="120", by=["account_type"])
+    wanted = ("--measure", "actual", "--output", "120", "--by", "account_type")
+    assert bridge == printed("bridge", demo.run, demo.draft, *wanted)
+    assert bridge["causes"]
+    assert bridge["by"]
+    key = "account_type=Travel"
+    _, explained = generated.call("explain", run_id=demo.summary, operation="20", key=[key], limit=5, depth=2)
+    assert explained == printed("explain", demo.summary, "20", key, "--limit", "5", "--depth", "2")
+    assert [level["depth"] for level in explained["levels"]]
+    assert all(sum_["is_equal"] for sum_ in explained["sums"])
+
+
+def test_actions_are_as_described(generated: GeneratedClient, demo: ClosedDemo) -> None:
+    assert generated.call("activate_project", project_id="close")[1]["changed"] is False
+    status, begun = generated.call("begin_run", body={"project": "management-summary", "period": PERIOD})
+    assert status == 202
+    assert _ended(generated, begun["run"])["status"] == "completed"
+    assert generated.call("cancel_run", run_id=begun["run"])[0] == 409
+    assert generated.call("retry_run", run_id=begun["run"])[0] == 409
+    assert generated.call("begin_build", body={"period": PERIOD, "projects": ["close"]})[0] == 202
+    for change in ("close", "lock"):
+        done = generated.call(f"{change}_period", body={"reason": "signed off"}, identifier=PERIOD)
+        assert done == (200, {"action": change, "subject": PERIOD, "run": None, "changed": True})
+    names = [each["name"] for each in generated.call("actions")[1]]
+    assert names == ["lock", "close", "build", "run", "activate"]
+
+
+def _ended(generated: GeneratedClient, run_id: str) -> dict[str, Any]:
+    until = time.monotonic() + SECONDS
+    while (run := generated.call("run", run_id=run_id)[1])["status"] in ("queued", "running"):
+        assert time.monotonic() < until
+        time.sleep(0.2)
+    found: dict[str, Any] = run
+    return found
+
+
+def test_nothing_that_is_described_was_left_out(generated: GeneratedClient) -> None:
+    """Runs last: what the tests above asked is everything there is."""
+    assert set(generated.operations) - generated.called == set()
