@@ -263,7 +263,7 @@ add_command(app, "gc", maintenance.collect_garbage, "daybook gc --dry-run")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command line; 0 done, 1 the run or a test failed, 2 the input is wrong, 3 an error of ours.
+    """Runs a command line; 0 done, 1 the run or a test failed, 2 the input is wrong, 3 an internal error.
 
     Without arguments it is the process `daybook`, whose output may have been closed, end early or go to a full disk.
     """

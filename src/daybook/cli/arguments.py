@@ -86,7 +86,7 @@ def move_root_options_first(arguments: Sequence[str]) -> list[str]:
 
 
 def workspace_option(arguments: Sequence[str]) -> str | None:
-    """The folder that `--workspace` names on a line, wherever it stands."""
+    """The folder after `--workspace`, at any position of the command line."""
     for index, word in enumerate(arguments):
         if word.startswith("--workspace="):
             return word.partition("=")[2]

@@ -160,7 +160,7 @@ class _Command:
 
 
 class _Server:
-    """Accepts connections, forks, and tells clients by which signal their command ended."""
+    """Accepts connections, forks, and reports to clients the signal that ended their command."""
 
     def __init__(self, keeper: int, identity: ServerIdentity) -> None:
         self._keeper = keeper

@@ -165,7 +165,7 @@ def _change_cells(found: "DiffResult", change: "RowChange") -> "tuple[Cell, ...]
 
 
 def _is_worth_showing(change: "RowChange", name: str) -> bool:
-    """Of a row that stands on one side only, what it has; of a changed one, what changed."""
+    """The values of an added or removed row; the changed values of a changed row."""
     if change.before is not None and change.after is not None:
         return True
     return (change.before or change.after or {}).get(name) is not None

@@ -41,7 +41,7 @@ def project_ids(context: typer.Context) -> Iterable[str]:
 
 @_matching_or_empty
 def parameter_names(context: typer.Context) -> Iterable[Candidate]:
-    """The parameters of the project that stands before, as they are set."""
+    """The parameters of the project before it on the line, in the form NAME=."""
     projects = _read_workspace(context).definitions["project"]
     # While the value of an option is being written, no argument is known yet.
     named = next(projects[word].model for word in _line_words() if word in projects)
@@ -76,7 +76,7 @@ def run_statuses(_: typer.Context) -> Iterable[str]:
 
 @_matching_or_empty
 def shown_ids(context: typer.Context) -> Iterable[Candidate]:
-    """What `show` can show of the kind that stands before."""
+    """The ids of the kind before it on the line."""
     kind: Any = str(context.params.get("kind") or "")
     if kind == "run":
         return _recent_runs(context)
@@ -95,7 +95,7 @@ def runs_and_codes(context: typer.Context, incomplete: str) -> list[Candidate]:
 
 @_matching_or_empty
 def operation_ids(context: typer.Context) -> Iterable[Candidate]:
-    """The operations of the run that stands before."""
+    """The operations of the run before it on the line."""
     from daybook.workspace.history import show_run
 
     run = show_run(_open_workspace(context), str(context.params.get("what")))
@@ -112,7 +112,7 @@ def tables_with_slices(context: typer.Context) -> Iterable[Candidate]:
 
 @_matching_or_empty
 def slice_periods(context: typer.Context) -> Iterable[Candidate]:
-    """The periods of the table that stands before."""
+    """The periods of the table before it on the line."""
     from daybook.workspace.maintenance import list_slices
 
     found = list_slices(_open_workspace(context), str(context.params.get("table")))
@@ -183,7 +183,7 @@ def _read_workspace(context: typer.Context) -> "LoadedWorkspace":
 
 
 def _open_workspace(context: typer.Context) -> "OpenedWorkspace":
-    """The workspace that stands on the line: no command has run that could have kept it."""
+    """The workspace named on the line; during completion no command has opened it."""
     from pathlib import Path
 
     from daybook.cli.arguments import workspace_option

@@ -119,7 +119,7 @@ def _ask(folder: str, words: Sequence[str]) -> "tuple[socket.socket, int] | str"
 
 
 def _send_request(connection: "socket.socket", words: Sequence[str]) -> None:
-    """No word, path or variable has a zero in it, so a zero stands between them."""
+    """Separates words, paths and variables by a zero byte, which none of them contains."""
     import signal
     import socket
 

@@ -53,7 +53,7 @@ Cell = str | tuple[str, str]
 
 
 def console(stream: TextIO | None = None) -> "Console":
-    """A Rich console that neither colours nor wraps what goes into a pipe, and takes no text for markup."""
+    """A Rich console that writes no colours and no wrapped lines to a pipe, and never reads text as markup."""
     from rich.console import Console
 
     target = stream or sys.stdout

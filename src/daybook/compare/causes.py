@@ -37,7 +37,7 @@ _TIME_COLUMNS = frozenset({"_created_at", "_updated_at"})
 
 @dataclass(frozen=True, slots=True)
 class OperationCause:
-    """An operation that differs, by the pair it stands in."""
+    """An operation that differs, with its pair of aligned operations."""
 
     name: CauseName
     pair: AlignedOperation

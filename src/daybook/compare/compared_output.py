@@ -104,7 +104,7 @@ def choose_outputs(a: RecordedRun, b: RecordedRun, wanted: str | None) -> tuple[
 
 
 def has_default_id(output: OutputResult) -> bool:
-    """Whether nobody wrote an id for the operation, so that it is made of its seq."""
+    """Whether the operation has no written id, so that its id is derived from its seq."""
     return output.operation_id == f"op-{output.operation_seq}"
 
 

@@ -242,7 +242,7 @@ def with_origins(state: HybridPlan, datasets: Iterable[str]) -> tuple[HybridPlan
 
 
 def key_of_rows(load: LoadStep) -> tuple[str, ...]:
-    """What tells the rows of a dataset apart: the natural key, else the row id."""
+    """The key of the rows of a dataset: the natural key, else the row id."""
     return tuple(load.version.dataset.natural_key_columns) or ("_row_id",)
 
 

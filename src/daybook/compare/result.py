@@ -92,7 +92,7 @@ class RowChange:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns whose values differ; every one for a row that stands on one side only."""
+        """The columns whose values differ; all columns for an added or removed row."""
         before, after = self.before, self.after
         if before is None or after is None:
             return tuple((before or after) or {})

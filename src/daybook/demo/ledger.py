@@ -127,7 +127,7 @@ _SIGN_SHIFT = np.uint64(1)
 
 @dataclass(frozen=True, slots=True)
 class RandomStream:
-    """A stream of draws; `of` gives an independent one for whatever the key stands for."""
+    """A stream of random numbers; `of` gives an independent stream for each key."""
 
     seed: int
 
@@ -264,7 +264,7 @@ def _draw_amounts(kinds: Integers, chances: RandomStream) -> Integers:
 
 
 def _draw_centres(kinds: Integers, chances: RandomStream) -> Integers:
-    """Mostly as the master data spells them, some sloppy, a few that nobody knows."""
+    """Mostly as the master data spells them, some misspelled, a few unknown."""
     count = len(kinds)
     centres = _draw_choice([_indexes_of(posting.centres, CENTRE_CODES) for posting in POSTINGS], kinds, chances.of(8))
     centres = np.where(chances.of(9).one_in(350, count), _UNKNOWN_CENTRE_INDEX, centres)

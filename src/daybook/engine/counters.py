@@ -233,7 +233,7 @@ class ObservedFrame:
 
 
 def observe_rows(rows: DataFrame, observation: Observation, *aggregates: Column) -> DataFrame:
-    """The rows, with aggregates over them for whoever has the observation."""
+    """The rows, with aggregates that the observation returns."""
     # Spark Connect would analyse the whole plan to find out that the rows are no stream, which they never are.
     vars(rows).setdefault("isStreaming", False)
     return rows.observe(observation, *aggregates)

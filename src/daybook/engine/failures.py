@@ -92,7 +92,7 @@ def translate_failure(plan: Plan, error: Exception) -> Exception:
 
 
 def _failing_sql(error: PySparkException) -> list[tuple[str, str]]:
-    """The texts that failed: each with a little of what stands before it, and alone."""
+    """The texts that failed: each with a little of the text before it, and alone."""
     return [
         (quoted[1][: len(quoted[2])] + context.fragment(), context.fragment())
         for context in error.getQueryContext()

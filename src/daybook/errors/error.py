@@ -46,7 +46,7 @@ class Span:
 
 
 class DaybookError(Exception):
-    """One finding: what is wrong, where, and the way out.
+    """One error: what is wrong, where, and a hint.
 
     `message` comes from the code's template and `parameters`; tests assert on `code`
     and `parameters`, never on prose. Without a hint of its own, that of its only cause is the way out.

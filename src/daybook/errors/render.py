@@ -39,7 +39,7 @@ def render_notice(notice: Notice) -> str:
 
 
 def error_to_json(finding: DaybookError | Notice) -> dict[str, Any]:
-    """One finding with its causes; `excerpt` is the line it stands on and a caret under it."""
+    """One error with its causes; `excerpt` is its line with a caret below."""
     span = finding.span
     causes = finding.causes if isinstance(finding, DaybookError) else ()
     return {
@@ -108,7 +108,7 @@ def _distinct_causes(finding: FindingJson) -> Iterator[FindingJson]:
 
 
 def _position_lines(finding: FindingJson) -> list[str]:
-    """Where the finding stands; records that were kept before excerpts were have none."""
+    """The position of the error; older records have no excerpt."""
     where = [f"  at {finding['place']}"] if finding.get("file") else []
     used = [f"  used as {finding['used_as']}"] if finding.get("used_as") else []
     return [*where, *(f"    {line}" for line in finding.get("excerpt") or ()), *used]

@@ -110,7 +110,7 @@ PERIOD_VARIABLES: dict[str, tuple[ConstantName, ColumnType]] = {
 
 
 def check_column(node: Column, checking: CheckContext, *, may_be_text: bool = False) -> TypedNode:
-    """`may_be_text`: the name stands where a text was expected, so quotes may have been forgotten."""
+    """`may_be_text`: a text is expected here, so the quotes may be missing."""
     scope = checking.scope
     if node.qualifier is None:
         return _resolve_column(node, scope.columns, None, checking) or _report_unknown_column(

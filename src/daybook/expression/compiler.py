@@ -70,7 +70,7 @@ _SMALLEST_INTEGER, _LARGEST_INTEGER = -(2**63), 2**63 - 1
 
 
 def check_node(node: SyntaxNode, checking: CheckContext) -> TypedNode:
-    """The typed tree; what is wrong is collected in `checking`, and an InvalidNode stands there."""
+    """The typed tree; errors are collected in `checking`, and an InvalidNode replaces a wrong node."""
     checking.level += 1
     typed = _check_by_type(node, checking)
     checking.level -= 1
@@ -345,7 +345,7 @@ def _is_function_of_column(tree: SyntaxNode, names: NamedExpressions | None) -> 
 
 
 def _named_tree(tree: SyntaxNode, names: NamedExpressions | None) -> SyntaxNode:
-    """What a name stands for; everything else stands for itself."""
+    """The tree of a named expression; any other node is returned unchanged."""
     while isinstance(tree, SelectorReference) and names is not None:
         tree = names.tree(tree.name)
     return tree

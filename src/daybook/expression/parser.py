@@ -310,7 +310,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def parse_expression(text: str, span: Span | None = None) -> SyntaxNode:
-    """The tree of an expression; `span` says where the text stands for the user."""
+    """The tree of an expression; `span` is the position of the text in the file."""
     source = source_span(text, span)
     _refuse_unreadable(text, source)
     from lark.exceptions import UnexpectedCharacters, UnexpectedToken

@@ -75,7 +75,7 @@ class NamedExpressions:
         return frozenset(self._texts)
 
     def is_selector(self, name: str) -> bool:
-        """Whether it must be boolean wherever it stands."""
+        """Whether it is a selector, which is always boolean."""
         return name in self._selectors
 
     def source(self, name: str) -> Span:

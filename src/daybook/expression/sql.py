@@ -104,7 +104,7 @@ _ATOMIC_NODES = (
 
 
 def to_sql(node: TypedNode, constants: Constants) -> str:
-    """One expression for Spark; every part that is not an atom stands in parentheses inside another."""
+    """The SQL of one expression; every inner part that is not an atom is in parentheses."""
     match node:
         case LiteralValue(value, kind):
             return quote_literal(value, kind)

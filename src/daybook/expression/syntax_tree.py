@@ -78,7 +78,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class SelectorReference:
-    """`{{NAME}}`: the tree of the named selector or expression stands here."""
+    """`{{NAME}}`: a reference to a named selector or expression."""
 
     span: NodeSpan = field(compare=False)
     name: str

@@ -143,7 +143,7 @@ class Close:
         return frozenset(project_id for project_id, now in self.projects.items() if now.version is None)
 
     def chain_of_drafts(self, names: Iterable[str], *, only: bool = False) -> frozenset[str]:
-        """The named drafts, or all; with those they need, and with what stands between drafts."""
+        """The named drafts, or all, with the drafts they need and the projects between them."""
         targets, allowed = self.select(names or sorted(self.drafts), only=only)
         found = set(targets) | (self.drafts & allowed)
         while more := {

@@ -44,7 +44,7 @@ class ProjectNow:
 
 @dataclass(frozen=True, slots=True)
 class NodeFreshness:
-    """`reasons` say what changed since the run, or why there is none; `unknown` what nobody asked."""
+    """`reasons`: what changed since the run, or why there is no run; `unknown`: what was not queried."""
 
     state: NodeState
     run: RunRecord | None

@@ -236,7 +236,7 @@ def _parse_decimals(texts: pa.Array, type_: DecimalType) -> pa.Array:
 
 
 def _exact_decimal(text: str, type_: DecimalType) -> Decimal | None:
-    """The number a text stands for, None when there is none or the type cannot hold it."""
+    """The number in a text; None if it is not a number or does not fit the type."""
     match = _NUMBER.fullmatch(text) if len(text) <= _MAX_TEXT_BYTES else None
     if match is None:
         return None

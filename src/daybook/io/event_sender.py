@@ -117,5 +117,5 @@ def _append_line(path: Path, body: bytes) -> None:
 
 
 def _shown(to: str) -> str:
-    """Without a query, which may carry what is nobody's business."""
+    """The address without its query, which may contain a secret."""
     return to.partition("?")[0]

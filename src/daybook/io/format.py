@@ -154,7 +154,7 @@ class Format(ABC):
         raise NotImplementedError(f"{self.name} takes the fingerprint while it writes")
 
     def hold_version(self, uri: str, version: TableVersion, holder: VersionHolder) -> None:
-        """Note beside a table that a version of it is needed, for whoever vacuums it; harmless when it is noted."""
+        """Record beside a table that a version of it is needed, so that no vacuum removes it; may be called twice."""
         return
 
     def release_version(self, uri: str, version: TableVersion, holder: VersionHolder) -> None:
@@ -178,7 +178,7 @@ class Format(ABC):
         return iter(())
 
     def find_leftovers(self, datasource: DataSource, workspace: Path) -> Iterable[Leftover]:
-        """Everything staged in a data source, of dead and of living runs."""
+        """Everything staged in a data source, of ended and of running runs."""
         return ()
 
     def remove_leftover(self, leftover: Leftover, workspace: Path) -> None:

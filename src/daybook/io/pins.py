@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TablePin:
-    """A table at a version that stays readable; only the table itself can vanish or be made anew."""
+    """A table at a version that stays readable; only the whole table can be removed or created again."""
 
     uri: str
     version: TableVersion

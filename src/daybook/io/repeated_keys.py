@@ -32,7 +32,7 @@ class RepeatedKeys:
 
 
 def is_asked_for(dataset: Dataset) -> bool:
-    """Whether to look for repeated keys where nobody sees them anyway."""
+    """Whether repeated keys must be counted by an additional aggregate."""
     return bool(dataset.natural_key_columns) and dataset.on_duplicate_key in ("error", "warn")
 
 

@@ -52,7 +52,7 @@ class SliceOwner:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What a file that people open tells about the run that wrote it: names and values, in sections."""
+    """The facts about a run that are written to a file for people: names and values, in sections."""
 
     timestamp: datetime.datetime
     sections: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
@@ -99,7 +99,7 @@ class _OutputTarget:
         return staged_key(self.run_id, self.operation_seq)
 
     def new_attempt_name(self) -> str:
-        """A fresh name, so that a late task of a dead attempt writes where nobody looks."""
+        """A new unique name, so that a late task of an ended attempt cannot write into this attempt."""
         return f"{self.staging_key}.{uuid.uuid4().hex[:8]}"
 
 

@@ -88,7 +88,7 @@ class Writer(Protocol[TargetT]):
         ...
 
     def stage(self, df: DataFrame, target: TargetT) -> StagedOutput:
-        """Write the rows apart from the target; this is the Spark action. What a dead attempt left there goes."""
+        """Write the rows apart from the target; this is the Spark action. Removes what an ended attempt left there."""
         ...
 
     def commit(self, staged: StagedOutput, target: TargetT, fence: Fence = no_fence) -> Commit:

@@ -185,7 +185,7 @@ class MainTable(Declaration):
 
 
 class FreshnessRule(Declaration):
-    """How a table of a database tells that it has changed: by the largest value of a column and the number of rows."""
+    """How changes of a database table are detected: by the largest value of a column and the number of rows."""
 
     column: NonEmptyText = Field(description="A column whose value increases with every change, such as updated_at.")
 

@@ -21,7 +21,7 @@ Expression = Annotated[str, StringConstraints(min_length=1), Field(json_schema_e
 
 
 class Declaration(BaseModel):
-    """Something a user writes: frozen, and a key nobody knows is an error."""
+    """The base of all declarations: frozen; an unknown key is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, populate_by_name=True)
 

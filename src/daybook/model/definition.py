@@ -67,7 +67,7 @@ SANDBOX_PREFIX = "sandbox."
 
 @dataclass(frozen=True, slots=True)
 class TableVersion:
-    """A version of a table in the words of its format, which alone can read the token."""
+    """A version of a table; only its format can interpret the token."""
 
     format: str
     token: str

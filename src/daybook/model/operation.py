@@ -130,7 +130,7 @@ def check_aggregations(codes: GroupingCodes, aggregations: "Sequence[Aggregation
 def check_grouped_results(
     codes: GroupingCodes, group_by: Sequence[str], aggregations: "Sequence[Aggregation]"
 ) -> Iterator[Violation]:
-    """A result never stands where a group's own value is."""
+    """Checks that no result column is also a group_by column."""
     grouped = {split_reference(reference)[1] for reference in group_by}
     for index, aggregation in enumerate(aggregations):
         if aggregation.column in grouped:

@@ -107,7 +107,7 @@ def parameter_texts(values: Mapping[str, Value]) -> dict[str, str]:
 
 
 def parse_settings(words: Iterable[str], form: str = "NAME=VALUE", *, option: str = "--set") -> dict[str, str]:
-    """NAME=VALUE as it stands on a command line, each name once."""
+    """Parses NAME=VALUE of a command line, each name once."""
     settings: dict[str, str] = {}
     for word in words:
         name, sign, text = word.partition("=")

@@ -104,7 +104,7 @@ def _computed_columns(operation: Operation) -> tuple[tuple[str, ...], Sequence[A
 
 
 def _check_consistent_types(operations: tuple[Operation, ...]) -> Iterator[Violation]:
-    """A column has one type, whoever assigns to it."""
+    """Checks that a column has one type in all operations."""
     first_by_column: dict[str, DeclaredColumnType] = {}
     for given in declared_column_types(operations):
         first = first_by_column.setdefault(given.column, given)

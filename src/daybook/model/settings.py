@@ -127,7 +127,7 @@ class OpenLineageSettings(Declaration):
 
 
 class LineageSettings(Declaration):
-    """Who is told which run read and wrote what."""
+    """Where events about what runs read and write are sent."""
 
     openlineage: OpenLineageSettings | None = Field(default=None, description="Sends OpenLineage events.")
 

@@ -161,7 +161,7 @@ _WRITTEN_OUT_DIGITS = 100
 
 
 def value_text(value: Value, *, null: str = "NULL") -> str:
-    """A value as it stands in a file: exact decimals, ISO 8601 dates, times in UTC end in Z."""
+    """A value as text, as in files: exact decimals, ISO 8601 dates, times in UTC with Z."""
     match value:
         case None:
             return null

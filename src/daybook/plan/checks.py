@@ -126,7 +126,7 @@ def find_split_periods(walk: Walk) -> Iterator[Notice]:
 
 
 def find_unused_columns(walk: Walk) -> Iterator[Notice]:
-    """What follows the last output is left out: all of it is in vain, and told so elsewhere."""
+    """Operations after the last output are skipped; PROJECT_025 reports them."""
     seen = walk.steps[: count_until_last_output(walk.steps)]
     used = set(walk.input.types).union(*map(_columns_read_by, seen))
     for index, step in enumerate(seen):
@@ -188,7 +188,7 @@ def _unknown_error(kind: Literal["dataset", "resolver"], id_: str, catalog: Cata
 
 
 def check_sources(walk: Walk) -> Iterator[DaybookError]:
-    """Datasets that are read and that neither a resolver nor a location of their own finds."""
+    """Datasets that are read and have no location and no resolver."""
     overrides = walk.project.resolver_overrides
     for load in walk.loads:
         viewed = load.version.viewed

@@ -111,7 +111,7 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 def excludes(selector: CompiledExpression | None, seq: int) -> bool:
-    """Whether a selector cannot pick a row with this `_operation_seq`, as far as its own words tell."""
+    """Whether the conditions of a selector exclude every row with this `_operation_seq`."""
     return selector is not None and any(_holds_for(part, seq) is False for part in conjuncts(selector.tree))
 
 
@@ -121,7 +121,7 @@ def excludes_all(selector: CompiledExpression | None, seqs: Iterable[int]) -> bo
 
 
 def picks_all(selector: CompiledExpression | None, seq: int) -> bool:
-    """Whether a selector picks every row with this `_operation_seq`, as far as its own words tell."""
+    """Whether the conditions of a selector include every row with this `_operation_seq`."""
     return selector is None or all(_holds_for(part, seq) is True for part in conjuncts(selector.tree))
 
 

@@ -107,7 +107,7 @@ class _MadePlan:
 
 
 class PlanCache:
-    """The plans that were made while a command works, for whoever needs them next: validation, run, next period."""
+    """The plans of one command, used again by validation, run and further periods."""
 
     def __init__(self) -> None:
         self._made: dict[str, list[_MadePlan]] = {}

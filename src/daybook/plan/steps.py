@@ -197,7 +197,7 @@ class DeleteStep:
 
 @dataclass(frozen=True, slots=True)
 class CheckStep:
-    """`columns` tell a row that fails."""
+    """`columns` identify a failing row."""
 
     seq: int
     operation_id: str

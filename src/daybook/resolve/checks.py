@@ -246,13 +246,13 @@ def check_resolvers(definitions: Collection[Definition[Any]], workspace: LoadedW
 
 
 def check_formats(definitions: Collection[Definition[Any]], workspace: LoadedWorkspace) -> Iterator[DaybookError]:
-    """Options a format does not have, and inline paths whose format nobody can tell."""
+    """Unknown options of formats, and inline paths with an unknown format."""
     for definition in definitions:
         yield from format_errors(definition.model, definition.source)
 
 
 def check_templates(definitions: Collection[Definition[Any]], workspace: LoadedWorkspace) -> Iterator[DaybookError]:
-    """Tokens nobody knows and paths that lead elsewhere, in resolvers, locations and destinations."""
+    """Unknown tokens and paths that leave their folder, in resolvers, locations and destinations."""
     for definition in definitions:
         for path, text in _declared_templates(definition.model):
             span = definition.source.scalar(*path) or definition.source.span(*path)

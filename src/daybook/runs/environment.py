@@ -41,7 +41,7 @@ def _begin_later(snapshot: RunSnapshot) -> None:
 
 
 def _allow_start(transaction: Transaction) -> None:
-    """Whoever asks for a run gets it."""
+    """Allows every run to start."""
 
 
 def _ignore_attempt(keeper: LeaseKeeper) -> None:

@@ -161,7 +161,7 @@ def _ping(datasource: DataSource, root: Path) -> str:
 
 
 def examine_runs(workspace: LoadedWorkspace, *, is_fixing: bool) -> Iterator[DoctorFinding]:
-    """Runs that claim to be alive and what dead ones left behind; `is_fixing` ends and removes them."""
+    """Runs whose process has ended, and what killed runs left behind; `is_fixing` ends and removes them."""
     with open_store(workspace.settings.store, root=workspace.root) as store:
         lost = fail_abandoned_runs(store) if is_fixing else tuple(run.id for run in abandoned_runs(store))
         litter = find_workspace_leftovers(workspace, store)
@@ -190,7 +190,7 @@ def fail_abandoned_runs(store: MetadataStore) -> tuple[str, ...]:
 
 
 def find_workspace_leftovers(workspace: LoadedWorkspace, store: MetadataStore) -> tuple[Leftover, ...]:
-    """What dead runs left behind, wherever this workspace writes."""
+    """What killed runs left behind in all locations that this workspace writes."""
     live = {run.id for run in live_runs(store)}
     state = state_folder(workspace)
     folders = {_staging_folder(target) for target in _targets_of_unsuccessful_runs(workspace, store)}

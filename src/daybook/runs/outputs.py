@@ -220,7 +220,7 @@ def _output_failure(planned: PlannedOutput, *causes: DaybookError) -> DaybookErr
 
 
 def run_facts(snapshot: RunSnapshot, root: Path) -> RunFacts:
-    """Everything comes from the snapshot, so that a retry or replay tells the same."""
+    """The facts about a run, only from its snapshot, so that a retry or replay writes the same."""
     sources = tuple(line for source in snapshot.sources for line in _source_lines(source, root))
     return RunFacts(snapshot.timestamp, (("Run", tuple(_run_lines(snapshot))), ("Sources", sources)))
 

@@ -117,7 +117,7 @@ def unknown_run_notices(
 def claim_slice(
     transaction: Transaction, target: Target, written: tuple[WrittenSlice, ...], now: datetime.datetime
 ) -> None:
-    """Note in the store that a slice is ours, right before it is written."""
+    """Record the ownership of a slice in the store, right before it is written."""
     require_slice(transaction, target, written)
     if target.run_period is None or target.mode not in ("replace_period", "append"):
         return

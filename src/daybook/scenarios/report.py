@@ -134,7 +134,7 @@ def _yaml_rows(text: str, node: ListNode, rows: Sequence[Mapping[str, Any]]) -> 
 
 
 def yaml_value(value: Any) -> str:
-    """A value as it stands in a scenario: numbers exactly, texts and dates in quotes."""
+    """A value in YAML: numbers exactly, texts and dates in quotes."""
     if isinstance(value, str | datetime.date):
         return json.dumps(value_text(value), ensure_ascii=False)
     return value_text(value, null="null")

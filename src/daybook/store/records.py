@@ -24,7 +24,7 @@ def milliseconds(duration: datetime.timedelta) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to work on a run; whoever holds a lower token than the run's has lost it."""
+    """The lease of a run; a holder whose token is lower than that of the run has lost it."""
 
     run_id: str
     project_id: str

@@ -55,7 +55,7 @@ def dataset_references(project: Project) -> Iterator[ProjectReference]:
 
 
 def validated_inputs(project: Project, catalog: Catalog) -> tuple[ProjectInput, ...]:
-    """The version every reference of a project stands for right now; unknown datasets are left out."""
+    """The current version of every reference of a project, without unknown datasets."""
     inputs: dict[ProjectInput, None] = {}
     for reference in dataset_references(project):
         found = catalog.dataset(reference.dataset_id, reference.version)

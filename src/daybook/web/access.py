@@ -139,7 +139,7 @@ class Access:
         self.wrong = WrongTokens(self.clock)
 
     def name_of(self, token: str, address: str) -> str:
-        """Whose token it is; every token is compared, whichever is right, and each comparison takes the same time."""
+        """The name of a token; compares all tokens in constant time."""
         if seconds := self.wrong.seconds_to_wait(address):
             raise DaybookError("WEB_007", seconds=seconds)
         given = _digest(token)
@@ -182,7 +182,7 @@ class Access:
         return found or (Visitor(None) if self.site.is_open else None)
 
     def address(self, request: Request) -> str:
-        """Of whoever asks; a proxy adds it at the end of a header."""
+        """The address of the client; a proxy adds it at the end of a header."""
         forwarded = request.headers.get("x-forwarded-for", "") if self.site.is_behind_proxy else ""
         peer = request.client.host if request.client else "unknown"
         return forwarded.rpartition(",")[2].strip() or peer

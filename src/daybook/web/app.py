@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class WorkspaceLoader:
-    """The pages and the API of a workspace: loaded once, by whoever needs them first; others wait."""
+    """Loads the pages and the API of a workspace once; other requests wait."""
 
     def __init__(self, workspace: OpenedWorkspace, access: Access, templates: Templates) -> None:
         self._workspace = workspace
@@ -43,7 +43,7 @@ class WorkspaceLoader:
             return self._loaded
 
     def begin(self) -> None:
-        """Load while nobody asks; a failure is answered to whoever asks next."""
+        """Loads in the background; a failure is the answer to the next request."""
         threading.Thread(target=self.load, name="daybook-load", daemon=True).start()
 
     @property

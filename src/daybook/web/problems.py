@@ -78,7 +78,7 @@ def is_api(path: str) -> bool:
 
 
 def answer_problem(request: Request, error: DaybookError) -> Response:
-    """The error in the form that whoever asks can read."""
+    """The error in a form that the client accepts."""
     status = status_of(error)
     headers = {}
     if status == 401:
@@ -97,7 +97,7 @@ def answer_problem(request: Request, error: DaybookError) -> Response:
 
 
 def coded_error(request: Request, failure: Exception) -> DaybookError:
-    """Any failure as an error with a code; one of ours is logged, and only its reference is shown."""
+    """Any failure as an error with a code; an internal error is logged, and only its reference is shown."""
     if isinstance(failure, DaybookError):
         return failure
     # The login is there before these are loaded.
@@ -143,7 +143,7 @@ def problem_handlers(*kinds: type[Exception]) -> dict[Any, ProblemHandler]:
 
 
 class Failures:
-    """Inside of the guard: what nobody expected becomes an answer that shows nothing of the program."""
+    """Turns unexpected failures into answers that show no internal details."""
 
     def __init__(self, app: Any) -> None:
         self._app = app

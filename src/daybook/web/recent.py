@@ -67,7 +67,7 @@ class RecentAnswers:
             return found
 
     def forget(self) -> None:
-        """Something was changed here, and whoever changed it looks at it next."""
+        """Clears the cache after a change in this process."""
         with self._lock:
             self._entries.clear()
 

@@ -59,7 +59,7 @@ def open_site(workspace: OpenedWorkspace, request: ServeRequest) -> tuple[Site, 
 
 
 def serve(workspace: OpenedWorkspace, request: ServeRequest, site: Site, *, on_ready: Callable[[str], None]) -> None:
-    """Answer until the process is told to end; `on_ready` gets the address once it is open."""
+    """Serves until the process gets a signal to end; `on_ready` gets the address when it is open."""
 
     def warm_engines() -> "WarmEngines":
         # Java and Spark take a while to import, and most readers need neither.

@@ -249,7 +249,7 @@ def cancel_run(workspace: OpenedWorkspace, run_id: str) -> CancelResult:
 
 
 def _suggest_filter(transaction: Transaction, project: str | None, period: str | None) -> str | None:
-    """What was probably meant by a project or a period that nobody knows."""
+    """A suggestion for an unknown project or period."""
     projects = [state.project_id for state in transaction.projects.all()]
     if project is not None and project not in projects:
         return closest_match(project, projects)

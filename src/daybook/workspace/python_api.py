@@ -837,7 +837,7 @@ class Workspace:
 
     @_coded
     def doctor(self, *, fix: bool = False, with_spark: bool = True) -> "Examination":
-        """Check that everything is there that a run needs; `fix` removes what dead runs left."""
+        """Check everything that a run needs; `fix` removes what killed runs left behind."""
         from daybook.workspace.maintenance import examine
 
         return examine(self._opened, fix=fix, session=self._opened.session if with_spark else None)

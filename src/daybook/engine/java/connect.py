@@ -57,7 +57,7 @@ def open_remote_session(remote: str, settings: Mapping[str, str], app_name: str)
 
 
 def _check_server_listens(remote: str) -> None:
-    """Fail at once where nobody listens; PySpark would try for ten minutes."""
+    """Fail at once if no server listens; PySpark would try for ten minutes."""
     try:
         address = urlsplit(remote)
         host_and_port = (address.hostname or "localhost", address.port or _DEFAULT_PORT)
@@ -78,7 +78,7 @@ def _apply_settings(session: "SparkSession", settings: Mapping[str, str]) -> Non
 
 @dataclass(frozen=True, slots=True)
 class ConnectServer:
-    """A Connect server in a Java process of our own; it listens on loopback and answers to whoever has the token."""
+    """A Connect server in a Java process that Daybook starts; it listens on loopback and requires the token."""
 
     gateway: Gateway
     bridge: object

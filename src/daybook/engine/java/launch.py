@@ -58,7 +58,7 @@ def _read_limit(path: Path) -> int | None:
 
 
 def find_listener_problem(addresses: Iterable[tuple[str, int | str | None]], seconds: float) -> str | None:
-    """Why nobody listens at any of the addresses, each a host and a port; None where somebody does."""
+    """Why no server listens at any of the addresses (host and port); None if one listens."""
     problem = "no address"
     for host, port in addresses:
         try:

@@ -198,7 +198,7 @@ def threads_of_session(spark: "SparkSession") -> int | None:
 
 
 def is_on_this_machine(master: str) -> bool:
-    """Whether nobody but this machine takes part, so that the driver need not be reachable from elsewhere."""
+    """Whether Spark runs only on this machine, so that other machines need not reach the driver."""
     return re.match(r"local\b|spark://(127\.[\d.]+|localhost):\d+$", master) is not None
 
 

@@ -248,7 +248,7 @@ class UpdateWindows:
                 return name
 
     def _marked(self, window: TypedWindow, sql: str) -> str:
-        """With the first value that has the window, for whoever has to name what failed."""
+        """Marks the first value of the window, so that a failure can be named."""
         return mark_sql(sql, self.step.seq, VALUE, self._number(window))
 
     def _number(self, window: TypedWindow) -> int:

@@ -395,8 +395,8 @@ RUN_CODES: dict[str, Code] = code_family(
     ),
     Code(
         "RUN_088",
-        "No few rows of run {run_id} pass through its project",
-        "A new scenario has rows for every operation; with these rows alone the project fails.",
+        "The project of run {run_id} fails with only a few rows",
+        "A new scenario contains a few rows for every operation. With these rows alone, the project fails.",
         hint="write the scenario by hand, with rows that belong together, such as all lines of one document",
     ),
     Code(

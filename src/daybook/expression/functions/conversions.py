@@ -77,7 +77,7 @@ def _scale(arguments: Arguments) -> int:
 
 
 def _to_date_sql(arguments: Arguments) -> str:
-    """A cast tells which value failed and where, Spark's TO_DATE does not; the cast takes its own form only."""
+    """Uses a cast, which reports the value that failed; TO_DATE of Spark does not. A cast reads only ISO dates."""
     written = _format(arguments) if len(arguments) == 2 else _DATE_FORMAT
     form = "".join(_DATE_PARTS.get(part, re.escape(part)) for part in re.split("(yyyy|MM|dd)", written))
     this_form, other_form = quote_text(f"^{form}\\z"), quote_text(f"^(?!{form}\\z)")

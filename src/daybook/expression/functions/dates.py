@@ -99,7 +99,7 @@ def _parsed_timestamp(text: str) -> datetime.datetime:
 
 
 def _make_date_sql(arguments: Arguments) -> str:
-    """A cast tells which value failed and where, Spark's MAKE_DATE does not."""
+    """Uses a cast, because it reports which value failed and where, and MAKE_DATE of Spark does not."""
     numbers = ", ".join(argument.sql for argument in arguments)
     date = f"CAST(FORMAT_STRING('%04d-%02d-%02d', {numbers}) AS DATE)"
     checks = " OR ".join(f"ISNULL({argument.sql})" for argument in arguments if argument.literal is None)

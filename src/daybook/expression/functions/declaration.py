@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ParameterKind(Enum):
-    """What a parameter takes, in the words of the reference."""
+    """The kinds of arguments, as the reference names them."""
 
     NUMBER = "number"
     INTEGER = "integer"

@@ -40,7 +40,7 @@ class TextFile:
 
 
 def find_text_files(location: Location, slices: frozenset[str] | None) -> Iterator[TextFile]:
-    """Every file with its content's digest; those of slices nobody needs are left out."""
+    """Every file with the digest of its content, without files of slices that are not read."""
     uri = location.file_uri
     found = list_files(uri, location.root or uri)
     manifest = read_manifest(uri)
@@ -54,7 +54,7 @@ def find_text_files(location: Location, slices: frozenset[str] | None) -> Iterat
 
 
 def columns_in_folder_names(locations: Iterable[Location]) -> set[str]:
-    """System columns that folder names carry, those of slices nobody needs included."""
+    """System columns in folder names, including those of slices that are not read."""
     found: set[str] = set()
     for location in locations:
         for stat in list_files(location.uri, location.root or location.uri) if location.uri else ():

@@ -141,7 +141,7 @@ def _without_selector_on_append(
 
 
 def _assign_seqs(operations: list[DocumentNode], source: SourceMap, errors: list[DaybookError]) -> list[int]:
-    """The seq of every operation (BR-001); one that nobody has stands in for a wrong one, once that is reported."""
+    """The seq of every operation (BR-001); a wrong seq is reported and replaced by an unused one."""
     written = [node.get("seq") if isinstance(node, MappingNode) else None for node in operations]
     has_any = any(node is not None for node in written)
     stand_in = max((_integer_value(node) for node in written), default=0)
@@ -185,7 +185,7 @@ def _with_defaults(node: DocumentNode, seq: int) -> DocumentNode:
 
 
 def _generated_entry(key: str, value: str | int, parent: MappingNode) -> MappingEntry:
-    """An entry nobody wrote: it stands where its mapping begins and takes no room."""
+    """A generated entry; its span is empty and at the start of its mapping."""
     start = parent.start
     return MappingEntry(ScalarNode(start, start, key, key), ScalarNode(start, start, str(value), value))
 

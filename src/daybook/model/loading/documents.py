@@ -103,7 +103,7 @@ def compose_yaml(text: str, shown: Span, errors: list[DaybookError]) -> Iterator
 
 
 class _TooDeepError(Exception):
-    """Stops reading: the rest of the text cannot be told from an attack."""
+    """Stops reading, because the rest of the text may be an attack."""
 
 
 class _YamlComposer:

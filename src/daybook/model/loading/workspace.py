@@ -91,7 +91,7 @@ class LoadedWorkspace(WorkspaceLocation):
 
     @property
     def doubtful(self) -> frozenset[str]:
-        """The ids that files with errors may define or register: nobody who misses one of them is to blame."""
+        """The ids that files with errors may define or register; a missing reference to one of them is not reported."""
         return frozenset[str]().union(*(file.names for file in self.broken))
 
     def get(self, kind: DefinitionKind, id_: str) -> Definition[Any] | None:

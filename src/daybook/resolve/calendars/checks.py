@@ -137,7 +137,7 @@ _NEEDED_TOKENS: dict[CalendarUnit, tuple[frozenset[str], ...]] = {
 
 
 def pattern_errors(calendar: Calendar, rule: CalendarRule, source: SourceMap) -> Iterator[DaybookError]:
-    """Units in the wrong order, tokens nobody knows, and patterns that cannot tell periods apart."""
+    """Errors of levels: units in the wrong order, unknown tokens, patterns that are not unique per period."""
     finest = -1
     for index, level in enumerate(calendar.levels):
         if level.unit is None:

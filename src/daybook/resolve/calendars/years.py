@@ -196,7 +196,7 @@ def pattern_tokens(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class IdentifierPattern:
-    """A level's pattern, whose tokens are known to tell its periods apart."""
+    """The identifier pattern of a level, checked to be unique per period."""
 
     text: str
     unit: CalendarUnit

@@ -33,7 +33,7 @@ class Endpoint:
 
     @property
     def is_private(self) -> bool:
-        """Whether nobody on the way can read what is sent."""
+        """Whether the connection is encrypted or stays on this machine."""
         return self.scheme == "https" or self.host in _LOOPBACK_HOSTS
 
     def __str__(self) -> str:

@@ -135,7 +135,7 @@ def template_tokens(text: str) -> frozenset[str]:
 
 
 def template_errors(text: str, span: Span | None = None) -> list[DaybookError]:
-    """Tokens nobody knows and braces that belong to none."""
+    """Unknown tokens, and braces that are not part of a token."""
     errors = [
         DaybookError(
             "RESOLVE_030",

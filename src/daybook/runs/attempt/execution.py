@@ -247,7 +247,7 @@ def execute_attempt(
 
 
 def _name_run_in_hints(error: DaybookError | None, run_id: str) -> None:
-    """Whoever reads the error can type what it advises."""
+    """Puts the id of the run into the hints of its errors."""
     for single in flatten(error) if error is not None else ():
         if single.code == _FAILED_CHECK_CODE:
             single.hint = f"`daybook explain {run_id} {single.operation_seq}` shows all rows that fail"
@@ -256,7 +256,7 @@ def _name_run_in_hints(error: DaybookError | None, run_id: str) -> None:
 def _final_status(
     failure: BaseException, keeper: LeaseKeeper, spark: SparkSession | None
 ) -> tuple[FinalStatus, DaybookError | None]:
-    """How the run ends; None for a bug of ours, which is not the user's error."""
+    """The final status of the run; None for a bug of Daybook."""
     if keeper.stopped_by is not None:
         return ("failed" if keeper.is_lost else "cancelled"), keeper.stopped_by
     if isinstance(failure, KeyboardInterrupt):
@@ -272,7 +272,7 @@ def _unexpected_error_data(failure: BaseException) -> dict[str, Any]:
 
 
 def _finish(store: MetadataStore, keeper: LeaseKeeper, status: FinalStatus, error: Mapping[str, Any] | None) -> None:
-    """A run whose lease was lost has been ended by whoever took it over."""
+    """Ends the run in the store; a run that lost its lease was already ended by its new holder."""
     try:
         with store.write() as transaction:
             transaction.runs.finish(keeper.lease, status, now=transaction.now(), error=error)

@@ -31,7 +31,7 @@ from daybook.runs.outputs import PlannedOutput
 
 
 def with_row_ids(plan: Plan, outputs: Iterable[PlannedOutput]) -> Plan:
-    """The plan whose live outputs also give what tells their summary rows apart."""
+    """The plan with row ids in the live outputs, which identify their summary rows."""
     seqs = {output.step.seq for output in outputs if output.is_live}
     own = {name: SYSTEM_COLUMNS[name] for name in (ROW_ID, OPERATION_SEQ)}
     steps = tuple(

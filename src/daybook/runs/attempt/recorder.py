@@ -139,7 +139,7 @@ class RunRecorder:
             return tuple(unknown_run_notices(transaction, planned.target, written))
 
     def permit(self, planned: PlannedOutput, written: tuple[WrittenSlice, ...]) -> None:
-        """The last look before a commit: the lease holds, the period is not locked, the slice is ours."""
+        """The last check before a commit: the lease is valid, the period is not locked, the slice is owned."""
 
         def look(transaction: Transaction) -> None:
             self._require_unlocked(transaction, planned)

@@ -28,7 +28,7 @@ _EMPTY_TEXT = '""'
 
 
 def parse_keys(words: Iterable[str]) -> dict[str, str | None]:
-    """COLUMN=VALUE as it stands on a line: the column and the value's text, None for NULL."""
+    """Parses COLUMN=VALUE: the column and the text of the value, None for NULL."""
     keys: dict[str, str | None] = {}
     for word in words:
         column, sign, text = word.partition("=")

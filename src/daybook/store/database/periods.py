@@ -80,7 +80,7 @@ class Slices:
         return tuple(to_record(DroppedSlice, DROPPED_SLICE, row) for row in self._connection.execute(query))
 
     def forget(self, table: SliceTable) -> None:
-        """After a table was replaced as a whole, nobody's slice is left in it."""
+        """Removes all slices of a table that was replaced as a whole."""
         self._connection.execute(delete(SLICE).where(SLICE.c.destination.in_(table.names)))
 
     def _find(self, table: SliceTable, period: str, *, is_locked: bool = False) -> Slice | None:

@@ -70,7 +70,7 @@ def parse_page_mark(mark: str) -> tuple[datetime.datetime, str]:
 
 
 def next_token(connection: Connection, project_id: str, period: str) -> int:
-    """The next token; whoever asks next waits until this transaction has ended."""
+    """The next token; other callers wait until this transaction has ended."""
     values = {"project_id": project_id, "period": period, "token": 1}
     target = [FENCE.c.project_id, FENCE.c.period]
     grown = {"token": FENCE.c.token + 1}

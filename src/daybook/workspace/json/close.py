@@ -120,7 +120,7 @@ def lineage_as_json(result: LineageResult) -> dict[str, Any]:
 
 
 def picture_as_json(picture: LineagePicture) -> dict[str, Any]:
-    """Nodes and edges, for whoever draws them."""
+    """The nodes and edges of a picture."""
     return {
         "nodes": [
             {

@@ -163,7 +163,7 @@ class WarmEngines:
         return folder
 
     def _spawn_keeper(self, home: EngineFolder, idle: str) -> subprocess.Popen[bytes]:
-        """A process with a session and descriptors of its own, so that it ends with nothing of ours."""
+        """Starts a process with its own session and descriptors, so that it survives the end of this process."""
         request = {
             "folder": str(home.path),
             "idle": idle,
@@ -190,7 +190,7 @@ class WarmEngines:
 
 
 def _leave_alone(keeper: subprocess.Popen[bytes]) -> None:
-    """It lives on; Python would warn of a child that nobody waits for."""
+    """Keeps the process running; Python would warn about a child process that is not waited for."""
     if keeper.poll() is None:
         keeper.returncode = 0
 

@@ -50,7 +50,7 @@ class EngineFolder:
     path: Path
 
     def record(self) -> EngineRecord | None:
-        """The engine that runs here; what a dead keeper left is nothing."""
+        """The engine that runs here; None if its keeper has ended."""
         try:
             found = record_from_json(_read_own_file(self.path / "engine.json"))
         except (OSError, ValueError, TypeError, KeyError):
@@ -174,7 +174,7 @@ def require_private(folder: Path) -> None:
 
 
 def _read_own_file(path: Path) -> str:
-    """A file of this user's that nobody else can read."""
+    """A file that only this user can read."""
     with _opened(path) as handle:
         status = os.fstat(handle)
         if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o077:

@@ -66,7 +66,7 @@ class Database(ABC):
 
     @abstractmethod
     def column_definition(self, column: OutputColumn) -> str:
-        """A column as it stands in `create table`."""
+        """A column definition in `create table`."""
         ...
 
     @abstractmethod
@@ -178,7 +178,7 @@ class SqlType:
     name: str
 
     def stored(self, type_: ColumnType) -> str:
-        """The type of a column as it stands in `create table`."""
+        """The type of a column in `create table`."""
         return self.name + str(type_).removeprefix("decimal") if isinstance(type_, DecimalType) else self.name
 
 

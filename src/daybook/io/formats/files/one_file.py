@@ -46,7 +46,7 @@ def _rename_with_flag(first: Path, second: Path, linux_flag: int, darwin_flag: i
 
 
 def exchange_names(first: Path, second: Path) -> None:
-    """Both names keep existing throughout; afterwards each stands for what the other was."""
+    """Exchanges two names atomically; both names exist at all times."""
     _rename_with_flag(first, second, _EXCHANGE, _DARWIN_SWAP)
 
 
@@ -76,7 +76,7 @@ _MAX_NOTES = 20
 
 @dataclass(frozen=True, slots=True)
 class CommitNote:
-    """A commit, told by the inode, size and time of the file it made; written before the rename, true after it."""
+    """A commit, identified by inode, size and time of its file; written before the rename, valid after it."""
 
     run_id: str
     operation_seq: int
@@ -146,7 +146,7 @@ def commit_file(staged_file: Path, path: Path, staged: StagedOutput, target: Fil
 
 
 def _refuse_emptying_file(path: Path, staged: StagedOutput, target: FileTarget) -> None:
-    """A file nobody knows is taken to hold rows when it has any content."""
+    """A file without a record is assumed to have rows if it is not empty."""
     if staged.rows or target.allow_empty or not path.exists():
         return
     note = _current_note(path)

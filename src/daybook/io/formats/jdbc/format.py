@@ -227,7 +227,7 @@ def _holds_decimal(stored: SparkType, asked: DecimalType) -> bool:
 
 
 class JdbcFormat(Format):
-    """What dead runs staged is removed by their retry: without a session nobody can look for it."""
+    """A retry removes what killed runs staged; without a session it cannot be found."""
 
     name = "jdbc"
     needs_session = True

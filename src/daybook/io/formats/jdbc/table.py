@@ -133,7 +133,7 @@ class JdbcConnection:
         return tables
 
     def _pattern(self, name: str | None) -> str | None:
-        """A name in which no character stands for others."""
+        """A name with escaped wildcards."""
         escape = str(self._metadata.getSearchStringEscape())
         return None if name is None else re.sub(r"[_%]", lambda match: escape + match[0], name)
 

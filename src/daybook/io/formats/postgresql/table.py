@@ -42,7 +42,7 @@ def postgresql_source(datasource: DataSource | None) -> PostgresqlSource:
 
 
 def connection_parameters(source: PostgresqlSource, workspace: Path) -> dict[str, str]:
-    """What libpq is told, one by one, so that no value can stand for more than itself."""
+    """The connection parameters for libpq as single values, so that no value is parsed as several."""
     options = source.options
     given = {
         "host": options.host.removeprefix("[").removesuffix("]"),

@@ -117,7 +117,7 @@ class SqliteDialect(Dialect[SqliteDatabase]):
         return StagedOutput(str(work), sum(file.rows for file in files), watch.fingerprint, files)
 
     def replace_rows(self, database: SqliteDatabase, target: TableTarget) -> int:
-        """The table is made anew: SQLite cannot change the type of a column."""
+        """Creates the table again, because SQLite cannot change the type of a column."""
         table = database.table(target.table)
         ((rows,),) = database.query(f"select count(*) from {table}")
         database.execute(f"drop table {table}")

@@ -360,5 +360,5 @@ def new_book(file: Path, facts: RunFacts | None, *, is_safe: bool) -> Iterator[B
 
 
 def _stored_value(value: Any) -> float:
-    """What stands beside a formula until it is computed again."""
+    """The stored value of a formula."""
     return date_serial(value) if isinstance(value, datetime.date) else float(value)

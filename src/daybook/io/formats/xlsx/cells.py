@@ -49,7 +49,7 @@ def column_number(letters: str) -> int:
 
 
 def quote_sheet(name: str) -> str:
-    """The name of a sheet as it stands before `!`."""
+    """The name of a sheet, quoted for use before `!`."""
     is_plain = _PLAIN_SHEET_NAME.fullmatch(name) and not _AREA.fullmatch(name)
     return name if is_plain else "'" + name.replace("'", "''") + "'"
 

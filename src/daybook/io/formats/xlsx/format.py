@@ -263,7 +263,7 @@ class XlsxRows:
         return DaybookError("IO_053", file=self.name, place=place)
 
     def _refuse_merged(self, merged: list[Area], layout: _Layout, last: int) -> None:
-        """A merged cell is one value for several cells: nobody can tell whether it counts once or for each of them."""
+        """Refuses merged cells: it is not known whether their value belongs to one row or to each."""
         rows = Area(top=layout.header.number, bottom=last)
         for area in merged:
             if area.overlap(rows) is not None and any(area.left <= number <= area.right for number in layout.used):

@@ -112,7 +112,7 @@ class _FormulaCompiler:
                 raise NoFormulaError(f"{name} has no formula")
 
     def _cells(self, argument: TypedNode) -> str:
-        """What stands for the cells of an argument; COUNT(*) takes those of any column."""
+        """The cell range of an argument; COUNT(*) uses any column."""
         if argument not in self.arguments:
             self.arguments.append(argument)
         return f"{{{self.arguments.index(argument)}}}"
