@@ -11,7 +11,7 @@ CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: ## run a month-end close on generated data
+demo: ## run a month-end close on generated data, then build its quarter
 	@tools/environment run
 	@$(RUN)/daybook demo build/daybook-demo
 

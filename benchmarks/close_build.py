@@ -1,6 +1,7 @@
 """Ten small projects built together against ten `daybook run` after each other; aim: at most half of the time.
 
-Run it as `python -m benchmarks.close_build [PROJECTS]`. Both include the start of Python, Java and Spark.
+Run it as `python -m benchmarks.close_build [PROJECTS] [ROUNDS]`. Both include the start of Python, Java and Spark.
+Rounds are interleaved, so that what else the machine does falls on both; each starts with workspaces of its own.
 """
 
 import os
@@ -10,6 +11,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from statistics import median
 
 from daybook.workspace.lifecycle import activate_projects
 from daybook.workspace.open_workspace import open_workspace
@@ -19,16 +21,20 @@ LIMIT = 0.5
 CHAIN = 5
 
 
-def main(projects: int = 10) -> int:
-    with tempfile.TemporaryDirectory(prefix="daybook-bench-") as folder:
-        names = [f"p{number}" for number in range(projects)]
-        one_by_one = sum((measure(make(Path(folder) / "runs", projects), "run", name) for name in names), Measured())
-        together = measure(make(Path(folder) / "build", projects), "build")
-    print(f"{projects} times daybook run: {one_by_one}")
-    print(f"one daybook build:       {together}")
-    share = together.seconds / one_by_one.seconds
-    is_met = share <= LIMIT and together.processor < one_by_one.processor
-    print(f"{share:.0%} of the time{'' if is_met else '  OVER THE LIMIT'}")
+def main(projects: int = 10, rounds: int = 1) -> int:
+    names = [f"p{number}" for number in range(projects)]
+    shares, is_cheaper = [], True
+    for number in range(rounds):
+        with tempfile.TemporaryDirectory(prefix="daybook-bench-") as folder:
+            runs, built = make(Path(folder) / "runs", projects), make(Path(folder) / "build", projects)
+            together = measure(built, "build")
+            one_by_one = sum((measure(runs, "run", name) for name in names), Measured())
+        shares.append(together.seconds / one_by_one.seconds)
+        is_cheaper = is_cheaper and together.processor < one_by_one.processor
+        print(f"round {number + 1}: {projects} times daybook run: {one_by_one}", flush=True)
+        print(f"         one daybook build:       {together}  {shares[-1]:.0%} of the time", flush=True)
+    is_met = median(shares) <= LIMIT and is_cheaper
+    print(f"median {median(shares):.0%} of the time{'' if is_met else '  OVER THE LIMIT'}")
     return 0 if is_met else 1
 
 

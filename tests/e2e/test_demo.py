@@ -97,7 +97,17 @@ def test_variances_are_drawn_to_their_side(shown: Shown) -> None:
     assert "\x1b[31m" in shown.raw
 
 
-def test_it_ends_with_what_corrected_rates_would_move(shown: Shown) -> None:
+def test_it_ends_by_building_the_quarter(shown: Shown) -> None:
+    """January was closed already; the status shows that everything is up to date."""
+    _, _, built = shown.text.partition("daybook build --period 2026-01..2026-03\n")
+    built, _, status = built.partition("daybook status --period 2026-01..2026-03\n")
+    for project in ("balances", "close", "management-summary"):
+        for month, outcome in (("2026-01", "fresh"), ("2026-02", "ran"), ("2026-03", "ran")):
+            assert re.search(rf"^{project} +{month} +{outcome} ", built, re.MULTILINE)
+        assert re.search(rf"^{project} +fresh +fresh +fresh$", status, re.MULTILINE)
+
+
+def test_it_says_what_corrected_rates_would_move(shown: Shown) -> None:
     ends = (datetime.date(2026, 1, 1), datetime.date(2026, 1, 31))
     tables = [close_by_hand(shown.folder / "data", "2026-01", day) for day in ends]
     for label, table in zip(("before", "after"), tables, strict=True):

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -113,6 +114,34 @@ def test_ctrl_c_on_a_terminal(tmp_path: Path) -> None:
     assert (run.id, run.status) == (run_id, "cancelled")
     assert folder.staged() == []
     assert not (folder.root / "out/2026-05.csv").exists()
+
+
+def test_ctrl_c_ends_a_build_with_130(tmp_path: Path) -> None:
+    """What runs is cancelled, the rest is not begun, and building again completes it."""
+    folder = made(tmp_path / "w")
+    rows = [
+        {"order_id": f"O-{n}", "region": "x", "amount": "1.00", "_period": f"2026-0{5 + n % 2}"} for n in range(MANY)
+    ]
+    folder.write_csv("data/orders.csv", rows)
+    folder.apply()
+    folder.activate()
+    command = [sys.executable, "-m", "daybook", "--workspace", str(folder.root), "build", "--json", "--jobs", "1"]
+    with subprocess.Popen([*command, "--period", "2026-05..2026-06"], env=ENVIRONMENT, stdout=subprocess.PIPE) as build:
+        assert build.stdout is not None
+        events = []
+        for line in build.stdout:
+            events.append(json.loads(line))
+            if events[-1]["event"] == "started":
+                build.send_signal(signal.SIGINT)
+        assert build.wait(timeout=180) == 130
+    assert [each["event"] for each in events] == ["planned", "started", "finished", "finished", "done"]
+    ended = {each["period"]: (each["result"], each["reason"]) for each in events if each["event"] == "finished"}
+    assert ended["2026-05"][0] == "failed"
+    assert ended["2026-05"][1].startswith("RUN_004 ")
+    assert ended["2026-06"] == ("blocked", "the build was cancelled")
+    assert [(run.period, run.status) for run in folder.all_runs()] == [("2026-05", "cancelled")]
+    assert folder.staged() == []
+    assert not list((folder.root / "out").glob("*"))
 
 
 @pytest.mark.usefixtures("on_shared_spark")

@@ -219,10 +219,10 @@ def status(
     if as_json:
         echo_json(status_as_json(found))
     else:
-        _show_status(found)
+        show_status(found)
 
 
-def _show_status(found: "CloseStatus") -> None:
+def show_status(found: "CloseStatus") -> None:
     if not found.nodes:
         echo_note("no active project has run yet: `daybook build --period PERIOD` runs them")
     else:
@@ -298,7 +298,7 @@ def build(
     if as_json:
         echo_json_line(done_event(result))
     else:
-        _show_result(result)
+        show_build_result(result)
     if result.is_cancelled:
         raise typer.Exit(CANCELLED)
     if not result.is_ok:
@@ -340,7 +340,7 @@ def _show_plan(plan: "BuildPlan") -> None:
     _show_left_out(plan.left_out)
 
 
-def _show_result(result: "BuildResult") -> None:
+def show_build_result(result: "BuildResult") -> None:
     rows: list[tuple[Cell, ...]] = []
     for each in result.nodes:
         seconds = f"{each.seconds:.1f}" if each.result in ("ran", "failed") else ""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from daybook.cli.arguments import RootOptions, json_option, period_option, root_options
+from daybook.cli.close import CANCELLED, FAILED, build_listener, show_build_result, show_status
 from daybook.cli.history import format_seconds, show_effects
 from daybook.cli.terminal import console, echo, echo_json, echo_note, shorten_path, show_table
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from daybook.compare.result import BridgeResult
     from daybook.demo.data_files import DemoWorkspace
-    from daybook.demo.month_close import DemoResult, HeadlineLine
+    from daybook.demo.month_close import DemoQuarter, DemoResult, HeadlineLine
     from daybook.runs.result import RunResult
 
 
@@ -110,6 +111,14 @@ def show_correction(found: "BridgeResult") -> None:
         echo("  it does not change")
 
 
+def show_quarter(quarter: "DemoQuarter") -> None:
+    """The other months of the quarter, built after the first, and what is up to date now."""
+    echo(f"\ndaybook build --period {quarter.span}\n")
+    show_build_result(quarter.build)
+    echo(f"\ndaybook status --period {quarter.span}\n")
+    show_status(quarter.status)
+
+
 def show_files(results: "Iterable[RunResult]") -> None:
     outputs = [output for result in results for output in result.outputs]
     width = max(len(shorten_path(output.place)) for output in outputs)
@@ -126,15 +135,15 @@ def show_next_steps(folder: Path, results: "Sequence[RunResult]") -> None:
     """Commands that work as they stand, inside the workspace."""
     run_id = results[0].run_id
     commands = (
-        ("daybook run close -p 2026-02", "February; January stays"),
+        ("daybook run close -p 2026-04", "April; the other months stay"),
         ("daybook run close -p 2026-01 --as-of 2026-01-31", "the corrected dollar rate"),
         (f"daybook show run {run_id}", "what ran, on which data"),
         (f"daybook explain {run_id} 110", "the rows behind the numbers"),
         ("daybook diff close@2026-01 close@2026-02", "what changed; or `bridge`: why"),
         (f"daybook replay {run_id} --verify", "compute again and compare"),
         ("daybook test", "the tests of the close"),
-        ("daybook build -p 2026-01..2026-03", "the quarter, in order"),
-        ("daybook status", "what is up to date"),
+        ("daybook status", "what is up to date, and why not"),
+        ("daybook build -p 2026-01..2026-03", "bring the quarter up to date"),
         ("daybook serve", "all of it in a browser"),
         ("daybook report close@2026-01", "January as one HTML file"),
     )
@@ -189,9 +198,6 @@ def init(
     echo_note("sales-{{identifier}}.xlsx in projects/monthly-sales.yaml for a workbook.")
 
 
-FAILED = 1
-
-
 def demo(
     context: typer.Context,
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of the demo.")] = Path("daybook-demo"),
@@ -199,7 +205,7 @@ def demo(
     no_run: Annotated[bool, typer.Option("--no-run", help="Create the workspace, run nothing.")] = False,
     as_json: Annotated[bool, json_option("Runs and headline numbers as JSON.")] = False,
 ) -> None:
-    """Create a workspace with a year of ledger data and close a month.
+    """Create a workspace with a year of ledger data, close a month and build its quarter.
 
     A second call runs what is in the folder, with your changes.
     """
@@ -213,27 +219,35 @@ def demo(
     if no_run:
         _write_data(made, is_quiet=called.is_quiet or as_json)
         return
-    done = _run_close(folder, period, made, called, as_json=as_json)
+    done, quarter = _run_close(folder, period, made, called, as_json=as_json)
     if as_json:
-        echo_json(demo_as_json(done))
-        return
-    if not called.is_quiet:
+        echo_json(demo_as_json(done, quarter))
+    else:
+        show_quarter(quarter)
+        if not called.is_quiet:
+            show_files(done.runs)
+            show_next_steps(folder, done.runs)
+    if not quarter.build.is_ok:
+        raise typer.Exit(CANCELLED if quarter.build.is_cancelled else FAILED)
+
+
+def _show_month(done: "DemoResult", *, is_quiet: bool) -> None:
+    if not is_quiet:
         show_runs(done.runs)
     show_headline(done.headline, done.period)
     if done.correction is not None:
         show_correction(done.correction)
-    if not called.is_quiet:
-        show_files(done.runs)
-        show_next_steps(folder, done.runs)
 
 
-def _run_close(folder: Path, period: str, made: "DemoWorkspace", called: RootOptions, *, as_json: bool) -> "DemoResult":
-    """The projects, run in one Spark session that starts while the data is written."""
+def _run_close(
+    folder: Path, period: str, made: "DemoWorkspace", called: RootOptions, *, as_json: bool
+) -> "tuple[DemoResult, DemoQuarter]":
+    """The month, then the quarter, in one Spark session that starts while the data is written."""
     from dataclasses import replace
 
     from daybook.cli import history
     from daybook.cli.terminal import run_listener, spinner
-    from daybook.demo.month_close import close_month
+    from daybook.demo.month_close import build_quarter, close_month
     from daybook.runs.result import RunFailedError
     from daybook.workspace.open_workspace import open_workspace
     from daybook.workspace.spark_session import background_session
@@ -246,8 +260,13 @@ def _run_close(folder: Path, period: str, made: "DemoWorkspace", called: RootOpt
         with spinner("Starting Spark", is_quiet=is_quiet):
             session()
         try:
+            workspace = replace(workspace, session=session)
             with run_listener(is_quiet=is_quiet) as listener:
-                return close_month(replace(workspace, session=session), period, listener=listener)
+                done = close_month(workspace, period, listener=listener)
+            if not as_json:
+                _show_month(done, is_quiet=called.is_quiet)
+            with build_listener(is_quiet=is_quiet) as watching:
+                return done, build_quarter(workspace, done.period, listener=watching)
         except RunFailedError as failed:
             history.show_run_failure(failed, as_json=as_json)
             raise typer.Exit(FAILED) from None

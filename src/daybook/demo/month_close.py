@@ -1,4 +1,4 @@
-"""Closes a month of the demo: runs its projects and reads the main numbers from the table they wrote."""
+"""Closes a month of the demo: runs its projects, reads the main numbers they wrote, and builds the quarter."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -7,13 +7,16 @@ from typing import Any
 
 from daybook.compare.bridge import BridgeRequest
 from daybook.compare.result import BridgeResult
+from daybook.graph.build import BuildListener, BuildRequest, BuildResult
 from daybook.io.formats.delta.table import read_rows
 from daybook.model.types import value_text
 from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.runs.attempt.start import RunRequest
 from daybook.runs.result import RunListener, RunResult
+from daybook.workspace.close import CloseStatus, build_close, close_status
 from daybook.workspace.compare import bridge_runs
 from daybook.workspace.execution import run_project
+from daybook.workspace.json.close import finished_event, status_as_json
 from daybook.workspace.json.compare import bridge_as_json
 from daybook.workspace.json.results import run_result_as_json
 from daybook.workspace.lifecycle import activate_project
@@ -55,6 +58,30 @@ def explain_correction(
     (draft,) = corrected.completed
     question = BridgeRequest(f"{CLOSE_PROJECTS[0]}@{period}", draft.run_id, "actual", _WAREHOUSE_OUTPUT)
     return bridge_runs(workspace, question, listener=listener)
+
+
+@dataclass(frozen=True, slots=True)
+class DemoQuarter:
+    """The months of a quarter, built together, and the state of their nodes afterwards."""
+
+    span: str
+    build: BuildResult
+    status: CloseStatus
+
+
+def build_quarter(workspace: OpenedWorkspace, period: str, *, listener: BuildListener | None = None) -> DemoQuarter:
+    """Build the quarter around a month with everything in it that is not fresh."""
+    first, last = quarter_around(period)
+    span = f"{first}..{last}"
+    build = build_close(workspace, BuildRequest(span, CLOSE_PROJECTS), listener=listener)
+    return DemoQuarter(span, build, close_status(workspace, period=span))
+
+
+def quarter_around(month: str) -> tuple[str, str]:
+    """The first and the last month of the quarter that a month is in."""
+    year, number = month.split("-")
+    first = (int(number) - 1) // 3 * 3 + 1
+    return f"{year}-{first:02}", f"{year}-{first + 2:02}"
 
 
 OPERATING_RESULT = "Operating result"
@@ -99,7 +126,7 @@ class DemoResult:
     correction: BridgeResult | None = None
 
 
-def demo_as_json(done: DemoResult) -> dict[str, Any]:
+def demo_as_json(done: DemoResult, quarter: DemoQuarter) -> dict[str, Any]:
     return {
         "workspace": str(done.folder.resolve()),
         "runs": [run_result_as_json(result) for result in done.runs],
@@ -113,6 +140,8 @@ def demo_as_json(done: DemoResult) -> dict[str, Any]:
             for line in done.headline
         ],
         "correction": None if done.correction is None else bridge_as_json(done.correction),
+        "build": [finished_event(each) for each in quarter.build.nodes],
+        "status": status_as_json(quarter.status),
     }
 
 

@@ -14,6 +14,7 @@ from daybook.engine.java.session import separate_session
 from daybook.errors import DaybookError, Notice, flatten, raise_all
 from daybook.errors.error import did_you_mean
 from daybook.graph.close import Close, NodeStatus, read_close
+from daybook.graph.drafts import find_fresh_draft
 from daybook.graph.freshness import GivenParameters
 from daybook.graph.nodes import Edge, Node, in_order, sort_key
 from daybook.model.loading import LoadedWorkspace
@@ -47,7 +48,7 @@ class BuildRequest:
     keep_going: bool = False
     jobs: int = 2
     allow_empty: bool = False
-    # Runs the files as they are, into the sandbox, whether something there is fresh or not.
+    # Runs the files as they are, into the sandbox, unless the sandbox holds what they would write.
     is_draft: bool = False
     parameters: GivenParameters = field(default_factory=dict)
 
@@ -122,7 +123,8 @@ def _planned(
         status = statuses[node]
         if request.is_draft:
             is_draft = node.project in close.drafts
-            will_run[node] = ("it is a draft",) if is_draft else ("it reads what a draft writes, or is named",)
+            why = "it is a draft" if is_draft else "it reads what a draft writes, or is named"
+            will_run[node] = (why if request.is_full else f"{why}, unless the sandbox holds its result",)
             continue
         if status.is_locked:
             continue
@@ -326,7 +328,7 @@ class _Build:
         if self.is_stopped:
             return self._not_begun(node)
         if self.request.is_draft:
-            return None
+            return None if self.request.is_full else self._fresh_draft(node)
         makers = (self.results.get(edge.maker) for edge in self.edges[node])
         if node in self.fresh and all(maker is None or maker.result in ("fresh", "locked") for maker in makers):
             # Nothing that it reads was run, so it is what it was when the build began.
@@ -357,6 +359,27 @@ class _Build:
                 return NodeResult(node, "blocked", found.run.id, reason, is_failure=True)
         return None
 
+    def _fresh_draft(self, node: Node) -> NodeResult | None:
+        """Whether the sandbox holds what a run of the draft would write now."""
+        try:
+            (prepared,) = prepare_runs(self.definitions, self.environment, self._run_request(node))
+        except DaybookError:
+            # The run says what is wrong.
+            return None
+        with self.environment.store.read() as transaction:
+            found = find_fresh_draft(transaction, prepared)
+        return NodeResult(node, "fresh", found) if found is not None else None
+
+    def _run_request(self, node: Node) -> RunRequest:
+        return RunRequest(
+            node.project,
+            node.period.identifier,
+            is_draft=self.request.is_draft,
+            allow_empty=self.request.allow_empty,
+            build_id=self.build_id,
+            parameters=self.request.parameters.get(node.project, {}),
+        )
+
     def _after_other_run(self, node: Node) -> NodeResult | None:
         while not self.is_stopped:
             time.sleep(_WAIT_SECONDS)
@@ -376,17 +399,9 @@ class _Build:
             before_start=lambda transaction: self._require_unchanged(node, transaction),
             on_attempt=lambda keeper: self._began(node, keeper),
         )
-        request = RunRequest(
-            node.project,
-            node.period.identifier,
-            is_draft=self.request.is_draft,
-            allow_empty=self.request.allow_empty,
-            build_id=self.build_id,
-            parameters=self.request.parameters.get(node.project, {}),
-        )
         try:
             done: RunResult | None = None
-            for prepared in prepare_runs(self.definitions, environment, request):
+            for prepared in prepare_runs(self.definitions, environment, self._run_request(node)):
                 done = execute_run(environment, prepared)
             return NodeResult(node, "ran", done.run_id if done else None)
         except _RunElsewhereError:

@@ -245,7 +245,9 @@ class Freshness:
         added = [path for path in present if path not in before]
         removed = [path for path in before if path not in present]
         changed = [
-            path for path, (stat, digest) in before.items() if path in present and _differs(present[path], stat, digest)
+            path
+            for path, (stat, digest) in before.items()
+            if path in present and has_other_content(present[path], stat, digest)
         ]
         for paths, what in ((added, "added"), (removed, "removed"), (changed, "changed")):
             if paths:
@@ -391,7 +393,7 @@ def _stored_place(location: Mapping[str, Any]) -> tuple[str | None, ...]:
     )
 
 
-def _differs(now: FileStat, before: FileStat, digest: str | None) -> bool:
+def has_other_content(now: FileStat, before: FileStat, digest: str | None) -> bool:
     """By size and time; where only the time is another one, by content if that is known."""
     if now.size != before.size:
         return True

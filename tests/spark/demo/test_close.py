@@ -12,11 +12,9 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from daybook.demo.data_files import write_data, write_workspace
-from daybook.demo.month_close import close_month, explain_correction, read_headline
-from daybook.graph.build import BuildRequest
+from daybook.demo.month_close import CLOSE_PROJECTS, build_quarter, close_month, explain_correction, read_headline
 from daybook.runs.attempt.start import RunRequest
 from daybook.runs.result import RunResult
-from daybook.workspace.close import build_close, close_status
 from daybook.workspace.execution import run_project
 from daybook.workspace.open_workspace import open_workspace
 from tests.close_by_hand import balances_by_hand, by_account_type, close_by_hand
@@ -121,15 +119,17 @@ def test_february_keeps_january(spark: SparkSession, workspace: Path) -> None:
 def test_a_build_of_the_quarter_rolls_the_balances_forward(spark: SparkSession, workspace: Path) -> None:
     opened = open_workspace(workspace, session=lambda: spark)
     months = ["2026-01", "2026-02", "2026-03"]
-    built = build_close(opened, BuildRequest(f"{months[0]}..{months[-1]}", ("balances",)))
-    assert built.is_ok
+    quarter = build_quarter(opened, "2026-01")
+    assert quarter.build.is_ok
     rows = DeltaTable(workspace / "warehouse" / "balances").to_pyarrow_table().to_pylist()
     columns = ("opening", "movement", "balance", "last_year", "change")
     found = {(row["_run_period"], row["account_code"]): tuple(row[name] for name in columns) for row in rows}
     assert found == balances_by_hand(workspace / "data", months)
     assert len(found) == 9
-    states = {each.node.name: each.state for each in close_status(opened, period="2026-01..2026-03").nodes}
-    assert {states[f"balances@{month}"] for month in months} == {"fresh"}
+    assert {each.node.name for each in quarter.status.nodes} == {
+        f"{project}@{month}" for project in CLOSE_PROJECTS for month in months
+    }
+    assert {each.state for each in quarter.status.nodes} == {"fresh"}
 
 
 @pytest.mark.usefixtures("january")

@@ -1,5 +1,7 @@
 """Chains before they are live: build of drafts, and runs that would read something out of date."""
 
+import shutil
+
 import pytest
 import yaml
 from deltalake import DeltaTable
@@ -27,6 +29,11 @@ def opened(folder: Folder) -> OpenedWorkspace:
     return open_workspace(folder.root, session=folder.session)
 
 
+def outcomes(folder: Folder, *, is_full: bool = False) -> dict[str, str]:
+    result = build_close(opened(folder), BuildRequest("2026-02", is_draft=True, is_full=is_full))
+    return {each.node.project: each.result for each in result.nodes}
+
+
 def copied(folder: Folder) -> list[tuple[str, str, int]]:
     rows = DeltaTable(folder.root / "sandbox/lake/copy").to_pyarrow_table().to_pylist()
     return sorted((row["_run_period"], row["order_id"], row["mark"]) for row in rows)
@@ -41,6 +48,20 @@ def test_a_build_of_drafts_runs_the_chain_into_the_sandbox(chain: Folder) -> Non
     ]
     assert copied(chain) == [("2026-02", "O-4", 1)]
     assert not (chain.root / "lake").exists()
+    # The sandbox holds all of it now.
+    assert outcomes(chain) == {"maker": "fresh", "middle": "fresh", "reader": "fresh"}
+    # Another definition of a draft is run, and what reads it.
+    chain.project(to_table("copy", columns=["order_id", "mark", "region"]), id_="reader", input_="between")
+    assert outcomes(chain) == {"maker": "fresh", "middle": "fresh", "reader": "failed"}
+    shutil.rmtree(chain.root / "sandbox/lake/copy")
+    assert outcomes(chain) == {"maker": "fresh", "middle": "fresh", "reader": "ran"}
+    chain.project(to_table("copy", columns=["order_id", "mark"]), id_="reader", input_="between")
+    shutil.rmtree(chain.root / "sandbox/lake/copy")
+    chain.write_csv("data/orders.csv", [*ORDERS, {**ORDERS[0], "order_id": "O-9"}])
+    assert outcomes(chain) == {"maker": "ran", "middle": "ran", "reader": "ran"}
+    shutil.rmtree(chain.root / "sandbox/lake/middle")
+    assert outcomes(chain) == {"maker": "fresh", "middle": "ran", "reader": "ran"}
+    assert outcomes(chain, is_full=True) == {"maker": "ran", "middle": "ran", "reader": "ran"}
     activate_projects(opened(chain))
     chain.project(assign("mark", "2"), to_table(register_as_dataset="booked"), id_="maker")
     planned = plan_close_build(opened(chain), BuildRequest("2026-02", ("reader",), is_draft=True))

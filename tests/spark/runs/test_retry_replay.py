@@ -11,7 +11,7 @@ from daybook.io.formats.delta.writer import DeltaWriter
 from daybook.io.formats.files.writer import FileWriter
 from daybook.runs.attempt.execution import Execution
 from daybook.runs.result import RunFailedError
-from tests.workspaces import ORDERS, Folder, assign, to_path, to_table
+from tests.workspaces import COLUMNS, ORDERS, Folder, assign, to_path, to_table
 
 BROKEN = assign("ratio", 'TO_NUMBER("x")', selector='region = "APAC"')
 
@@ -51,6 +51,21 @@ def test_outputs_commit_in_order_and_stay_when_a_later_one_fails(folder: Folder)
     assert (run.status, run.last_completed_operation) == ("failed", 1)
     assert run.error is not None
     assert run.error["code"] == "PROJECT_033"
+
+
+def test_a_value_that_fails_without_an_expression_has_a_place_all_the_same(folder: Folder) -> None:
+    """A column that is appended by its name is fitted to the type it has here."""
+    wide = [{**column, "type": "decimal(30,4)"} if column["name"] == "amount" else column for column in COLUMNS]
+    folder.write_csv("data/more.csv", [{**ORDERS[0], "amount": "99999999999999999999.00"}])
+    folder.dataset("more", wide, {"path": "data/more.csv"}, temporal_mode="period")
+    folder.project({"type": "append", "arguments": {"source": {"dataset_id": "more"}}}, to_table())
+    error = failed_run(folder).error
+    assert (error.code, error.parameters["column"], error.parameters["expression"]) == ("PROJECT_033", "amount", None)
+    assert error.span is not None
+    lines = (folder.root / "definitions/project-p.yaml").read_text().splitlines()
+    assert Path(error.span.file or "").name == "project-p.yaml"
+    assert lines[error.span.line - 1].strip() == "source:"
+    assert (folder.last_run().error or {})["code"] == "PROJECT_033"
 
 
 def test_closing_outputs_are_all_staged_before_the_first_is_committed(

@@ -11,7 +11,7 @@ from daybook.graph.build import BuildRequest
 from daybook.workspace.maintenance import drop_slice, list_slices
 from daybook.workspace.open_workspace import OpenedWorkspace, open_workspace
 from daybook.workspace.periods import lock_period
-from tests.workspaces import Folder, to_table
+from tests.workspaces import COLUMNS, Folder, to_table
 
 
 def opened(folder: Folder) -> OpenedWorkspace:
@@ -62,6 +62,27 @@ def test_one_slice_is_dropped_and_the_others_stay(folder: Folder, type_: str, pa
     folder.run("2026-01", "other")
     assert periods_in(folder, type_) == ["2026-01", "2026-02"]
     assert [each.project_id for each in list_slices(workspace, "to.result")] == ["other", "p"]
+
+
+@pytest.mark.parametrize(
+    ("type_", "path"), [("delta", "lake"), ("parquet", "files"), ("csv", "files"), ("sqlite", "data.db")]
+)
+def test_a_column_that_was_added_later_is_null_in_older_slices(folder: Folder, type_: str, path: str) -> None:
+    folder.datasource("to", type_, path=path)
+    folder.project(to_table("result", "to", columns=["order_id", "region"]))
+    folder.run("2026-01")
+    folder.project(to_table("result", "to", columns=["order_id", "region", "amount"], on_schema_change="add"))
+    folder.run("2026-02")
+    folder.dataset("both", COLUMNS, {"datasource_id": "to", "table": "result"}, temporal_mode="period")
+    folder.project(to_table("copy"), id_="reader", input_="both")
+    folder.runs("2026-01..2026-02", "reader")
+    found = sorted((row["_run_period"], row["order_id"], row["amount"]) for row in folder.table("copy"))
+    assert found == [
+        ("2026-01", "O-1", None),
+        ("2026-01", "O-2", None),
+        ("2026-01", "O-3", None),
+        ("2026-02", "O-4", 70),
+    ]
 
 
 def test_a_version_registered_before_still_has_the_dropped_slice(folder: Folder) -> None:

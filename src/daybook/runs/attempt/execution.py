@@ -5,6 +5,7 @@ import datetime
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -47,6 +48,7 @@ from daybook.store.records import FinalStatus, Lease, milliseconds
 from daybook.store.store import MetadataStore
 
 # Rows that fail a check can be shown, once the run is known.
+_FAILED_VALUE_CODE = "PROJECT_033"
 _FAILED_CHECK_CODE = "CHECK_020"
 
 
@@ -230,6 +232,7 @@ def execute_attempt(
                 wait_until_idle(spark, tag)
             status, error = _final_status(failure, keeper, spark)
             _name_run_in_hints(error, snapshot.run_id)
+            _point_to_operations(error, snapshot, environment.root)
             if execution is not None and not keeper.is_lost:
                 execution.discard()
             _finish(
@@ -251,6 +254,17 @@ def _name_run_in_hints(error: DaybookError | None, run_id: str) -> None:
     for single in flatten(error) if error is not None else ():
         if single.code == _FAILED_CHECK_CODE:
             single.hint = f"`daybook explain {run_id} {single.operation_seq}` shows all rows that fail"
+
+
+def _point_to_operations(error: DaybookError | None, snapshot: RunSnapshot, root: Path) -> None:
+    """A value may fail where no expression stands: in a column that is appended by its name, or that is written."""
+    for single in flatten(error) if error is not None else ():
+        if single.code != _FAILED_VALUE_CODE or single.span is not None:
+            continue
+        source = snapshot.project_source(root)
+        for index, operation in enumerate(snapshot.project.operations):
+            if operation.seq == single.operation_seq:
+                single.span = source.span("operations", index, "arguments")
 
 
 def _final_status(

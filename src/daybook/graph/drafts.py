@@ -1,0 +1,96 @@
+"""Whether the sandbox holds what a draft would compute now, so that a build of drafts runs only what is needed."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from daybook.graph.freshness import has_other_content
+from daybook.io.filesystem import list_files
+from daybook.io.pins import FilesPin, LandedPin, Pin, TablePin
+from daybook.io.registry import format_named, writer_for
+from daybook.resolve.locations.location import Location
+from daybook.runs.attempt.recorder import recorded_pins
+from daybook.runs.attempt.start import PreparedRun
+from daybook.runs.outputs import PlannedOutput
+from daybook.runs.snapshot import RunSnapshot, SourceSnapshot, snapshot_from_json
+from daybook.store.records import RunFilter
+from daybook.store.store import Transaction
+
+_LOOKED_AT = 20
+
+
+def find_fresh_draft(transaction: Transaction, prepared: PreparedRun) -> str | None:
+    """The last draft of the same user, project and period, if a run now would read and compute the same."""
+    now = prepared.snapshot
+    wanted = RunFilter(now.project.id, now.period.identifier)
+    found = transaction.runs.page(wanted, limit=_LOOKED_AT).runs
+    last = next((run for run in found if run.is_sandboxed and run.user == now.provenance.user), None)
+    if last is None or last.status != "completed":
+        return None
+    before = snapshot_from_json(transaction.runs.snapshot(last.id))
+    if _question(before) != _question(now):
+        return None
+    pins = recorded_pins(transaction, last.id)
+    is_same = all(_is_unchanged(source, pins.get(source.key, ())) for source in now.sources)
+    return last.id if is_same and all(_is_there(output, last.id) for output in prepared.outputs) else None
+
+
+def _question(snapshot: RunSnapshot) -> tuple[object, ...]:
+    """What decides about a result, but for the content of files: equal questions have equal answers."""
+    datasets = {(each.dataset.id, each.version): each for each in snapshot.datasets}
+    sources = {
+        source.key: (
+            # A registered dataset counts by its columns and slices, whatever its version.
+            datasets[source.dataset_id, source.dataset_version].dataset,
+            [_place(each) for each in source.resolution.locations],
+            source.resolution.periods,
+            source.resolution.as_of,
+            dict(source.slices),
+            source.sandbox_periods,
+        )
+        for source in snapshot.sources
+    }
+    return (snapshot.project, snapshot.as_of, dict(snapshot.parameters), snapshot.settings.sandbox, sources)
+
+
+def _place(location: Location) -> tuple[object, ...]:
+    return (location.format, location.uri, location.schema, location.table, location.slices, location.without)
+
+
+def _is_unchanged(source: SourceSnapshot, pins: tuple[Pin, ...]) -> bool:
+    """Whether files and foreign tables are what the draft read; slices are compared by the runs that wrote them."""
+    if not pins and not source.slices:
+        return False
+    return all(_is_same_data(pin, source) for pin in pins)
+
+
+def _is_same_data(pin: Pin, source: SourceSnapshot) -> bool:
+    match pin:
+        case TablePin():
+            return bool(source.slices) or not format_named(pin.version.format).has_changed(pin)
+        case FilesPin():
+            return bool(source.slices) or frozenset(list_files(pin.uri)) == frozenset(pin.files)
+        case LandedPin(files=()):
+            # A database is read again by every build.
+            return False
+        case LandedPin():
+            present = {file.path: file for uri in pin.uris for file in list_files(uri)}
+            before = {each.stat.path: each for each in pin.files}
+            return present.keys() == before.keys() and not any(
+                has_other_content(present[path], each.stat, each.digest) for path, each in before.items()
+            )
+
+
+def _is_there(output: PlannedOutput, run_id: str) -> bool:
+    """Whether the sandbox still holds what the draft wrote."""
+    target = replace(output.target, run_id=run_id)
+    writer = writer_for(target.format)
+    if writer.committed(target) is None:
+        return False
+    written = tuple(_slices(output)) if target.run_period is not None else ()
+    return not written or any(each == run_id for each in written)
+
+
+def _slices(output: PlannedOutput) -> Iterator[str]:
+    target = replace(output.target, mode="replace_period")
+    for each in writer_for(target.format).slices(target):
+        yield each.run_id
