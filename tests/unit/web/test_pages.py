@@ -51,7 +51,7 @@ def test_a_page_that_is_not_there_is_a_page(folder: Folder) -> None:
 def test_commands_and_names_in_messages_are_code_and_nothing_else_is_markup(folder: Folder) -> None:
     answer = client(folder).get("/nothing%60%3Cb%3E%60")
     assert answer.status_code == 404
-    assert "begin at the page <code>close</code>" in answer.text
+    assert "start at the page <code>close</code>" in answer.text
     assert "<b>" not in answer.text
 
 
