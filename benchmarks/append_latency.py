@@ -21,6 +21,7 @@ from typing import TypeVar
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from benchmarks.figures import record
 from benchmarks.meter import Reading, measure
 from daybook.engine.java.session import start_session, stop_session
 from daybook.engine.pipeline import Pipeline
@@ -187,6 +188,7 @@ def show(timings: dict[tuple[str, int], list[Timing]]) -> None:
     for (name, rows), rounds in timings.items():
         best = min(rounds, key=lambda timing: timing.total)
         totals = [timing.total for timing in rounds]
+        record(f"append {name}, {rows:,} rows", totals)
         phases = (best.planning, best.building, best.optimising, best.execution, best.total)
         figures = (*phases, statistics.median(totals), max(totals), min(timing.processor for timing in rounds))
         expected = CASES[name][1].get(rows)

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.figures import record
 from benchmarks.meter import Reading, measure
 from daybook import Workspace
 
@@ -76,6 +77,7 @@ def main() -> int:
             median(values) for values in zip(*((each.wall, each.processor) for each in found), strict=True)
         )
         print(f"{label:<24} {wall:8.1f} s   {processor:8.1f} s of processors")
+        record(f"bridge, {given.rows:,} rows: {label}", [each.wall for each in found])
     shares = [
         bridge.processor / by_hand.processor
         for bridge, by_hand in zip(readings["bridge"], readings["by hand"], strict=True)

@@ -15,6 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.figures import record
 from daybook.runs.attempt.execution import prepare_runs
 from daybook.runs.attempt.start import RunRequest
 from daybook.workspace.close import close_status
@@ -48,6 +49,7 @@ def main(arguments: list[str]) -> int:
         found = close_status(open_workspace(root), period=SPAN)
         assert {each.state for each in found.nodes} == {"fresh"}
         assert len(found.nodes) == wanted.projects * len(MONTHS)
+    record(f"status of {wanted.projects} projects", timed)
     # The fastest of a few: the others tell what else the machine does.
     mark = "" if min(timed) < LIMIT_SECONDS else "  OVER THE LIMIT"
     print(f"daybook status: best {min(timed):.2f} s, worst {max(timed):.2f} s of {REPEATS}{mark}")

@@ -30,8 +30,9 @@ def read_figures(file: Path) -> dict[str, list[float]]:
 
 
 def last_figures(folder: Path, now: Path) -> dict[str, list[float]]:
-    """The figures of the newest run before this one, empty if there is none."""
-    before = sorted(file for file in folder.glob("*.figures.jsonl") if file.name < now.name)
+    """The figures of the newest run of the same kind before this one, empty if there is none."""
+    kind = now.name.partition(".")[0].rpartition("-")[2]
+    before = sorted(file for file in folder.glob(f"*-{kind}.figures.jsonl") if file.name < now.name)
     return read_figures(before[-1]) if before else {}
 
 

@@ -14,6 +14,7 @@ import psutil
 import pyarrow as pa
 
 import daybook
+from benchmarks.figures import record
 from benchmarks.meter import measure
 from tests.workspaces import Folder, no_session, to_table
 from tests.written_runs import write_run
@@ -74,6 +75,7 @@ def main() -> None:
         for name, case in cases.items():
             found = [measure(case) for _ in range(1 if "CSV" in name else ROUNDS)]
             wall, processor = median(each.wall for each in found), median(each.processor for each in found)
+            record(f"numbers, {arguments.rows:,} rows: {name}", [each.wall for each in found])
             memory = psutil.Process().memory_info().rss / 1e6
             print(f"{name:<26} {wall:7.3f} s   processor {processor:7.3f} s   {memory:7.0f} MB in use")
 

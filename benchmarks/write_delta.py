@@ -13,6 +13,7 @@ from statistics import median
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from benchmarks.figures import record
 from benchmarks.meter import Reading, measure
 from daybook.io.formats.delta.writer import DeltaWriter
 from daybook.io.target import FileTarget, OutputColumn, SliceOwner
@@ -95,6 +96,9 @@ def main() -> None:
             ours = [getattr(reading, kind) for reading in deltas]
             theirs = [getattr(reading, kind) for reading in plains]
             print(f"{kind} seconds, median: write.parquet {median(theirs):.2f}, daybook delta {median(ours):.2f}")
+            if kind == "wall":
+                record(f"Delta, {arguments.rows:,} rows: daybook", ours)
+                record(f"Delta, {arguments.rows:,} rows: write.parquet", theirs)
             ratio, best = median(ours) / median(theirs), min(ours) / min(theirs)
             print(f"  ratio: median {ratio:.3f}, best {best:.3f} (wanted: at most 1.10)")
     finally:

@@ -1,6 +1,6 @@
 """A million rows to PostgreSQL against Spark's own JDBC writer of the same frame.
 
-    python -m benchmarks.write_postgres --jar postgresql.jar [--rows 1000000] [--rounds 3]
+    python -m benchmarks.write_postgres --jar postgresql.jar [--rows 1000000] [--rounds 5]
 
 The jar is PostgreSQL's JDBC driver (Debian: libpostgresql-jdbc-java). The server is a local one that listens on TCP for
 all, with its durability settings left as they are, and its processor time counts. Spark's JDBC writer runs as it comes
@@ -24,6 +24,7 @@ import psycopg
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from benchmarks.figures import record
 from benchmarks.meter import Reading, measure
 from benchmarks.write_delta import COLUMNS, frame
 from daybook.io.registry import writer_for
@@ -74,7 +75,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jar", type=Path, help="PostgreSQL's JDBC driver, which is not part of Daybook")
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
     if arguments.jar is None:
         print("left out: without --jar, PostgreSQL's JDBC driver, there is nothing to compare with")
@@ -150,6 +151,7 @@ def main() -> None:
         print(f"seconds, and how many times less than {_JDBC!r}: median and best (wanted: 5)")
         print(f"{'':36}{'wall':>8}{'less':>7}{'best':>7}{'processor':>11}{'less':>7}{'best':>7}")
         for name, measured in readings.items():
+            record(f"PostgreSQL: {name}", [reading.wall for reading in measured])
             line = f"{name:36}"
             for kind, width in (("wall", 8), ("processor", 11)):
                 ours = [getattr(reading, kind) for reading in measured]

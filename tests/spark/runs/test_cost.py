@@ -1,5 +1,7 @@
 """A run costs what its outputs cost: one job of Spark per output, counts and checks included."""
 
+from collections.abc import Callable
+
 import pytest
 
 from daybook.engine.java.connect import is_connect
@@ -10,14 +12,14 @@ from tests.workspaces import Folder, assign, to_path, to_table
 pytestmark = pytest.mark.usefixtures("product_settings")
 
 
-def jobs(folder: Folder) -> int:
-    """How many jobs one run takes."""
+def jobs(folder: Folder, action: Callable[[], object] | None = None) -> int:
+    """How many jobs an action, by default one run, takes."""
     spark = folder.session()
     if is_connect(spark):
         pytest.skip("a Connect server does not tell its jobs")
     tracker = spark.sparkContext.statusTracker()
     before = set(tracker.getJobIdsForGroup(None))
-    folder.run()
+    (action or folder.run)()
     return len(set(tracker.getJobIdsForGroup(None)) - before)
 
 
@@ -53,3 +55,12 @@ def test_a_run_plans_its_project_once_and_no_project_that_reads_what_it_register
     folder.run("2026-02")
     assert counts.plans == {"p": 1}
     assert counts.expressions == {"amount * 2": 1}
+
+
+def test_rows_that_are_not_shown_are_counted_while_the_shown_ones_are_sought(folder: Folder) -> None:
+    folder.project(assign("tax", "amount * 2"), to_table())
+    run_id = folder.run().run_id
+    shown = [folder.explain(run_id, 1, limit=limit) for limit in (20, 1)]
+    assert [(each.rows.count, len(each.rows.rows)) for each in shown] == [(3, 3), (3, 1)]
+    few = jobs(folder, lambda: folder.explain(run_id, 1, limit=1))
+    assert few == jobs(folder, lambda: folder.explain(run_id, 1, limit=20))

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
+from daybook.engine.counters import observe_rows, read_observation
 from daybook.engine.load_rows import LOADED_ID_COLUMN, stored_rows
-from daybook.engine.pipeline import Pipeline
+from daybook.engine.pipeline import Pipeline, may_lose_tasks
 from daybook.engine.source import POSITION_COLUMN, SourceFrame
 from daybook.errors import DaybookError
 from daybook.expression import CompiledExpression, quote_identifier
@@ -35,6 +36,7 @@ from daybook.runs.explain.row_origins import ROW_ID, Row, RowOrigins
 
 # What a row adds to a total; no project can make a column of this name.
 _SUMMAND_PREFIX = "__daybook_summand_"
+_COUNT = "__daybook_rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,16 +127,16 @@ class RowsComputation:
                     for name, each in added.items()
                 }
                 df = output.df.selectExpr("*", *(f"{sql} AS {name}" for name, sql in values.items()))
-                first = df.orderBy(*map(quote_identifier, cut.order)).limit(self._limit + 1)
+                totals = RowTotals(self._spark, df, tuple(names.values()))
+                first = totals.frame.orderBy(*map(quote_identifier, cut.order)).limit(self._limit + 1)
                 types = {**output.step.columns, **dict.fromkeys(names.values(), NULL)}
                 rows = _collect_rows(first, types)
                 if len(rows) <= self._limit:
                     count = len(rows)
                     sums = {name: _sum(row[column] for row in rows) for name, column in names.items()}
                 else:
-                    totals = [F.sum(column).alias(column) for column in names.values()]
-                    (found,) = df.agg(F.count("*").alias("rows"), *totals).collect()
-                    count, sums = found["rows"], {name: found[column] or 0 for name, column in names.items()}
+                    found = totals.compute()
+                    count, sums = found[_COUNT], {name: found[column] or 0 for name, column in names.items()}
                 if is_counting:
                     group.verify()
                 shown = tuple({name: row[name] for name in output.step.columns} for row in rows[: self._limit])
@@ -156,6 +158,35 @@ class RowsComputation:
         found = stored_rows(frame, load, pipeline.context, ids)
         rows = _collect_rows(found, {LOADED_ID_COLUMN: STRING, **types, **load.types, **positions})
         return {row[LOADED_ID_COLUMN]: row for row in rows}
+
+
+class RowTotals:
+    """The number of all rows and the sums of columns, counted while the first rows are sought.
+
+    Sorting looks at all rows anyway. On a cluster, where tasks may be done twice, another query counts.
+    """
+
+    def __init__(self, spark: SparkSession, df: DataFrame, columns: Sequence[str]) -> None:
+        self._df = df
+        self._columns = columns
+        self._observation = None if may_lose_tasks(spark) else Observation()
+
+    @property
+    def frame(self) -> DataFrame:
+        if self._observation is None:
+            return self._df
+        # A sum that does not fit must fail only if somebody wants it.
+        sums = [F.try_sum(column).alias(column) for column in self._columns]
+        return observe_rows(self._df, self._observation, F.count("*").alias(_COUNT), *sums)
+
+    def compute(self) -> Mapping[str, Any]:
+        """After all rows of the frame were looked at."""
+        found = read_observation(self._observation) if self._observation is not None else {}
+        if found and None not in found.values():
+            return found
+        sums = [F.sum(column).alias(column) for column in self._columns]
+        (row,) = self._df.agg(F.count("*").alias(_COUNT), *sums).collect()
+        return row.asDict()
 
 
 def _loads_before(plan: Plan, step: Step) -> list[str]:
