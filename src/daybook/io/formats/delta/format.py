@@ -17,6 +17,7 @@ from daybook.io.formats.delta.table import (
     committed_rows,
     data_files,
     has_data_commits_since,
+    has_table,
     numbered_version,
     open_table,
     read_delta,
@@ -136,7 +137,8 @@ class DeltaFormat(FolderFormat):
         return (*super().storage_errors, DeltaError)
 
     def exists(self, location: Location) -> bool:
-        return open_table(location.file_uri, version_number(location.version)) is not None
+        version = version_number(location.version)
+        return has_table(location.file_uri) if version is None else open_table(location.file_uri, version) is not None
 
     def read(self, spark: SparkSession, request: ReadRequest) -> Iterator[ReadPart]:
         for each in request.locations:

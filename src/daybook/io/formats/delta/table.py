@@ -82,6 +82,15 @@ def open_table(uri: str, version: int | None = None) -> DeltaTable | None:
         raise DaybookError("IO_012", location=uri, reason=str(failure)) from failure
 
 
+def has_table(uri: str) -> bool:
+    """Whether there is a table; on this machine its log is not read for that."""
+    path = local_path(uri)
+    if path is None or _PATH_ESCAPE.search(str(path.absolute())):
+        return open_table(uri) is not None
+    with translate_read_errors(uri):
+        return (path / "_delta_log").is_dir() and DeltaTable.is_deltatable(table_uri(uri))
+
+
 def refuse_unknown_features(table: DeltaTable, uri: str, *, is_write: bool) -> None:
     protocol = table.protocol()
     mapping = (table.metadata().configuration or {}).get("delta.columnMapping.mode", "none")

@@ -136,7 +136,7 @@ class DeltaWriter:
                 if table is None and open_table(target.uri) is not None:
                     continue
                 raise DaybookError("IO_026", location=target.label, reason=str(failure)) from failure
-            done = self.committed(target)
+            done = self.committed(target) if table is None else _find_new_commit(table, target)
             return Commit(staged.rows, done.version if done else None)
         raise DaybookError("IO_024", location=target.label, slice=target.slice_note)
 
@@ -355,6 +355,12 @@ def _claims(table: DeltaTable | None, target: FileTarget) -> list[str]:
         return [] if is_marked else [append_transaction(target.run_period)]
     whole = [] if target.mode == "replace_period" else [TABLE_TRANSACTION]
     return whole + ([slice_transaction(target.run_period)] if target.run_period is not None else [])
+
+
+def _find_new_commit(table: DeltaTable, target: FileTarget) -> Commit | None:
+    """What was just committed to an opened table; opening it again would read all of its log."""
+    table.update_incremental()
+    return _find_commit(table, target)
 
 
 def _find_commit(table: DeltaTable, target: FileTarget) -> Commit | None:
