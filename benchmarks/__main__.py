@@ -21,7 +21,7 @@ Words = tuple[str, ...] | None
 
 # Module, its arguments for a quick look (None: not then), at full size, and to see that it runs.
 BENCHMARKS: tuple[tuple[str, Words, Words, Words], ...] = (
-    ("close", ("--lines", "1"), ("--lines", "1", "5"), ("--lines", "0.05", "--rounds", "1")),
+    ("close", ("--lines", "1"), ("--lines", "1", "5"), ("--lines", "0.05", "--rounds", "1", "--warm-ups", "1")),
     ("close", None, ("--lines", "5", "20", "50", "--only", "daybook", "by hand", "duckdb", "polars"), None),
     ("close", None, ("--lines", "1", "5", "--only", "daybook", "by hand", "--remote", "local[2]"), None),
     ("close.other_tools", None, ("--lines", "1"), ("--lines", "0.05", "--rounds", "1")),

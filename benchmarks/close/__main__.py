@@ -56,7 +56,7 @@ def warm_up(spark: SparkSession, options: argparse.Namespace, scratch: Path) -> 
     ledger = options.data / "ledger-48000"
     make_ledger(ledger, 48_000)
     for name, contender in contenders(spark, ledger, options.only).items():
-        for round_ in range(_WARM_UPS):
+        for round_ in range(options.warm_ups):
             measure(name, contender, scratch, ledger, -1 - round_)
 
 
@@ -76,6 +76,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lines", type=float, nargs="+", default=[1.0], help="millions of journal lines, one or more")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--warm-ups", type=int, default=_WARM_UPS, help="rounds before the first that counts")
     parser.add_argument("--only", nargs="*", default=["daybook", "by hand", "literally", "duckdb", "polars"])
     parser.add_argument("--memory", default="4g", help="Spark's driver memory")
     parser.add_argument("--remote", help="a Spark Connect server, or local[2] for one of our own")

@@ -71,6 +71,15 @@ class RunContext:
         """The run's timestamp as SQL."""
         return quote_literal(self.constants.timestamp, TIMESTAMP)
 
+    def timestamp_in(self, rows_condition: str) -> str:
+        """The run's timestamp as SQL, in rows of which a condition, true or false, is looked at anyway.
+
+        Spark writes a timestamp into the code that it compiles, so every run would compile it anew and begin with
+        slow code. The item of an array is looked up instead; both are the same, but Spark must not know beforehand
+        which one it is.
+        """
+        return f"ARRAY({self.timestamp}, {self.timestamp})[CAST({rows_condition} AS INT)]"
+
     @property
     def words(self) -> tuple[str, ...]:
         return picked_words(len(self.bits))

@@ -152,4 +152,7 @@ def guarded_condition(live: str | None, selector: str | None) -> str | None:
 def updated_at_sql(context: RunContext) -> str:
     """SQL of `_updated_at`: all operations set the same time, so it follows from whether any changed the row."""
     changed = context.is_changed()
-    return f"IF({changed}, {context.timestamp}, `_updated_at`)" if changed else "`_updated_at`"
+    if not changed:
+        return "`_updated_at`"
+    timestamp = context.timestamp_in(f"{quote_identifier(context.words[0])} = 0L")
+    return f"IF({changed}, {timestamp}, `_updated_at`)"

@@ -33,6 +33,8 @@ def loaded_row_columns(frame: SourceFrame, load: LoadStep, context: RunContext) 
         value = f"CAST({quote_identifier(name)} AS {spark_type(SYSTEM_COLUMNS[name])})"
         return value if otherwise.startswith("CAST(NULL") else f"COALESCE({value}, {otherwise})"
 
+    required = next(iter(load.required_columns), None)
+    timestamp = context.timestamp_in(f"{quote_identifier(required)} IS NULL") if required else context.timestamp
     # Rows that say nothing else, such as totals of the run that wrote them, belong to the period of their slice.
     is_by_slice = load.temporal_mode == "period" and RUN_PERIOD_COLUMN in frame.carried
     return {
@@ -47,8 +49,8 @@ def loaded_row_columns(frame: SourceFrame, load: LoadStep, context: RunContext) 
         "_source_table": quote_literal(load.table, STRING),
         "_operation_seq": "0L",
         "_origin_seq": carried("_operation_seq", _NO_VALUES["_origin_seq"]),
-        "_created_at": carried("_created_at", context.timestamp),
-        "_updated_at": carried("_updated_at", context.timestamp),
+        "_created_at": carried("_created_at", timestamp),
+        "_updated_at": carried("_updated_at", timestamp),
         "_labels": carried("_labels", "''"),
     }
 
@@ -224,10 +226,9 @@ def _loaded_row_fault(frame: SourceFrame, load: LoadStep) -> str:
     """SQL of the first check a loaded row fails: a NULL where none may be, a row id that is none."""
     position = {"place": ORIGIN_COLUMN, "ordinal": ORDINAL_COLUMN}
     branches = [
-        f"WHEN {quote_identifier(column.name)} IS NULL "
-        f"THEN {failed_check_sql(NullValue, {'load_key': load.key, 'column': column.name}, position)}"
-        for column in load.version.dataset.main_table.columns
-        if not column.nullable
+        f"WHEN {quote_identifier(name)} IS NULL "
+        f"THEN {failed_check_sql(NullValue, {'load_key': load.key, 'column': name}, position)}"
+        for name in load.required_columns
     ]
     if "_row_id" in frame.carried:
         malformed = f"`_row_id` IS NULL OR NOT `_row_id` RLIKE {quote_literal(ROW_ID_PATTERN, STRING)}"

@@ -95,6 +95,11 @@ class LoadStep:
     def types(self) -> dict[str, ColumnType]:
         return {column.name: column.type for column in self.version.dataset.main_table.columns}
 
+    @property
+    def required_columns(self) -> tuple[str, ...]:
+        """The columns that are never NULL, which every row is checked for."""
+        return tuple(column.name for column in self.version.dataset.main_table.columns if not column.nullable)
+
 
 @dataclass(frozen=True, slots=True)
 class JoinStep:

@@ -1,13 +1,15 @@
 """Updates without joins, and deletes."""
 
+import contextlib
 import datetime
+import io
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from tests.spark.engine.executed import OUTPUT, World, order
-from tests.unit.plan.planned import TIMESTAMP
+from tests.spark.engine.executed import OUTPUT, World, order, source
+from tests.unit.plan.planned import TIMESTAMP, plan_of
 
 pytestmark = pytest.mark.usefixtures("product_settings")
 
@@ -176,3 +178,15 @@ def test_more_operations_than_fit_one_word_of_bits(world: World) -> None:
         picked[n + 1] = (int(hit), 0)
     assert executed.by_id()["O-1"]["quantity"] == count
     assert executed.picked() == picked
+
+
+def test_the_code_that_spark_compiles_is_the_same_whenever_a_run_begins(world: World) -> None:
+    """Spark keeps what it has compiled, so that the next run of a session or a warm engine has it."""
+    plan = plan_of(update(("status", '"x"'), selector='region = "EU"') + OUTPUT)
+    began = TIMESTAMP - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+    rows = [order("O-1", region="EU"), order("O-2", region="US")]
+    sources = {load.key: source(world.spark, load, rows, partitions=2) for load in plan.loads}
+    with world.pipeline(plan, sources) as executing, contextlib.redirect_stdout(io.StringIO()) as shown:
+        next(iter(executing.groups())).outputs[0].df.explain("codegen")
+    assert "GeneratedIterator" in shown.getvalue()
+    assert str(began // datetime.timedelta(microseconds=1)) not in shown.getvalue()
