@@ -12,20 +12,20 @@ from tools.reference.markdown import page, table
 
 _HEAD = """# Commands
 
-`daybook COMMAND --help` shows what stands here. A typo in a command, an option, a project, a period or a column is
+`daybook COMMAND --help` shows the same help. A typo in a command, an option, a project, a period or a column is
 answered with the nearest name that exists."""
 
 _TAIL = """## What all commands share
 
 - **Results** go to standard output, everything else (progress, warnings, errors, advice) to standard error. Colours and
-  the line of progress are for terminals only; into a pipe or a file goes plain text whose lines are never wrapped.
+  the line of progress are for terminals only; a pipe or a file gets plain text without wrapped lines.
 - **`--json`** prints the result as one JSON document. Wrong input gives `{"errors": [...]}` instead, with the same exit
-  code. `run` prints a list of runs, in order; one that failed is the last and has its `errors`.
-- **`--quiet`** leaves results and errors, **`--verbose`** adds Spark's own log, **`--debug`** the traceback
+  code. `run` prints a list of runs, in order; a failed run is the last one and has its `errors`.
+- **`--quiet`** shows only results and errors, **`--verbose`** adds Spark's own log, **`--debug`** the traceback
   of an error.
-- **The workspace** is the nearest folder with a `daybook.yaml` from here upwards, or `--workspace FOLDER`.
-- **Ctrl-C** asks the run to stop: it cancels Spark's work, leaves nothing half-written and can be continued with
-  `daybook retry`. A second Ctrl-C does not wait for that; `daybook doctor --fix` removes what is left then.
+- **The workspace** is the nearest folder with a `daybook.yaml` in this folder or above, or `--workspace FOLDER`.
+- **Ctrl-C** asks the run to stop: it cancels its Spark jobs, writes nothing incomplete, and can be continued with
+  `daybook retry`. A second Ctrl-C ends it at once; `daybook doctor --fix` then removes what is left.
 
 ## Exit codes
 
@@ -34,7 +34,7 @@ _TAIL = """## What all commands share
 | 0 | done |
 | 1 | a run failed or was cancelled, a test or a check failed |
 | 2 | the input is wrong: an argument, a definition, a period, a project that may not run |
-| 3 | an error of Daybook itself; `--debug` shows more |
+| 3 | an internal error of Daybook; `--debug` shows more |
 | 130 | stopped by Ctrl-C, with no run to cancel |
 
 ## Shell completion

@@ -9,11 +9,11 @@ from tools.reference.markdown import page
 
 _HEAD = """# Errors
 
-Every message begins with a code. Codes are stable: scripts and tests may rely on them, the wording around them may
-change. Words in braces stand for what a message names. Below the message stand the place (file, line, column and a
-caret under it) and a hint, which names the likely cause where it can be guessed.
+Every message begins with a code. Codes never change: scripts and tests can use them.
+The text of messages may change. Words in braces are replaced by names and
+values. Below the message are the position (file, line, column, and a caret) and a hint.
 
-Findings of one check are reported together. Warnings have codes of the same kind and stop nothing. With `--json` each
+All errors of one check are reported together. Warnings also have codes; they do not stop a run. With `--json` each
 finding is an object with `code`, `message`, `file`, `line`, `column`, `hint` and `causes`; in Python it is a
 [`DaybookError`](api.md#errors)."""
 

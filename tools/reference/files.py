@@ -35,13 +35,13 @@ check while you type.
 | `date` | days |
 | `timestamp` | moments in UTC, to the microsecond |
 
-Text in paths may hold `{{YYYY}}`, `{{MM}}`, `{{DD}}`, `{{QQ}}`, `{{identifier}}` and `{{table_name}}`.
+Text in paths may contain `{{YYYY}}`, `{{MM}}`, `{{DD}}`, `{{QQ}}`, `{{identifier}}` and `{{table_name}}`.
 
 **Bold** keys are required."""
 
 _SCENARIO = """## Scenario
 
-A test: rows that go in, a project, rows that must come out. `daybook test` runs the files below `tests/scenarios`.
+A test with input rows, a project, and expected rows. `daybook test` runs the files below `tests/scenarios`.
 Numbers are read as decimals from their text.
 """
 
@@ -64,8 +64,9 @@ _SECOND_NAMES = {"order": "seq", "parameters": "arguments"}
 
 _FORMATS = """## Formats
 
-What `options` of a data source's folder, of a dataset's inline location and of an output's may hold. Those of a data
-source hold for all its tables. The format of an inline path follows from its extension when `format` is left out.
+The `options` of a data source, of the inline location of a dataset and of an output. Options of a data source
+apply to all its
+tables. Without `format`, the format of an inline path is derived from its extension.
 """
 
 _TITLES = {"workspace": "daybook.yaml", "datasource": "Data source"}
