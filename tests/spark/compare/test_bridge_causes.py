@@ -108,6 +108,7 @@ def test_another_version_of_a_dataset_is_a_cause_of_its_own(ledger: Ledger) -> N
     assert shares(found) == {"data:rates + dataset:rates": "5.50"}
 
 
+@pytest.mark.slow
 def test_a_version_of_a_dataset_that_the_project_pins(ledger: Ledger) -> None:
     """Version 1 lies in one file, version 2 in another; nothing but the number in the project changes."""
     ledger.run(*CLOSE)
@@ -234,6 +235,7 @@ def test_five_causes_at_once_in_the_usual_order(ledger: Ledger) -> None:
     assert {group.key["account"]: str(group.shares[-1]) for group in found.by} == {"4000": "33.36", "5000": "-33.36"}
 
 
+@pytest.mark.slow
 def test_five_causes_at_once_with_definitions_first(ledger: Ledger) -> None:
     found = ledger.bridge(*everything_at_once(ledger), order=("definition", "data"))
 
@@ -271,7 +273,7 @@ def test_what_floats_leave_over_is_said_with_the_reason(folder: Folder) -> None:
     assert found.residual == -0.25
     (said,) = found.notices
     assert said.code == "RUN_074"
-    assert "-0.25 of the difference is left over" in said.message
+    assert "-0.25 of the difference remains unexplained" in said.message
 
 
 def test_totals_that_are_no_numbers_are_compared_like_others(folder: Folder) -> None:
