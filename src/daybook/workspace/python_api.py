@@ -631,7 +631,7 @@ class Workspace:
     ) -> Bridge:
         """Say why the total of a column moved from one run of a project to another, cause by cause.
 
-        `by` are columns to divide the total by; `order` says what is swapped first: kinds, or causes as KIND:NAME.
+        `by` are columns to divide the total by; `order` says what is replaced first: kinds, or causes as KIND:NAME.
         """
         from daybook.compare.bridge import BridgeRequest
         from daybook.workspace.compare import bridge_runs
