@@ -18,13 +18,7 @@ MOST_BYTES = 2_000_000
 _SECONDS = 120_000
 
 
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> ClosedDemo:
-    return close_demo(tmp_path_factory.mktemp("close") / "demo", spark)
-
-
-@pytest.fixture(scope="module")
-def report(demo: ClosedDemo) -> Path:
+def write_demo_report(demo: ClosedDemo) -> Path:
     request = ReportRequest(demo.draft, against=demo.run, measures=("actual", "variance"))
     written = write_report(demo.workspace, request, demo.root / "report.html")
     assert (written.run_id, written.compared_with) == (demo.draft, demo.run)
@@ -32,14 +26,14 @@ def report(demo: ClosedDemo) -> Path:
     return written.path
 
 
-def test_it_is_small_and_needs_nothing_else(report: Path) -> None:
+def _check_file(report: Path) -> None:
     text = report.read_text(encoding="utf-8")
     assert report.stat().st_size < MOST_BYTES
     assert "<script" not in text
     assert re.findall(r"(?:src|href)=\"(?!#)[^\"]*\"", text) == []
 
 
-def test_it_opens_from_disk_without_script_and_network(chromium: Browser, report: Path, demo: ClosedDemo) -> None:
+def _check_opened(chromium: Browser, report: Path, demo: ClosedDemo) -> None:
     context = chromium.new_context(java_script_enabled=False, offline=True)
     page = context.new_page()
     asked: list[str] = []
@@ -53,7 +47,7 @@ def test_it_opens_from_disk_without_script_and_network(chromium: Browser, report
     context.close()
 
 
-def test_its_waterfall_is_that_of_the_page(chromium: Browser, page: Page, report: Path, demo: ClosedDemo) -> None:
+def _check_waterfall(chromium: Browser, page: Page, report: Path, demo: ClosedDemo) -> None:
     folder = Folder(demo.root, demo.workspace.session)
     with served(folder) as address:
         log_in(page, address)
@@ -67,3 +61,13 @@ def test_its_waterfall_is_that_of_the_page(chromium: Browser, page: Page, report
     file.close()
     # Ids are made for each document.
     assert re.sub(r"bridge-0(?=[-\"])", "bridge", in_report) == on_page
+
+
+def test_it_is_small_opens_from_disk_and_has_the_waterfall_of_the_page(
+    tmp_path: Path, spark: SparkSession, chromium: Browser, page: Page
+) -> None:
+    demo = close_demo(tmp_path / "demo", spark)
+    report = write_demo_report(demo)
+    _check_file(report)
+    _check_opened(chromium, report, demo)
+    _check_waterfall(chromium, page, report, demo)

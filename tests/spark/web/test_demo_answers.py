@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx2 as httpx
@@ -19,12 +20,12 @@ from tests.workspaces import Folder
 SECONDS = 180.0
 
 
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> ClosedDemo:
-    return close_demo(tmp_path_factory.mktemp("close") / "demo", spark)
+@pytest.fixture
+def demo(tmp_path: Path, spark: SparkSession) -> ClosedDemo:
+    return close_demo(tmp_path / "demo", spark)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def generated(demo: ClosedDemo) -> Iterator[GeneratedClient]:
     folder = Folder(demo.root, demo.workspace.session)
     with served(folder, allows_actions=True) as address:
@@ -55,36 +56,27 @@ def printed(
     return run
 
 
-@pytest.mark.parametrize(
-    ("name", "given", "arguments"),
-    [
-        ("status", {}, ["status"]),
-        ("status", {"period": PERIOD}, ["status", "--period", PERIOD]),
-        ("graph", {"period": PERIOD}, ["graph", "--period", PERIOD]),
-        ("graph", {}, ["graph"]),
-        ("build_plan", {"period": PERIOD, "full": True}, ["build", "--period", PERIOD, "--full", "--dry-run"]),
-        ("runs", {"limit": 2}, ["runs", "--limit", "2"]),
-        ("periods", {"year": 2026, "level": "month"}, ["periods", "--year", "2026", "--level", "month"]),
-        ("lineage", {"project": "close", "all": True}, ["lineage", "close", "--all"]),
-        ("error_code", {"code": "RUN_001"}, ["explain", "RUN_001"]),
-        ("definition", {"kind": "project", "identifier": "close"}, ["show", "project", "close"]),
-        ("definition", {"kind": "dataset", "identifier": "actual-vs-budget"}, ["show", "dataset", "actual-vs-budget"]),
-    ],
-)
-def test_the_store_is_answered_as_the_command_prints_it(
-    generated: GeneratedClient, printed: Callable[..., Any], name: str, given: dict[str, Any], arguments: list[str]
-) -> None:
-    status, answer = generated.call(name, **given)
-    assert (status, answer) == (200, printed(*arguments))
+STORED: list[tuple[str, dict[str, Any], list[str]]] = [
+    ("status", {}, ["status"]),
+    ("status", {"period": PERIOD}, ["status", "--period", PERIOD]),
+    ("graph", {"period": PERIOD}, ["graph", "--period", PERIOD]),
+    ("graph", {}, ["graph"]),
+    ("build_plan", {"period": PERIOD, "full": True}, ["build", "--period", PERIOD, "--full", "--dry-run"]),
+    ("runs", {"limit": 2}, ["runs", "--limit", "2"]),
+    ("periods", {"year": 2026, "level": "month"}, ["periods", "--year", "2026", "--level", "month"]),
+    ("lineage", {"project": "close", "all": True}, ["lineage", "close", "--all"]),
+    ("error_code", {"code": "RUN_001"}, ["explain", "RUN_001"]),
+    ("definition", {"kind": "project", "identifier": "close"}, ["show", "project", "close"]),
+    ("definition", {"kind": "dataset", "identifier": "actual-vs-budget"}, ["show", "dataset", "actual-vs-budget"]),
+]
 
 
-def test_a_run_is_answered_as_the_command_prints_it(
-    generated: GeneratedClient, demo: ClosedDemo, printed: Callable[..., Any]
-) -> None:
-    assert generated.call("run", run_id=demo.run)[1] == printed("show", "run", demo.run)
+def _check_the_store(generated: GeneratedClient, demo: ClosedDemo, printed: Callable[..., Any]) -> None:
+    for name, given, arguments in [*STORED, ("run", {"run_id": demo.run}, ["show", "run", demo.run])]:
+        assert generated.call(name, **given) == (200, printed(*arguments)), name
 
 
-def test_every_other_operation_is_as_described(generated: GeneratedClient, demo: ClosedDemo) -> None:
+def _check_other_answers(generated: GeneratedClient, demo: ClosedDemo) -> None:
     assert len(generated.call("definitions")[1]) > 10
     versions = {"kind": "project", "identifier": "close", "before": 1, "after": 1}
     assert generated.call("definition_difference", **versions)[1]["lines"] == []
@@ -99,7 +91,7 @@ def test_every_other_operation_is_as_described(generated: GeneratedClient, demo:
     assert len(text.splitlines()) == outputs[0]["rows_written"] + 1
 
 
-def test_streams_carry_the_answers_that_they_are_about(generated: GeneratedClient, demo: ClosedDemo) -> None:
+def _check_streams(generated: GeneratedClient, demo: ClosedDemo) -> None:
     name, runs = generated.first_event("run_list_events")
     assert name == "runs"
     generated.check(runs, generated.schema_of("runs"))
@@ -108,9 +100,7 @@ def test_streams_carry_the_answers_that_they_are_about(generated: GeneratedClien
     assert generated.call("question_events", question_id="none")[0] == 404
 
 
-def test_questions_to_spark_are_answered_as_the_command_prints_them(
-    generated: GeneratedClient, demo: ClosedDemo, printed: Callable[..., Any]
-) -> None:
+def _check_questions(generated: GeneratedClient, demo: ClosedDemo, printed: Callable[..., Any]) -> None:
     _, diff = generated.call("diff", a=demo.run, b=demo.draft, limit=3)
     assert diff == printed("diff", demo.run, demo.draft, "--limit", "3")
     assert diff["rows"]["changed"] > 3
@@ -127,7 +117,7 @@ def test_questions_to_spark_are_answered_as_the_command_prints_them(
     assert all(sum_["is_equal"] for sum_ in explained["sums"])
 
 
-def test_actions_are_as_described(generated: GeneratedClient, demo: ClosedDemo) -> None:
+def _check_actions(generated: GeneratedClient) -> None:
     assert generated.call("activate_project", project_id="close")[1]["changed"] is False
     status, begun = generated.call("begin_run", body={"project": "management-summary", "period": PERIOD})
     assert status == 202
@@ -151,6 +141,13 @@ def _ended(generated: GeneratedClient, run_id: str) -> dict[str, Any]:
     return found
 
 
-def test_nothing_that_is_described_was_left_out(generated: GeneratedClient) -> None:
-    """Runs last: what the tests above asked is everything there is."""
+def test_every_operation_answers_as_described_and_as_the_command_prints(
+    generated: GeneratedClient, demo: ClosedDemo, printed: Callable[..., Any]
+) -> None:
+    """One test: the month is closed once for all of it."""
+    _check_the_store(generated, demo, printed)
+    _check_other_answers(generated, demo)
+    _check_streams(generated, demo)
+    _check_questions(generated, demo, printed)
+    _check_actions(generated)
     assert set(generated.operations) - generated.called == set()
