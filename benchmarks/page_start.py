@@ -47,7 +47,7 @@ def main(rounds: int = 5) -> int:
     """0 when the login is there within the aim."""
     with tempfile.TemporaryDirectory(prefix="daybook-bench-") as place:
         folder = Path(place) / "books"
-        subprocess.run([sys.executable, "-m", "daybook", "init", str(folder)], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([sys.executable, "-m", "daybook", "init", str(folder)], check=True, capture_output=True)
         # Byte code is compiled by whoever comes first.
         serve_once(folder, "/close")
         found: dict[str, list[tuple[float, Reading]]] = {name: [] for name in PAGES}
