@@ -24,7 +24,15 @@ from daybook.model.types import Value, value_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from daybook.compare.result import BridgeResult, Cause, ComparedRun, DiffResult, RepeatedKeys, RowChange, RowEffect
+    from daybook.compare.result import (
+        BridgeResult,
+        Cause,
+        ComparedRun,
+        DiffResult,
+        RepeatedRowKeys,
+        RowChange,
+        RowEffect,
+    )
 
 
 _KEY_WORDS = {
@@ -140,7 +148,7 @@ def _describe_choice(found: "DiffResult") -> None:
         show_notice(notice)
 
 
-def _say_repeated(repeated: "RepeatedKeys") -> None:
+def _say_repeated(repeated: "RepeatedRowKeys") -> None:
     if repeated.a or repeated.b:
         echo_note(
             f"keys that occur more than once: {repeated.a:,} in A, {repeated.b:,} in B; "

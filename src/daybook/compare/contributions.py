@@ -47,7 +47,7 @@ _KEY_PREFIX = "__daybook_key_"
 
 
 @dataclass(frozen=True, slots=True)
-class RowOrigin:
+class ContributionOrigin:
     """How contributions are known to come from rows of a dataset: by key columns, of rows that `seq` made, if any."""
 
     columns: tuple[str, ...]
@@ -63,7 +63,7 @@ class ContributionPlan:
     groups: tuple[str, ...]
     total_type: ColumnType
     type: ColumnType
-    origins: Mapping[str, RowOrigin]
+    origins: Mapping[str, ContributionOrigin]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,9 @@ def _innermost_sum(
     return step, argument, value.type
 
 
-def _plan_loaded_rows(state: HybridPlan, measure: Measure, origins: Mapping[str, RowOrigin]) -> ContributionPlan:
+def _plan_loaded_rows(
+    state: HybridPlan, measure: Measure, origins: Mapping[str, ContributionOrigin]
+) -> ContributionPlan:
     keys = _key_columns(state.plan, state.output, origins)
     column = measure.column
     names = dict.fromkeys(
@@ -207,7 +209,7 @@ def _is_left_alone(plan: Plan, step: AggregateStep, end: OutputStep | AggregateS
     return working_columns(end.selector) <= {SEQ_COLUMN} and not excludes(end.selector, step.seq)
 
 
-def _key_columns(plan: Plan, end: Step, origins: Mapping[str, RowOrigin]) -> dict[str, RowOrigin]:
+def _key_columns(plan: Plan, end: Step, origins: Mapping[str, ContributionOrigin]) -> dict[str, ContributionOrigin]:
     """The origins whose key columns nothing changes on the way."""
     before = plan.steps[: plan.steps.index(end)]
     changed = {each.column for step in before if isinstance(step, UpdateStep) for each in step.assignments}
@@ -218,10 +220,10 @@ def _key_columns(plan: Plan, end: Step, origins: Mapping[str, RowOrigin]) -> dic
     }
 
 
-def with_origins(state: HybridPlan, datasets: Iterable[str]) -> tuple[HybridPlan, dict[str, RowOrigin]]:
+def with_origins(state: HybridPlan, datasets: Iterable[str]) -> tuple[HybridPlan, dict[str, ContributionOrigin]]:
     """The state with what tells from which row of which dataset a row comes; datasets read twice are left out."""
     plan = state.plan
-    origins: dict[str, RowOrigin] = {}
+    origins: dict[str, ContributionOrigin] = {}
     for dataset_id in datasets:
         loads = [load for load in plan.loads if load.dataset_id == dataset_id]
         if len(loads) != 1:
@@ -229,14 +231,14 @@ def with_origins(state: HybridPlan, datasets: Iterable[str]) -> tuple[HybridPlan
         (load,) = loads
         key = key_of_rows(load)
         if load.role == "input":
-            origins[dataset_id] = RowOrigin(key, LOADED)
+            origins[dataset_id] = ContributionOrigin(key, LOADED)
         elif load.role == "append":
             step = plan.step(load.operation_seq)
             if isinstance(step, AppendStep) and not step.aggregations and {*key} <= {*step.columns}:
-                origins[dataset_id] = RowOrigin(key, load.operation_seq)
+                origins[dataset_id] = ContributionOrigin(key, load.operation_seq)
         else:
             plan, columns = _with_join_keys(plan, load, key, len(origins))
-            origins[dataset_id] = RowOrigin(columns, None)
+            origins[dataset_id] = ContributionOrigin(columns, None)
     output = next(step for step in plan.outputs if step.seq == state.output.seq)
     return replace(state, plan=plan, output=output), origins
 

@@ -60,7 +60,7 @@ class DiffCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class RepeatedKeys:
+class RepeatedRowKeys:
     """How many keys stand more than once on each side; their rows are compared as a whole, never as pairs."""
 
     a: int = 0
@@ -119,7 +119,7 @@ class DiffResult:
     rows: DiffCounts
     totals: tuple[ColumnTotal, ...]
     changes: tuple[RowChange, ...]
-    repeated: RepeatedKeys = RepeatedKeys()
+    repeated: RepeatedRowKeys = RepeatedRowKeys()
     only_in_a: tuple[str, ...] = ()
     only_in_b: tuple[str, ...] = ()
     retyped: tuple[RetypedColumn, ...] = ()
@@ -180,7 +180,7 @@ class Cause:
     largest: tuple[RowEffect, ...] = ()
     reason: str | None = None
     explained_by: int | None = None
-    repeated: RepeatedKeys = RepeatedKeys()
+    repeated: RepeatedRowKeys = RepeatedRowKeys()
 
     @property
     def kind(self) -> CauseKind:

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from daybook.compare.result import ColumnTotal, DiffCounts, Number, RepeatedKeys, RowChange, subtract
+from daybook.compare.result import ColumnTotal, DiffCounts, Number, RepeatedRowKeys, RowChange, subtract
 from daybook.compare.slices import SUMMED_INTEGER, SliceRows
 from daybook.engine.counters import ObservedFrame
 from daybook.expression import quote_identifier, spark_type
@@ -39,7 +39,7 @@ class ComparedSlices:
     counts: DiffCounts
     totals: tuple[ColumnTotal, ...]
     changes: tuple[RowChange, ...]
-    repeated: RepeatedKeys
+    repeated: RepeatedRowKeys
     effects: tuple[Number, ...] = ()
     effect: Number | None = None
 
@@ -76,7 +76,7 @@ def compare_rows(
         counts,
         tuple(_total(column, number, found) for number, column in enumerate(values) if column.is_number),
         tuple(_change(row, keys, values) for row in rows),
-        RepeatedKeys(found["repeated_a"] or 0, found["repeated_b"] or 0),
+        RepeatedRowKeys(found["repeated_a"] or 0, found["repeated_b"] or 0),
         tuple(row["effect"] for row in rows) if contributions is not None else (),
         found.get("effect"),
     )

@@ -8,8 +8,8 @@ from daybook.expression.functions.declaration import (
     ACCEPTED_TYPES,
     Argument,
     Function,
+    FunctionParameter,
     OperandError,
-    Parameter,
     ParameterKind,
 )
 from daybook.expression.functions.table import FUNCTIONS
@@ -297,7 +297,7 @@ def _check_argument(function: Function, node: Call, position: int, argument: Typ
     return True
 
 
-def _is_whole(parameter: Parameter, argument: TypedNode) -> bool:
+def _is_whole(parameter: FunctionParameter, argument: TypedNode) -> bool:
     """A decimal without places counts as an integer argument, as TO_NUMBER(text, 0) and FLOOR give it."""
     kind = argument.type
     return parameter.accepts is ParameterKind.INTEGER and isinstance(kind, DecimalType) and kind.scale == 0
@@ -307,7 +307,7 @@ def _with_article(words: str) -> str:
     return f"{'an' if words[0] in 'aeiou' else 'a'} {words}" if words != "any" else "a value"
 
 
-def _type_hint(parameter: Parameter, found: ColumnType) -> str | None:
+def _type_hint(parameter: FunctionParameter, found: ColumnType) -> str | None:
     if parameter.accepts is ParameterKind.TEXT:
         return "TO_STRING converts it to text"
     if parameter.accepts is ParameterKind.BOOLEAN and not isinstance(found, BooleanType):
@@ -321,7 +321,7 @@ def _type_hint(parameter: Parameter, found: ColumnType) -> str | None:
     return None
 
 
-def _with_typed_null(argument: TypedNode, parameter: Parameter) -> TypedNode:
+def _with_typed_null(argument: TypedNode, parameter: FunctionParameter) -> TypedNode:
     if not isinstance(argument.type, NullType) or isinstance(argument, AllRows) or parameter.accepts not in _NULL_TYPES:
         return argument
     return retype_literal(argument, _NULL_TYPES[parameter.accepts])

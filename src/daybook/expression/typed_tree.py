@@ -15,7 +15,7 @@ ConstantName = Literal["now", "today", "identifier", "level", "start_date", "end
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class TreeNode:
     """What every node can do; its children are the nodes among its fields, in their order."""
 
     def children(self) -> "tuple[TypedNode, ...]":
@@ -47,19 +47,19 @@ def _with_nodes(value: Any, change: "Callable[[TypedNode], TypedNode]") -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class LiteralValue(Node):
+class LiteralValue(TreeNode):
     value: Value
     type: ColumnType
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnValue(Node):
+class ColumnValue(TreeNode):
     use: ColumnUse
     type: ColumnType
 
 
 @dataclass(frozen=True, slots=True)
-class ConstantValue(Node):
+class ConstantValue(TreeNode):
     """Known when the run starts: its timestamp and its period."""
 
     name: ConstantName
@@ -67,7 +67,7 @@ class ConstantValue(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class ParameterValue(Node):
+class ParameterValue(TreeNode):
     """A parameter of the project, known when the run starts."""
 
     name: str
@@ -75,14 +75,14 @@ class ParameterValue(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class AllRows(Node):
+class AllRows(TreeNode):
     """The `*` of `COUNT(*)`."""
 
     type: NullType = NULL
 
 
 @dataclass(frozen=True, slots=True)
-class Conversion(Node):
+class Conversion(TreeNode):
     """A conversion Spark would not make by itself, or would make otherwise."""
 
     operand: "TypedNode"
@@ -90,7 +90,7 @@ class Conversion(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Arithmetic(Node):
+class Arithmetic(TreeNode):
     operator: ArithmeticOperator
     left: "TypedNode"
     right: "TypedNode"
@@ -98,7 +98,7 @@ class Arithmetic(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class TypedNegation(Node):
+class TypedNegation(TreeNode):
     """Unary minus."""
 
     operand: "TypedNode"
@@ -106,7 +106,7 @@ class TypedNegation(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class TypedNot(Node):
+class TypedNot(TreeNode):
     """NOT."""
 
     operand: "TypedNode"
@@ -114,7 +114,7 @@ class TypedNot(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class TypedLogical(Node):
+class TypedLogical(TreeNode):
     """AND or OR."""
 
     operator: LogicalOperator
@@ -123,7 +123,7 @@ class TypedLogical(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class TypedComparison(Node):
+class TypedComparison(TreeNode):
     """`is_split`: the operands have no decimal type in common, so their whole parts and the rest compare apart."""
 
     operator: ComparisonOperator
@@ -134,7 +134,7 @@ class TypedComparison(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class TypedMembership(Node):
+class TypedMembership(TreeNode):
     """[NOT] IN."""
 
     operand: "TypedNode"
@@ -145,7 +145,7 @@ class TypedMembership(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class TypedBetween(Node):
+class TypedBetween(TreeNode):
     """[NOT] BETWEEN."""
 
     operand: "TypedNode"
@@ -157,7 +157,7 @@ class TypedBetween(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class TypedLike(Node):
+class TypedLike(TreeNode):
     """[NOT] LIKE."""
 
     operand: "TypedNode"
@@ -167,7 +167,7 @@ class TypedLike(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class TypedNullCheck(Node):
+class TypedNullCheck(TreeNode):
     """IS [NOT] NULL."""
 
     operand: "TypedNode"
@@ -176,7 +176,7 @@ class TypedNullCheck(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class TypedCase(Node):
+class TypedCase(TreeNode):
     """CASE."""
 
     branches: "tuple[tuple[TypedNode, TypedNode], ...]"
@@ -185,7 +185,7 @@ class TypedCase(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class TypedCall(Node):
+class TypedCall(TreeNode):
     """A function of the table with its arguments."""
 
     function: "Function"
@@ -194,7 +194,7 @@ class TypedCall(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class TypedWindow(Node):
+class TypedWindow(TreeNode):
     """A call over rows of the same operation: those that are equal in `partition`, in the order of `order`.
 
     Every part of the order has whether it is descending. Without an order the call is over all rows of the partition,
@@ -208,7 +208,7 @@ class TypedWindow(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class InvalidNode(Node):
+class InvalidNode(TreeNode):
     """Stands where an error was reported; its type goes with everything, so that one error stays one."""
 
     type: NullType = NULL

@@ -11,7 +11,7 @@ from daybook.errors.error import did_you_mean
 from daybook.graph.dependencies import ProjectGraph, cycle_errors, derive_graph
 from daybook.graph.freshness import Freshness, GivenParameters, NodeFreshness, NodeState, ProjectNow
 from daybook.graph.history import CloseHistory
-from daybook.graph.nodes import CloseGraph, Edge, Node, Span, in_order, known_calendar, parse_span
+from daybook.graph.nodes import CloseGraph, Edge, Node, PeriodSpan, in_order, known_calendar, parse_span
 from daybook.model.calendar import Period
 from daybook.model.definition import Catalog, Definition
 from daybook.model.loading import LoadedWorkspace
@@ -77,7 +77,7 @@ class Close:
         self._closed = transaction.periods.in_status("closed")
         self.history = CloseHistory(transaction, definitions.root, projects)
         calendars = [known_calendar(now.project, self.catalog) for now in self.projects.values()]
-        self.span: Span | None = parse_span(period, calendars) if period is not None else None
+        self.span: PeriodSpan | None = parse_span(period, calendars) if period is not None else None
         level = self.span.level if self.span is not None else "month"
         self.nodes = CloseGraph(self.graph, self.catalog, self.history.levels(), level)
         self._freshness = Freshness(
@@ -156,7 +156,7 @@ class Close:
 
     def stale_inputs(self, node: Node) -> Iterator[tuple[Edge, str]]:
         """What a node would read that is out of date, each with the reason."""
-        span = Span(node.period.start_date, node.period.end_date, node.period.level)
+        span = PeriodSpan(node.period.start_date, node.period.end_date, node.period.level)
         edges = self.closure([node], span, self.graph.upstream([node.project]))
         statuses = self.statuses(edges)
         for edge in edges[node]:
@@ -189,7 +189,9 @@ class Close:
         for error in cycle_errors(self.graph, projects):
             raise error
 
-    def closure(self, targets: Iterable[Node], span: Span, allowed: frozenset[str]) -> dict[Node, tuple[Edge, ...]]:
+    def closure(
+        self, targets: Iterable[Node], span: PeriodSpan, allowed: frozenset[str]
+    ) -> dict[Node, tuple[Edge, ...]]:
         """The nodes and what they need, each with its edges.
 
         Outside of the span a node is only brought up to date if it has completed before.

@@ -42,7 +42,7 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class PeriodSpan:
     """Days from `start` to `end`, both included."""
 
     start: datetime.date
@@ -54,7 +54,7 @@ class Span:
         return self.start <= period.start_date and period.end_date <= self.end
 
 
-def parse_span(text: str, calendars: Iterable[PeriodCalendar]) -> Span:
+def parse_span(text: str, calendars: Iterable[PeriodCalendar]) -> PeriodSpan:
     """`2026-01` or `2026-01..2026-03` as days; an identifier counts in the first calendar that knows it."""
     known = (GREGORIAN, *calendars)
     first_text, dots, last_text = text.partition("..")
@@ -67,7 +67,7 @@ def parse_span(text: str, calendars: Iterable[PeriodCalendar]) -> Span:
             range=text,
             problem=f"{first.identifier} comes after {last.identifier}",
         )
-    return Span(first.start_date, last.end_date, first.level)
+    return PeriodSpan(first.start_date, last.end_date, first.level)
 
 
 def _find_period(identifier: str, calendars: Iterable[PeriodCalendar]) -> Period:
@@ -94,12 +94,12 @@ class CloseGraph:
             return known
         return span_level if span_level in calendar.levels else calendar.levels[-1]
 
-    def nodes_in(self, span: Span, project_ids: Iterable[str]) -> tuple[Node, ...]:
+    def nodes_in(self, span: PeriodSpan, project_ids: Iterable[str]) -> tuple[Node, ...]:
         """Every node of the projects whose period lies inside the span, in order of time."""
         found = [Node(each, period) for each in project_ids for period in self._periods_in(each, span.start, span.end)]
         return tuple(sorted(found, key=sort_key))
 
-    def left_out(self, span: Span, project_ids: Iterable[str]) -> tuple[str, ...]:
+    def left_out(self, span: PeriodSpan, project_ids: Iterable[str]) -> tuple[str, ...]:
         """Projects whose periods are coarser than the span, so that none lies inside it."""
         return tuple(each for each in project_ids if not any(self._periods_in(each, span.start, span.end)))
 

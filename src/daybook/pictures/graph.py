@@ -18,7 +18,7 @@ _MOST_EDGE_LABELS = 14
 
 
 @dataclass(frozen=True, slots=True)
-class GraphNode:
+class PictureNode:
     """A box: its label, a second line, the state that colours it and is written in it, and where it leads."""
 
     id: str
@@ -29,13 +29,13 @@ class GraphNode:
 
 
 @dataclass(frozen=True, slots=True)
-class GraphEdge:
+class PictureEdge:
     source: str
     target: str
     label: str = ""
 
 
-def draw_graph(nodes: Sequence[GraphNode], edges: Sequence[GraphEdge], *, title: str, name: str = "graph") -> str:
+def draw_graph(nodes: Sequence[PictureNode], edges: Sequence[PictureEdge], *, title: str, name: str = "graph") -> str:
     """The graph from left to right as SVG."""
     labels = _edge_labels(edges)
     shows_labels = len(labels) <= _MOST_EDGE_LABELS
@@ -57,17 +57,17 @@ def draw_graph(nodes: Sequence[GraphNode], edges: Sequence[GraphEdge], *, title:
     )
 
 
-def _size(node: GraphNode) -> Size:
+def _size(node: PictureNode) -> Size:
     lines = [node.label, *filter(None, [_second_line(node)])]
     width = max(map(text_width, lines)) + 2 * _PADDING
     return Size(min(max(width, _LEAST_WIDTH), _MOST_WIDTH), _LINE_HEIGHT * len(lines) + _PADDING)
 
 
-def _second_line(node: GraphNode) -> str:
+def _second_line(node: PictureNode) -> str:
     return " · ".join(filter(None, (node.note, node.state)))
 
 
-def _draw_node(node: GraphNode, box: Box) -> str:
+def _draw_node(node: PictureNode, box: Box) -> str:
     room = box.width - 2 * _PADDING
     second = _second_line(node)
     middle = box.x + box.width / 2
@@ -88,7 +88,7 @@ def _class_of(state: str) -> str:
     return state if state.isidentifier() else ""
 
 
-def _edge_labels(edges: Sequence[GraphEdge]) -> dict[tuple[str, str], list[str]]:
+def _edge_labels(edges: Sequence[PictureEdge]) -> dict[tuple[str, str], list[str]]:
     """One line for all edges between two nodes."""
     found: dict[tuple[str, str], list[str]] = {}
     for edge in edges:

@@ -21,7 +21,7 @@ class RowMismatch:
 
 
 @dataclass(frozen=True, slots=True)
-class OutputDifference:
+class ExpectationDifference:
     """How one output differs from what was expected; no row is both some row's nearest and unexpected."""
 
     output: str
@@ -30,7 +30,7 @@ class OutputDifference:
     is_only_order: bool = False
 
 
-def compare_rows(output: str, expected: Rows, actual: Sequence[Row], how: Expectation) -> OutputDifference | None:
+def compare_rows(output: str, expected: Rows, actual: Sequence[Row], how: Expectation) -> ExpectationDifference | None:
     """None when the rows are as expected; only the columns an expected row names are compared."""
     if how.order:
         return _compare_in_order(output, expected, actual, how)
@@ -48,10 +48,12 @@ def compare_rows(output: str, expected: Rows, actual: Sequence[Row], how: Expect
     near = set(paired.values())
     rest = tuple(row for index, row in enumerate(free) if index not in near)
     unexpected = () if how.match == "subset" else rest
-    return OutputDifference(output, mismatches, unexpected) if mismatches or unexpected else None
+    return ExpectationDifference(output, mismatches, unexpected) if mismatches or unexpected else None
 
 
-def _compare_in_order(output: str, expected: Rows, actual: Sequence[Row], how: Expectation) -> OutputDifference | None:
+def _compare_in_order(
+    output: str, expected: Rows, actual: Sequence[Row], how: Expectation
+) -> ExpectationDifference | None:
     pairs = list(zip(expected, actual, strict=False))
     wrong = [
         RowMismatch(row, found, _differing_columns(row, found, how))
@@ -63,7 +65,7 @@ def _compare_in_order(output: str, expected: Rows, actual: Sequence[Row], how: E
     if not missing and not unexpected:
         return None
     unordered = how.model_copy(update={"order": False})
-    return OutputDifference(
+    return ExpectationDifference(
         output, missing, unexpected, is_only_order=compare_rows(output, expected, actual, unordered) is None
     )
 

@@ -11,7 +11,7 @@ from daybook.errors import DaybookError, render
 from daybook.model.loading import compose_documents, read_text
 from daybook.model.source_map import DocumentNode, ListNode, MappingNode
 from daybook.model.types import value_text
-from daybook.scenarios.comparison import OutputDifference
+from daybook.scenarios.comparison import ExpectationDifference
 from daybook.scenarios.run_scenarios import ScenarioResult
 
 _MAX_SHOWN_ROWS = 10
@@ -56,7 +56,7 @@ def _xml_text(text: str) -> str:
     return "".join(character for character in text if character >= " " or character in "\t\n")
 
 
-def _difference_lines(difference: OutputDifference) -> Iterator[str]:
+def _difference_lines(difference: ExpectationDifference) -> Iterator[str]:
     yield f"{difference.output}: {_headline(difference)}"
     for mismatch in difference.missing[:_MAX_SHOWN_ROWS]:
         if mismatch.nearest is None:
@@ -71,7 +71,7 @@ def _difference_lines(difference: OutputDifference) -> Iterator[str]:
         yield f"  and {more} more"
 
 
-def _headline(difference: OutputDifference) -> str:
+def _headline(difference: ExpectationDifference) -> str:
     if difference.is_only_order:
         return "the rows are right but in another order"
     missing = sum(mismatch.nearest is None for mismatch in difference.missing)

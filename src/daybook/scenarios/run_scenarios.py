@@ -33,7 +33,7 @@ from daybook.resolve.locations.location import NO_PERIODS, Resolution, inline_lo
 from daybook.resolve.resolution import view_window
 from daybook.runs.environment import SessionProvider
 from daybook.scenarios.catalog import ScenarioCatalog, Workspaces
-from daybook.scenarios.comparison import OutputDifference, compare_rows
+from daybook.scenarios.comparison import ExpectationDifference, compare_rows
 from daybook.scenarios.load_scenario import load_scenario
 from daybook.scenarios.quick_session import MemoryStaging, QuickSession
 from daybook.scenarios.scenario import (
@@ -70,7 +70,7 @@ class ScenarioResult:
     file: Path
     name: str
     duration: float
-    differences: tuple[OutputDifference, ...] = ()
+    differences: tuple[ExpectationDifference, ...] = ()
     count_differences: tuple[CountDifference, ...] = ()
     error: Exception | None = None
     expected_error: str | None = None
@@ -360,7 +360,9 @@ def _compare_counts(scenario: Scenario, actual: Mapping[str, int]) -> Iterator[C
             yield CountDifference(name, expected, actual.get(name, 0))
 
 
-def _compare_outputs(scenario: Scenario, actual: Mapping[str, tuple[OutputRow, ...]]) -> Iterator[OutputDifference]:
+def _compare_outputs(
+    scenario: Scenario, actual: Mapping[str, tuple[OutputRow, ...]]
+) -> Iterator[ExpectationDifference]:
     expect = scenario.frame.expect
     for output, rows in expected_outputs(scenario).items():
         found = compare_rows(output, rows, actual.get(output, ()), expect)

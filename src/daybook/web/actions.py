@@ -102,7 +102,7 @@ class ActionResult:
     changed: bool = True
 
 
-class Actions:
+class PageActions:
     """Does what was asked for under the name of who asked; runs and builds go on in threads of this server."""
 
     def __init__(self, workspace: OpenedWorkspace) -> None:

@@ -8,7 +8,7 @@ from fastapi import Depends, Request
 
 from daybook.errors import DaybookError
 from daybook.web.access import Access, Visitor
-from daybook.web.actions import Actions
+from daybook.web.actions import PageActions
 from daybook.web.page_templates import Templates
 from daybook.web.questions import Questions
 from daybook.web.recent import RecentAnswers, StoreWatch
@@ -31,7 +31,7 @@ class Served:
     access: Access
     templates: Templates
     questions: Questions
-    actions: Actions
+    actions: PageActions
     watch: StoreWatch
     recent: RecentAnswers
 

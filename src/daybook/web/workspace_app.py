@@ -11,7 +11,7 @@ import daybook.workspace.json.close  # noqa: F401
 from daybook.runs.result import RunFailedError
 from daybook.web import api, pages
 from daybook.web.access import Access
-from daybook.web.actions import Actions
+from daybook.web.actions import PageActions
 from daybook.web.api.answer import describe
 from daybook.web.page_templates import Templates
 from daybook.web.problems import API, Failures, problem_handlers
@@ -35,7 +35,13 @@ def create_workspace_app(workspace: OpenedWorkspace, access: Access, templates: 
     )
     app.state.templates = templates
     app.state.served = Served(
-        workspace, access, templates, Questions(workspace), Actions(workspace), StoreWatch(workspace), RecentAnswers()
+        workspace,
+        access,
+        templates,
+        Questions(workspace),
+        PageActions(workspace),
+        StoreWatch(workspace),
+        RecentAnswers(),
     )
     for router in api.ROUTERS:
         app.include_router(router, prefix=API)

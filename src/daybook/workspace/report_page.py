@@ -42,7 +42,7 @@ class CheckLine:
 
 
 @dataclass(frozen=True, slots=True)
-class LineagePicture:
+class ReportLineage:
     """The lineage of one output; `like` is an earlier output whose columns come from the same, drawn there."""
 
     output: OutputResult
@@ -122,7 +122,7 @@ def _failed_operations(finding: Any) -> Iterator[int]:
         yield from _failed_operations(cause)
 
 
-def _lineages(report: RunReport) -> Iterator[LineagePicture]:
+def _lineages(report: RunReport) -> Iterator[ReportLineage]:
     """One for each output; outputs of the same columns are drawn once."""
     lineage = report.lineage
     drawn: dict[tuple[object, ...], OutputResult] = {}
@@ -135,7 +135,7 @@ def _lineages(report: RunReport) -> Iterator[LineagePicture]:
         picture = None
         if like is output and len(columns) <= _MOST_DRAWN:
             picture = Markup(_draw_lineage(output, columns, lineage.rows(seq)))
-        yield LineagePicture(output, columns, lineage.rows(seq), picture, None if like is output else like)
+        yield ReportLineage(output, columns, lineage.rows(seq), picture, None if like is output else like)
 
 
 def _draw_lineage(output: OutputResult, columns: tuple[ColumnLineage, ...], rows: ColumnLineage) -> str:

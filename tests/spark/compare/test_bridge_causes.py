@@ -9,7 +9,7 @@ import pytest
 from daybook.compare import measured_state
 from daybook.compare.bridge import BridgeRequest, bridge
 from daybook.compare.diff import DiffRequest, diff
-from daybook.compare.result import BridgeResult, RepeatedKeys, RowCounts
+from daybook.compare.result import BridgeResult, RepeatedRowKeys, RowCounts
 from daybook.errors import DaybookError
 from daybook.runs.attempt.execution import run
 from daybook.runs.attempt.start import RunRequest
@@ -325,7 +325,7 @@ def test_rows_that_share_a_key_have_one_effect_and_are_counted(ledger: Ledger) -
     (cause,) = ledger.bridge(before, after).causes
 
     assert str(cause.share) == "6.00"
-    assert cause.repeated == RepeatedKeys(1, 1)
+    assert cause.repeated == RepeatedRowKeys(1, 1)
     assert [(row.key["line"], str(row.effect), row.rows_a, row.rows_b) for row in cause.largest] == [
         ("J-1", "5.00", 2, 2),
         ("J-2", "1.00", 1, 1),

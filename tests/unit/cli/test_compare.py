@@ -18,7 +18,7 @@ from daybook.compare.result import (
     DiffCounts,
     DiffResult,
     GroupBridge,
-    RepeatedKeys,
+    RepeatedRowKeys,
     RowChange,
     RowCounts,
     RowEffect,
@@ -28,12 +28,12 @@ from daybook.model.types import Value
 A = ComparedRun("20260201-100000-aaaaaa", "close", 1, "2026-01")
 B = ComparedRun("20260208-100000-bbbbbb", "close", 2, "2026-01", is_draft=True, is_computed=True)
 ROWS = ComparedRows(40, 40, "Totals")
-NO_KEYS = RepeatedKeys()
+NO_KEYS = RepeatedRowKeys()
 ORDERS = CauseName("data", "orders", "data of orders")
 ROUNDING = CauseName("definition", "round", "30 Round (changed)")
 
 
-def a_diff(*changes: RowChange, rows: DiffCounts, repeated: RepeatedKeys = NO_KEYS) -> DiffResult:
+def a_diff(*changes: RowChange, rows: DiffCounts, repeated: RepeatedRowKeys = NO_KEYS) -> DiffResult:
     totals = (ColumnTotal("total", Decimal("1150.00"), Decimal("1170.50"), Decimal("20.50")),)
     return DiffResult(A, B, "lake.close", ROWS, ("region",), "group_by", rows, totals, changes, repeated)
 
@@ -43,7 +43,7 @@ def test_a_diff_says_how_rows_are_matched_and_what_changed(capsys: pytest.Captur
     added = RowChange({"region": None}, None, {"total": Decimal("19.50"), "n": None})
     rows = DiffCounts(a=2, b=3, added=1, removed=0, changed=1, same=1)
 
-    show_diff(a_diff(changed, added, rows=rows, repeated=RepeatedKeys(0, 2)))
+    show_diff(a_diff(changed, added, rows=rows, repeated=RepeatedRowKeys(0, 2)))
 
     shown = capsys.readouterr()
     lines = [" ".join(line.split()) for line in shown.out.splitlines()]
@@ -119,7 +119,7 @@ def test_no_number_and_no_key_is_cut_in_a_narrow_terminal(narrow: Terminal) -> N
     before: dict[str, Value] = {"amount": amount, "text": "x" * 40}
     after: dict[str, Value] = {"amount": Decimal(0), "text": "y"}
     row = RowEffect({"line": "J-1", "会社": "東京支店"}, before, after, amount)
-    data = Cause((ORDERS,), amount, RowCounts(0, 0, 1), (row,), repeated=RepeatedKeys(1, 0))
+    data = Cause((ORDERS,), amount, RowCounts(0, 0, 1), (row,), repeated=RepeatedRowKeys(1, 0))
     group = GroupBridge({"region": "EMEA"}, amount, 2 * amount, (amount, Decimal("0.00")))
 
     with redirect_stdout(narrow):

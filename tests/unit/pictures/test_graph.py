@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daybook.pictures.graph import GraphEdge, GraphNode, draw_graph
+from daybook.pictures.graph import PictureEdge, PictureNode, draw_graph
 
 SVG = "{http://www.w3.org/2000/svg}"
 IDS = st.sampled_from(["close", "plan", "a&b", "<script>", '"x"', "\u202eevil", "日本語", "x\x00y"])
@@ -23,8 +23,8 @@ def classes(root: ElementTree.Element, name: str) -> list[ElementTree.Element]:
 @settings(deadline=None)
 @given(st.lists(IDS, unique=True, min_size=1), st.lists(st.tuples(IDS, IDS, IDS)))
 def test_every_node_and_edge_is_drawn_once_and_escaped(names: list[str], ends: list[tuple[str, str, str]]) -> None:
-    nodes = [GraphNode(each, each, note=each, state="fresh", href=f"/runs?project={each}") for each in names]
-    edges = [GraphEdge(*each) for each in ends]
+    nodes = [PictureNode(each, each, note=each, state="fresh", href=f"/runs?project={each}") for each in names]
+    edges = [PictureEdge(*each) for each in ends]
     text = draw_graph(nodes, edges, title="<Graph> & more")
     root = parsed(text)
     assert len(classes(root, "node")) == len(names)
@@ -37,7 +37,9 @@ def test_every_node_and_edge_is_drawn_once_and_escaped(names: list[str], ends: l
 
 
 def test_a_picture_says_what_it_is() -> None:
-    root = parsed(draw_graph([GraphNode("a", "a"), GraphNode("b", "b")], [GraphEdge("a", "b", "rows")], title="Close"))
+    root = parsed(
+        draw_graph([PictureNode("a", "a"), PictureNode("b", "b")], [PictureEdge("a", "b", "rows")], title="Close")
+    )
     named = {each.get("id"): each.text for each in root.iter() if each.get("id")}
     assert named[(root.get("aria-labelledby") or "").split()[0]] == "Close"
     description = root.find(f"{SVG}desc")
@@ -49,14 +51,14 @@ def test_a_picture_says_what_it_is() -> None:
 
 
 def test_a_state_is_written_and_coloured() -> None:
-    root = parsed(draw_graph([GraphNode("a", "close", note="2026-01", state="stale")], [], title="t"))
+    root = parsed(draw_graph([PictureNode("a", "close", note="2026-01", state="stale")], [], title="t"))
     (node,) = classes(root, "stale")
     assert [each.text for each in node.iter(f"{SVG}text")] == ["close", "2026-01 · stale"]
 
 
 def test_many_edges_are_named_by_tooltips_alone() -> None:
-    nodes = [GraphNode(f"n{number}", f"n{number}") for number in range(20)]
-    edges = [GraphEdge(f"n{number}", f"n{number + 1}", "rows") for number in range(19)]
+    nodes = [PictureNode(f"n{number}", f"n{number}") for number in range(20)]
+    edges = [PictureEdge(f"n{number}", f"n{number + 1}", "rows") for number in range(19)]
     root = parsed(draw_graph(nodes, edges, title="t"))
     assert (len(classes(root, "edge")), classes(root, "on-line")) == (19, [])
 
@@ -64,12 +66,12 @@ def test_many_edges_are_named_by_tooltips_alone() -> None:
 @pytest.mark.parametrize("href", ["https://evil.example", "//evil.example", "javascript:alert(1)"])
 def test_no_link_leads_out(href: str) -> None:
     with pytest.raises(ValueError, match="leads out"):
-        draw_graph([GraphNode("a", "a", href=href)], [], title="t")
+        draw_graph([PictureNode("a", "a", href=href)], [], title="t")
 
 
 def test_long_names_are_shortened_and_whole_in_the_tooltip() -> None:
     long = "consolidated-profit-and-loss-of-all-companies-of-the-group"
-    root = parsed(draw_graph([GraphNode("a", long)], [], title="t"))
+    root = parsed(draw_graph([PictureNode("a", long)], [], title="t"))
     (node,) = classes(root, "node")
     assert [each.text for each in node.iter(f"{SVG}title")] == [long]
     (shown,) = [each.text or "" for each in node.iter(f"{SVG}text")]

@@ -3,12 +3,12 @@
 from decimal import Decimal
 
 from daybook.expression import type_rules
-from daybook.expression.functions.declaration import Arguments, Example, Function, Parameter, ParameterKind
+from daybook.expression.functions.declaration import Arguments, Example, Function, FunctionParameter, ParameterKind
 from daybook.expression.type_rules import spark_type
 from daybook.model.types import FLOAT, INTEGER, ColumnType, DecimalType, FloatType
 
-_NUMBER = (Parameter("number", ParameterKind.NUMBER),)
-_ORDERED = (Parameter("value", ParameterKind.ORDERED),)
+_NUMBER = (FunctionParameter("number", ParameterKind.NUMBER),)
+_ORDERED = (FunctionParameter("value", ParameterKind.ORDERED),)
 
 
 def _as_decimal(arguments: Arguments) -> DecimalType:
@@ -72,7 +72,7 @@ FUNCTIONS = (
     ),
     Function(
         name="COUNT",
-        parameters=(Parameter("value", ParameterKind.ANY),),
+        parameters=(FunctionParameter("value", ParameterKind.ANY),),
         returns=INTEGER,
         sql="COUNT({0})",
         is_aggregate=True,
@@ -82,7 +82,7 @@ FUNCTIONS = (
     ),
     Function(
         name="COUNT_ALL",
-        parameters=(Parameter("value", ParameterKind.ANY, is_optional=True),),
+        parameters=(FunctionParameter("value", ParameterKind.ANY, is_optional=True),),
         returns=INTEGER,
         sql="COUNT(*)",
         is_aggregate=True,

@@ -8,9 +8,9 @@ from daybook.expression.functions.declaration import (
     Arguments,
     Example,
     Function,
+    FunctionParameter,
     LiteralRule,
     OperandError,
-    Parameter,
     ParameterKind,
 )
 from daybook.expression.quoting import quote_text
@@ -103,8 +103,8 @@ FUNCTIONS = (
     Function(
         name="TO_STRING",
         parameters=(
-            Parameter("value", ParameterKind.ANY),
-            Parameter(
+            FunctionParameter("value", ParameterKind.ANY),
+            FunctionParameter(
                 "format",
                 ParameterKind.TEXT,
                 is_optional=True,
@@ -125,8 +125,8 @@ FUNCTIONS = (
     Function(
         name="TO_NUMBER",
         parameters=(
-            Parameter("text", ParameterKind.TEXT),
-            Parameter(
+            FunctionParameter("text", ParameterKind.TEXT),
+            FunctionParameter(
                 "places",
                 ParameterKind.INTEGER,
                 is_optional=True,
@@ -145,8 +145,8 @@ FUNCTIONS = (
     Function(
         name="TO_DATE",
         parameters=(
-            Parameter("text", ParameterKind.TEXT),
-            Parameter(
+            FunctionParameter("text", ParameterKind.TEXT),
+            FunctionParameter(
                 "format",
                 ParameterKind.TEXT,
                 is_optional=True,

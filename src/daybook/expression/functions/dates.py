@@ -7,8 +7,8 @@ from daybook.expression.functions.declaration import (
     Arguments,
     Example,
     Function,
+    FunctionParameter,
     OperandError,
-    Parameter,
     ParameterKind,
     as_shift_sql,
 )
@@ -21,7 +21,7 @@ _TIMESTAMP = re.compile(
 )
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
-_MOMENT = (Parameter("date", ParameterKind.DATE_OR_TIMESTAMP),)
+_MOMENT = (FunctionParameter("date", ParameterKind.DATE_OR_TIMESTAMP),)
 
 
 def _date(arguments: tuple[TypedNode, ...]) -> TypedNode | None:
@@ -126,9 +126,9 @@ FUNCTIONS = (
     Function(
         name="DATE",
         parameters=(
-            Parameter("value", ParameterKind.DATE_SOURCE, repeats=2),
-            Parameter("month", ParameterKind.INTEGER, is_optional=True, repeats=2),
-            Parameter("day", ParameterKind.INTEGER, is_optional=True, repeats=2),
+            FunctionParameter("value", ParameterKind.DATE_SOURCE, repeats=2),
+            FunctionParameter("month", ParameterKind.INTEGER, is_optional=True, repeats=2),
+            FunctionParameter("day", ParameterKind.INTEGER, is_optional=True, repeats=2),
         ),
         returns=DATE,
         sql=_make_date_sql,
@@ -141,7 +141,7 @@ FUNCTIONS = (
     ),
     Function(
         name="TIMESTAMP",
-        parameters=(Parameter("value", ParameterKind.TIMESTAMP_SOURCE),),
+        parameters=(FunctionParameter("value", ParameterKind.TIMESTAMP_SOURCE),),
         returns=TIMESTAMP,
         sql="",
         rewrite=_timestamp,
@@ -177,7 +177,7 @@ FUNCTIONS = (
     _part("DAY", "The day of the month of a date, 1 to 31.", 31),
     Function(
         name="DATEDIFF",
-        parameters=(Parameter("end", ParameterKind.DATE), Parameter("start", ParameterKind.DATE)),
+        parameters=(FunctionParameter("end", ParameterKind.DATE), FunctionParameter("start", ParameterKind.DATE)),
         returns=INTEGER,
         sql="CAST(DATEDIFF({0}, {1}) AS BIGINT)",
         sentence="The days from start to end, negative when the end comes first.",
@@ -185,7 +185,7 @@ FUNCTIONS = (
     ),
     Function(
         name="DATEADD",
-        parameters=(Parameter("date", ParameterKind.DATE), Parameter("days", ParameterKind.INTEGER)),
+        parameters=(FunctionParameter("date", ParameterKind.DATE), FunctionParameter("days", ParameterKind.INTEGER)),
         returns=DATE,
         sql=lambda arguments: f"DATE_ADD({arguments[0].sql}, {as_shift_sql(arguments[1])})",
         sentence="The date so many days later, or earlier when negative.",
@@ -193,7 +193,7 @@ FUNCTIONS = (
     ),
     Function(
         name="ADD_MONTHS",
-        parameters=(Parameter("date", ParameterKind.DATE), Parameter("months", ParameterKind.INTEGER)),
+        parameters=(FunctionParameter("date", ParameterKind.DATE), FunctionParameter("months", ParameterKind.INTEGER)),
         returns=DATE,
         sql=lambda arguments: f"ADD_MONTHS({arguments[0].sql}, {as_shift_sql(arguments[1])})",
         sentence="The same day so many months later, or the last day of that month where it has no such day.",
@@ -202,8 +202,8 @@ FUNCTIONS = (
     Function(
         name="EOMONTH",
         parameters=(
-            Parameter("date", ParameterKind.DATE),
-            Parameter("months", ParameterKind.INTEGER, is_optional=True),
+            FunctionParameter("date", ParameterKind.DATE),
+            FunctionParameter("months", ParameterKind.INTEGER, is_optional=True),
         ),
         returns=DATE,
         sql=_end_of_month_sql,

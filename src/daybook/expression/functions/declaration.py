@@ -53,7 +53,7 @@ ACCEPTED_TYPES: dict[ParameterKind, tuple[type[ColumnType], ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class FunctionParameter:
     """`repeats` is how often the argument occurs in the SQL.
 
     `written`: the argument must be written out, since its value goes into the type or the SQL.
@@ -121,7 +121,7 @@ class Function:
     """
 
     name: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[FunctionParameter, ...]
     returns: ColumnType | Callable[[Arguments], ColumnType]
     sql: str | Callable[[Arguments], str]
     sentence: str
@@ -166,7 +166,7 @@ class Function:
             return None
         return len(self.parameters)
 
-    def parameter(self, position: int) -> Parameter:
+    def parameter(self, position: int) -> FunctionParameter:
         return self.parameters[min(position, len(self.parameters) - 1)]
 
     @property

@@ -1,6 +1,6 @@
 """Functions for conditions and NULL."""
 
-from daybook.expression.functions.declaration import Arguments, Example, Function, Parameter, ParameterKind
+from daybook.expression.functions.declaration import Arguments, Example, Function, FunctionParameter, ParameterKind
 from daybook.expression.typed_tree import TypedLogical, TypedNot, TypedNullCheck
 from daybook.model.types import BOOLEAN, ColumnType
 
@@ -14,17 +14,17 @@ def _type_of_first(arguments: Arguments) -> ColumnType:
 
 
 _CONDITIONS = (
-    Parameter("condition", ParameterKind.BOOLEAN),
-    Parameter("condition", ParameterKind.BOOLEAN, is_repeated=True),
+    FunctionParameter("condition", ParameterKind.BOOLEAN),
+    FunctionParameter("condition", ParameterKind.BOOLEAN, is_repeated=True),
 )
 
 FUNCTIONS = (
     Function(
         name="IF",
         parameters=(
-            Parameter("condition", ParameterKind.BOOLEAN),
-            Parameter("then", ParameterKind.ANY),
-            Parameter("else", ParameterKind.ANY),
+            FunctionParameter("condition", ParameterKind.BOOLEAN),
+            FunctionParameter("then", ParameterKind.ANY),
+            FunctionParameter("else", ParameterKind.ANY),
         ),
         returns=_type_of_second,
         result="common type of then and else",
@@ -53,7 +53,7 @@ FUNCTIONS = (
     ),
     Function(
         name="NOT",
-        parameters=(Parameter("condition", ParameterKind.BOOLEAN),),
+        parameters=(FunctionParameter("condition", ParameterKind.BOOLEAN),),
         returns=BOOLEAN,
         sql="",
         rewrite=lambda conditions: TypedNot(conditions[0]),
@@ -62,7 +62,7 @@ FUNCTIONS = (
     ),
     Function(
         name="ISNULL",
-        parameters=(Parameter("value", ParameterKind.ANY),),
+        parameters=(FunctionParameter("value", ParameterKind.ANY),),
         returns=BOOLEAN,
         sql="",
         rewrite=lambda values: TypedNullCheck(values[0], False),
@@ -71,7 +71,10 @@ FUNCTIONS = (
     ),
     Function(
         name="COALESCE",
-        parameters=(Parameter("value", ParameterKind.ANY), Parameter("value", ParameterKind.ANY, is_repeated=True)),
+        parameters=(
+            FunctionParameter("value", ParameterKind.ANY),
+            FunctionParameter("value", ParameterKind.ANY, is_repeated=True),
+        ),
         returns=_type_of_first,
         result="common type of the values",
         sql=lambda arguments: f"COALESCE({', '.join(argument.sql for argument in arguments)})",
@@ -81,7 +84,7 @@ FUNCTIONS = (
     ),
     Function(
         name="NULLIF",
-        parameters=(Parameter("value", ParameterKind.ANY), Parameter("other", ParameterKind.ANY)),
+        parameters=(FunctionParameter("value", ParameterKind.ANY), FunctionParameter("other", ParameterKind.ANY)),
         returns=_type_of_first,
         result="type of the first value",
         sql="",

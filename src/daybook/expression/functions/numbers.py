@@ -3,13 +3,23 @@
 from decimal import Decimal
 
 from daybook.expression import type_rules
-from daybook.expression.functions.declaration import Arguments, Example, Function, LiteralRule, Parameter, ParameterKind
+from daybook.expression.functions.declaration import (
+    Arguments,
+    Example,
+    Function,
+    FunctionParameter,
+    LiteralRule,
+    ParameterKind,
+)
 from daybook.expression.type_rules import is_negated_exactly, negate_sql, type_arithmetic
 from daybook.expression.typed_tree import TypedNode
 from daybook.model.types import FLOAT, INTEGER, MAX_DIGITS, ColumnType, DecimalType, FloatType, IntegerType
 
-_NUMBER = (Parameter("number", ParameterKind.NUMBER),)
-_VALUES = (Parameter("value", ParameterKind.ORDERED), Parameter("value", ParameterKind.ORDERED, is_repeated=True))
+_NUMBER = (FunctionParameter("number", ParameterKind.NUMBER),)
+_VALUES = (
+    FunctionParameter("value", ParameterKind.ORDERED),
+    FunctionParameter("value", ParameterKind.ORDERED, is_repeated=True),
+)
 
 # Doubles from 2^52 on are whole numbers, and Spark's own FLOOR of a double stops at 64 bits without saying so.
 _FIRST_WHOLE_FLOAT = "4503599627370496D"
@@ -91,8 +101,8 @@ FUNCTIONS = (
     Function(
         name="ROUND",
         parameters=(
-            Parameter("number", ParameterKind.NUMBER),
-            Parameter(
+            FunctionParameter("number", ParameterKind.NUMBER),
+            FunctionParameter(
                 "places",
                 ParameterKind.INTEGER,
                 is_optional=True,
@@ -130,7 +140,10 @@ FUNCTIONS = (
     ),
     Function(
         name="MOD",
-        parameters=(Parameter("number", ParameterKind.NUMBER), Parameter("divisor", ParameterKind.NUMBER)),
+        parameters=(
+            FunctionParameter("number", ParameterKind.NUMBER),
+            FunctionParameter("divisor", ParameterKind.NUMBER),
+        ),
         returns=_same,
         result="as the operator %",
         sql="",
@@ -162,7 +175,10 @@ FUNCTIONS = (
     ),
     Function(
         name="POWER",
-        parameters=(Parameter("number", ParameterKind.NUMBER), Parameter("exponent", ParameterKind.NUMBER)),
+        parameters=(
+            FunctionParameter("number", ParameterKind.NUMBER),
+            FunctionParameter("exponent", ParameterKind.NUMBER),
+        ),
         returns=FLOAT,
         sql="POWER({0}, {1})",
         sentence="The number raised to a power, as a float.",

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from daybook.expression.functions import aggregates, conversions, dates, logic, numbers, texts, windows
-from daybook.expression.functions.declaration import Function, Parameter
+from daybook.expression.functions.declaration import Function, FunctionParameter
 from daybook.expression.syntax_tree import MAX_DEPTH, MAX_NODES, MAX_SPARK_DEPTH
 from daybook.model.types import Value, value_text
 
@@ -139,7 +139,7 @@ def _parameter_kinds(function: Function) -> str:
     return f"<br>{'; '.join(kinds)}" if kinds else ""
 
 
-def _describe_parameter(parameter: Parameter) -> str:
+def _describe_parameter(parameter: FunctionParameter) -> str:
     kind = parameter.written.expected if parameter.written else parameter.accepts.value
     return f"{parameter.name}: {kind}"
 

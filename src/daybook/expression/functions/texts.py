@@ -4,15 +4,15 @@ from daybook.expression.functions.declaration import (
     Arguments,
     Example,
     Function,
+    FunctionParameter,
     LiteralRule,
-    Parameter,
     ParameterKind,
     as_int32_sql,
 )
 from daybook.model.types import BOOLEAN, INTEGER, STRING
 
-_TEXT = Parameter("text", ParameterKind.TEXT)
-_LENGTH = Parameter("length", ParameterKind.INTEGER, repeats=3)
+_TEXT = FunctionParameter("text", ParameterKind.TEXT)
+_LENGTH = FunctionParameter("length", ParameterKind.INTEGER, repeats=3)
 _LONGEST_PADDING = 10_000
 
 
@@ -44,18 +44,18 @@ def _is_padding(value: object) -> bool:
 
 _PADDING = (
     _TEXT,
-    Parameter(
+    FunctionParameter(
         "length",
         ParameterKind.INTEGER,
         written=LiteralRule(f"a whole number from 0 to {_LONGEST_PADDING:,}, written out", _is_padding),
     ),
-    Parameter("padding", ParameterKind.TEXT, is_optional=True),
+    FunctionParameter("padding", ParameterKind.TEXT, is_optional=True),
 )
 
 FUNCTIONS = (
     Function(
         name="CONCAT",
-        parameters=(_TEXT, Parameter("text", ParameterKind.TEXT, is_repeated=True)),
+        parameters=(_TEXT, FunctionParameter("text", ParameterKind.TEXT, is_repeated=True)),
         returns=STRING,
         sql=lambda arguments: f"CONCAT({', '.join(argument.sql for argument in arguments)})",
         sentence="The texts one after the other; NULL if one of them is NULL.",
@@ -105,8 +105,8 @@ FUNCTIONS = (
         name="SUBSTRING",
         parameters=(
             _TEXT,
-            Parameter("start", ParameterKind.INTEGER, repeats=3),
-            Parameter("length", ParameterKind.INTEGER, is_optional=True, repeats=3),
+            FunctionParameter("start", ParameterKind.INTEGER, repeats=3),
+            FunctionParameter("length", ParameterKind.INTEGER, is_optional=True, repeats=3),
         ),
         returns=STRING,
         sql=_substring_sql,
@@ -126,7 +126,7 @@ FUNCTIONS = (
     ),
     Function(
         name="CONTAINS",
-        parameters=(_TEXT, Parameter("part", ParameterKind.TEXT)),
+        parameters=(_TEXT, FunctionParameter("part", ParameterKind.TEXT)),
         returns=BOOLEAN,
         sql="CONTAINS({0}, {1})",
         sentence="True where the text contains the part, with exactly this case.",
@@ -134,7 +134,7 @@ FUNCTIONS = (
     ),
     Function(
         name="STARTS_WITH",
-        parameters=(_TEXT, Parameter("part", ParameterKind.TEXT)),
+        parameters=(_TEXT, FunctionParameter("part", ParameterKind.TEXT)),
         returns=BOOLEAN,
         sql="STARTSWITH({0}, {1})",
         sentence="True where the text begins with the part.",
@@ -142,7 +142,7 @@ FUNCTIONS = (
     ),
     Function(
         name="ENDS_WITH",
-        parameters=(_TEXT, Parameter("part", ParameterKind.TEXT)),
+        parameters=(_TEXT, FunctionParameter("part", ParameterKind.TEXT)),
         returns=BOOLEAN,
         sql="ENDSWITH({0}, {1})",
         sentence="True where the text ends with the part.",
@@ -150,7 +150,7 @@ FUNCTIONS = (
     ),
     Function(
         name="REPLACE",
-        parameters=(_TEXT, Parameter("part", ParameterKind.TEXT), Parameter("by", ParameterKind.TEXT)),
+        parameters=(_TEXT, FunctionParameter("part", ParameterKind.TEXT), FunctionParameter("by", ParameterKind.TEXT)),
         returns=STRING,
         sql="REPLACE({0}, {1}, {2})",
         sentence="The text with every occurrence of a part replaced; an empty part replaces nothing.",

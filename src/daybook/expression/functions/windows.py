@@ -9,8 +9,8 @@ from daybook.expression.functions.declaration import (
     Arguments,
     Example,
     Function,
+    FunctionParameter,
     OperandError,
-    Parameter,
     ParameterKind,
 )
 from daybook.model.types import INTEGER, MAX_DIGITS, ColumnType, DecimalType
@@ -18,7 +18,7 @@ from daybook.model.types import INTEGER, MAX_DIGITS, ColumnType, DecimalType
 # Every integer of 64 bits.
 _INTEGER_DIGITS = DecimalType(19, 0)
 
-_VALUE = (Parameter("value", ParameterKind.ANY),)
+_VALUE = (FunctionParameter("value", ParameterKind.ANY),)
 
 
 def _type_of_first(arguments: Arguments) -> ColumnType:
@@ -117,8 +117,8 @@ FUNCTIONS = (
     Function(
         name="ALLOCATE",
         parameters=(
-            Parameter("amount", ParameterKind.EXACT_NUMBER),
-            Parameter("weight", ParameterKind.EXACT_NUMBER),
+            FunctionParameter("amount", ParameterKind.EXACT_NUMBER),
+            FunctionParameter("weight", ParameterKind.EXACT_NUMBER),
         ),
         returns=_allocated_type,
         result="type of the amount",

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request
 from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
-from daybook.pictures.graph import GraphEdge, GraphNode, draw_graph
+from daybook.pictures.graph import PictureEdge, PictureNode, draw_graph
 from daybook.runs.result import summarize_operations
 from daybook.web.served import ServedHere
 from daybook.workspace.history import RUN_STATUSES
@@ -32,7 +32,7 @@ def close_picture(graph: "CloseGraphResult", status: "CloseStatus") -> Markup:
     period = status.periods[-1] if status.periods else None
     states = {each.node.project: each.state for each in status.nodes if each.node.period.identifier == period}
     nodes = [
-        GraphNode(
+        PictureNode(
             node.name,
             node.project,
             period if node.project in states and period else "",
@@ -41,7 +41,7 @@ def close_picture(graph: "CloseGraphResult", status: "CloseStatus") -> Markup:
         )
         for node in graph.nodes
     ]
-    edges = [GraphEdge(edge.maker, edge.reader, edge.dataset) for edge in graph.edges]
+    edges = [PictureEdge(edge.maker, edge.reader, edge.dataset) for edge in graph.edges]
     # Made by our own code, which escapes every text.
     return Markup(draw_graph(nodes, edges, title="Who reads what from whom"))
 

@@ -12,7 +12,7 @@ from daybook.compare.result import (
     DiffCounts,
     DiffResult,
     GroupBridge,
-    RepeatedKeys,
+    RepeatedRowKeys,
     RowChange,
     RowCounts,
     RowEffect,
@@ -39,7 +39,7 @@ def test_a_diff_has_its_keys_and_exact_numbers() -> None:
         DiffCounts(a=3, b=3, added=1, removed=1, changed=1, same=1),
         (ColumnTotal("total", Decimal("150.00"), Decimal("170.50"), Decimal("20.50")),),
         (RowChange({"region": None}, None, {"total": Decimal("20.50"), "orders": 2}),),
-        repeated=RepeatedKeys(1, 0),
+        repeated=RepeatedRowKeys(1, 0),
     )
 
     shown = diff_as_json(found)

@@ -7,14 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from daybook.errors import DaybookError
-from daybook.io.filesystem import (
-    is_uri,
-    join_uri,
-    list_files,
-    local_path,
-    partition_values,
-    translate_read_errors,
-)
+from daybook.io.filesystem import is_uri, join_uri, list_files, local_path, partition_values, translate_read_errors
 from daybook.io.format import Format, Leftover
 from daybook.io.formats.files.manifest import read_manifest
 from daybook.io.formats.files.one_file import committed_file
