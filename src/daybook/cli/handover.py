@@ -155,9 +155,10 @@ def _follow(connection: "socket.socket", process: int, words: Sequence[str]) -> 
     for number in (getattr(signal, name) for name in names):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, forward)
-    connection.settimeout(None)
     try:
+        connection.settimeout(None)
         connection.sendall(BEGIN)
+        _wait_for_end(connection)
         end = connection.recv(2)
     except OSError:
         end = b""
@@ -169,6 +170,21 @@ def _follow(connection: "socket.socket", process: int, words: Sequence[str]) -> 
         os.kill(os.getpid(), end[1])
         return 128 + end[1]
     return _report_loss(words)
+
+
+def _wait_for_end(connection: "socket.socket") -> None:
+    """Wait for the answer; a signal that comes just before the wait ends it too, so that its handler is called."""
+    import select
+    import signal
+
+    awake, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    poll.register(awake, select.POLLIN)
+    while connection.fileno() not in (ready := [number for number, _ in poll.poll()]):
+        if awake in ready:
+            os.read(awake, 512)
 
 
 def _report_loss(words: Sequence[str]) -> int:

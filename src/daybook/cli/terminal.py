@@ -209,12 +209,27 @@ def show_live(draw: Callable[[int], LiveTable]) -> Iterator[None]:
 
 def table_width(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
     """How wide a table of these cells is where nothing is wrapped."""
-    from rich.cells import cell_len
-
     from daybook.errors.render import one_line
 
     columns = zip(titles, *rows, strict=True)
-    return sum(max(cell_len(one_line(cell)) for cell in column) + COLUMN_GAP for column in columns) - COLUMN_GAP
+    return sum(max(text_width(one_line(cell)) for cell in column) + COLUMN_GAP for column in columns) - COLUMN_GAP
+
+
+def text_width(text: str) -> int:
+    """How many columns of the terminal a text takes; some characters take two."""
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def fit_text(text: str, width: int, *, is_ascii: bool) -> str:
+    """The text in exactly so many columns of the terminal, cut or filled with spaces."""
+    from rich.cells import set_cell_size
+
+    if text_width(text) <= width:
+        return set_cell_size(text, width)
+    end = "..." if is_ascii else "…"
+    return set_cell_size(text, width - len(end)) + end
 
 
 def echo_json(value: Any) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from daybook.cli.terminal import console
+from daybook.cli.terminal import console, fit_text, text_width
 from daybook.errors.render import one_line
 
 if TYPE_CHECKING:
@@ -67,12 +67,11 @@ def waterfall(found: "BridgeResult", *, width: int = WIDTH, is_ascii: bool = Fal
 
     The axis is cut where the totals are far from zero.
     """
-    from rich.cells import cell_len
     from rich.text import Text
 
     bars = waterfall_bars(found)
     values = max(len(bar.value) for bar in bars)
-    longest = max(cell_len(bar.label) for bar in bars)
+    longest = max(text_width(bar.label) for bar in bars)
     free = width - values - 2 * _GAP
     is_stacked = free < _LEAST_LABEL + _LEAST_BAR
     labels = 0 if is_stacked else max(min(longest, _MOST_LABEL, free - _LEAST_BAR), _LEAST_LABEL)
@@ -81,7 +80,7 @@ def waterfall(found: "BridgeResult", *, width: int = WIDTH, is_ascii: bool = Fal
     for bar in bars:
         style = "" if bar.is_total else "green" if bar.end > bar.start else "red" if bar.end < bar.start else ""
         start, end = axis.cells(bar)
-        label = _fitted(bar.label, width if is_stacked else labels, is_ascii=is_ascii)
+        label = fit_text(bar.label, width if is_stacked else labels, is_ascii=is_ascii)
         if is_stacked:
             lines.append(Text(label.rstrip()))
         text = Text(" " * _GAP if is_stacked else label + " " * _GAP)
@@ -91,16 +90,6 @@ def waterfall(found: "BridgeResult", *, width: int = WIDTH, is_ascii: bool = Fal
         text.rstrip()
         lines.append(text)
     return lines
-
-
-def _fitted(label: str, width: int, *, is_ascii: bool) -> str:
-    """The label in exactly so many columns of the terminal, of which some characters take two."""
-    from rich.cells import cell_len, set_cell_size
-
-    if cell_len(label) <= width:
-        return set_cell_size(label, width)
-    end = "..." if is_ascii else "…"
-    return set_cell_size(label, width - len(end)) + end
 
 
 @dataclass(frozen=True, slots=True)

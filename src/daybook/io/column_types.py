@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar, assert_never, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark
 
 from daybook.errors import DaybookError
@@ -55,6 +56,15 @@ class _PhysicalType:
     spark: Callable[[Any], spark.DataType]
     # Whether every value of an Arrow type is one of the declared type.
     holds: Callable[[pa.DataType, Any], bool]
+
+
+def arrow_frame(session: SparkSession, table: pa.Table) -> DataFrame:
+    """Rows of Arrow as a DataFrame; Spark Connect refuses a table without rows unless the schema is given."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    if table.num_rows:
+        return session.createDataFrame(table)
+    return session.createDataFrame(table, from_arrow_schema(table.schema))
 
 
 _TYPES = TypeTable(

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, POSITION_COLUMN, SourceFrame
 from daybook.errors import DaybookError, Notice
 from daybook.io.bindings import carried_types, needed_slices
-from daybook.io.column_types import arrow_type, spark_data_type
+from daybook.io.column_types import arrow_frame, arrow_type, spark_data_type
 from daybook.io.format import PinnedLocation, ReadRequest
 from daybook.io.landing.area import LandingArea
 from daybook.io.landing.reader import read_landed
@@ -145,7 +145,7 @@ def _empty_part(spark: SparkSession, dataset_version: DatasetVersion) -> ReadPar
     fields = [pa.field(name, arrow_type(type_)) for name, type_ in {**declared, **carried}.items()]
     identity = [pa.field(ORIGIN_COLUMN, pa.string()), pa.field(ORDINAL_COLUMN, pa.int64())]
     table = pa.schema([*fields, *identity]).empty_table()
-    return ReadPart(spark.createDataFrame(table), frozenset(carried), ())
+    return ReadPart(arrow_frame(spark, table), frozenset(carried), ())
 
 
 def _union_parts(parts: Sequence[ReadPart], resolution: Resolution) -> ReadSource:

@@ -19,7 +19,7 @@ from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame
 from daybook.errors import DaybookError
 from daybook.errors.error import did_you_mean
 from daybook.io.bindings import PHYSICAL_TIME_COLUMNS, carried_types, validity_types
-from daybook.io.column_types import BadValueError, arrow_type, parse_texts
+from daybook.io.column_types import BadValueError, arrow_frame, arrow_type, parse_texts
 from daybook.io.repeated_keys import find_repeated, report_repeated
 from daybook.model.dataset import Dataset, TemporalMode
 from daybook.model.declaration import Declaration, NonEmptyText
@@ -215,7 +215,7 @@ def source_frame(spark: SparkSession, table: pa.Table, dataset: Dataset) -> Sour
     declared = {column.name for column in dataset.main_table.columns}
     types = {**carried_types(), **validity_types(dataset.main_table)}
     carried = frozenset(name for name in table.column_names if name in types and name not in declared)
-    return SourceFrame(spark.createDataFrame(table), carried)
+    return SourceFrame(arrow_frame(spark, table), carried)
 
 
 def written_rows(slices: Mapping[str, pa.Table], dataset: Dataset, given: pa.Table | None) -> pa.Table:

@@ -262,9 +262,10 @@ class Diff:
     @property
     def changes(self) -> "DataFrame":
         """One row for each change that is shown: its key, and every column before and after."""
+        from daybook.io.column_types import arrow_frame
         from daybook.workspace.compare import changes_table
 
-        return self._workspace.spark.createDataFrame(changes_table(self.result))
+        return arrow_frame(self._workspace.spark, changes_table(self.result))
 
     @property
     def totals(self) -> Mapping[str, Any]:
@@ -298,16 +299,18 @@ class Bridge:
     @property
     def causes(self) -> "DataFrame":
         """One row for each cause."""
+        from daybook.io.column_types import arrow_frame
         from daybook.workspace.compare import causes_table
 
-        return self._workspace.spark.createDataFrame(causes_table(self.result))
+        return arrow_frame(self._workspace.spark, causes_table(self.result))
 
     @property
     def groups(self) -> "DataFrame":
         """One row for each group and cause."""
+        from daybook.io.column_types import arrow_frame
         from daybook.workspace.compare import groups_table
 
-        return self._workspace.spark.createDataFrame(groups_table(self.result))
+        return arrow_frame(self._workspace.spark, groups_table(self.result))
 
     def to_dict(self) -> dict[str, Any]:
         """The same as `daybook bridge --json`."""

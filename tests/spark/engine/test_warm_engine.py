@@ -36,6 +36,15 @@ print(session if isinstance(session, str) else session.range(5).count(), flush=T
 if "wait" in sys.argv: time.sleep(600)
 if not isinstance(session, str): stop_session(session)
 """
+_EMPTY = """
+import pyarrow as pa
+from daybook.io.column_types import arrow_frame
+session = open_warm_session(engines, app_name="test")
+table = pa.schema([("amount", pa.decimal128(18, 2)), ("at", pa.timestamp("us", "UTC"))]).empty_table()
+frame = arrow_frame(session, table)
+print(frame.count(), frame.schema.simpleString())
+stop_session(session)
+"""
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
@@ -118,6 +127,12 @@ def test_commands_use_it_and_nobody_ends_it_meanwhile(cache: Path) -> None:
     (state,) = engines_in(cache).states()
     assert not state.is_used
     assert said(program(_USE, cache)) == "5"
+
+
+@pytest.mark.usefixtures("raced")
+def test_a_table_without_rows_is_a_frame_without_rows(cache: Path) -> None:
+    """A view of periods that nothing has is one, and so is a dataset of a scenario."""
+    assert said(program(_EMPTY, cache)) == "0 struct<amount:decimal(18,2),at:timestamp>"
 
 
 @pytest.mark.usefixtures("raced")
