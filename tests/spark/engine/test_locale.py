@@ -23,7 +23,7 @@ from daybook.model.settings import EngineSettings
 settings = EngineSettings(master="local[1]", conf={"spark.driver.memory": "1g"})
 spark = start_session(settings, app_name="x", workload="short")
 import datetime
-from daybook.engine.system_columns import row_id_sql
+from daybook.engine.load_rows import row_id_sql
 from daybook.model.calendar import Period
 january = Period("2026-01", "month", datetime.date(2026, 1, 1), datetime.date(2026, 1, 31))
 row_id = row_id_sql(january, "loaded", ("orders",), ("UPPER(word)",))
