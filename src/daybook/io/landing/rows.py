@@ -3,13 +3,15 @@
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import pyarrow as pa
 
 from daybook.errors import DaybookError
-from daybook.io.bindings import Binding
+from daybook.io.bindings import Binding, checked_options
 from daybook.io.column_types import BadValueError, parse_texts
+from daybook.model.definition import DatasetVersion
+from daybook.resolve.locations.location import Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,23 @@ class RowSource(Protocol):
     extra: frozenset[str]
 
     def batches(self) -> Iterator[Batch]: ...
+
+
+class FileRows:
+    """What the readers of single files have in common: the file, the declaration, and options of its format."""
+
+    format: ClassVar[str]
+
+    def __init__(
+        self, path: str, location: Location, version: DatasetVersion, given: ImpliedColumns = NO_IMPLIED_COLUMNS
+    ) -> None:
+        self.name = path
+        self.carried: frozenset[str] = frozenset()
+        self.extra: frozenset[str] = frozenset()
+        self._given = given
+        self._version = version
+        self._location = location
+        self._options = checked_options(self.format, location.options)
 
 
 def check_nulls(batch: Batch, bindings: tuple[Binding, ...], file: str) -> None:

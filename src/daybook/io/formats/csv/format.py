@@ -19,14 +19,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from daybook.errors import DaybookError, raise_all
-from daybook.io.bindings import Binding, bind_columns, checked_options, missing_column_errors
+from daybook.io.bindings import Binding, bind_columns, missing_column_errors
 from daybook.io.column_types import BadValueError, parse_texts, with_decimal_point
 from daybook.io.filesystem import arrow_path
 from daybook.io.format import Format
 from daybook.io.formats.files.format import FolderFormat
 from daybook.io.formats.files.writer import FileWriter, column_value, join_texts, timestamp_text
 from daybook.io.landing.request import TextFile
-from daybook.io.landing.rows import NO_IMPLIED_COLUMNS, Batch, ImpliedColumns, RowSource, bad_value_error
+from daybook.io.landing.rows import Batch, FileRows, RowSource, bad_value_error
 from daybook.io.target import FileTarget, OutputColumn
 from daybook.model.definition import DatasetVersion
 from daybook.model.types import (
@@ -39,11 +39,17 @@ from daybook.model.types import (
     StringType,
     TimestampType,
 )
-from daybook.resolve.locations.location import Location
 
 # A spreadsheet takes text that begins with one of these for a formula.
 _FORMULA_START = r"^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_BLOCK_BYTES = 8 << 20
+_MAX_FIELD_BYTES = 1 << 30
+_MARK_TEXT = "\ufeff"
+_ENCODING_HINTS = {
+    "utf-16": "a file without a byte order mark is utf-16-le or utf-16-be",
+    "utf-32": "a file without a byte order mark is utf-32-le or utf-32-be",
+}
 
 
 class CsvWriter(FileWriter):
@@ -115,28 +121,10 @@ def _header(columns: Iterable[OutputColumn], options: Mapping[str, Any]) -> byte
     return (_BYTE_ORDER_MARK if options["bom"] else b"") + text.getvalue().encode()
 
 
-_BLOCK_BYTES = 8 << 20
-_MAX_FIELD_BYTES = 1 << 30
-_MARK_BYTES = "\ufeff"
-_ENCODING_HINTS = {
-    "utf-16": "a file without a byte order mark is utf-16-le or utf-16-be",
-    "utf-32": "a file without a byte order mark is utf-32-le or utf-32-be",
-}
-
-
-class CsvRows:
+class CsvRows(FileRows):
     """One CSV file. Fields are read as text and converted here, so that a wrong one can be named with its line."""
 
-    def __init__(
-        self, path: str, location: Location, version: DatasetVersion, given: ImpliedColumns = NO_IMPLIED_COLUMNS
-    ) -> None:
-        self.name = path
-        self._given = given
-        self.carried: frozenset[str] = frozenset()
-        self.extra: frozenset[str] = frozenset()
-        self._version = version
-        self._location = location
-        self._options = checked_options("csv", location.options)
+    format = "csv"
 
     def batches(self) -> Iterator[Batch]:
         header = self._header()
@@ -222,7 +210,7 @@ class CsvRows:
         place = arrow_path(self.name)
         with place.system.open_input_stream(place.path) as stream:
             lines = io.TextIOWrapper(stream, self._options["encoding"], newline="")
-            first = next(lines, "").removeprefix(_MARK_BYTES)
+            first = next(lines, "").removeprefix(_MARK_TEXT)
             reader = csv.reader(
                 chain([first], lines) if first else (),
                 delimiter=self._options["delimiter"],

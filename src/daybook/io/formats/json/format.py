@@ -13,14 +13,14 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 
 from daybook.errors import DaybookError, raise_all
-from daybook.io.bindings import Binding, bind_columns, checked_options, missing_column_errors
+from daybook.io.bindings import Binding, bind_columns, missing_column_errors
 from daybook.io.column_types import BadValueError, arrow_type, parse_texts
 from daybook.io.filesystem import arrow_path
 from daybook.io.format import Format
 from daybook.io.formats.files.format import FolderFormat
 from daybook.io.formats.files.writer import FileWriter, column_value, join_texts, timestamp_text
 from daybook.io.landing.request import TextFile
-from daybook.io.landing.rows import NO_IMPLIED_COLUMNS, Batch, ImpliedColumns, RowSource, bad_value_error
+from daybook.io.landing.rows import Batch, FileRows, RowSource, bad_value_error
 from daybook.io.target import FileTarget, OutputColumn
 from daybook.model.definition import DatasetVersion
 from daybook.model.types import (
@@ -34,7 +34,6 @@ from daybook.model.types import (
     StringType,
     TimestampType,
 )
-from daybook.resolve.locations.location import Location
 
 _BATCH_ROWS = 20_000
 # JSON has no numbers for these; writers put them into quotes.
@@ -50,19 +49,10 @@ class _NumberText(str):
         return str(self)
 
 
-class JsonRows:
+class JsonRows(FileRows):
     """One file of JSON lines."""
 
-    def __init__(
-        self, path: str, location: Location, version: DatasetVersion, given: ImpliedColumns = NO_IMPLIED_COLUMNS
-    ) -> None:
-        self.name = path
-        self._given = given
-        self.carried: frozenset[str] = frozenset()
-        self.extra: frozenset[str] = frozenset()
-        self._location = location
-        self._version = version
-        checked_options("json", location.options)
+    format = "json"
 
     def batches(self) -> Iterator[Batch]:
         keys: dict[str, None] = {}

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
 from daybook.errors import DaybookError, raise_all
-from daybook.io.bindings import Binding, Bindings, bind_columns, checked_options, missing_column_errors
+from daybook.io.bindings import Binding, Bindings, bind_columns, missing_column_errors
 from daybook.io.column_types import BadValueError, arrow_type, parse_texts
 from daybook.io.filesystem import arrow_path, relative_to, translate_read_errors
 from daybook.io.format import Format
@@ -33,13 +33,12 @@ from daybook.io.formats.xlsx.package import Package
 from daybook.io.formats.xlsx.sheet import SheetReader, SheetRow
 from daybook.io.formats.xlsx.workbook import Selection, Workbook
 from daybook.io.landing.request import TextFile
-from daybook.io.landing.rows import NO_IMPLIED_COLUMNS, Batch, ImpliedColumns, RowSource
+from daybook.io.landing.rows import Batch, FileRows, RowSource
 from daybook.io.target import FileTarget, OutputColumn
 from daybook.io.writer import remove_tree
 from daybook.model.definition import DatasetVersion
 from daybook.model.types import FloatType
 from daybook.resolve.checks import output_path_error
-from daybook.resolve.locations.location import Location
 
 _BATCH_ROWS = 4_096
 
@@ -136,19 +135,10 @@ class _Layout:
         return {self.columns[binding.stored] for binding in self.bindings.all if binding.stored in self.columns}
 
 
-class XlsxRows:
+class XlsxRows(FileRows):
     """One sheet of one workbook file."""
 
-    def __init__(
-        self, path: str, location: Location, version: DatasetVersion, given: ImpliedColumns = NO_IMPLIED_COLUMNS
-    ) -> None:
-        self.name = path
-        self._given = given
-        self.carried: frozenset[str] = frozenset()
-        self.extra: frozenset[str] = frozenset()
-        self._version = version
-        self._location = location
-        self._options = checked_options("xlsx", location.options)
+    format = "xlsx"
 
     def batches(self) -> Iterator[Batch]:
         place = arrow_path(self.name)
