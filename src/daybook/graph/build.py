@@ -263,7 +263,9 @@ class _Build:
                 while sorter.is_active():
                     for node in sorted(sorter.get_ready(), key=sort_key):
                         begun[node] = pool.submit(self._build_node, node)
-                    wait([begun[node] for node in begun if node not in self.results], return_when=FIRST_COMPLETED)
+                    running = [begun[node] for node in begun if node not in self.results]
+                    # Linux may give a signal to another thread; this one handles it only when it wakes.
+                    wait(running, timeout=_WAIT_SECONDS, return_when=FIRST_COMPLETED)
                     for node in [node for node in begun if node not in self.results and begun[node].done()]:
                         self._end(node, begun[node].result())
                         sorter.done(node)

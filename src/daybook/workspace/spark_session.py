@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from daybook.model.settings import EngineSettings
     from daybook.runs.snapshot import RunSnapshot
 
+_WAKE_SECONDS = 0.2
+
 
 def _ignore_note(text: str) -> None:
     """Nobody wants to know."""
@@ -68,8 +70,9 @@ class BackgroundSession:
 
     def __call__(self) -> "SparkSession":
         self.begin()
-        if self._thread is not None:
-            self._thread.join()
+        while self._thread is not None and self._thread.is_alive():
+            # Linux may give Ctrl-C to another thread; this one handles it only when it wakes.
+            self._thread.join(_WAKE_SECONDS)
         if self._failure is not None:
             raise self._failure
         if self._session is None:
