@@ -119,7 +119,7 @@ class BuildLines:
         self._is_quiet = is_quiet
 
     def planned(self, nodes: "tuple[Node, ...]") -> None:
-        self._say(f"{len(nodes)} nodes")
+        self._say(f"{len(nodes)} node{'' if len(nodes) == 1 else 's'}")
 
     def started(self, node: "Node", run_id: str) -> None:
         self._say(f"{node.project} {node.period.identifier}: run {run_id}")
@@ -224,7 +224,8 @@ def status(
 
 def show_status(found: "CloseStatus") -> None:
     if not found.nodes:
-        echo_note("no active project has run yet: `daybook build --period PERIOD` runs them")
+        if not found.notices:
+            echo_note("no active project has run yet: `daybook build --period PERIOD` runs them")
     else:
         states = {(each.node.project, each.node.period.identifier): each for each in found.nodes}
         rows = []
@@ -336,7 +337,8 @@ def _show_plan(plan: "BuildPlan") -> None:
         why = plan.will_run.get(each.node)
         shown = "locked" if each.is_locked else "no, it is fresh" if why is None else "; ".join(why)
         rows.append((each.node.project, each.node.period.identifier, shown))
-    show_table(("project", "period", "would run"), rows, fixed=(0, 1))
+    if rows:
+        show_table(("project", "period", "would run"), rows, fixed=(0, 1))
     _show_left_out(plan.left_out)
 
 
@@ -346,7 +348,8 @@ def show_build_result(result: "BuildResult") -> None:
         seconds = f"{each.seconds:.1f}" if each.result in ("ran", "failed") else ""
         outcome = (each.result, STATE_STYLES.get(each.result, ""))
         rows.append((each.node.project, each.node.period.identifier, outcome, each.run or "", seconds))
-    show_table(("project", "period", "result", "run", "seconds"), rows)
+    if rows:
+        show_table(("project", "period", "result", "run", "seconds"), rows)
     for each in result.nodes:
         if each.reason:
             echo(f"{each.node.project} {each.node.period.identifier}: {each.reason}")

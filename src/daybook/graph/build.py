@@ -118,6 +118,7 @@ def _planned(
     close: Close, request: BuildRequest, edges: Mapping[Node, tuple[Edge, ...]], left_out: tuple[str, ...]
 ) -> BuildPlan:
     statuses = close.statuses(edges)
+    notices = () if request.projects or request.is_draft else close.notices()
     will_run: dict[Node, tuple[str, ...]] = {}
     for node in in_order(edges, edges):
         status = statuses[node]
@@ -135,7 +136,7 @@ def _planned(
             will_run[node] = tuple(f"{maker.project} {maker.period.identifier} runs" for maker in makers)
         elif request.is_full:
             will_run[node] = ("everything is run",)
-    return BuildPlan(tuple(statuses[node] for node in in_order(edges, edges)), will_run, left_out)
+    return BuildPlan(tuple(statuses[node] for node in in_order(edges, edges)), will_run, left_out, notices)
 
 
 def _selected(close: Close, request: BuildRequest) -> tuple[dict[Node, tuple[Edge, ...]], tuple[str, ...]]:
@@ -197,12 +198,13 @@ def build(
         edges, left_out = _selected(close, request)
         if any(_lacking(close, request, project_id) for project_id in {node.project for node in edges}):
             _check_required(close, request, _planned(close, request, edges, left_out))
+        notices = () if request.projects or request.is_draft else close.notices()
         fresh = {} if request.is_full or request.is_draft else _fresh_nodes(close, edges)
     order = in_order(edges, edges)
     listener.planned(order)
     work = _Build(definitions, environment, request, listener, edges, fresh, new_run_id(environment.clock()))
     with work.sent_as_events(order):
-        return replace(work.execute(order), left_out=left_out)
+        return replace(work.execute(order), left_out=left_out, notices=notices)
 
 
 def _fresh_nodes(close: Close, nodes: Iterable[Node]) -> dict[Node, str | None]:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from daybook.errors import DaybookError
+from daybook.errors import DaybookError, Notice, notice
 from daybook.errors.error import did_you_mean
 from daybook.graph.dependencies import ProjectGraph, cycle_errors, derive_graph
 from daybook.graph.freshness import Freshness, GivenParameters, NodeFreshness, NodeState, ProjectNow
@@ -127,6 +127,10 @@ class Close:
         elif is_edited:
             problem = f"edited, not activated: `daybook activate {project_id}`, or `daybook run {project_id} --draft`"
         return ProjectNow(active.project, active.version, catalog, problem)
+
+    def notices(self) -> tuple[Notice, ...]:
+        """What a person should know who expects to see the active projects."""
+        return () if self.active_projects else (notice("RUN_077"),)
 
     @property
     def active_projects(self) -> tuple[str, ...]:

@@ -4,11 +4,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from daybook.errors import DaybookError, Notice, notice
-from daybook.graph.close import NodeStatus, read_close
+from daybook.graph.close import Close, NodeStatus, read_close
 from daybook.graph.nodes import Node
 from daybook.model.loading import LoadedWorkspace
 from daybook.store.references import files_with_errors
-from daybook.store.store import MetadataStore
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 if TYPE_CHECKING:
@@ -94,9 +93,10 @@ def close_status(workspace: OpenedWorkspace, *, period: str | None = None, ask: 
     notices = _error_notices(definitions)
     with workspace.open_store_or_empty() as store:
         if period is None:
-            period = _periods_run(definitions, store)
-        if period is None:
-            return CloseStatus((), notices=notices)
+            with read_close(definitions, store) as close:
+                period, active_notices = _periods_run(close), close.notices()
+            if period is None:
+                return CloseStatus((), notices=(*notices, *active_notices))
         with read_close(definitions, store, period=period, asks_databases=ask) as close:
             if close.span is None:
                 return CloseStatus((), notices=notices)
@@ -106,7 +106,7 @@ def close_status(workspace: OpenedWorkspace, *, period: str | None = None, ask: 
             statuses = close.statuses(close.closure(nodes, close.span, frozenset(projects)))
             wanted = frozenset(nodes)
             shown = tuple(status for node, status in statuses.items() if node in wanted)
-            return CloseStatus(shown, close.nodes.left_out(close.span, projects), notices)
+            return CloseStatus(shown, close.nodes.left_out(close.span, projects), (*notices, *close.notices()))
 
 
 def _error_notices(definitions: LoadedWorkspace) -> tuple[Notice, ...]:
@@ -115,16 +115,13 @@ def _error_notices(definitions: LoadedWorkspace) -> tuple[Notice, ...]:
     return (notice("MODEL_089", files=", ".join(files)),) if files else ()
 
 
-def _periods_run(definitions: LoadedWorkspace, store: MetadataStore) -> str | None:
+def _periods_run(close: Close) -> str | None:
     """From the first to the last period that has been run."""
-    with read_close(definitions, store) as close:
-        found = [
-            (node.period.start_date, node.period.identifier)
-            for project_id, identifier in close.history.runs
-            if project_id in close.projects
-            and (period := close.nodes.calendar_of(project_id).find(identifier)) is not None
-            for node in [Node(project_id, period)]
-        ]
+    found = [
+        (period.start_date, period.identifier)
+        for project_id, identifier in close.history.runs
+        if project_id in close.projects and (period := close.nodes.calendar_of(project_id).find(identifier)) is not None
+    ]
     if not found:
         return None
     first, last = min(found), max(found)
@@ -148,7 +145,8 @@ def plan_close_build(workspace: OpenedWorkspace, request: "BuildRequest") -> "Bu
             parameters=request.parameters,
         ) as close,
     ):
-        return replace(plan_build(close, request), notices=_error_notices(definitions))
+        plan = plan_build(close, request)
+    return replace(plan, notices=(*_error_notices(definitions), *plan.notices))
 
 
 def build_close(
@@ -161,7 +159,7 @@ def build_close(
     definitions = workspace.read_definitions()
     with workspace.open_run_environment() as environment:
         result = build(definitions, environment, request, listener or _SilentBuild())
-    return replace(result, notices=_error_notices(definitions))
+    return replace(result, notices=(*_error_notices(definitions), *result.notices))
 
 
 def _check_request(workspace: OpenedWorkspace, request: "BuildRequest") -> None:

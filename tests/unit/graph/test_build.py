@@ -13,7 +13,7 @@ from daybook.graph.close import read_close
 from daybook.runs.attempt.execution import prepare_runs
 from daybook.runs.attempt.start import PreparedRun, RunRequest
 from daybook.runs.environment import RunEnvironment
-from daybook.workspace.close import _SilentBuild
+from daybook.workspace.close import _SilentBuild, close_status, plan_close_build
 from daybook.workspace.lifecycle import activate_projects
 from daybook.workspace.open_workspace import open_workspace
 from tests.recorded_runs import record_run
@@ -124,3 +124,16 @@ def test_a_node_that_somebody_ran_meanwhile_is_not_run_again(chain: Folder, monk
         ("reader@2026-01", "ran"),
     ]
     assert [each.run for each in result.nodes][:1] == others
+
+
+def test_a_workspace_without_active_projects_says_how_to_activate_them(tmp_path: Path) -> None:
+    folder = Folder.new(tmp_path / "w", no_session)
+    folder.project(to_table("copy"), id_="reader")
+    workspace = open_workspace(folder.root)
+    planned = plan_close_build(workspace, BuildRequest("2026-01"))
+    assert (planned.nodes, [each.code for each in planned.notices]) == ((), ["RUN_077"])
+    for period in (None, "2026-01"):
+        assert [each.code for each in close_status(workspace, period=period).notices] == ["RUN_077"]
+    activate_projects(workspace)
+    assert plan_close_build(workspace, BuildRequest("2026-01")).notices == ()
+    assert close_status(workspace).notices == ()

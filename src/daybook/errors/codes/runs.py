@@ -441,6 +441,13 @@ RUN_CODES: dict[str, Code] = code_family(
 
 ENGINE_CODES: dict[str, Code] = code_family(
     Code(
+        "RUN_077",
+        "No project is active",
+        "`daybook build` and `daybook status` look at the active projects, unless projects are named. A project is "
+        "active after `daybook activate` or its first `daybook run`.",
+        hint="`daybook activate --all` activates all projects",
+    ),
+    Code(
         "RUN_901",
         "No Java {oldest} or newer was found (found: {found})",
         "Spark runs on Java. Daybook uses the Java of the machine (JAVA_HOME, then PATH), or that of the package "
