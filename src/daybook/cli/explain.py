@@ -116,7 +116,7 @@ def explain(
         str,
         typer.Argument(
             metavar="CODE|RUN",
-            help="An error's code, or the id of a run as `daybook runs` lists it.",
+            help="An error's code, a run's id, or PROJECT@PERIOD for its last completed run.",
             autocompletion=completion.runs_and_codes,
         ),
     ],
@@ -157,7 +157,7 @@ def explain(
     """
 
     # Ids of runs begin with a date.
-    if operation is None and not what[:1].isdigit():
+    if operation is None and not what[:1].isdigit() and "@" not in what:
         _explain_code(what, as_json=as_json)
         return
     names = tuple(name.strip() for name in columns.split(",") if name.strip()) if columns else ()

@@ -294,7 +294,10 @@ def show(
             metavar="KIND", help=f"The kind: {', '.join(_SHOWN_KINDS)}.", autocompletion=lambda: _SHOWN_KINDS
         ),
     ],
-    identifier: Annotated[str, typer.Argument(help="Its id.", metavar="ID", autocompletion=completion.shown_ids)],
+    identifier: Annotated[
+        str,
+        typer.Argument(help="Its id; of a run also PROJECT@PERIOD.", metavar="ID", autocompletion=completion.shown_ids),
+    ],
     version: Annotated[
         int | None, typer.Option("--version", metavar="N", help="A version; by default the latest.", min=1)
     ] = None,

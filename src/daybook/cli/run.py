@@ -22,8 +22,9 @@ WRONG_INPUT = 2
 
 def _run_argument(*status: str) -> Any:
     """The argument of a command that takes runs of these statuses."""
-    known = completion.run_ids(*status)
-    return typer.Argument(metavar="RUN", help="The id of a run, as `daybook runs` lists it.", autocompletion=known)
+    by_name = ", or PROJECT@PERIOD for its last completed run" if "completed" in status else ""
+    text = f"The id of a run, as `daybook runs` lists it{by_name}."
+    return typer.Argument(metavar="RUN", help=text, autocompletion=completion.run_ids(*status))
 
 
 def run(

@@ -47,7 +47,10 @@ def run_scenarios(
     run_id: Annotated[
         str | None,
         typer.Option(
-            "--run", metavar="RUN", help="With --new: use this run.", autocompletion=completion.run_ids("completed")
+            "--run",
+            metavar="RUN",
+            help="With --new: use this run, by its id or as PROJECT@PERIOD.",
+            autocompletion=completion.run_ids("completed"),
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="With --new: the file to write.")] = None,

@@ -1,6 +1,6 @@
 """What is compared: two recorded runs, an output of each, the chosen rows of it, and the key that matches them."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from daybook.compare.alignment import AlignedOperation, align_operations
@@ -18,11 +18,7 @@ from daybook.runs.output_rows import choose_output
 from daybook.runs.outputs import SANDBOX_SUFFIX
 from daybook.runs.result import OutputResult
 from daybook.runs.snapshot import RunSnapshot, snapshot_from_json
-from daybook.store.records import OutputCommit, RunFilter, RunRecord
-from daybook.store.store import Transaction
-
-# Between a project and a period; no id has it.
-_SEPARATOR = "@"
+from daybook.store.records import OutputCommit, RunRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +52,7 @@ class RecordedRun:
 def find_recorded_run(environment: RunEnvironment, text: str) -> RecordedRun:
     """The run with this id, or the last completed one of `PROJECT@PERIOD` that wrote to its destinations."""
     with environment.store.read() as transaction:
-        run_id = find_run_id(transaction, text)
+        run_id = transaction.runs.id_of(text)
         record = transaction.runs.get(run_id)
         snapshot = snapshot_from_json(transaction.runs.snapshot(run_id))
         pins = recorded_pins(transaction, run_id)
@@ -64,32 +60,6 @@ def find_recorded_run(environment: RunEnvironment, text: str) -> RecordedRun:
     if not commits:
         raise DaybookError("RUN_062", run_id=run_id, status=record.status)
     return RecordedRun(record, restore_run(snapshot, environment.root), pins, commits)
-
-
-def find_run_id(transaction: Transaction, text: str) -> str:
-    """The id of a run that is named by it, or as `PROJECT@PERIOD`."""
-    project_id, separator, period = text.rpartition(_SEPARATOR)
-    if not separator:
-        return text
-    for run in _completed_runs(transaction, RunFilter(project_id, period, "completed")):
-        if not run.is_sandboxed:
-            return run.id
-    periods = sorted({run.period for run in _completed_runs(transaction, RunFilter(project_id, status="completed"))})
-    hint: str | None
-    if periods:
-        hint = did_you_mean(period, periods) or f"it has completed runs for {', '.join(periods)}"
-    else:
-        hint = did_you_mean(project_id, [state.project_id for state in transaction.projects.all()])
-    raise DaybookError("RUN_061", project_id=project_id, period=period, hint=hint)
-
-
-def _completed_runs(transaction: Transaction, wanted: RunFilter) -> Iterator[RunRecord]:
-    """Newest first."""
-    page = transaction.runs.page(wanted)
-    yield from page.runs
-    while page.next_page is not None:
-        page = transaction.runs.page(wanted, after=page.next_page)
-        yield from page.runs
 
 
 def choose_outputs(a: RecordedRun, b: RecordedRun, wanted: str | None) -> tuple[OutputResult, OutputResult]:

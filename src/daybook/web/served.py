@@ -69,7 +69,8 @@ class Served:
         return self._recent(
             ("run", run_id),
             lambda: show_run(self.workspace, run_id),
-            is_final=lambda found: found.record.status == "completed",
+            # The run that PROJECT@PERIOD names changes.
+            is_final=lambda found: found.record.status == "completed" and found.record.id == run_id,
         )
 
     def outputs(self, run_id: str) -> "tuple[OutputResult, ...]":

@@ -154,7 +154,7 @@ def retry_run(workspace: OpenedWorkspace, run_id: str, *, listener: RunListener 
 def replay_run(workspace: OpenedWorkspace, run_id: str, *, keep_rows: bool = False) -> ReplayResult:
     """Compute a run again from its snapshot and compare; `keep_rows` keeps what was computed in the state folder."""
     with workspace.open_run_environment() as environment:
-        return replay(environment, run_id, keep=keep_rows)
+        return replay(environment, _id_of(environment, run_id), keep=keep_rows)
 
 
 def explain_operation(
@@ -171,7 +171,7 @@ def explain_operation(
     `columns` are shown beside the usual ones. Each row has its origin, with what to ask for the rows behind it.
     """
     with workspace.open_run_environment() as environment:
-        return explain(environment, run_id, operation, keys or {}, limit=limit, columns=columns)
+        return explain(environment, _id_of(environment, run_id), operation, keys or {}, limit=limit, columns=columns)
 
 
 def explain_number(
@@ -185,9 +185,15 @@ def explain_number(
     columns: Sequence[str] = (),
 ) -> NumberExplanation:
     """Like `explain_operation`, and level by level the rows behind its rows, through all runs they went through."""
-    question = RowsQuestion(run_id, operation, (keys,) if keys else ())
     with workspace.open_run_environment() as environment:
+        question = RowsQuestion(_id_of(environment, run_id), operation, (keys,) if keys else ())
         return levels.explain_number(environment, question, limit=limit, depth=depth, columns=columns)
+
+
+def _id_of(environment: RunEnvironment, run: str) -> str:
+    """The id of a run that is named by it, or as PROJECT@PERIOD."""
+    with environment.store.read() as transaction:
+        return transaction.runs.id_of(run)
 
 
 def parse_as_of(value: str | datetime.date | None) -> datetime.date | None:

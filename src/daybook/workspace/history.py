@@ -172,6 +172,7 @@ def list_runs(
 
 def show_run(workspace: OpenedWorkspace, run_id: str) -> RunDetails:
     with workspace.open_store_or_empty() as store, store.read() as transaction:
+        run_id = transaction.runs.id_of(run_id)
         return RunDetails(
             transaction.runs.shown(run_id),
             transaction.outcomes.operations(run_id),

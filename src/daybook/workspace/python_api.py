@@ -573,7 +573,7 @@ class Workspace:
 
     @_coded
     def replay(self, run_id: str, *, keep_rows: bool = False) -> "ReplayResult":
-        """Compute a run again from its snapshot and compare it with what the run wrote."""
+        """Compute a run, by its id or as PROJECT@PERIOD, again from its snapshot and compare it with what it wrote."""
         from daybook.workspace.execution import replay_run
 
         return replay_run(self._opened, run_id, keep_rows=keep_rows)
@@ -581,6 +581,8 @@ class Workspace:
     @_coded
     def explain(self, run_id: str, operation: str | int, /, *, limit: int = 20, **keys: "Value") -> Explanation:
         """The rows that an operation of a run picked, by its id or seq, as they were when it came to them.
+
+        The run is its id, or PROJECT@PERIOD for the last completed one.
 
         `keys` are columns and the values that rows must have there, None for NULL. An operation that groups takes the
         columns it groups by, and its summary rows are computed again, too. `Explanation.follow` goes on to the rows
@@ -659,7 +661,7 @@ class Workspace:
 
     @_coded
     def show_run(self, run_id: str) -> "RunDetails":
-        """Everything that is known of a run."""
+        """Everything that is known of a run, by its id or as PROJECT@PERIOD."""
         from daybook.workspace.history import show_run
 
         return show_run(self._opened, run_id)

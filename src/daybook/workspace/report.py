@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from daybook.compare.bridge import BridgeRequest
-from daybook.compare.compared_output import find_run_id
 from daybook.compare.diff import DiffRequest
 from daybook.compare.result import BridgeResult, DiffResult
 from daybook.errors import DaybookError
@@ -132,7 +131,7 @@ def _gather_report(workspace: OpenedWorkspace, request: ReportRequest) -> RunRep
     """Read everything that the report of a run shows; Spark is needed for differences to another run only."""
     root = workspace.root.resolve()
     with workspace.open_store_or_empty() as store, store.read() as transaction:
-        run_id = find_run_id(transaction, request.run)
+        run_id = transaction.runs.id_of(request.run)
         record = transaction.runs.shown(run_id)
         snapshot = snapshot_from_json(transaction.runs.snapshot(run_id))
         prepared = restore_run(snapshot, root)
@@ -207,7 +206,7 @@ def _other_run(transaction: Transaction, record: RunRecord, request: ReportReque
     if not request.has_differences:
         return None
     if request.against is not None:
-        return transaction.runs.shown(find_run_id(transaction, request.against))
+        return transaction.runs.shown(transaction.runs.id_of(request.against))
     page = transaction.runs.page(RunFilter(record.project_id, status="completed"), limit=_MOST_LOOKED_AT)
     earlier = [run for run in page.runs if run.created_at < record.created_at and not run.is_sandboxed]
     same_period = (run for run in earlier if run.period == record.period)

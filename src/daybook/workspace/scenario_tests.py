@@ -76,6 +76,9 @@ def new_scenario(
             if not found:
                 raise DaybookError("RUN_052", project=definition.id)
             run_id = found[0].id
+        else:
+            with environment.store.read() as transaction:
+                run_id = transaction.runs.id_of(run_id)
         return write_new_scenario(environment, definitions, run_id, file)
 
 

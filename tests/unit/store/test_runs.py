@@ -381,3 +381,18 @@ class TestShownRuns:
         finish(store, again, "completed", later(110))
         with store.read() as transaction:
             assert transaction.runs.get("r1").duration == datetime.timedelta(seconds=10)
+
+
+def test_a_run_is_named_by_its_project_and_period(store: MetadataStore) -> None:
+    for number, status in enumerate(("completed", "completed", "failed"), 1):
+        finish(store, start(store, f"r{number}", later(number)), status, later(number))
+    with store.read() as transaction:
+        assert transaction.runs.id_of("close@2026-01") == "r2"
+        assert transaction.runs.id_of("r3") == "r3"
+        for name, hint in (
+            ("close@2026-02", "it has completed runs for 2026-01"),
+            ("clos@2026-01", "did you mean close?"),
+        ):
+            with pytest.raises(DaybookError) as caught:
+                transaction.runs.id_of(name)
+            assert (caught.value.code, caught.value.hint) == ("RUN_061", hint)

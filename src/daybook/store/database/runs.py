@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, func, insert, literal, select, tuple_, update
 
 from daybook.errors import DaybookError
+from daybook.errors.error import did_you_mean
 from daybook.store.database.connection import insert_into
 from daybook.store.database.tables import FENCE, OUTPUT_COMMIT, RUN, RUN_SNAPSHOT, UtcTimestamp, to_record
 from daybook.store.process import ProcessIdentity, is_surely_dead
@@ -45,6 +46,8 @@ def require_lease(connection: Connection, lease: Lease) -> RunRecord:
     return record
 
 
+# Between a project and a period; no id has it.
+_NAME_SEPARATOR = "@"
 # Between the two parts of a page mark; no id of a run has it.
 _MARK_SEPARATOR = "~"
 
@@ -253,6 +256,26 @@ class Runs:
 
     def get(self, run_id: str) -> RunRecord:
         return require_run(self._connection, run_id)
+
+    def id_of(self, text: str) -> str:
+        """The id of a run that is named by it, or as `PROJECT@PERIOD`: the last completed one, sandbox aside."""
+        project_id, separator, period = text.rpartition(_NAME_SEPARATOR)
+        if not separator:
+            return text
+        query = (
+            select(RUN.c.id)
+            .where(RUN.c.project_id == project_id, RUN.c.period == period, RUN.c.status == "completed")
+            .where(~RUN.c.is_sandboxed)
+            .order_by(RUN.c.created_at.desc(), RUN.c.id.desc())
+        )
+        found: str | None = self._connection.execute(query.limit(1)).scalar_one_or_none()
+        if found is not None:
+            return found
+        periods = self.completed_periods()
+        hint = did_you_mean(project_id, periods)
+        if own := periods.get(project_id):
+            hint = f"it has completed runs for {', '.join(own)}"
+        raise DaybookError("RUN_061", project_id=project_id, period=period, hint=hint)
 
     def completed_periods(self) -> dict[str, tuple[str, ...]]:
         """The periods that runs completed, by project; drafts do not count."""
