@@ -1,5 +1,6 @@
 """Runs the program `daybook`, also as `python -m daybook`."""
 
+import os
 import sys
 
 from daybook.cli.handover import hand_over
@@ -10,6 +11,8 @@ def main() -> int:
     code = hand_over()
     if code is not None:
         return code
+    # Daybook has no plugins of pydantic, and looking for some reads the metadata of every installed package.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     from daybook.cli.app import main as execute
 
     return execute()

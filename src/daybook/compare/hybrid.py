@@ -28,7 +28,8 @@ from daybook.model.serialization import frozen
 from daybook.model.source_map import SourceMap
 from daybook.plan.partial_plan import PartialPlan, selectable_columns, written_rows
 from daybook.plan.plan_project import plan_project
-from daybook.plan.steps import INPUT_KEY, LoadStep, OutputStep, Plan
+from daybook.plan.references import INPUT_KEY
+from daybook.plan.steps import LoadStep, OutputStep, Plan
 from daybook.runs.snapshot import SourceSnapshot
 
 Side: TypeAlias = Literal["a", "b"]

@@ -15,7 +15,8 @@ from daybook.engine.stages import AggregatePass, Stage, columns_read_from, cost_
 from daybook.expression import Constants
 from daybook.model.operation import OutputArguments
 from daybook.plan.partial_plan import PartialPlan
-from daybook.plan.steps import INPUT_KEY, AppendStep, OutputStep, UpdateStep
+from daybook.plan.references import INPUT_KEY
+from daybook.plan.steps import AppendStep, OutputStep, UpdateStep
 
 # Writing down the few columns that a measure needs, and reading them again, takes about as long as so many joins.
 _COST_OF_KEEPING = 3

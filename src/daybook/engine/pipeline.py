@@ -48,8 +48,8 @@ from daybook.engine.stages import (
 from daybook.engine.working_dataset import AddedRows, Staging, StagingFolder, WorkingDataset
 from daybook.expression import quote_identifier, quote_literal, spark_type
 from daybook.model.types import STRING, SYSTEM_COLUMNS
+from daybook.plan.references import INPUT_KEY
 from daybook.plan.steps import (
-    INPUT_KEY,
     AppendStep,
     CheckStep,
     DeleteStep,

@@ -219,6 +219,8 @@ def _pattern(path: str) -> str:
 @cache
 def _may_be_same(one: str, other: str) -> bool:
     """Whether some path matches both patterns; * is any text without a slash."""
+    if "*" not in one and "*" not in other:
+        return one == other
     if not one or not other:
         return set(one + other) <= {"*"}
     if other[0] == "*" and one[0] != "*":

@@ -19,16 +19,16 @@ class SliceMap:
     def __init__(self, slices: Mapping[str, Mapping[str, Slice]], root: Path) -> None:
         self._slices = slices
         self._root = root
-        self._tables: dict[str, SliceTable] = {}
+        # Many nodes ask for the same tables, and an identity looks at the disk.
+        self._runs: dict[str, Mapping[str, str] | None] = {}
         # Whether databases are asked for tables; while they are not, every table counts as there.
         self.asks_databases = False
 
     def slices(self, location: Location) -> Mapping[str, str] | None:
-        # Many nodes ask for the same tables, and an identity looks at the disk.
-        if location.label not in self._tables:
-            self._tables[location.label] = slice_table(location, self._root)
-        found = self._find(self._tables[location.label])
-        return {period: each.run_id for period, each in found.items()} if found else None
+        if location.label not in self._runs:
+            found = self._find(slice_table(location, self._root))
+            self._runs[location.label] = {period: each.run_id for period, each in found.items()} if found else None
+        return self._runs[location.label]
 
     def exists(self, location: Location) -> bool:
         if location.is_database:

@@ -23,7 +23,8 @@ Expression = Annotated[str, StringConstraints(min_length=1), Field(json_schema_e
 class Declaration(BaseModel):
     """The base of all declarations: frozen; an unknown key is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, populate_by_name=True)
+    # Built when first used: the parts of a model are built again within it, and a command uses few models.
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, populate_by_name=True, defer_build=True)
 
 
 def _require_id_or_name(schema: dict[str, Any]) -> None:

@@ -113,7 +113,7 @@ def json_schemas() -> dict[str, dict[str, Any]]:
         "title": "Daybook definition",
         "description": "A document with one definition.",
         "oneOf": list(documents.values()),
-        "$defs": dict(sorted(definitions.items())),
+        "$defs": _reachable_definitions(list(documents.values()), definitions),
     }
     workspace = TypeAdapter(WorkspaceSettings).json_schema()
     description = "daybook.yaml: the settings of a workspace."

@@ -8,8 +8,8 @@ from daybook.expression import CompiledExpression, Constants, cast_sql
 from daybook.model.operation import TableDestination
 from daybook.model.project import target_name
 from daybook.model.types import ColumnType
+from daybook.plan.references import INPUT_KEY
 from daybook.plan.steps import (
-    INPUT_KEY,
     AggregateStep,
     AppendStep,
     CheckStep,

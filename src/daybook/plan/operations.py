@@ -23,6 +23,7 @@ from daybook.model.operation import (
 )
 from daybook.model.types import NULL, SYSTEM_COLUMNS, ColumnType
 from daybook.plan.conditions import excludes
+from daybook.plan.references import append_key, join_key
 from daybook.plan.steps import (
     AggregateStep,
     AppendStep,
@@ -34,8 +35,6 @@ from daybook.plan.steps import (
     OutputStep,
     UpdateStep,
     alias_columns,
-    append_key,
-    join_key,
     working_columns,
 )
 from daybook.plan.walk import SourcePath, Walk, error_translator

@@ -36,8 +36,8 @@ from daybook.plan.checks import (
     find_unused_columns,
 )
 from daybook.plan.operations import plan_aggregate, plan_append, plan_check, plan_delete, plan_output, plan_update
-from daybook.plan.references import find_load, load_references
-from daybook.plan.steps import INPUT_KEY, LoadStep, Plan, Step
+from daybook.plan.references import INPUT_KEY, find_load, load_references
+from daybook.plan.steps import LoadStep, Plan, Step
 from daybook.plan.walk import CompiledExpressions, Walk
 
 # Types that are still widening after so many walks widen without end, as in x = x * 1.5.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from daybook.errors import DaybookError
 from daybook.errors.error import did_you_mean
@@ -13,7 +13,23 @@ from daybook.model.operation import AppendOperation, UpdateOperation
 from daybook.model.project import Project
 from daybook.model.source_map import KeyPath, SourceMap
 from daybook.model.view import View, is_single_period
-from daybook.plan.steps import INPUT_KEY, LoadRole, LoadStep, append_key, join_key
+
+if TYPE_CHECKING:
+    # The freshness of a close asks what projects read, and needs no expressions.
+    from daybook.plan.steps import LoadStep
+
+LoadRole: TypeAlias = Literal["input", "join", "append"]
+INPUT_KEY = "input"
+
+
+def join_key(seq: int, alias: str) -> str:
+    """The key under which a plan loads what an update joins."""
+    return f"{seq}.{alias}"
+
+
+def append_key(seq: int) -> str:
+    return f"{seq}.source"
+
 
 # The codes of a missing dataset, a missing version and a disabled dataset.
 _CODES: dict[LoadRole, tuple[str, str, str]] = {
@@ -49,8 +65,10 @@ def load_references(project: Project) -> Iterator[LoadReference]:
                 yield LoadReference(join_key(seq, join.alias), "join", seq, dataset, here, join.alias)
 
 
-def find_load(reference: LoadReference, catalog: Catalog, source: SourceMap) -> LoadStep:
+def find_load(reference: LoadReference, catalog: Catalog, source: SourceMap) -> "LoadStep":
     """The version that a reference means, to be loaded."""
+    from daybook.plan.steps import LoadStep
+
     dataset_id, wanted = reference.dataset.dataset_id, reference.dataset.dataset_version
     seq = reference.operation_seq or None
     missing, no_version, disabled = _CODES[reference.role]

@@ -1,7 +1,7 @@
 """The dataset that an output registers, and the errors of registering it."""
 
 from collections.abc import Iterator
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from daybook.errors import DaybookError
 from daybook.model.dataset import (
@@ -18,13 +18,16 @@ from daybook.model.operation import LocationDestination, TableDestination
 from daybook.model.source_map import SourceMap
 from daybook.model.types import SYSTEM_COLUMNS, ColumnType, DecimalType
 from daybook.model.view import View
-from daybook.plan.steps import AggregateStep, AppendStep, OutputStep, Plan, UpdateStep
 from daybook.resolve.locations.paths import fill_table_name, template_tokens
+
+if TYPE_CHECKING:
+    # The store asks for declarations and data, and plans nothing.
+    from daybook.plan.steps import OutputStep, Plan
 
 
 def registered_dataset(
-    plan: Plan,
-    step: OutputStep,
+    plan: "Plan",
+    step: "OutputStep",
     *,
     location: PathLocation | TableLocation | None = None,
     has_own_period: bool | None = None,
@@ -60,7 +63,7 @@ def registered_dataset(
     return Dataset(id=dataset_id, name=name, main_table=table)
 
 
-def registration_errors(plan: Plan, source: SourceMap, catalog: Catalog) -> Iterator[DaybookError]:
+def registration_errors(plan: "Plan", source: SourceMap, catalog: Catalog) -> Iterator[DaybookError]:
     """What is wrong with the datasets that a project registers, known before anything is written."""
     positions = {operation.seq: index for index, operation in enumerate(plan.project.operations)}
     for step in plan.outputs:
@@ -151,7 +154,7 @@ def _schema(dataset: Dataset) -> tuple[object, ...]:
     return table.name, table.temporal_mode, tuple((column.name, column.type) for column in table.columns)
 
 
-def _registered_columns(plan: Plan, step: OutputStep) -> tuple[ColumnDef, ...]:
+def _registered_columns(plan: "Plan", step: "OutputStep") -> tuple[ColumnDef, ...]:
     required = _required_columns(plan, step)
     return tuple(
         ColumnDef(name=name, type=type_, nullable=name not in required)
@@ -160,8 +163,10 @@ def _registered_columns(plan: Plan, step: OutputStep) -> tuple[ColumnDef, ...]:
     )
 
 
-def _required_columns(plan: Plan, output: OutputStep) -> set[str]:
+def _required_columns(plan: "Plan", output: "OutputStep") -> set[str]:
     """Columns of the input that are declared without NULL and that no operation before the output can make NULL."""
+    from daybook.plan.steps import AggregateStep, AppendStep, UpdateStep
+
     loads = {load.key: load for load in plan.loads}
     required = _not_null(plan.input.version.dataset)
     for step in plan.steps:
@@ -186,7 +191,7 @@ def _not_null(dataset: Dataset) -> set[str]:
 
 
 def _registered_temporal_mode(
-    step: OutputStep, input_mode: TemporalMode | None, *, tells_period: bool
+    step: "OutputStep", input_mode: TemporalMode | None, *, tells_period: bool
 ) -> TemporalMode | None:
     """`tells_period`: a slice of a table, or a path of its own, says which period rows belong to."""
     if input_mode == "bitemporal" and {"_valid_from", "_valid_to"} <= step.columns.keys():
@@ -195,7 +200,7 @@ def _registered_temporal_mode(
     return "period" if is_of_period or _collects_slices(step) else None
 
 
-def _collects_slices(step: OutputStep) -> bool:
+def _collects_slices(step: "OutputStep") -> bool:
     """Whether every period adds rows of its own: all slices together hold those of a timeless input many times."""
     is_table = isinstance(step.arguments.destination, TableDestination)
     return step.arguments.mode == "replace_period" or (is_table and step.arguments.mode in (None, "append"))

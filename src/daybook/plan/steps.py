@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from daybook.errors import Notice
 from daybook.expression import CompiledExpression, Constants
@@ -13,6 +13,7 @@ from daybook.model.operation import OutputArguments
 from daybook.model.project import Project
 from daybook.model.types import ColumnType
 from daybook.model.view import ends_before_run
+from daybook.plan.references import INPUT_KEY, LoadRole
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -44,19 +45,6 @@ def working_columns(*expressions: CompiledExpression | None) -> set[str]:
 def alias_columns(alias: str, *expressions: CompiledExpression | None) -> set[str]:
     """The columns of a join that expressions read."""
     return {use.name for each in expressions if each for use in each.uses if use.qualifier == alias}
-
-
-LoadRole = Literal["input", "join", "append"]
-INPUT_KEY = "input"
-
-
-def join_key(seq: int, alias: str) -> str:
-    """The key under which a plan loads what an update joins."""
-    return f"{seq}.{alias}"
-
-
-def append_key(seq: int) -> str:
-    return f"{seq}.source"
 
 
 # The business columns of the working dataset, in order; system columns are always there.

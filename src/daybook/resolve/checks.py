@@ -18,10 +18,8 @@ from daybook.resolve.calendars.calendar import GREGORIAN_CALENDAR
 from daybook.resolve.calendars.checks import calendar_errors, checked_calendar
 from daybook.resolve.calendars.periods import calendar_for, level_position
 from daybook.resolve.calendars.years import ANY_LEVEL
-from daybook.resolve.catalog.lookup import strategy_errors
 from daybook.resolve.locations.location import check_table_name, extension, format_by_extension, is_one_file
 from daybook.resolve.locations.paths import path_template_errors, template_errors, template_tokens
-from daybook.resolve.rule_conditions import compile_condition
 
 # The calendar that needs no definition.
 BUILT_IN_CALENDAR = "gregorian"
@@ -200,6 +198,8 @@ def resolver_errors(
     """Conditions, levels and catalog calls of all rules; `levels` are those of every calendar that is known."""
     for index, rule in enumerate(resolver.rules):
         if rule.when is not None:
+            from daybook.resolve.rule_conditions import compile_condition
+
             try:
                 compile_condition(rule.when, span=source.scalar("rules", index, "when"))
             except DaybookError as error:
@@ -207,6 +207,8 @@ def resolver_errors(
         if levels is not None:
             yield from data_level_errors(rule.data_level, levels, source.span("rules", index, "data_level"))
         if isinstance(rule.strategy, CatalogStrategy):
+            from daybook.resolve.catalog.lookup import strategy_errors
+
             yield from strategy_errors(rule.strategy, allowed_hosts, source.span("rules", index, "strategy"))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol, TypeAlias, TypeGuard, assert_never
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeGuard, assert_never
 
 from daybook.errors import DaybookError
 from daybook.errors.error import did_you_mean
@@ -32,8 +32,6 @@ from daybook.resolve.calendars.periods import (
     window_periods,
 )
 from daybook.resolve.calendars.years import ANY_LEVEL
-from daybook.resolve.catalog.http_request import HttpLimits
-from daybook.resolve.catalog.lookup import CatalogLocation, request_locations
 from daybook.resolve.locations.location import (
     NO_PERIODS,
     Location,
@@ -43,7 +41,11 @@ from daybook.resolve.locations.location import (
     table_location,
 )
 from daybook.resolve.locations.paths import names_one_period, render_template, template_tokens
-from daybook.resolve.rule_conditions import evaluate_condition
+
+if TYPE_CHECKING:
+    # Most workspaces ask no catalog, and few of their rules have a condition.
+    from daybook.resolve.catalog.http_request import HttpLimits
+    from daybook.resolve.catalog.lookup import CatalogLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ class LocationContext:
     catalog: Catalog
     root: Path
     allowed_hosts: tuple[str, ...]
-    limits: HttpLimits
+    limits: "HttpLimits | None"
 
 
 def usable_datasource(datasource_id: str, catalog: Catalog) -> DataSource:
@@ -164,7 +166,10 @@ def locate_by_strategy(
         case TableStrategy():
             return (_locate_table(strategy, table_name, period, around),)
         case CatalogStrategy():
-            hosts, limits = around.allowed_hosts, around.limits
+            from daybook.resolve.catalog.http_request import HttpLimits
+            from daybook.resolve.catalog.lookup import request_locations
+
+            hosts, limits = around.allowed_hosts, around.limits or HttpLimits()
             answered = request_locations(
                 strategy, period, table_name, root=around.root, allowed_hosts=hosts, limits=limits
             )
@@ -190,7 +195,7 @@ def _locate_table(
     return _with_own_period(table_location(datasource, name, named.schema_name, around.root), named.table, period)
 
 
-def _locate_answered(answer: CatalogLocation, period: Period, around: LocationContext) -> Location:
+def _locate_answered(answer: "CatalogLocation", period: Period, around: LocationContext) -> Location:
     datasource = usable_datasource(answer.datasource_id, around.catalog)
     if answer.path is not None:
         found = path_location(datasource, answer.path, around.root)
@@ -209,7 +214,6 @@ def _with_own_period(found: Location, template: str, period: Period) -> Location
 
 
 NO_OVERRIDES: Mapping[str, str] = MappingProxyType({})
-DEFAULT_HTTP_LIMITS = HttpLimits()
 ANY_PERIOD = AnyPeriod()
 
 
@@ -221,7 +225,7 @@ def resolve_dataset(
     root: Path,
     overrides: Mapping[str, str] = NO_OVERRIDES,
     allowed_hosts: tuple[str, ...] = (),
-    limits: HttpLimits = DEFAULT_HTTP_LIMITS,
+    limits: "HttpLimits | None" = None,
     lookup: PeriodLookup = ANY_PERIOD,
 ) -> Resolution:
     """Where to read a dataset for a run's period, and which `_period` values belong to it."""
@@ -386,6 +390,8 @@ def matching_rule(chosen: ResolverVersion, table_name: str, period: Period) -> R
     for rule in chosen.resolver.rules:
         if rule.when is None:
             return rule
+        from daybook.resolve.rule_conditions import evaluate_condition
+
         answer = evaluate_condition(rule.when, period, table_name)
         if answer:
             return rule

@@ -17,13 +17,13 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
 from daybook.errors import DaybookError
-from daybook.expression import Constants
 from daybook.model.calendar import Calendar, Period
 from daybook.model.datasource import DataSource
 from daybook.model.definition import Catalog, CatalogKind, DatasetCatalog, DatasetVersion, ResolverVersion
@@ -34,6 +34,10 @@ from daybook.model.serialization import frozen
 from daybook.model.source_map import SourceMap
 from daybook.resolve.locations.location import Resolution
 from daybook.store.process import current_user
+
+if TYPE_CHECKING:
+    # `status` reads snapshots and no expressions.
+    from daybook.expression import Constants
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _REFERENCE = re.compile(r"refs/(?!.*\.\.)[^\s\x00-\x1f]+")
@@ -231,8 +235,10 @@ class RunSnapshot:
     parameters: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def constants(self) -> Constants:
+    def constants(self) -> "Constants":
         """What expressions of this run know before they see a row."""
+        from daybook.expression import Constants
+
         values = parameter_values(self.project.id, self.project.parameters, self.parameters)
         return Constants(self.timestamp, self.period, values)
 
@@ -255,14 +261,17 @@ class RunSnapshot:
         return next(wanted, SourceMap.empty())
 
     def to_json(self) -> str:
-        return _ADAPTER.dump_json(self, by_alias=True, indent=1).decode()
+        return _adapter().dump_json(self, by_alias=True, indent=1).decode()
 
 
-_ADAPTER = TypeAdapter(RunSnapshot)
+@cache
+def _adapter() -> TypeAdapter[RunSnapshot]:
+    # Building it takes a while, and `status` reads snapshots as plain JSON.
+    return TypeAdapter(RunSnapshot)
 
 
 def snapshot_from_json(text: str) -> RunSnapshot:
-    snapshot = _ADAPTER.validate_python(frozen(_with_table_versions(json.loads(text))))
+    snapshot = _adapter().validate_python(frozen(_with_table_versions(json.loads(text))))
     if snapshot.format != SNAPSHOT_FORMAT:
         raise DaybookError("RUN_010", run_id=snapshot.run_id, found=snapshot.format, needed=SNAPSHOT_FORMAT)
     return snapshot

@@ -13,7 +13,6 @@ from daybook.io.pins import Pin
 from daybook.model.calendar import Period
 from daybook.model.definition import Catalog, DatasetVersion
 from daybook.plan.references import load_references
-from daybook.plan.steps import LoadStep, Plan
 from daybook.resolve.calendars.calendar import GREGORIAN, PeriodCalendar
 from daybook.resolve.calendars.periods import calendar_for, periods_overlap
 from daybook.resolve.locations.location import Location, Resolution
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
     from daybook.io.landing.area import LandingArea
     from daybook.io.read_source import ReadSource
+    from daybook.plan.steps import LoadStep, Plan
 
 
 def slice_table(location: Location, root: Path) -> SliceTable:
@@ -82,7 +82,7 @@ class RedirectedPeriods(PeriodLookup, Protocol):
 
 
 def resolve_sources(
-    plan: Plan, period: Period, catalog: Catalog, root: Path, allowed_hosts: tuple[str, ...], lookup: PeriodLookup
+    plan: "Plan", period: Period, catalog: Catalog, root: Path, allowed_hosts: tuple[str, ...], lookup: PeriodLookup
 ) -> tuple[SourceSnapshot, ...]:
     """One question per dataset version, however often it is used."""
     known: dict[tuple[str, int], Resolution] = {}
@@ -114,7 +114,7 @@ def resolve_sources(
 
 
 def _source_snapshot(
-    load: LoadStep, resolution: Resolution, lookup: PeriodLookup, *, is_pinned: bool
+    load: "LoadStep", resolution: Resolution, lookup: PeriodLookup, *, is_pinned: bool
 ) -> SourceSnapshot:
     """What is read of a resolution; drafts read each other in the sandbox, but for references to a version."""
     key = (load.dataset_id, load.version.version)
@@ -154,7 +154,7 @@ def slices_read(resolution: Resolution, lookup: PeriodLookup) -> dict[str, str]:
 
 def read_sources(
     spark: "SparkSession",
-    loads: Iterable[LoadStep],
+    loads: "Iterable[LoadStep]",
     snapshot: RunSnapshot,
     landing: "LandingArea",
     root: Path,
@@ -181,7 +181,7 @@ def read_sources(
     return sources
 
 
-def check_sources(loads: Iterable[LoadStep], snapshot: RunSnapshot) -> None:
+def check_sources(loads: "Iterable[LoadStep]", snapshot: RunSnapshot) -> None:
     """All that is not there to be read, as far as that can be told without Spark."""
     errors: list[DaybookError] = []
     for load in loads:
@@ -192,7 +192,7 @@ def check_sources(loads: Iterable[LoadStep], snapshot: RunSnapshot) -> None:
     raise_all(errors)
 
 
-def _load_error(error: DaybookError, load: LoadStep) -> DaybookError:
+def _load_error(error: DaybookError, load: "LoadStep") -> DaybookError:
     """Inside an operation its own code wins, and the finding is the cause."""
     seq, dataset_id, causes = load.operation_seq, load.dataset_id, flatten(error)
     match load.role:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import unified_diff
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from daybook.errors import DaybookError, Notice, notice
 from daybook.model.calendar import Calendar
@@ -24,11 +24,13 @@ from daybook.model.project import Project
 from daybook.model.serialization import to_yaml
 from daybook.model.types import DecimalType
 from daybook.model.view import View
-from daybook.plan.plan_cache import PlanCache, RegisteredCatalog
-from daybook.plan.registration import carry_data
 from daybook.store.database.definitions import DefinitionHead
 from daybook.store.definition_text import DefinitionModel, encode_definition
 from daybook.store.records import StoredColumnUsage
+
+if TYPE_CHECKING:
+    # `status` plans no project.
+    from daybook.plan.plan_cache import PlanCache, RegisteredCatalog
 
 ColumnChangeKind = Literal["added", "removed", "retyped", "narrowed", "widened"]
 
@@ -251,6 +253,8 @@ class ProspectiveCatalog(CatalogLayer):
             return super().declared(dataset_id, version)
         status: DefinitionStatus = "disabled" if change.action == "disabled" else "active"
         if change.definition is not None and version in (None, change.version):
+            from daybook.plan.registration import carry_data
+
             contract = cast("Dataset | View", change.definition.model)
             dataset, pin = carry_data(contract, super().declared(dataset_id))
             return DeclaredVersion(dataset, change.version, status, pin, contract)
@@ -317,9 +321,11 @@ def expected_catalog(
     base: Catalog,
     files: Iterable[Definition[DefinitionModel]],
     heads: DefinitionHeads,
-    plans: PlanCache,
-) -> RegisteredCatalog:
+    plans: "PlanCache",
+) -> "RegisteredCatalog":
     """`base` with what the projects of the files will register, planned with everything that the files say."""
+    from daybook.plan.plan_cache import RegisteredCatalog
+
     written = tuple(files)
     seen = ProspectiveCatalog(stored, find_changes(written, heads, workspace="", prune=False))
     makers = [cast("Definition[Project]", each) for each in written if each.kind == "project"]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from daybook.errors import DaybookError, Notice, flatten, notice, raise_all
 from daybook.errors.error import did_you_mean
@@ -15,12 +15,14 @@ from daybook.model.loading.workspace import WorkspaceCatalog
 from daybook.model.operation import OutputOperation, TableDestination
 from daybook.model.project import Project
 from daybook.model.view import View
-from daybook.plan.plan_cache import PlanCache, RegisteredCatalog
-from daybook.plan.registration import registration_errors
 from daybook.resolve.checks import structural_errors, workspace_errors
 from daybook.store import open_store
 from daybook.store.address import store_exists
 from daybook.store.records import ProjectInput, ProjectValidation, StoredColumnUsage
+
+if TYPE_CHECKING:
+    # `status` plans no project.
+    from daybook.plan.plan_cache import PlanCache
 
 
 def find_project(workspace: LoadedWorkspace, name: str) -> Definition[Project]:
@@ -180,7 +182,9 @@ def _referenced_definitions(model: object) -> list[DefinitionKey]:
     return needs
 
 
-def check_project(definition: Definition[Project], catalog: Catalog, plans: PlanCache) -> ProjectValidation:
+def check_project(definition: Definition[Project], catalog: Catalog, plans: "PlanCache") -> ProjectValidation:
+    from daybook.plan.registration import registration_errors
+
     examined = plans.examine(definition, catalog)
     errors = (*examined.errors, *examined.location_errors)
     if errors or examined.plan is None:
@@ -226,6 +230,8 @@ def check_workspace(workspace: LoadedWorkspace) -> WorkspaceFindings:
 
 def check_projects(workspace: LoadedWorkspace) -> WorkspaceFindings:
     """What is wrong with the projects."""
+    from daybook.plan.plan_cache import PlanCache, RegisteredCatalog
+
     findings = WorkspaceFindings()
     plans = PlanCache()
     if store_exists(workspace.settings.store, workspace.root):

@@ -1,5 +1,6 @@
 """What `daybook status` costs: no Spark, no scan of data, and the same few questions to the store for many projects."""
 
+import datetime
 import json
 import subprocess
 import sys
@@ -9,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from sqlalchemy import Engine, event
 
 from daybook.graph import freshness
 from daybook.io.filesystem import FileStat, list_files
+from daybook.resolve.calendars.years import CalendarYear, IdentifierPattern
 from daybook.runs.attempt.execution import prepare_runs
 from daybook.runs.attempt.start import RunRequest
 from daybook.workspace.close import close_status
@@ -23,6 +26,12 @@ from tests.workspaces import Folder, no_session, to_table
 
 COLUMNS = [{"name": "account", "type": "string"}, {"name": "amount", "type": "decimal(18,2)"}]
 MONTHS = ("2026-01", "2026-02", "2026-03")
+# What takes long to import and `status` does not need.
+UNUSED = (
+    *("pyspark", "py4j", "numpy", "pandas", "pyarrow", "alembic", "rich", "http.client"),
+    *("sqlalchemy.orm", "sqlalchemy.dialects.postgresql"),
+    *("daybook.expression.compiler", "daybook.plan.steps", "daybook.plan.plan_cache", "daybook.engine.pipeline"),
+)
 
 
 def close(root: Path, projects: int) -> Path:
@@ -88,15 +97,38 @@ def test_the_store_and_the_disk_are_asked_no_more_than_needed(tmp_path: Path, mo
     assert asked[1] < 40
 
 
-def test_spark_arrow_and_numpy_are_not_imported(tmp_path: Path) -> None:
+def test_every_definition_is_parsed_once_and_every_period_made_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = close(tmp_path / "w", 4)
+    parsed: list[str] = []
+    made: list[str] = []
+
+    def parse(text: str, **options: Any) -> Any:
+        parsed.append(text)
+        return parse_yaml(text, **options)
+
+    def write(self: IdentifierPattern, year: CalendarYear, start: datetime.date) -> str:
+        made.append(f"{self.text} {start}")
+        return write_identifier(self, year, start)
+
+    parse_yaml, write_identifier = yaml.parse, IdentifierPattern.write
+    monkeypatch.setattr(yaml, "parse", parse)
+    monkeypatch.setattr(IdentifierPattern, "write", write)
+    close_status(open_workspace(root), period=f"{MONTHS[0]}..{MONTHS[-1]}")
+    definitions = [text for text in parsed if not text.startswith("name:")]
+    assert len(definitions) == len(set(definitions)) == len(list(root.rglob("*.yaml"))) - 1
+    assert len(made) == len(set(made))
+
+
+def test_neither_spark_nor_what_only_runs_need_is_imported(tmp_path: Path) -> None:
     root = close(tmp_path / "w", 2)
     program = (
         "import json, sys\n"
         "sys.argv = ['daybook', '--workspace', sys.argv[1], 'status', '--period', '2026-01..2026-03', '--json']\n"
         "from daybook.__main__ import main\n"
         "assert main() == 0\n"
-        "heavy = ('pyspark', 'py4j', 'numpy', 'pandas', 'pyarrow', 'alembic')\n"
-        "print(json.dumps([name for name in heavy if name in sys.modules]))\n"
+        f"print(json.dumps([name for name in {UNUSED} if name in sys.modules]))\n"
     )
     done = subprocess.run([sys.executable, "-c", program, str(root)], capture_output=True, text=True, check=True)
     *answer, imported = done.stdout.splitlines()

@@ -3,7 +3,7 @@
 import datetime
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from daybook.model.calendar import Calendar, CalendarLevel, CalendarUnit, MonthsRule, Period
@@ -44,6 +44,11 @@ class RuleCalendar:
     id: str
     cut: YearSequence
     patterns: Mapping[str, IdentifierPattern]
+    # A close asks for the same periods thousands of times.
+    _years: dict[int, CalendarYear | None] = field(default_factory=dict, init=False, compare=False, repr=False)
+    _parts: dict[tuple[str, int, int], Period | None] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -53,7 +58,7 @@ class RuleCalendar:
         for level, pattern in self.patterns.items():
             match pattern.read(identifier):
                 case ParsedYearPart(label, index):
-                    year = self.cut.year(label)
+                    year = self._year(label)
                     period = self._part(level, year, index) if year else None
                 case ParsedDate(day):
                     period = self.at(level, day)
@@ -65,17 +70,28 @@ class RuleCalendar:
 
     def at(self, level: str, day: datetime.date) -> Period | None:
         label = self.cut.label(day)
-        year = None if label is None else self.cut.year(label)
+        year = None if label is None else self._year(label)
         return self._part(level, year, year.index(self.patterns[level].unit, day)) if year else None
 
     def of_year(self, label: int) -> Iterator[Period]:
-        year = self.cut.year(label)
+        year = self._year(label)
         for level, pattern in self.patterns.items():
             for index in range(year.count(pattern.unit) if year else 0):
                 if year and (period := self._part(level, year, index)):
                     yield period
 
+    def _year(self, label: int) -> CalendarYear | None:
+        if label not in self._years:
+            self._years[label] = self.cut.year(label)
+        return self._years[label]
+
     def _part(self, level: str, year: CalendarYear, index: int) -> Period | None:
+        key = (level, year.label, index)
+        if key not in self._parts:
+            self._parts[key] = self._make_part(level, year, index)
+        return self._parts[key]
+
+    def _make_part(self, level: str, year: CalendarYear, index: int) -> Period | None:
         pattern = self.patterns[level]
         bounds = year.part(pattern.unit, index)
         if bounds is None:

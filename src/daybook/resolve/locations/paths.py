@@ -5,6 +5,7 @@ import datetime
 import os
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -15,6 +16,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _GLOB = re.compile(r"[*?\[\]{}]")
 # What file systems take as one name.
 _MAX_NAME_BYTES = 255
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
 
 
@@ -36,7 +38,7 @@ def absolute_root(path: str, workspace: Path) -> str:
     if "\0" in path or path.startswith("~") or _GLOB.search(path):
         problem = "it begins with ~; write the full path" if path.startswith("~") else "it has a NUL or a wildcard"
         raise DaybookError("RESOLVE_035", path=path, problem=problem)
-    return os.path.normpath(Path(workspace).absolute() / path)
+    return os.path.normpath(f"{workspace.absolute()}/{path}" if not path.startswith("/") else path)
 
 
 def is_remote(path: str) -> bool:
@@ -51,21 +53,21 @@ def join_inside(root: str, relative: str, *, span: Span | None = None) -> str:
     if is_remote(root):
         return f"{root}/{trimmed}"
     target = os.path.join(root, trimmed)  # noqa: PTH118 - roots are texts, local or not
-    check_symlinks(root, target, relative, span=span)
+    check_symlinks(root, trimmed, relative, span=span)
     return target
 
 
-def check_symlinks(root: str, target: str, written: str, *, span: Span | None = None) -> None:
-    """A symbolic link on the way may not lead out of the root."""
+def check_symlinks(root: str, below: str, written: str, *, span: Span | None = None) -> None:
+    """A symbolic link on the way to a path `below` the root may not lead out of it."""
     # Most paths have no links, and following each part from the top of the disk takes several times as long.
     folder = root
-    for part in os.path.relpath(target, root).split("/"):
+    for part in below.split("/"):
         folder = f"{folder}/{part}"
         if os.path.islink(folder):  # noqa: PTH114 - a text, as roots are
             break
     else:
         return
-    real_root, real_target = Path(root).resolve(), Path(target).resolve()
+    real_root, real_target = Path(root).resolve(), Path(root, below).resolve()
     if not real_target.is_relative_to(real_root):
         raise DaybookError("RESOLVE_036", span=span, path=written, root=root)
 
@@ -88,7 +90,7 @@ def _relative_path_problem(path: str) -> str | None:
     """What a relative path must not have, in words."""
     if not path:
         return "it is empty"
-    if any(ord(character) < 32 or ord(character) == 127 for character in path):
+    if _CONTROL.search(path):
         return "it has a NUL or another control character"
     if "\\" in path:
         return "it has a backslash"
@@ -130,6 +132,7 @@ _TOKEN = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 _UNITS = {"YYYY": "year", "QQ": "quarter", "MM": "month", "DD": "day"}
 
 
+@lru_cache(maxsize=4096)
 def template_tokens(text: str) -> frozenset[str]:
     return frozenset(match[1].strip() for match in _TOKEN.finditer(text))
 
@@ -151,6 +154,12 @@ def template_errors(text: str, span: Span | None = None) -> list[DaybookError]:
     return errors
 
 
+@lru_cache(maxsize=4096)
+def _is_template(text: str) -> bool:
+    """Whether a text is a template without errors; every period asks it again."""
+    return not template_errors(text)
+
+
 def path_template_errors(text: str, *, is_inline: bool, span: Span | None = None) -> list[DaybookError]:
     """The same for a path, and whatever would make it unusable for every period."""
     if errors := template_errors(text, span):
@@ -162,8 +171,8 @@ def path_template_errors(text: str, *, is_inline: bool, span: Span | None = None
 
 def render_template(text: str, period: Period, table_name: str, *, span: Span | None = None) -> str:
     """The text with every token replaced by what it means for a period."""
-    if errors := template_errors(text, span):
-        raise errors[0]
+    if not _is_template(text):
+        raise template_errors(text, span)[0]
     values: Mapping[str, str] = {"identifier": period.identifier, "table_name": table_name}
 
     def value(match: re.Match[str]) -> str:

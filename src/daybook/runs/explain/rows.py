@@ -29,7 +29,8 @@ from daybook.plan.partial_plan import (
     selectable_columns,
     summary_rows,
 )
-from daybook.plan.steps import INPUT_KEY, AggregateStep, AppendStep, Plan, Schema, Step
+from daybook.plan.references import INPUT_KEY
+from daybook.plan.steps import AggregateStep, AppendStep, Plan, Schema, Step
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.explain.restored_run import RestoredRun, group_columns
 from daybook.runs.explain.row_origins import ROW_ID, Row, RowOrigins

@@ -8,6 +8,7 @@ import datetime
 import json
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import cache
 from typing import Any, TypeVar
 
 from sqlalchemy import (
@@ -101,8 +102,14 @@ RecordT = TypeVar("RecordT")
 def to_record(kind: type[RecordT], table: Table, row: Row[Any], **computed: Any) -> RecordT:
     """A row as a record; `computed` are the fields that no column has."""
     values = row._mapping
-    names = [field.name for field in fields(kind) if field.name not in computed]  # type: ignore[arg-type]
-    return kind(**{name: values[table.c[name]] for name in names}, **computed)
+    columns = _columns_of(kind, table)  # type: ignore[arg-type]
+    return kind(**{name: values[column] for name, column in columns.items() if name not in computed}, **computed)
+
+
+@cache
+def _columns_of(kind: type, table: Table) -> dict[str, Column[Any]]:
+    """The column of every field that has one."""
+    return {field.name: table.c[field.name] for field in fields(kind) if field.name in table.c}
 
 
 def to_row(table: Table, record: Any, **more: Any) -> dict[str, Any]:
@@ -250,8 +257,8 @@ RUN = Table(
         "project_id",
         "period",
         unique=True,
+        # The migration says the same for PostgreSQL; saying it here would import that dialect into every command.
         sqlite_where=text("status IN ('queued', 'running')"),
-        postgresql_where=text("status IN ('queued', 'running')"),
     ),
 )
 

@@ -5,6 +5,7 @@ import os
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from daybook.store.definition_text import stored_json
 # Stands for the folder of the workspace; no path that Daybook writes to has braces.
 MARK = "{workspace}"
 # Before the path of a database in the identity of its tables.
-_PREFIX = "(sqlite:)?"
+_DATABASE = "sqlite:"
+_PREFIX = f"({_DATABASE})?"
 _ATTRIBUTE = "daybook_workspace_root"
 
 
@@ -47,8 +49,11 @@ class WorkspaceRoot:
 
     def extend_texts(self, document: str) -> str:
         """The way back."""
-        root = _as_json(self.given)
-        return _KEPT_TEXTS.sub(lambda match: f'"{match[1] or ""}{root}', document)
+        root, parts = _as_json(self.given), document.split(MARK)
+        # Several times as fast as a pattern, and a close reads thousands of documents.
+        return parts[0] + "".join(
+            f"{root if _is_kept_text(before, after) else MARK}{after}" for before, after in pairwise(parts)
+        )
 
     @cached_property
     def _location(self) -> re.Pattern[str]:
@@ -61,7 +66,12 @@ class WorkspaceRoot:
 
 
 _KEPT_LOCATION = re.compile(f"^{_PREFIX}{re.escape(MARK)}(?=/|$)")
-_KEPT_TEXTS = re.compile(f'(?<!\\\\)"{_PREFIX}{re.escape(MARK)}(?=["/])')
+
+
+def _is_kept_text(before: str, after: str) -> bool:
+    """Whether the mark between two parts of a JSON document begins a text; a quote after a backslash is inside one."""
+    quoted = before.removesuffix(_DATABASE)
+    return quoted.endswith('"') and not quoted.endswith('\\"') and after.startswith(('"', "/"))
 
 
 def _either(*texts: str) -> str:

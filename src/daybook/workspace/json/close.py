@@ -3,13 +3,14 @@
 from typing import TYPE_CHECKING, Any
 
 from daybook.graph.close import NodeStatus
-from daybook.graph.lineage_picture import LineagePicture, PictureNode
 from daybook.graph.nodes import Node
 from daybook.workspace.close import CloseGraphResult, CloseStatus
-from daybook.workspace.lineage import LineageResult
 
 if TYPE_CHECKING:
+    # `status` imports neither what runs things nor the language of expressions.
     from daybook.graph.build import BuildPlan, BuildResult, NodeResult
+    from daybook.graph.lineage_picture import LineagePicture, PictureNode
+    from daybook.workspace.lineage import LineageResult
 
 
 def graph_as_json(graph: CloseGraphResult) -> dict[str, Any]:
@@ -95,7 +96,7 @@ def build_plan_as_json(plan: "BuildPlan") -> dict[str, Any]:
 _MOST_CHARACTERS = 60
 
 
-def lineage_as_json(result: LineageResult) -> dict[str, Any]:
+def lineage_as_json(result: "LineageResult") -> dict[str, Any]:
     return {
         "columns": [
             {
@@ -119,7 +120,7 @@ def lineage_as_json(result: LineageResult) -> dict[str, Any]:
     }
 
 
-def picture_as_json(picture: LineagePicture) -> dict[str, Any]:
+def picture_as_json(picture: "LineagePicture") -> dict[str, Any]:
     """The nodes and edges of a picture."""
     return {
         "nodes": [
@@ -141,7 +142,7 @@ def picture_as_json(picture: LineagePicture) -> dict[str, Any]:
     }
 
 
-def picture_as_mermaid(picture: LineagePicture) -> str:
+def picture_as_mermaid(picture: "LineagePicture") -> str:
     """A flow chart, inputs on the left; what is only read to decide has dotted lines."""
     lines = ["flowchart LR"]
     lines += [f'    n{node.number}["{_escaped(node_label(node))}"]' for node in picture.nodes]
@@ -153,7 +154,7 @@ def picture_as_mermaid(picture: LineagePicture) -> str:
     return "\n".join(lines)
 
 
-def node_label(node: PictureNode) -> str:
+def node_label(node: "PictureNode") -> str:
     """What a node is called: a column where it is read or written, an operation with its expression in between."""
     match node.role:
         case "input":
