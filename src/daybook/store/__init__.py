@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from daybook.store.store import MetadataStore
 
-__all__ = ["open_store"]
+__all__ = ["create_empty_store", "open_store"]
 
 
 def open_store(url: str, *, root: Path, migrate: bool = False) -> "MetadataStore":
@@ -21,3 +21,10 @@ def open_store(url: str, *, root: Path, migrate: bool = False) -> "MetadataStore
     from daybook.store.store import open_store as opening
 
     return opening(url, root=root, migrate=migrate)
+
+
+def create_empty_store(folder: Path) -> "MetadataStore":
+    """A store with nothing in it in a temporary folder, for whoever reads before anything was stored."""
+    from daybook.store.store import create_empty_store as creating
+
+    return creating(folder)

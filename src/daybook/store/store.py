@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from sqlite3 import OperationalError as SqliteOperationalError
 
-from sqlalchemy import Connection, Engine, inspect, select, text, update
+from sqlalchemy import Connection, Engine, insert, inspect, select, text, update
 
 from daybook.errors import DaybookError
 from daybook.store.address import EmbeddedStore, SharedStore, StoreAddress, parse_address
@@ -23,7 +23,7 @@ from daybook.store.database.periods import PeriodStatuses, Slices
 from daybook.store.database.projects import Projects
 from daybook.store.database.retention import RetentionQueries
 from daybook.store.database.runs import Runs
-from daybook.store.database.tables import WORKSPACE_ROOT
+from daybook.store.database.tables import METADATA, WORKSPACE_IDENTITY, WORKSPACE_ROOT
 from daybook.store.database.workspace_root import WorkspaceRoot, keep_relative
 
 LATEST_SCHEMA = "0007"
@@ -163,6 +163,16 @@ def open_store(url: str, *, root: Path, migrate: bool = False) -> MetadataStore:
         engine.dispose()
         raise
     return MetadataStore(engine, address, moved_from)
+
+
+def create_empty_store(folder: Path) -> MetadataStore:
+    """See `daybook.store.create_empty_store`; the tables as they are now need no migrations, which take a while."""
+    address = EmbeddedStore(folder / "store.db")
+    engine = connect_store(address, folder)
+    with write_transaction(engine, address) as connection:
+        METADATA.create_all(connection)
+        connection.execute(insert(WORKSPACE_IDENTITY).values(number=1, id="empty", kind="own"))
+    return MetadataStore(engine, address)
 
 
 def _refuse_emptied(address: EmbeddedStore) -> None:

@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 from daybook.web.access import Access, Guard, Site
 from daybook.web.login import login_routes
 from daybook.web.page_templates import WEB_FOLDER, Templates
-from daybook.web.problems import Failures, problem_handlers
+from daybook.web.problems import API, Failures, problem_handlers
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 if TYPE_CHECKING:
@@ -25,22 +25,32 @@ if TYPE_CHECKING:
 
 
 class WorkspaceLoader:
-    """Loads the pages and the API of a workspace once; other requests wait."""
+    """Loads the pages of a workspace once, and its API after the first page; requests to them wait."""
 
     def __init__(self, workspace: OpenedWorkspace, access: Access, templates: Templates) -> None:
         self._workspace = workspace
         self._access = access
         self._templates = templates
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._loaded: FastAPI | None = None
+        self._api: FastAPI | None = None
 
     def load(self) -> "FastAPI":
-        from daybook.web.workspace_app import create_workspace_app
+        """The pages."""
+        from daybook.web.workspace_app import create_pages
 
         with self._lock:
             if self._loaded is None:
-                self._loaded = create_workspace_app(self._workspace, self._access, self._templates)
+                self._loaded = create_pages(self._workspace, self._access, self._templates)
             return self._loaded
+
+    def load_api(self) -> "FastAPI":
+        from daybook.web.workspace_app import create_api
+
+        with self._lock:
+            if self._api is None:
+                self._api = create_api(self.load().state.served)
+            return self._api
 
     def begin(self) -> None:
         """Loads in the background; a failure is the answer to the next request."""
@@ -52,9 +62,15 @@ class WorkspaceLoader:
         return self._loaded.state.served if self._loaded is not None else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if (loaded := self._loaded) is None:
-            loaded = await asyncio.to_thread(self.load)
-        await loaded(scope, receive, send)
+        if scope["path"].startswith(f"{API}/"):
+            api = self._api if self._api is not None else await asyncio.to_thread(self.load_api)
+            await api(scope, receive, send)
+            return
+        pages = self._loaded if self._loaded is not None else await asyncio.to_thread(self.load)
+        await pages(scope, receive, send)
+        if self._api is None:
+            # A page asks the API for what happens next; the first answer did not have to wait for it.
+            threading.Thread(target=self.load_api, name="daybook-load-api", daemon=True).start()
 
 
 def create_app(workspace: OpenedWorkspace, site: Site) -> Starlette:

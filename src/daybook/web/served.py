@@ -1,10 +1,13 @@
 """What the requests of one server share: workspace, access, templates, and computed results."""
 
-from collections.abc import Callable, Hashable
+import json
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from urllib.parse import quote
 
 from fastapi import Depends, Request
+from starlette.responses import Response, StreamingResponse
 
 from daybook.errors import DaybookError
 from daybook.web.access import Access, Visitor
@@ -16,6 +19,7 @@ from daybook.workspace.history import RunDetails, RunListing, list_runs, show_ru
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 if TYPE_CHECKING:
+    from daybook.io.rows.conditions import RowCondition, RowOrder
     from daybook.runs.result import OutputResult
     from daybook.workspace.close import CloseGraphResult, CloseStatus
     from daybook.workspace.lineage import LineageResult
@@ -118,3 +122,43 @@ def _acting_visitor(request: Request) -> Visitor:
 ServedHere = Annotated[Served, Depends(_served)]
 AskedBy = Annotated[Visitor, Depends(_visitor)]
 ActedBy = Annotated[Visitor, Depends(_acting_visitor)]
+
+
+def parse_conditions(texts: Iterable[str]) -> "tuple[RowCondition, ...]":
+    """Conditions as addresses have them: `["amount", ">=", "100"]`."""
+    from daybook.io.rows.conditions import RowCondition
+
+    found = []
+    for text in texts:
+        try:
+            column, comparison, *value = json.loads(text)
+            if not isinstance(column, str) or not isinstance(comparison, str) or len(value) > 1:
+                raise ValueError
+            given = value[0] if value else None
+            if isinstance(given, list | dict):
+                raise ValueError
+        except (ValueError, TypeError):
+            raise DaybookError("WEB_015", argument="where", reason=f"{text[:100]!r} is not a condition") from None
+        found.append(RowCondition(column, comparison, given))
+    return tuple(found)
+
+
+def parse_order(texts: Iterable[str]) -> "tuple[RowOrder, ...]":
+    """Columns, those with a minus from large to small."""
+    from daybook.io.rows.conditions import RowOrder
+
+    return tuple(RowOrder(text.removeprefix("-"), text.startswith("-")) for text in texts if text)
+
+
+def numbers_request(run_id: str, seq: int, where: Iterable[str], sort: Iterable[str], **more: Any) -> "NumbersRequest":
+    from daybook.workspace.numbers import NumbersRequest
+
+    return NumbersRequest(run_id, str(seq), parse_conditions(where), parse_order(sort), **more)
+
+
+def csv_response(served: Served, request: "NumbersRequest") -> Response:
+    from daybook.workspace.numbers import stream_csv
+
+    download = stream_csv(served.workspace, request)
+    name = f"attachment; filename*=UTF-8''{quote(download.file_name, safe='')}"
+    return StreamingResponse(download.pieces, media_type="text/csv", headers={"Content-Disposition": name})

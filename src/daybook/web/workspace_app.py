@@ -1,4 +1,4 @@
-"""The pages and the API of a workspace; separate from the login, because their import takes time."""
+"""The pages of a workspace and its API, each an application of its own, because their imports take time."""
 
 from functools import partial
 
@@ -9,10 +9,9 @@ from fastapi.exceptions import RequestValidationError
 import daybook.workspace.close
 import daybook.workspace.json.close  # noqa: F401
 from daybook.runs.result import RunFailedError
-from daybook.web import api, pages
+from daybook.web import pages
 from daybook.web.access import Access
 from daybook.web.actions import PageActions
-from daybook.web.api.answer import describe
 from daybook.web.page_templates import Templates
 from daybook.web.problems import API, Failures, problem_handlers
 from daybook.web.questions import Questions
@@ -21,18 +20,9 @@ from daybook.web.served import Served
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 
-def create_workspace_app(workspace: OpenedWorkspace, access: Access, templates: Templates) -> FastAPI:
-    """Without a guard of its own: requests have passed that of the server."""
-    app = FastAPI(
-        title="Daybook",
-        summary="What the command line prints with --json, over HTTP.",
-        version="1",
-        openapi_url=f"{API}/openapi.json",
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,
-        exception_handlers=problem_handlers(RunFailedError, RequestValidationError),
-    )
+def create_pages(workspace: OpenedWorkspace, access: Access, templates: Templates) -> FastAPI:
+    """Without a guard of their own: requests have passed that of the server."""
+    app = _create_app(openapi_url=None)
     app.state.templates = templates
     app.state.served = Served(
         workspace,
@@ -43,10 +33,35 @@ def create_workspace_app(workspace: OpenedWorkspace, access: Access, templates: 
         StoreWatch(workspace),
         RecentAnswers(),
     )
-    for router in api.ROUTERS:
-        app.include_router(router, prefix=API)
     for router in pages.ROUTERS:
         app.include_router(router, include_in_schema=False)
-    app.add_middleware(Failures)
+    return app
+
+
+def create_api(served: Served) -> FastAPI:
+    """The API over what the pages show; it has a type for each answer, and building these takes a while."""
+    from daybook.web import api
+    from daybook.web.api.answer import describe
+
+    app = _create_app(openapi_url=f"{API}/openapi.json")
+    app.state.templates = served.templates
+    app.state.served = served
+    for router in api.ROUTERS:
+        app.include_router(router, prefix=API)
     app.openapi = partial(describe, app)  # type: ignore[method-assign]
+    return app
+
+
+def _create_app(*, openapi_url: str | None) -> FastAPI:
+    app = FastAPI(
+        title="Daybook",
+        summary="What the command line prints with --json, over HTTP.",
+        version="1",
+        openapi_url=openapi_url,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        exception_handlers=problem_handlers(RunFailedError, RequestValidationError),
+    )
+    app.add_middleware(Failures)
     return app

@@ -65,17 +65,14 @@ class OpenedWorkspace(WorkspaceLocation):
         """The store, or a temporary empty one where none has been created yet."""
         import tempfile
 
-        from daybook.store import open_store
+        from daybook.store import create_empty_store
         from daybook.store.address import store_exists
 
         if store_exists(self.settings.store, self.root):
             with self.open_store() as store:
                 yield store
             return
-        with (
-            tempfile.TemporaryDirectory(prefix="daybook-") as folder,
-            open_store("sqlite:///store.db", root=Path(folder)) as store,
-        ):
+        with tempfile.TemporaryDirectory(prefix="daybook-") as folder, create_empty_store(Path(folder)) as store:
             yield store
 
     @contextmanager

@@ -105,3 +105,36 @@ def test_the_command_prints_where_to_look_and_ends_by_ctrl_c(folder: Folder) -> 
     assert "Traceback" not in errors
     assert token not in errors
     assert process.returncode in (0, 130)
+
+
+# What takes long to import and the close does not need; the API has a type for each answer.
+UNUSED = (
+    *("pyspark", "py4j", "pyarrow", "deltalake", "pandas", "alembic", "sqlalchemy.dialects.postgresql"),
+    *("daybook.expression.compiler", "daybook.plan.steps", "daybook.web.api"),
+)
+SHOW_CLOSE = f"""
+import sys
+from pathlib import Path
+from starlette.testclient import TestClient
+from daybook.web.app import WorkspaceLoader, create_app
+from daybook.web.server import ServeRequest, open_site
+from daybook.workspace.open_workspace import open_workspace
+
+imported = []
+# The API is loaded after the first answer; here it must not be, so that one sees what came before.
+WorkspaceLoader.load_api = lambda self: imported.append([name for name in {UNUSED} if name in sys.modules])
+workspace = open_workspace(Path(sys.argv[1]))
+app = create_app(workspace, open_site(workspace, ServeRequest(is_open=True))[0])
+with TestClient(app, base_url="http://127.0.0.1:8484") as client:
+    answer = client.get("/close")
+    assert answer.status_code == 200 and "Close" in answer.text, answer.text
+print(imported)
+"""
+
+
+def test_the_first_close_page_waits_for_neither_spark_nor_the_api(tmp_path: Path) -> None:
+    """Also where nothing has been stored yet: an empty store needs no migrations."""
+    folder = page_folder(tmp_path)
+    done = subprocess.run([sys.executable, "-c", SHOW_CLOSE, str(folder.root)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[[]]"

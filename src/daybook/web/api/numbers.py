@@ -1,21 +1,13 @@
 """Numbers over HTTP: outputs of a run, their rows as pages or CSV, and the rows behind a number."""
 
-import json
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import quote
+from typing import Annotated, Any
 
 from fastapi import Path, Query, Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
-from daybook.errors import DaybookError
 from daybook.web.api.answer import Answer, Finding, RunId, answered, api_router, wait_for_answer
 from daybook.web.api.runs import TableVersion
-from daybook.web.served import Served, ServedHere
-
-if TYPE_CHECKING:
-    from daybook.io.rows.conditions import RowCondition, RowOrder
-    from daybook.workspace.numbers import NumbersRequest
+from daybook.web.served import ServedHere, csv_response, numbers_request
 
 router = api_router()
 
@@ -137,46 +129,6 @@ class ExplanationLevel(Answer):
 class NumberExplanation(Explanation):
     levels: list[ExplanationLevel]
     is_complete: bool
-
-
-def parse_conditions(texts: Iterable[str]) -> "tuple[RowCondition, ...]":
-    """Conditions as addresses have them: `["amount", ">=", "100"]`."""
-    from daybook.io.rows.conditions import RowCondition
-
-    found = []
-    for text in texts:
-        try:
-            column, comparison, *value = json.loads(text)
-            if not isinstance(column, str) or not isinstance(comparison, str) or len(value) > 1:
-                raise ValueError
-            given = value[0] if value else None
-            if isinstance(given, list | dict):
-                raise ValueError
-        except (ValueError, TypeError):
-            raise DaybookError("WEB_015", argument="where", reason=f"{text[:100]!r} is not a condition") from None
-        found.append(RowCondition(column, comparison, given))
-    return tuple(found)
-
-
-def parse_order(texts: Iterable[str]) -> "tuple[RowOrder, ...]":
-    """Columns, those with a minus from large to small."""
-    from daybook.io.rows.conditions import RowOrder
-
-    return tuple(RowOrder(text.removeprefix("-"), text.startswith("-")) for text in texts if text)
-
-
-def numbers_request(run_id: str, seq: int, where: Iterable[str], sort: Iterable[str], **more: Any) -> "NumbersRequest":
-    from daybook.workspace.numbers import NumbersRequest
-
-    return NumbersRequest(run_id, str(seq), parse_conditions(where), parse_order(sort), **more)
-
-
-def csv_response(served: Served, request: "NumbersRequest") -> Response:
-    from daybook.workspace.numbers import stream_csv
-
-    download = stream_csv(served.workspace, request)
-    name = f"attachment; filename*=UTF-8''{quote(download.file_name, safe='')}"
-    return StreamingResponse(download.pieces, media_type="text/csv", headers={"Content-Disposition": name})
 
 
 Where = Annotated[

@@ -8,9 +8,8 @@ from starlette.responses import RedirectResponse, Response
 
 from daybook.model.types import value_text
 from daybook.web.access import address_with
-from daybook.web.api.numbers import csv_response, numbers_request
 from daybook.web.pages.explain import PAGE_ROWS, TrailStep, explain_address
-from daybook.web.served import ServedHere
+from daybook.web.served import ServedHere, csv_response, numbers_request
 
 if TYPE_CHECKING:
     from daybook.workspace.numbers import NumbersPage
