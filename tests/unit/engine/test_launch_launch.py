@@ -25,6 +25,7 @@ def launch(
 
 def test_short_work_runs_on_the_quick_compiler_alone() -> None:
     assert "-XX:TieredStopAtLevel=1" in launch(workload="short")
+    assert "-XX:ReservedCodeCacheSize=240m" in launch(workload="short")
     assert "-XX:TieredStopAtLevel=1" not in launch(workload="long")
 
 
