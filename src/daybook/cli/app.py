@@ -4,11 +4,13 @@ import gc
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
+import typer.main
 
 from daybook.cli import (
     apply,
@@ -282,12 +284,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code or WRONG_INPUT
 
 
+@cache
+def command_tree() -> Callable[..., object]:
+    """Made once: reading the signatures of all commands takes longer than most commands that need no Spark."""
+    return typer.main.get_command(app)
+
+
 def _execute(arguments: Sequence[str]) -> int:
     # A command lives shortly and keeps most of what it makes, so collecting often only costs time.
     gc.set_threshold(50_000, 20, 20)
     given = move_root_options_first(arguments)
     try:
-        app(given, prog_name="daybook")
+        command_tree()(given, prog_name="daybook")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except KeyboardInterrupt:

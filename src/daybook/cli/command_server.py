@@ -119,8 +119,9 @@ def import_early() -> None:
         for path in sorted(Path(client.package_folder(), package).glob("*.py")):
             if path.stem not in _NOT_IMPORTED:
                 importlib.import_module(f"daybook.{package.replace('/', '.')}.{path.stem}")
-    # The parser is made when it is first used.
+    # The parser and the tree of commands are made when they are first used.
     parse_expression("a + 1")
+    importlib.import_module("daybook.cli.app").command_tree()
     gc.collect()
     gc.freeze()
 

@@ -37,6 +37,10 @@ def test_streams_may_be_closed(redirected: str) -> None:
 @pytest.mark.parametrize("redirected", ["", ">&-", "2>&-", ">/dev/full", "2>/dev/full"])
 def test_a_failure_keeps_its_exit_code(tmp_path: Path, redirected: str) -> None:
     assert run("validate", redirected=redirected, folder=tmp_path).returncode == 2
+
+
+@pytest.mark.parametrize("redirected", [">&-", ">/dev/full"])
+def test_a_failure_for_programs_keeps_its_exit_code(tmp_path: Path, redirected: str) -> None:
     (tmp_path / "daybook.yaml").write_text("name: w\n")
     assert run("cancel", "nothing", "--json", redirected=redirected, folder=tmp_path).returncode == 2
 
