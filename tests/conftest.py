@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.new_stores import copied_stores, stores_by_alembic
 from tests.postgres import PostgresServer, running_server
 from tests.spark_session import is_connect, product_settings, spark
 
-__all__ = ["is_connect", "product_settings", "spark"]
+__all__ = ["copied_stores", "is_connect", "product_settings", "spark", "stores_by_alembic"]
 
 _MARKERS_BY_FOLDER = {
     "spark": ("spark",),

@@ -4,6 +4,7 @@ import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,10 @@ from daybook.errors import DaybookError
 from daybook.store import open_store
 from daybook.store.database.tables import METADATA
 from daybook.store.store import KNOWN_SCHEMAS, LATEST_SCHEMA, MIGRATIONS, MetadataStore
+from tests.new_stores import BY_ALEMBIC, copy_schema, made_by
 from tests.postgres import PostgresServer
+
+pytestmark = pytest.mark.usefixtures("stores_by_alembic")
 
 
 def test_the_code_knows_the_migrations_it_ships() -> None:
@@ -36,6 +40,19 @@ def test_migrations_make_the_tables_the_code_uses(store: MetadataStore) -> None:
     # Alembic cannot read the condition of a partial index back from SQLite.
     assert [item for item in difference if "uq_run_active" not in str(item)] == []
     assert tables == {*METADATA.tables, "alembic_version"}
+
+
+def test_stores_that_tests_copy_are_what_alembic_makes(tmp_path: Path) -> None:
+    """All but two values: the id of a workspace, and its root."""
+    stores = []
+    for name, upgrade in (("made", BY_ALEMBIC), ("copied", copy_schema)):
+        with made_by(upgrade):
+            open_store("sqlite:///store.db", root=tmp_path / name).close()
+        with closing(sqlite3.connect(tmp_path / name / "store.db")) as connection:
+            ((identity,),) = connection.execute("SELECT id FROM workspace_identity").fetchall()
+            lines = sorted(line.replace(identity, "ID") for line in connection.iterdump())
+            stores.append([line.replace(str((tmp_path / name).resolve()), "ROOT") for line in lines])
+    assert stores[0] == stores[1]
 
 
 def test_an_embedded_store_is_made_where_it_is_missing(tmp_path: Path) -> None:
