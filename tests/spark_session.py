@@ -5,6 +5,7 @@ A second one would take the place of the first. What it needs is imported late: 
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -66,10 +67,17 @@ def spark(request: pytest.FixtureRequest, is_connect: bool) -> "Iterator[SparkSe
     stop_session(session)
 
 
-@pytest.fixture(scope="module")
-def product_settings(request: pytest.FixtureRequest, spark: "SparkSession") -> "Iterator[None]":
-    """Generated code and adaptive execution, as users run it."""
+@contextmanager
+def as_users_run_it(request: pytest.FixtureRequest, spark: "SparkSession") -> Iterator[None]:
+    """Generated code and adaptive execution for a while."""
     from daybook.engine.java.session_conf import temporary_settings
 
     with temporary_settings(spark, {} if request.config.getoption("--sail") else _PRODUCT):
+        yield
+
+
+@pytest.fixture(scope="module")
+def product_settings(request: pytest.FixtureRequest, spark: "SparkSession") -> "Iterator[None]":
+    """Generated code and adaptive execution for the tests of a module."""
+    with as_users_run_it(request, spark):
         yield

@@ -11,35 +11,26 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from daybook.demo.data_files import write_data, write_workspace
-from daybook.demo.month_close import CLOSE_PROJECTS, build_quarter, close_month, explain_correction, read_headline
+from daybook.demo.month_close import CLOSE_PROJECTS, DemoQuarter, build_quarter, read_headline
 from daybook.runs.attempt.start import RunRequest
 from daybook.runs.result import RunResult
 from daybook.workspace.execution import run_project
 from daybook.workspace.open_workspace import open_workspace
 from tests.close_by_hand import balances_by_hand, by_account_type, close_by_hand
 from tests.office import convert, sheet_formulas, sheet_values, without_stored_values
-
-JOURNALS = 600
+from tests.spark.demo.conftest import PERIOD, ClosedDemo
 
 pytestmark = pytest.mark.usefixtures("product_settings")
 
 
 @pytest.fixture(scope="module")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("close") / "demo"
-    write_workspace("close", folder)
-    write_data(folder / "data", JOURNALS)
-    return folder
+def workspace(demo: ClosedDemo) -> Path:
+    return demo.root
 
 
 @pytest.fixture(scope="module")
-def january(spark: SparkSession, product_settings: None, workspace: Path) -> list[RunResult]:
-    return closed(workspace, "2026-01", spark)
-
-
-def closed(folder: Path, period: str, spark: SparkSession) -> list[RunResult]:
-    return list(close_month(open_workspace(folder, session=lambda: spark), period).runs)
+def quarter(demo: ClosedDemo, product_settings: None) -> DemoQuarter:
+    return build_quarter(demo.workspace, PERIOD)
 
 
 def run_close(folder: Path, spark: SparkSession, wish: RunRequest) -> list[RunResult]:
@@ -76,7 +67,6 @@ def csv_rows(path: Path) -> Iterator[tuple[tuple[str, str], tuple[Decimal, Decim
             yield (row["account_type"], row["cost_centre"]), (*amounts, int(row["journal_lines"]))
 
 
-@pytest.mark.usefixtures("january")
 def test_every_number_of_january_is_right(workspace: Path) -> None:
     expected = by_hand(workspace, "2026-01")
     assert len(expected) > 30
@@ -85,7 +75,6 @@ def test_every_number_of_january_is_right(workspace: Path) -> None:
     assert dict(csv_rows(workspace / "out" / "actual-vs-budget-2026-01.csv")) == expected
 
 
-@pytest.mark.usefixtures("january")
 def test_the_headline_sums_up_by_account_type(workspace: Path) -> None:
     expected = by_account_type(close_by_hand(workspace / "data", "2026-01"))
     lines = read_headline(workspace, "2026-01")
@@ -96,7 +85,6 @@ def test_the_headline_sums_up_by_account_type(workspace: Path) -> None:
     assert [lines[0].account_type, lines[-1].account_type] == ["Revenue", "Operating result"]
 
 
-@pytest.mark.usefixtures("january")
 def test_the_board_opens_a_workbook_that_computes_the_headline(workspace: Path, tmp_path: Path) -> None:
     written = workspace / "out" / "management-summary-2026-01.xlsx"
     emptied = without_stored_values(written, tmp_path / "board.xlsx")
@@ -107,19 +95,15 @@ def test_the_board_opens_a_workbook_that_computes_the_headline(workspace: Path, 
     assert len(sheet_formulas(written, "Summary")) == 2 * len(expected)
 
 
-@pytest.mark.usefixtures("january")
-def test_february_keeps_january(spark: SparkSession, workspace: Path) -> None:
-    closed(workspace, "2026-02", spark)
+@pytest.mark.usefixtures("quarter")
+def test_february_keeps_january(workspace: Path) -> None:
     assert warehouse_rows(workspace, "2026-01") == by_hand(workspace, "2026-01")
     assert warehouse_rows(workspace, "2026-02") == by_hand(workspace, "2026-02")
     assert len(read_headline(workspace, "2026-01")) == len(read_headline(workspace, "2026-02")) == 9
 
 
-@pytest.mark.usefixtures("january")
-def test_a_build_of_the_quarter_rolls_the_balances_forward(spark: SparkSession, workspace: Path) -> None:
-    opened = open_workspace(workspace, session=lambda: spark)
+def test_a_build_of_the_quarter_rolls_the_balances_forward(workspace: Path, quarter: DemoQuarter) -> None:
     months = ["2026-01", "2026-02", "2026-03"]
-    quarter = build_quarter(opened, "2026-01")
     assert quarter.build.is_ok
     rows = DeltaTable(workspace / "warehouse" / "balances").to_pyarrow_table().to_pylist()
     columns = ("opening", "movement", "balance", "last_year", "change")
@@ -132,7 +116,7 @@ def test_a_build_of_the_quarter_rolls_the_balances_forward(spark: SparkSession, 
     assert {each.state for each in quarter.status.nodes} == {"fresh"}
 
 
-@pytest.mark.usefixtures("january")
+@pytest.mark.usefixtures("quarter")
 def test_a_later_day_brings_the_corrected_rate(spark: SparkSession, workspace: Path) -> None:
     """The pound of March was corrected on the twelfth."""
     day = datetime.date(2026, 3, 31)
@@ -142,11 +126,12 @@ def test_a_later_day_brings_the_corrected_rate(spark: SparkSession, workspace: P
     assert warehouse_rows(workspace, "2026-03") == expected
 
 
-def test_operations_report_what_they_did(workspace: Path, january: list[RunResult]) -> None:
+def test_operations_report_what_they_did(workspace: Path, demo: ClosedDemo) -> None:
+    close = demo.done.runs[0]
     lines = pq.read_table(workspace / "data" / "ledger" / "2026-01.parquet").to_pylist()
     reversed_lines = [line for line in lines if line["status"] != "posted"]
     zeros = [line for line in lines if line["amount"] == 0 and line["status"] == "posted"]
-    counts = {operation.seq: operation for operation in january[0].operations}
+    counts = {operation.seq: operation for operation in close.operations}
     assert counts[0].rows_added == len(lines)
     assert counts[10].rows_picked == counts[20].rows_picked == len(lines)
     assert counts[50].rows_deleted == len(reversed_lines) > 0
@@ -154,11 +139,11 @@ def test_operations_report_what_they_did(workspace: Path, january: list[RunResul
     assert counts[60].rows_added == counts[70].rows_picked == 8
     assert counts[80].rows_deleted == 1
     assert counts[120].rows_written == counts[130].rows_written == counts[110].rows_added
-    assert january[0].notices == ()
+    assert close.notices == ()
 
 
-def test_what_corrected_rates_move_is_bridged(january: list[RunResult], workspace: Path, spark: SparkSession) -> None:
-    found = explain_correction(open_workspace(workspace, session=lambda: spark), "2026-01")
+def test_what_corrected_rates_move_is_bridged(workspace: Path, demo: ClosedDemo) -> None:
+    found = demo.done.correction
 
     ends = (datetime.date(2026, 1, 1), datetime.date(2026, 1, 31))
     tables = [close_by_hand(workspace / "data", "2026-01", day) for day in ends]

@@ -5,15 +5,14 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
-from pyspark.sql import SparkSession
 
 from daybook.workspace.report import ReportRequest, write_report
 from tests.browser.conftest import log_in
-from tests.closed_demo import ClosedDemo, close_demo
 from tests.page import served
+from tests.spark.demo.conftest import ClosedDemo
 from tests.workspaces import Folder
 
-pytestmark = pytest.mark.spark
+pytestmark = pytest.mark.browser
 MOST_BYTES = 2_000_000
 _SECONDS = 120_000
 
@@ -64,9 +63,8 @@ def _check_waterfall(chromium: Browser, page: Page, report: Path, demo: ClosedDe
 
 
 def test_it_is_small_opens_from_disk_and_has_the_waterfall_of_the_page(
-    tmp_path: Path, spark: SparkSession, chromium: Browser, page: Page
+    demo: ClosedDemo, chromium: Browser, page: Page
 ) -> None:
-    demo = close_demo(tmp_path / "demo", spark)
     report = write_demo_report(demo)
     _check_file(report)
     _check_opened(chromium, report, demo)

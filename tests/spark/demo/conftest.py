@@ -1,17 +1,22 @@
-"""The demonstration with a small ledger, closed for one month, and once more as a draft with corrected rates."""
+"""The demonstration, closed for one month, and once more as a draft with corrected rates: once for all its tests."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from daybook.demo.data_files import write_data, write_workspace
-from daybook.demo.month_close import close_month
+from daybook.demo.month_close import DemoResult, close_month
 from daybook.workspace.history import list_runs
 from daybook.workspace.open_workspace import OpenedWorkspace, open_workspace
+from tests.browser.conftest import chromium, page
+from tests.spark_session import as_users_run_it
+
+__all__ = ["chromium", "page"]
 
 PERIOD = "2026-01"
-_JOURNALS = 200
+_JOURNALS = 600
 
 
 @dataclass(frozen=True)
@@ -19,6 +24,7 @@ class ClosedDemo:
     """`run` closed the month, `draft` closed it again; `summary` reads what the first wrote."""
 
     workspace: OpenedWorkspace
+    done: DemoResult
     run: str
     draft: str
     summary: str
@@ -28,11 +34,15 @@ class ClosedDemo:
         return self.workspace.root
 
 
-def close_demo(folder: Path, spark: SparkSession) -> ClosedDemo:
+@pytest.fixture(scope="session")
+def demo(request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> ClosedDemo:
+    """Tests add runs to it, and leave these as they are."""
+    folder = tmp_path_factory.mktemp("close") / "demo"
     write_workspace("close", folder)
     write_data(folder / "data", _JOURNALS)
     workspace = open_workspace(folder, session=lambda: spark)
-    done = close_month(workspace, PERIOD)
+    with as_users_run_it(request, spark):
+        done = close_month(workspace, PERIOD)
     by_project = {run.project_id: run.run_id for run in done.runs}
     drafts = [run.id for run in list_runs(workspace, project="close", limit=10).runs if run.is_draft]
-    return ClosedDemo(workspace, by_project["close"], drafts[0], by_project["management-summary"])
+    return ClosedDemo(workspace, done, by_project["close"], drafts[0], by_project["management-summary"])
