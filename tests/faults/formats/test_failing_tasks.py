@@ -9,12 +9,12 @@ from daybook.errors import DaybookError
 from daybook.io.registry import writer_for
 from daybook.model.operation import OutputMode
 from tests.faults.formats.checks import COLUMNS, PERIOD, found, rows, sweep
-from tests.spark.io.cases import CASES, Case, Place, write
+from tests.spark.io.cases import CASES, Case, Place, parameters, write
 
 MODES: tuple[OutputMode, ...] = ("replace", "replace_period", "append")
 
 
-@pytest.fixture(params=CASES, ids=lambda case: case.name)
+@pytest.fixture(params=parameters(CASES))
 def case(request: pytest.FixtureRequest) -> Case:
     chosen: Case = request.param
     return chosen

@@ -16,7 +16,7 @@ from daybook.io.landing.area import LandingArea
 from daybook.io.leftovers import find_landing_leftovers
 from daybook.io.registry import writer_for
 from tests.faults.formats.checks import COLUMNS, found, rows, sweep
-from tests.spark.io.cases import CASES, Case, Place, version_of, write
+from tests.spark.io.cases import CASES, Case, Place, parameters, version_of, write
 
 FILES = tuple(case for case in CASES if case.format in ("delta", "parquet", "csv", "json"))
 
@@ -74,7 +74,7 @@ def test_landing(tmp_path: Path, memory_limit: int) -> None:
     assert find_landing_leftovers(area.uri, ()) == ()
 
 
-@pytest.mark.parametrize("case", [case for case in FILES if case.format != "delta"], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", parameters(case for case in FILES if case.format != "delta"))
 def test_committing(spark: SparkSession, place: Place) -> None:
     write(rows(spark, "old"), place.target(COLUMNS))
     target = place.target(COLUMNS)
@@ -103,7 +103,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(folder)], check=False)
 
 
-@pytest.mark.parametrize("case", FILES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", parameters(FILES))
 def test_writing(spark: SparkSession, case: Case, small_disk: Path) -> None:
     place = Place(case, small_disk.parent)
     uri = str(small_disk / "lake" / (case.path or ""))

@@ -14,13 +14,13 @@ from daybook.model.operation import OutputMode
 from tests.faults.formats.checks import COLUMNS, PERIOD, found, rows, sweep
 from tests.faults.formats.commit_child import commit
 from tests.forked import forked
-from tests.spark.io.cases import CASES, Case, Place, write
+from tests.spark.io.cases import CASES, Case, Place, parameters, write
 
 # The commit of a JDBC target needs the JVM, so its process cannot be a small one.
 KILLABLE = tuple(case for case in CASES if case.format != "jdbc")
 
 
-@pytest.fixture(params=KILLABLE, ids=lambda case: case.name)
+@pytest.fixture(params=parameters(KILLABLE))
 def case(request: pytest.FixtureRequest) -> Case:
     chosen: Case = request.param
     return chosen

@@ -63,7 +63,7 @@ def complete(folder: Folder) -> None:
     ("point", "format_"),
     [
         pytest.param("before write", "delta", marks=pytest.mark.slow),
-        ("after write", "csv"),
+        pytest.param("after write", "csv", marks=pytest.mark.slow),
         pytest.param("before commit", "json", marks=pytest.mark.slow),
         ("after commit", "parquet"),
     ],

@@ -4,7 +4,7 @@ import datetime as dt
 import hashlib
 import math
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
+from _pytest.mark import ParameterSet
 from pyspark.sql import DataFrame, SparkSession
 
 from daybook.io.column_types import arrow_type, spark_data_type
@@ -98,6 +100,14 @@ CASES = (
     Case("jdbc", "jdbc", max_digits=31, has_nan=False, has_lost_days=True),
 )
 TABLES = tuple(case for case in CASES if not case.is_one_file)
+_REPEATED = ("parquet-file", "csv-folder", "json-folder", "json-file")
+
+
+def parameters(cases: Iterable[Case]) -> list[ParameterSet]:
+    """Cases for tests of modes and commits: `make faults` also has those that take the same steps as another one."""
+    return [
+        pytest.param(case, marks=pytest.mark.slow if case.name in _REPEATED else (), id=case.name) for case in cases
+    ]
 
 
 def columns_of(case: Case) -> tuple[OutputColumn, ...]:

@@ -11,13 +11,13 @@ from daybook.errors import DaybookError
 from daybook.io.registry import writer_for
 from daybook.io.target import OutputColumn, Target
 from daybook.model.types import INTEGER, STRING, DecimalType
-from tests.spark.io.cases import CASES, TABLES, Case, Place, frame, read_target, write
+from tests.spark.io.cases import CASES, TABLES, Case, Place, frame, parameters, read_target, write
 
 COLUMNS = (OutputColumn("key", STRING), OutputColumn("amount", DecimalType(10, 2)))
 ONE_FILES = tuple(case for case in CASES if case.is_one_file)
 
 
-@pytest.fixture(params=TABLES, ids=lambda case: case.name)
+@pytest.fixture(params=parameters(TABLES))
 def case(request: pytest.FixtureRequest) -> Case:
     found: Case = request.param
     return found
@@ -72,7 +72,9 @@ def test_error_refuses_what_exists(spark: SparkSession, place: Place) -> None:
     assert keys(spark, place.target(COLUMNS)) == [("a", None)]
 
 
-@pytest.mark.parametrize("mode", ["replace", "replace_period", "append", "error"])
+@pytest.mark.parametrize(
+    "mode", ["replace_period", *(pytest.param(mode, marks=pytest.mark.slow) for mode in ("replace", "append", "error"))]
+)
 def test_a_run_and_operation_commit_once(spark: SparkSession, place: Place, mode: str) -> None:
     period = "2026-01" if mode in ("replace_period", "append") else None
     target = place.target(COLUMNS, mode=mode, run_period=period)
@@ -128,7 +130,7 @@ def test_replace_takes_the_new_schema(spark: SparkSession, place: Place) -> None
     assert read_target(spark, target).frame.df.select("key").collect() == [("b",)]
 
 
-@pytest.mark.parametrize("mode", ["replace", "replace_period"])
+@pytest.mark.parametrize("mode", [pytest.param("replace", marks=pytest.mark.slow), "replace_period"])
 def test_rows_are_not_replaced_by_none_unless_allowed(spark: SparkSession, place: Place, mode: str) -> None:
     period = "2026-01" if mode == "replace_period" else None
     write(rows(spark, "a", "b"), place.target(COLUMNS, mode=mode, run_period=period))
@@ -188,7 +190,7 @@ def test_a_refused_fence_commits_nothing(spark: SparkSession, place: Place) -> N
     assert keys(spark, target) == [("a", None)]
 
 
-@pytest.mark.parametrize("case", ONE_FILES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", parameters(ONE_FILES))
 class TestOneFile:
     def test_append_is_refused(self, place: Place) -> None:
         target = place.target(COLUMNS, mode="append")

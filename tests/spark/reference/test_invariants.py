@@ -57,9 +57,13 @@ def is_unchanged(before: dict[str, Any], after: dict[str, Any]) -> bool:
 
 
 RUNNABLE = [seed for seed in range(2000, 2016) if is_runnable(watched(generate_project(seed)))]
+# Further ones are of the same kinds; `make faults` has them all.
+ALWAYS = 4
 
 
-@pytest.mark.parametrize("seed", RUNNABLE)
+@pytest.mark.parametrize(
+    "seed", [*RUNNABLE[:ALWAYS], *(pytest.param(seed, marks=pytest.mark.slow) for seed in RUNNABLE[ALWAYS:])]
+)
 def test_operations_change_only_what_they_may(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     project = watched(generate_project(seed))
     written = run(spark, project, str(tmp_path)).rows
@@ -75,7 +79,7 @@ def test_operations_change_only_what_they_may(spark: SparkSession, tmp_path: Pat
                 assert all(row["_deleted"] is False and row["_operation_seq"] == operation.seq for row in added)
 
 
-@pytest.mark.parametrize("seed", RUNNABLE[:2])
+@pytest.mark.parametrize("seed", RUNNABLE[:1])
 def test_output_changes_nothing(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     """The last output is the same whether or not others stand before it."""
     project = watched(generate_project(seed))

@@ -29,7 +29,7 @@ from tests.spark.reference.running import Written, run
 
 PROJECTS, PER_TEST, THREADS = 304, 16, 2
 # Further ones are of the same kinds; `make faults` compares them all.
-ALWAYS = 64
+ALWAYS = 32
 PERIOD_START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 
 
@@ -160,7 +160,7 @@ def is_compared(project: GeneratedProject) -> bool:
 
 
 @pytest.mark.usefixtures("product_settings")
-@pytest.mark.parametrize("seed", [1000, 1001, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1002, 1003))])
+@pytest.mark.parametrize("seed", [1000, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1001, 1002, 1003))])
 def test_session_settings_do_not_matter(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     """With generated code and adaptive execution the rows are the same."""
     found = [line for each in range(seed * 10, seed * 10 + 5) for line in compared(spark, each, tmp_path)]

@@ -153,6 +153,7 @@ def large(spark: SparkSession, tmp_path: Path) -> Folder:
     return made
 
 
+@pytest.mark.slow
 def test_rare_rows_of_a_large_run_are_found_and_few_of_them_kept(spark: SparkSession, large: Folder) -> None:
     run = large.run("2026-02")
     made = write(large, run.run_id)
@@ -174,7 +175,8 @@ def counted(rows: int) -> tuple[dict[str, Any], ...]:
     )
 
 
-def test_a_check_that_needs_all_rows_of_a_group_gets_them(folder: Folder) -> None:
+def test_a_check_that_needs_all_rows_of_a_group_gets_them(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("daybook.scenarios.new_scenario.MOST_TRIES", 6)
     folder.project(*counted(40))
     assert write(folder, folder.run().run_id).rows == 40
 
