@@ -54,6 +54,10 @@ def find_recorded_run(environment: RunEnvironment, text: str) -> RecordedRun:
     with environment.store.read() as transaction:
         run_id = transaction.runs.id_of(text)
         record = transaction.runs.get(run_id)
+        if record.is_active:
+            raise DaybookError(
+                "RUN_089", run_id=run_id, status=record.status, project=record.project_id, period=record.period
+            )
         snapshot = snapshot_from_json(transaction.runs.snapshot(run_id))
         pins = recorded_pins(transaction, run_id)
         commits = {commit.operation_seq: commit for commit in transaction.outcomes.commits(run_id)}

@@ -4,8 +4,9 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pyspark.sql import SparkSession
 
@@ -14,6 +15,21 @@ from daybook.engine.java.connect import is_connect
 if TYPE_CHECKING:
     from pyspark import StatusTracker
     from pyspark.sql.connect.shell.progress import ProgressHandler
+
+
+_Result = TypeVar("_Result")
+
+_WAKE_SECONDS = 0.2
+
+
+def wait_for(future: Future[_Result]) -> _Result:
+    """The result of another thread.
+
+    Linux may give Ctrl-C to any thread, and Python handles it in the main thread only, when that wakes.
+    """
+    while not wait([future], timeout=_WAKE_SECONDS).done:
+        pass
+    return future.result()
 
 
 _IDLE_TIMEOUT_SECONDS = 10.0

@@ -132,7 +132,8 @@ def check_column(node: Column, checking: CheckContext, *, may_be_text: bool = Fa
             return ConstantValue(*variable)
         hint = f"period has {', '.join(PERIOD_VARIABLES)}"
         return checking.report("EXPR_012", node.span, hint=hint, name=f"{PERIOD_NAME}.{node.name}")
-    if node.qualifier == PARAMETER_QUALIFIER and scope.parameters:
+    # Conditions of resolvers have no columns, and no project whose parameters they could use.
+    if node.qualifier == PARAMETER_QUALIFIER and (scope.parameters or scope.columns):
         return _check_parameter(node, checking)
     known = sorted(
         {
@@ -150,9 +151,13 @@ def _check_parameter(node: Column, checking: CheckContext) -> TypedNode:
     parameters = checking.scope.parameters
     if node.name in parameters:
         return ParameterValue(node.name, parameters[node.name])
-    of = f"{PARAMETER_QUALIFIER}."
-    hint = _suggest_name(node.name, parameters, of=of) or f"the project declares {', '.join(parameters)}"
-    return checking.report("EXPR_012", node.span, hint=hint, name=f"{of}{node.name}")
+    declared = f"it has {', '.join(parameters)}" if parameters else None
+    hint = _suggest_name(node.name, parameters, of=f"{PARAMETER_QUALIFIER}.") or declared
+    return checking.report("EXPR_077", node.span, hint=hint or _declare_hint(node.name), name=node.name)
+
+
+def _declare_hint(name: str) -> str:
+    return f"declare it in the project: `parameters: {{{name}: {{type: decimal, default: 0}}}}`"
 
 
 def _resolve_column(

@@ -11,6 +11,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from daybook.engine.java.classic import activate_session
 from daybook.engine.java.session import separate_session
+from daybook.engine.jobs import wait_for
 from daybook.errors import DaybookError, Notice, flatten, raise_all
 from daybook.errors.error import did_you_mean
 from daybook.graph.close import Close, NodeStatus, read_close
@@ -124,8 +125,7 @@ def _planned(
         status = statuses[node]
         if request.is_draft:
             is_draft = node.project in close.drafts
-            why = "it is a draft" if is_draft else "it reads what a draft writes, or is named"
-            will_run[node] = (why if request.is_full else f"{why}, unless the sandbox holds its result",)
+            will_run[node] = ("it is a draft" if is_draft else "it reads what a draft writes, or is named",)
             continue
         if status.is_locked:
             continue
@@ -137,6 +137,45 @@ def _planned(
         elif request.is_full:
             will_run[node] = ("everything is run",)
     return BuildPlan(tuple(statuses[node] for node in in_order(edges, edges)), will_run, left_out, notices)
+
+
+def plan_drafts(definitions: LoadedWorkspace, environment: RunEnvironment, request: BuildRequest) -> BuildPlan:
+    """What a build of drafts would run: not the drafts whose results the sandbox holds, while what they read stays."""
+    with read_close(
+        definitions, environment.store, period=request.period, as_drafts=True, parameters=request.parameters
+    ) as close:
+        plan = plan_build(close, request)
+        edges = {node: close.nodes.edges_of(node) for node in plan.will_run}
+    will_run: dict[Node, tuple[str, ...]] = {}
+    for node, why in plan.will_run.items():
+        makers = [edge.maker for edge in edges[node] if edge.maker in will_run]
+        if makers:
+            will_run[node] = tuple(f"{maker.project} {maker.period.identifier} runs" for maker in makers)
+        elif request.is_full or _fresh_draft(definitions, environment, _run_request_of(request, node)) is None:
+            will_run[node] = why
+    return replace(plan, will_run=will_run)
+
+
+def _fresh_draft(definitions: LoadedWorkspace, environment: RunEnvironment, request: RunRequest) -> str | None:
+    """The draft whose result in the sandbox is what a run would write now."""
+    try:
+        (prepared,) = prepare_runs(definitions, environment, request)
+    except DaybookError:
+        # The run says what is wrong.
+        return None
+    with environment.store.read() as transaction:
+        return find_fresh_draft(transaction, prepared)
+
+
+def _run_request_of(request: BuildRequest, node: Node, build_id: str | None = None) -> RunRequest:
+    return RunRequest(
+        node.project,
+        node.period.identifier,
+        is_draft=request.is_draft,
+        allow_empty=request.allow_empty,
+        build_id=build_id,
+        parameters=request.parameters.get(node.project, {}),
+    )
 
 
 def _selected(close: Close, request: BuildRequest) -> tuple[dict[Node, tuple[Edge, ...]], tuple[str, ...]]:
@@ -275,7 +314,7 @@ class _Build:
                 self._cancel()
                 for node in order:
                     if node not in self.results:
-                        self._end(node, begun[node].result() if node in begun else self._not_begun(node))
+                        self._end(node, wait_for(begun[node]) if node in begun else self._not_begun(node))
         return BuildResult(self.build_id, tuple(self.results.values()), is_cancelled=self.is_cancelled)
 
     def _end(self, node: Node, result: NodeResult) -> None:
@@ -332,7 +371,8 @@ class _Build:
         if self.is_stopped:
             return self._not_begun(node)
         if self.request.is_draft:
-            return None if self.request.is_full else self._fresh_draft(node)
+            kept = None if self.request.is_full else self._fresh_draft(node)
+            return NodeResult(node, "fresh", kept) if kept is not None else None
         makers = (self.results.get(edge.maker) for edge in self.edges[node])
         if node in self.fresh and all(maker is None or maker.result in ("fresh", "locked") for maker in makers):
             # Nothing that it reads was run, so it is what it was when the build began.
@@ -363,26 +403,11 @@ class _Build:
                 return NodeResult(node, "blocked", found.run.id, reason, is_failure=True)
         return None
 
-    def _fresh_draft(self, node: Node) -> NodeResult | None:
-        """Whether the sandbox holds what a run of the draft would write now."""
-        try:
-            (prepared,) = prepare_runs(self.definitions, self.environment, self._run_request(node))
-        except DaybookError:
-            # The run says what is wrong.
-            return None
-        with self.environment.store.read() as transaction:
-            found = find_fresh_draft(transaction, prepared)
-        return NodeResult(node, "fresh", found) if found is not None else None
+    def _fresh_draft(self, node: Node) -> str | None:
+        return _fresh_draft(self.definitions, self.environment, self._run_request(node))
 
     def _run_request(self, node: Node) -> RunRequest:
-        return RunRequest(
-            node.project,
-            node.period.identifier,
-            is_draft=self.request.is_draft,
-            allow_empty=self.request.allow_empty,
-            build_id=self.build_id,
-            parameters=self.request.parameters.get(node.project, {}),
-        )
+        return _run_request_of(self.request, node, self.build_id)
 
     def _after_other_run(self, node: Node) -> NodeResult | None:
         while not self.is_stopped:

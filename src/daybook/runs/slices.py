@@ -2,6 +2,7 @@
 
 import datetime
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from daybook.errors import DaybookError, Notice
@@ -11,8 +12,10 @@ from daybook.io.registry import format_named, writer_for
 from daybook.io.target import WrittenSlice
 from daybook.io.writer import Commit
 from daybook.model.dataset import Dataset
+from daybook.model.loading import LoadedWorkspace
+from daybook.runs.attempt.execution import prepare_runs
 from daybook.runs.attempt.recorder import data_pin, hold_version, newest_pin
-from daybook.runs.attempt.start import restore_run
+from daybook.runs.attempt.start import PreparedRun, RunRequest, restore_run
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.outputs import PlannedOutput
 from daybook.runs.permissions import foreign_owner, is_of_workspace, require_unlocked
@@ -126,18 +129,32 @@ def find_slice(entries: tuple[SliceEntry, ...], table: str, period: str) -> Slic
     raise DaybookError("STORE_037", table=of_table[0].table, period=period, periods=known)
 
 
-def drop_slice(environment: RunEnvironment, entry: SliceEntry, *, reason: str, user: str | None) -> SliceDrop:
+def drop_slice(
+    environment: RunEnvironment,
+    entry: SliceEntry,
+    *,
+    reason: str,
+    user: str | None,
+    definitions: LoadedWorkspace | None = None,
+) -> SliceDrop:
     """Remove the rows of a slice from its table; its period must not be locked.
 
-    The datasets of the table get a new version, so that readers of the latest see the table without the slice.
+    The datasets of the table get a new version, so that readers of the latest see the table without the slice. Where
+    the store does not have the run, because it was restored from a backup, `definitions` say how the project writes.
     """
     known = entry.stored
     with environment.store.read() as transaction:
-        if transaction.runs.find(known.run_id) is None:
-            raise DaybookError("STORE_038", run_id=known.run_id, destination=known.destination)
-        snapshot = snapshot_from_json(transaction.runs.snapshot(known.run_id))
+        is_recorded = transaction.runs.find(known.run_id) is not None
+        prepared = (
+            restore_run(snapshot_from_json(transaction.runs.snapshot(known.run_id)), environment.root)
+            if is_recorded
+            else None
+        )
+    prepared = prepared or _prepare_again(environment, definitions, entry)
+    snapshot = prepared.snapshot
+    with environment.store.read() as transaction:
         _require_droppable(transaction, snapshot)
-    planned = _planned_output(environment, snapshot, known)
+    planned = _planned_output(environment, prepared, known)
     table = slice_table(planned.target.location, planned.target.workspace)
     now = environment.clock()
     drop_id = f"drop-{new_run_id(now)}"
@@ -187,11 +204,30 @@ def _require_same_slice(
         )
 
 
-def _planned_output(environment: RunEnvironment, snapshot: RunSnapshot, known: Slice) -> PlannedOutput:
+def _prepare_again(environment: RunEnvironment, definitions: LoadedWorkspace | None, entry: SliceEntry) -> PreparedRun:
+    """A run of the project as its file is now, for a slice that was found again without its run."""
+    known = entry.stored
+    projects = {} if definitions is None else definitions.definitions["project"]
+    wanted = known.project_id if known.project_id != SHARED_PROJECT else None
+    # A slice that projects append to has no owner: any of them knows the table.
+    for project_id in projects if wanted is None else (wanted,):
+        if definitions is None or project_id not in projects:
+            continue
+        with suppress(DaybookError):
+            (prepared,) = prepare_runs(definitions, environment, RunRequest(project_id, known.period))
+            if any(_is_slice_of(environment, each, known) for each in prepared.outputs):
+                return prepared
+    raise DaybookError("STORE_038", run_id=known.run_id, destination=known.destination)
+
+
+def _is_slice_of(environment: RunEnvironment, planned: PlannedOutput, known: Slice) -> bool:
+    return known.destination in (location_identity(planned.target.location, environment.root), planned.target.label)
+
+
+def _planned_output(environment: RunEnvironment, prepared: PreparedRun, known: Slice) -> PlannedOutput:
     """The output that wrote a slice, as its run planned it."""
-    for planned in restore_run(snapshot, environment.root).outputs:
-        identity = location_identity(planned.target.location, environment.root)
-        if known.destination in (identity, planned.target.label):
+    for planned in prepared.outputs:
+        if _is_slice_of(environment, planned, known):
             return planned
     raise DaybookError("STORE_038", run_id=known.run_id, destination=known.destination)
 

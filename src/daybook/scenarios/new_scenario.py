@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from daybook.engine.context import RunContext
+from daybook.engine.jobs import wait_for
 from daybook.engine.load_rows import filter_by_time, stored_rows
 from daybook.engine.pipeline import Pipeline
 from daybook.errors import DaybookError, flatten
@@ -75,7 +76,9 @@ class RealRows:
         try:
             self._run.read(self._environment, self._spark, [load.key for load in self._plan.loads])
             with ThreadPoolExecutor(_THREADS) as pool:
-                list(pool.map(self._add_witness, [step for step in steps if step.seq in seqs]))
+                begun = [pool.submit(self._add_witness, step) for step in steps if step.seq in seqs]
+                for each in begun:
+                    wait_for(each)
             updates = [step for step in steps if isinstance(step, UpdateStep)]
             joined = dict(self._joined_rows(step, join) for step in updates for join in step.joins)
             return {**{load.key: self._stored(load) for load in self._plan.loads if load.role != "join"}, **joined}

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from daybook.engine.jobs import wait_for
 from daybook.engine.pipeline import OutputFrame, Pipeline
 from daybook.engine.source import SourceFrame
 from daybook.errors import DaybookError, DaybookErrors, flatten, raise_all
@@ -96,10 +97,15 @@ def run_scenario_files(session: SessionProvider, files: list[Path], *, threads: 
     begun = [_begin_scenario(file, workspaces) for file in files]
     pool = ThreadPoolExecutor(threads)
     try:
-        yield from pool.map(lambda each: each if isinstance(each, ScenarioResult) else each.finish(quick()), begun)
+        finished = [pool.submit(_finish_scenario, each, quick) for each in begun]
+        yield from map(wait_for, finished)
     finally:
         # After Ctrl-C those that have not begun never do.
         pool.shutdown(cancel_futures=True)
+
+
+def _finish_scenario(begun: "ScenarioResult | _ScenarioRun", session: SessionProvider) -> ScenarioResult:
+    return begun if isinstance(begun, ScenarioResult) else begun.finish(session())
 
 
 def run_scenario_file(spark: SparkSession, file: Path, workspaces: Workspaces | None = None) -> ScenarioResult:

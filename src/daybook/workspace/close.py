@@ -130,10 +130,19 @@ def _periods_run(close: Close) -> str | None:
 
 def plan_close_build(workspace: OpenedWorkspace, request: "BuildRequest") -> "BuildPlan":
     """What `build_close` would run, and why."""
-    from daybook.graph.build import plan_build
+    from daybook.graph.build import plan_build, plan_drafts
 
     _check_request(workspace, request)
     definitions = workspace.read_definitions()
+    if request.is_draft:
+        from daybook.runs.environment import open_run_environment, workspace_with_store_copy
+
+        # What a draft would read is known after its files are applied; that is only tried here.
+        with (
+            workspace_with_store_copy(definitions) as copied,
+            open_run_environment(copied, workspace.session, clock=workspace.clock, user=workspace.user) as environment,
+        ):
+            return replace(plan_drafts(copied, environment, request), notices=_error_notices(definitions))
     with (
         workspace.open_store_or_empty() as store,
         read_close(

@@ -126,8 +126,9 @@ def drop_slice(workspace: OpenedWorkspace, table: str, period: str, *, reason: s
     if not reason.strip():
         raise DaybookError("STORE_032", action="Dropping a slice")
     entry = find_slice(list_slices(workspace), table, period)
+    definitions = workspace.read_definitions()
     with workspace.open_run_environment() as environment:
-        return drop(environment, entry, reason=reason, user=workspace.user)
+        return drop(environment, entry, reason=reason, user=workspace.user, definitions=definitions)
 
 
 def take_over_slices(workspace: OpenedWorkspace, owner: str, *, reason: str) -> Recovery:

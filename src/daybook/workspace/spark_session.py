@@ -70,21 +70,23 @@ class BackgroundSession:
 
     def __call__(self) -> "SparkSession":
         self.begin()
-        while self._thread is not None and self._thread.is_alive():
-            # Linux may give Ctrl-C to another thread; this one handles it only when it wakes.
-            self._thread.join(_WAKE_SECONDS)
+        self._wait()
         if self._failure is not None:
             raise self._failure
         if self._session is None:
             raise RuntimeError("Spark was not started")
         return self._session
 
+    def _wait(self) -> None:
+        while self._thread is not None and self._thread.is_alive():
+            # Linux may give Ctrl-C to another thread; this one handles it only when it wakes.
+            self._thread.join(_WAKE_SECONDS)
+
     def stop(self) -> None:
         """The program is about to end, so the session need not be taken down step by step."""
         from daybook.engine.java.session import stop_session
 
-        if self._thread is not None:
-            self._thread.join()
+        self._wait()
         if self._session is not None:
             with _ignore_interrupts():
                 stop_session(self._session, quick=True)

@@ -125,6 +125,28 @@ def test_a_version_of_a_dataset_that_the_project_pins(ledger: Ledger) -> None:
     assert shares(found) == {"data:journal": "10.00"}
 
 
+def test_another_dataset_version_written_in_the_project_is_the_data_of_that_version(ledger: Ledger) -> None:
+    """Version 1 lies in one file and version 2 in another; nothing but the number in the project changes."""
+    ledger.run(*CLOSE)
+    correct_journal(ledger)
+    table = {"name": "journal", "columns": JOURNAL_COLUMNS, "location": {"path": "data/corrected.csv"}}
+    ledger.folder.define("dataset", {"id": "journal", "natural_key_columns": ["line"], "main_table": table})
+    runs = []
+    for version in (1, 2):
+        pinned = {"dataset_id": "journal", "dataset_version": version}
+        ledger.folder.project(*CLOSE, input=pinned)
+        ledger.folder.apply()
+        ledger.folder.activate()
+        runs.append(ledger.folder.run().run_id)
+
+    found = ledger.bridge(*runs)
+
+    assert [ledger.folder.snapshot(run_id).source("input").dataset_version for run_id in runs] == [1, 2]
+    # J-2 is 60.25 instead of 50.25 euros.
+    assert (str(found.before), str(found.after)) == ("149.25", "159.25")
+    assert shares(found) == {"data:journal": "10.00"}
+
+
 def test_the_time_of_the_run_is_a_cause_where_an_expression_asks_for_it(ledger: Ledger) -> None:
     folder = ledger.folder
     ledger.run(convert("ROUND(amount * rates.rate, 2) + DAY(TODAY())"), totals(), output())

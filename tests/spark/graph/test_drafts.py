@@ -34,6 +34,11 @@ def outcomes(folder: Folder, *, is_full: bool = False) -> dict[str, str]:
     return {each.node.project: each.result for each in result.nodes}
 
 
+def would_run(folder: Folder, *, is_full: bool = False) -> list[str]:
+    plan = plan_close_build(opened(folder), BuildRequest("2026-02", is_draft=True, is_full=is_full))
+    return [node.project for node in plan.will_run]
+
+
 def copied(folder: Folder) -> list[tuple[str, str, int]]:
     rows = DeltaTable(folder.root / "sandbox/lake/copy").to_pyarrow_table().to_pylist()
     return sorted((row["_run_period"], row["order_id"], row["mark"]) for row in rows)
@@ -49,9 +54,12 @@ def test_a_build_of_drafts_runs_the_chain_into_the_sandbox(chain: Folder) -> Non
     assert copied(chain) == [("2026-02", "O-4", 1)]
     assert not (chain.root / "lake").exists()
     # The sandbox holds all of it now.
+    assert would_run(chain) == []
+    assert would_run(chain, is_full=True) == ["maker", "middle", "reader"]
     assert outcomes(chain) == {"maker": "fresh", "middle": "fresh", "reader": "fresh"}
     # Another definition of a draft is run, and what reads it.
     chain.project(to_table("copy", columns=["order_id", "mark", "region"]), id_="reader", input_="between")
+    assert would_run(chain) == ["reader"]
     assert outcomes(chain) == {"maker": "fresh", "middle": "fresh", "reader": "failed"}
     shutil.rmtree(chain.root / "sandbox/lake/copy")
     assert outcomes(chain) == {"maker": "fresh", "middle": "fresh", "reader": "ran"}

@@ -32,7 +32,8 @@ def folder(tmp_path: Path, spark: SparkSession) -> Folder:
     made.run("2026-01", "few")
     made.run("2026-01", "few")
     path = made.root / "data" / "orders.csv"
-    made.project(totals, to_table("many", columns=["region", "amount"]) | by_region, id_="many")
+    lines = to_table("lines", columns=["order_id", "amount"]) | {"selector": "_operation_seq = 0"}
+    made.project(totals, to_table("many", columns=["region", "amount"]) | by_region, lines, id_="many")
     made.run("2026-01", "many")
     with path.open("a") as stream:
         stream.writelines(f"L-{number},EMEA,{number % 1000}.25,2026-01\n" for number in range(LINES))
@@ -61,12 +62,13 @@ def settled(browser: TestClient, address: str) -> tuple[int, str]:
     return page.status_code, page.text
 
 
-@pytest.mark.parametrize("kind", ["explain", "bridge"])
+@pytest.mark.parametrize("kind", ["explain", "bridge", "diff"])
 def test_a_question_is_cancelled_while_spark_computes(browser: TestClient, folder: Folder, kind: str) -> None:
     after, before = newest_runs(browser, "many")
     addresses = {
         "explain": f"/runs/{after}/explain/1?key=region%3DEMEA",
-        "bridge": f"/compare?a={before}&b={after}&measure=amount",
+        "bridge": f"/compare?a={before}&b={after}&measure=amount&output=2",
+        "diff": f"/compare?a={before}&b={after}&output=3&key=order_id",
     }
     waiting = browser.get(addresses[kind])
     assert waiting.status_code == 202

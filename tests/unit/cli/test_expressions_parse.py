@@ -48,7 +48,7 @@ def test_a_window_with_names_and_parameters(capsys: pytest.CaptureFixture[str]) 
     [
         (["SUM(amount) OVER ('status')", "--columns", COLUMNS], "EXPR_076"),
         (["SUM(amount) OVER (status)", "--columns", COLUMNS, "--group-by", "status"], "EXPR_074"),
-        (["param.x", "--columns", COLUMNS, "--parameters", "y integer"], "EXPR_012"),
+        (["param.x", "--columns", COLUMNS, "--parameters", "y integer"], "EXPR_077"),
         (["{{X}}", "--columns", COLUMNS, "--named", "Y=1"], "EXPR_050"),
         (["{{X}}", "--columns", COLUMNS, "--named", "X"], "RUN_050"),
         (["amout", "--columns", COLUMNS], "EXPR_012"),

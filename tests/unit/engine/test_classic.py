@@ -1,8 +1,10 @@
 import socket
+from pathlib import Path
 
 import pytest
 
-from daybook.engine.java.classic import check_master_listens
+from daybook.engine.java.classic import check_master_listens, host_variables
+from daybook.engine.java.launch import JavaRuntime, Launch
 from daybook.errors import DaybookError
 
 
@@ -24,3 +26,22 @@ def test_one_of_several_masters_is_enough() -> None:
 @pytest.mark.parametrize("master", ["", "local[2]", "local-cluster[2,1,1024]", "yarn", "k8s://https://host:443"])
 def test_other_masters_are_left_to_spark(master: str) -> None:
     check_master_listens(master)
+
+
+@pytest.mark.parametrize(
+    ("is_local", "conf", "environment", "expected"),
+    [
+        (True, {}, {}, {"SPARK_LOCAL_HOSTNAME": "localhost"}),
+        (True, {}, {"SPARK_LOCAL_HOSTNAME": "mine"}, {}),
+        (True, {}, {"SPARK_LOCAL_IP": "10.0.0.1"}, {}),
+        (True, {"spark.driver.host": "mine"}, {}, {}),
+        (True, {"spark.driver.bindAddress": "0.0.0.0"}, {}, {}),
+        (False, {}, {}, {}),
+    ],
+)
+def test_a_local_spark_needs_no_name_of_the_machine_unless_one_is_chosen(
+    tmp_path: Path, is_local: bool, conf: dict[str, str], environment: dict[str, str], expected: dict[str, str]
+) -> None:
+    java = JavaRuntime(tmp_path / "java", 17, "17", "machine")
+    launch = Launch(java, tmp_path, conf, tmp_path, is_local)
+    assert host_variables(launch, environment) == expected

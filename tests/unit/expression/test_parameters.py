@@ -47,10 +47,16 @@ def test_a_type_that_does_not_fit_is_an_error_as_for_a_column() -> None:
 
 def test_an_unknown_parameter_is_an_error_with_the_one_that_was_meant() -> None:
     found = error("amount > param.treshold", WITH_PARAMETERS)
-    assert (found.code, found.parameters["name"]) == ("EXPR_012", "param.treshold")
+    assert (found.code, found.message) == ("EXPR_077", "The project has no parameter treshold")
     assert found.hint == "did you mean param.threshold?"
     assert found.span is not None
     assert (found.span.start, found.span.end) == (9, 23)
+
+
+def test_in_a_project_without_parameters_the_way_out_is_to_declare_it() -> None:
+    found = error("amount > param.threshold", SCOPE)
+    assert (found.code, found.message) == ("EXPR_077", "The project has no parameter threshold")
+    assert found.hint == "declare it in the project: `parameters: {threshold: {type: decimal, default: 0}}`"
 
 
 def test_a_project_without_parameters_may_call_a_join_param() -> None:
@@ -58,4 +64,3 @@ def test_a_project_without_parameters_may_call_a_join_param() -> None:
         SCOPE, qualifiers={**SCOPE.qualifiers, "param": {"rate": DecimalType(5, 4)}}, aliases=frozenset({"param"})
     )
     assert compile_expression("param.rate", scope).sql(CONSTANTS) == "`param.rate`"
-    assert error("param.threshold", SCOPE).code == "EXPR_013"

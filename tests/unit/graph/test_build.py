@@ -1,13 +1,16 @@
 """What a build does about other builds, and about periods that nobody wrote; nodes are recorded without Spark."""
 
+import signal
 import threading
 import time
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from daybook.errors import DaybookError
 from daybook.graph.build import BuildRequest, BuildResult, build
 from daybook.graph.close import read_close
 from daybook.runs.attempt.execution import prepare_runs
@@ -137,3 +140,25 @@ def test_a_workspace_without_active_projects_says_how_to_activate_them(tmp_path:
     activate_projects(workspace)
     assert plan_close_build(workspace, BuildRequest("2026-01")).notices == ()
     assert close_status(workspace).notices == ()
+
+
+def test_a_signal_that_another_thread_gets_cancels_the_build_at_once(
+    chain: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Linux may give Ctrl-C to any thread; Python handles it in the main thread, which has to wake for that."""
+    cancelled = threading.Event()
+    waited: list[bool] = []
+
+    def interrupted(environment: RunEnvironment, prepared: PreparedRun) -> Any:
+        environment.on_attempt(SimpleNamespace(cancel=cancelled.set))  # type: ignore[arg-type]
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+        waited.append(cancelled.wait(10))
+        raise DaybookError("RUN_015", project="maker")
+
+    monkeypatch.setattr("daybook.graph.build.execute_run", interrupted)
+    workspace = chain.load()
+    with chain.around(workspace) as around:
+        result = build(workspace, around, BuildRequest("2026-01"), _SilentBuild())
+    assert waited == [True]
+    assert result.is_cancelled
+    assert {each.node.project: each.result for each in result.nodes} == {"maker": "failed", "reader": "blocked"}

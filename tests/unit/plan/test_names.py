@@ -114,7 +114,7 @@ def test_in_every_place_an_error_inside_a_name_points_to_its_definition_and_name
 ) -> None:
     expression, marked = WRONG[wrong]
     operations, unknown_code, other_code = PLACES[place]
-    code = unknown_code if wrong in list(WRONG)[:2] else other_code
+    code = unknown_code if wrong == "a column that is not there" else other_code
     operations += "" if "type: output" in operations else OUTPUT
     head = f"parameters:\n  limit: {{type: decimal, default: 1}}\nexpressions:\n  BAD: {expression}\n"
     lines = project_text(operations, head).splitlines()

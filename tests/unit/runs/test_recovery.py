@@ -137,6 +137,41 @@ def test_a_slice_that_was_dropped_since_stays_dropped(tmp_path: Path, type_: str
     assert list(slices(folder)) == ["2026-02"]
 
 
+@pytest.mark.parametrize(
+    ("type_", "path"), [("delta", "lake"), ("parquet", "files"), ("csv", "files"), ("sqlite", "data.db")]
+)
+@pytest.mark.parametrize("mode", ["replace_period", "append"])
+def test_a_slice_that_was_found_again_can_be_dropped_before_its_project_runs(
+    tmp_path: Path, type_: str, path: str, mode: str
+) -> None:
+    """The file of the project says how the slice is written; the run that wrote it is gone."""
+    folder = new_folder(tmp_path / "w", type_, path, mode=mode)
+    write_run(folder, orders("a"), "2026-01")
+    back_up(folder.root / ".daybook/store.db")
+    write_run(folder, orders("b", "c"), "2026-02")
+    lose(folder)
+    restore(folder)
+    done = drop_slice(open_workspace(folder.root), "to.result", "2026-02", reason="wrong")
+    assert done.rows == 2
+    assert list(slices(folder)) == ["2026-01"]
+
+
+def test_a_slice_that_was_found_again_and_that_no_project_writes_any_more_cannot_be_dropped(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path / "w", "delta", "lake")
+    write_run(folder, orders("a"), "2026-01")
+    back_up(folder.root / ".daybook/store.db")
+    write_run(folder, orders("b"), "2026-02")
+    lose(folder)
+    restore(folder)
+    folder.project(to_table("elsewhere", "to", columns=["order_id"]))
+    workspace = open_workspace(folder.root)
+    (table,) = (each.location for each in list_slices(workspace) if each.period == "2026-02")
+    with pytest.raises(DaybookError) as caught:
+        drop_slice(workspace, table, "2026-02", reason="wrong")
+    assert caught.value.code == "STORE_038"
+    assert list(slices(folder)) == ["2026-01", "2026-02"]
+
+
 def test_stores_of_two_workspaces_have_two_names_wherever_they_are_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

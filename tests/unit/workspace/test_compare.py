@@ -1,10 +1,13 @@
 """Comparisons as tables and pictures, for notebooks."""
 
 from decimal import Decimal
+from pathlib import Path
 from typing import cast
 
 import pytest
 
+from daybook.compare.bridge import BridgeRequest, bridge
+from daybook.compare.diff import DiffRequest, diff
 from daybook.compare.result import (
     BridgeResult,
     Cause,
@@ -18,8 +21,12 @@ from daybook.compare.result import (
     RowCounts,
 )
 from daybook.errors import DaybookError
+from daybook.runs.attempt.execution import prepare_runs
+from daybook.runs.attempt.start import RunRequest
 from daybook.workspace.compare import causes_table, changes_table, groups_table, parse_tolerance
 from daybook.workspace.python_api import Bridge, Diff, Workspace
+from tests.recorded_runs import record_run
+from tests.workspaces import Folder, no_session, to_table
 
 RUN = ComparedRun("20260201-100000-aaaaaa", "close", 1, "2026-01")
 ROWS = ComparedRows(40, 40, "Totals")
@@ -97,3 +104,28 @@ def test_no_other_tolerance_is_taken(value: str) -> None:
     with pytest.raises(DaybookError) as found:
         parse_tolerance(value)
     assert found.value.code == "RUN_031"
+
+
+def test_a_run_that_has_not_ended_cannot_be_compared(tmp_path: Path) -> None:
+    folder = Folder.new(tmp_path, no_session)
+    folder.project(to_table())
+    workspace = folder.load()
+    refused: list[DaybookError] = []
+    with folder.around(workspace) as around:
+        (first,) = prepare_runs(workspace, around, RunRequest("p", "2026-01"))
+        before = record_run(around, first).run_id
+        (second,) = prepare_runs(workspace, around, RunRequest("p", "2026-01"))
+
+        def compare() -> None:
+            with pytest.raises(DaybookError) as of_diff:
+                diff(around, DiffRequest(before, second.snapshot.run_id))
+            with pytest.raises(DaybookError) as of_bridge:
+                bridge(around, BridgeRequest(second.snapshot.run_id, before, "amount"))
+            refused.extend((of_diff.value, of_bridge.value))
+
+        record_run(around, second, compare)
+    run_id = second.snapshot.run_id
+    assert [each.code for each in refused] == ["RUN_089", "RUN_089"]
+    assert refused[0].message == f"Run {run_id} is running, so it cannot be compared yet"
+    assert f"daybook show run {run_id}" in (refused[0].hint or "")
+    assert "p@2026-01" in (refused[0].hint or "")

@@ -125,10 +125,24 @@ def start_gateway(launch: Launch, environment: Mapping[str, str], *, show_log: b
     return wait
 
 
+# Any of them says under which name or address Spark listens.
+_HOST_VARIABLES = ("SPARK_LOCAL_HOSTNAME", "SPARK_LOCAL_IP")
+_HOST_SETTINGS = ("spark.driver.host", "spark.driver.bindAddress")
+
+
+def host_variables(launch: Launch, environment: Mapping[str, str]) -> dict[str, str]:
+    """A local Spark talks to itself only, so it starts also where the name of the machine does not resolve."""
+    is_chosen = any(environment.get(name) for name in _HOST_VARIABLES) or any(
+        name in launch.conf for name in _HOST_SETTINGS
+    )
+    return {"SPARK_LOCAL_HOSTNAME": "localhost"} if launch.is_local and not is_chosen else {}
+
+
 def _spawn(launch: Launch, environment: Mapping[str, str], show_log: bool) -> subprocess.Popen[bytes]:
     (launch.scratch / "log4j2.properties").write_text(_LOG_SETTINGS, encoding="utf-8")
     variables = {
         **environment,
+        **host_variables(launch, environment),
         **launcher_variables(launch.spark_home),
         "SPARK_CONNECT_MODE": "0",
         # File names are decoded by the locale, and no flag of Java's changes that.

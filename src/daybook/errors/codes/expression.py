@@ -224,4 +224,9 @@ EXPRESSION_CODES: dict[str, Code] = code_family(
         "The parentheses after OVER contain columns, or expressions that use columns.",
         hint="write OVER () for all rows; write the name of a column without quotes, or in backticks",
     ),
+    Code(
+        "EXPR_077",
+        "The project has no parameter {name}",
+        "A parameter must be declared under `parameters` of the project before expressions can use it.",
+    ),
 )

@@ -400,6 +400,12 @@ RUN_CODES: dict[str, Code] = code_family(
         hint="write the scenario by hand, with rows that belong together, such as all lines of one document",
     ),
     Code(
+        "RUN_089",
+        "Run {run_id} is {status}, so it cannot be compared yet",
+        "A run that has not ended may still write other rows and other outputs.",
+        hint="wait until it has ended (`daybook show run {run_id}`); {project}@{period} is its last completed run",
+    ),
+    Code(
         "RUN_077",
         "There is no column {column}",
         "An intermediate state between the two runs lacks a column that is measured or grouped by.",

@@ -532,7 +532,8 @@ STORE_CODES: dict[str, Code] = code_family(
     Code(
         "STORE_038",
         "Run {run_id} did not record how it wrote the slice of {destination}",
-        "The snapshot of the run has no output to that table, so Daybook cannot remove the slice.",
+        "Neither the snapshot of the run nor the file of its project has an output to that table, so Daybook cannot "
+        "remove the slice.",
         hint="run the project for the period again, then drop the slice",
     ),
     Code(

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from daybook.engine.counters import observe_rows, read_observation
+from daybook.engine.jobs import wait_for
 from daybook.engine.load_rows import LOADED_ID_COLUMN, stored_rows
 from daybook.engine.pipeline import Pipeline, may_lose_tasks
 from daybook.engine.source import POSITION_COLUMN, SourceFrame
@@ -88,7 +89,7 @@ class RowsComputation:
         with ThreadPoolExecutor(1, thread_name_prefix="daybook-explain") as pool:
             made = pool.submit(self._summary_rows, step, keys)
             found = self._picked_rows(step, keys, origins, columns)
-            return made.result(), found
+            return wait_for(made), found
 
     def _summary_rows(self, step: Step, keys: RowKeys) -> FoundRows | None:
         cut = summary_rows(self._run.plan, step, keys)
