@@ -47,13 +47,13 @@ faults: ## the long campaign: all that is slow, and processes killed at the wors
 	@DAYBOOK_FAULTS=long $(RUN)/python -m pytest -m "hypothesis and not faults" -n $(CORES) -q
 
 # Each brings a hundred packages along that fit nothing else.
-orchestrators: ## run the Dagster job and read the Airflow DAG of the examples
+orchestrators: ## build with the Dagster job and read the Airflow DAG of the examples
 	@tools/environment dev
 	@for name in dagster apache-airflow; do \
 	  test -e build/$$name/installed || { $(RUN)/python -m venv build/$$name && build/$$name/bin/python -m pip install -q $$name \
 	  && touch build/$$name/installed; } || exit 1; done
 	@DAYBOOK_TEST_DAGSTER=$(CURDIR)/build/dagster/bin/python DAYBOOK_TEST_AIRFLOW=$(CURDIR)/build/apache-airflow/bin/python \
-	  $(RUN)/python -m pytest -q tests/unit/docs/test_examples.py
+	  $(RUN)/python -m pytest -q tests/unit/docs/test_examples.py tests/spark/graph/test_examples.py
 
 check: lint types layers ## lint, formatting, types and import rules
 

@@ -8,9 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from daybook.workspace.close import close_status
-from daybook.workspace.lifecycle import activate_projects
-from daybook.workspace.open_workspace import open_workspace
 from tests.workspaces import Folder, assign, no_session, to_table
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -90,22 +87,6 @@ def test_a_node_that_fails_keeps_dagster_from_what_needs_it(tmp_path: Path, monk
     calls = replace_program(tmp_path, monkeypatch, fails="maker")
     assert orchestrated("dagster", RUN_JOB) == "False"
     assert calls.read_text().splitlines() == ["build maker --only --period 2026-01"]
-
-
-@pytest.mark.spark
-def test_the_job_of_dagster_builds_the_numbers(tmp_path: Path, chain: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The program itself, with Spark: what the last node reads has been written by the first."""
-    program = tmp_path / "bin" / "daybook"
-    program.parent.mkdir()
-    path = os.pathsep.join(sys.path)
-    program.write_text(f'#!/bin/sh\nPYTHONPATH={path!r} exec {sys.executable} -m daybook "$@"\n')
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
-    activate_projects(open_workspace(chain.root))
-    assert orchestrated("dagster", RUN_JOB) == "True"
-    nodes = close_status(open_workspace(chain.root), period="2026-01").nodes
-    assert {each.node.project: each.state for each in nodes} == {"maker": "fresh", "reader": "fresh"}
-    assert sorted(row["order_id"] for row in chain.table("copy")) == ["O-1", "O-2", "O-3"]
 
 
 def test_the_dag_of_airflow_has_a_task_for_every_node_after_what_it_needs(
