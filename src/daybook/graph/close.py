@@ -130,7 +130,7 @@ class Close:
 
     def notices(self) -> tuple[Notice, ...]:
         """What a person should know who expects to see the active projects."""
-        return () if self.active_projects else (notice("RUN_077"),)
+        return () if self.active_projects else (notice("RUN_090"),)
 
     @property
     def active_projects(self) -> tuple[str, ...]:

@@ -134,9 +134,9 @@ def test_a_workspace_without_active_projects_says_how_to_activate_them(tmp_path:
     folder.project(to_table("copy"), id_="reader")
     workspace = open_workspace(folder.root)
     planned = plan_close_build(workspace, BuildRequest("2026-01"))
-    assert (planned.nodes, [each.code for each in planned.notices]) == ((), ["RUN_077"])
+    assert (planned.nodes, [each.code for each in planned.notices]) == ((), ["RUN_090"])
     for period in (None, "2026-01"):
-        assert [each.code for each in close_status(workspace, period=period).notices] == ["RUN_077"]
+        assert [each.code for each in close_status(workspace, period=period).notices] == ["RUN_090"]
     activate_projects(workspace)
     assert plan_close_build(workspace, BuildRequest("2026-01")).notices == ()
     assert close_status(workspace).notices == ()

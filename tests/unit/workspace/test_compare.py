@@ -126,6 +126,6 @@ def test_a_run_that_has_not_ended_cannot_be_compared(tmp_path: Path) -> None:
         record_run(around, second, compare)
     run_id = second.snapshot.run_id
     assert [each.code for each in refused] == ["RUN_089", "RUN_089"]
-    assert refused[0].message == f"Run {run_id} is running, so it cannot be compared yet"
+    assert refused[0].message == f"Run {run_id} of p@2026-01 is running, so it cannot be compared yet"
     assert f"daybook show run {run_id}" in (refused[0].hint or "")
     assert "p@2026-01" in (refused[0].hint or "")

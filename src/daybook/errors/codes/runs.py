@@ -401,9 +401,17 @@ RUN_CODES: dict[str, Code] = code_family(
     ),
     Code(
         "RUN_089",
-        "Run {run_id} is {status}, so it cannot be compared yet",
+        "Run {run_id} of {project}@{period} is {status}, so it cannot be compared yet",
         "A run that has not ended may still write other rows and other outputs.",
-        hint="wait until it has ended (`daybook show run {run_id}`); {project}@{period} is its last completed run",
+        hint="wait until it has ended (`daybook show run {run_id}`), or compare {project}@{period}, which means "
+        "the last completed run",
+    ),
+    Code(
+        "RUN_090",
+        "No project is active",
+        "`daybook build` and `daybook status` look at the active projects, unless projects are named. A project is "
+        "active after `daybook activate` or its first `daybook run`.",
+        hint="`daybook activate --all` activates all projects",
     ),
     Code(
         "RUN_077",
@@ -446,13 +454,6 @@ RUN_CODES: dict[str, Code] = code_family(
 
 
 ENGINE_CODES: dict[str, Code] = code_family(
-    Code(
-        "RUN_077",
-        "No project is active",
-        "`daybook build` and `daybook status` look at the active projects, unless projects are named. A project is "
-        "active after `daybook activate` or its first `daybook run`.",
-        hint="`daybook activate --all` activates all projects",
-    ),
     Code(
         "RUN_901",
         "No Java {oldest} or newer was found (found: {found})",
