@@ -24,6 +24,8 @@ _MARKERS_BY_FOLDER = {
 # `make test` does not look for tests with a session there.
 _WITHOUT_JAVA = ("unit", "golden")
 _TESTS = Path(__file__).parent
+# Single tests take longest here: they begin first, so that no worker is left alone with one at the end.
+_LONGEST = ("faults/", "e2e/", "spark/demo/", "spark/scenarios/", "spark/engine/test_lifecycle", "unit/cli/")
 
 # An archive that exists is used; no test leaves a process behind that makes one.
 os.environ.setdefault("DAYBOOK_CLASS_ARCHIVE", "use")
@@ -48,6 +50,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(marker)
         if folder in _WITHOUT_JAVA and item.get_closest_marker("spark"):
             raise pytest.UsageError(f"{item.nodeid} needs Java and belongs below tests/spark")
+    items.sort(key=lambda item: not item.path.relative_to(_TESTS).as_posix().startswith(_LONGEST))
 
 
 @pytest.fixture(scope="session")
