@@ -16,16 +16,18 @@ demo: ## run a month-end close on generated data, then build its quarter
 	@$(RUN)/daybook demo build/daybook-demo
 
 # What is not imported need not be collected: half of the folders have nothing for the other half's markers.
-PYTEST := $(RUN)/python -m pytest -n $(CORES) --dist worksteal -q
+PYTEST := $(RUN)/python -m pytest --dist worksteal -q
+# One more than cores: they often wait for processes that start and end, for servers and disks.
+WORKERS_WITH_JAVA := $(shell expr $(CORES) + 1)
 WITHOUT_JAVA := -m "not spark and not slow" $(addprefix --ignore=tests/,spark e2e faults cluster)
 WITH_JAVA := -m "spark and not cluster and not slow" $(addprefix --ignore=tests/,unit golden cluster)
 
 test: test-quick archive ## run the tests, those without a Java virtual machine first; faults and races bounded
-	@$(PYTEST) $(WITH_JAVA)
+	@$(PYTEST) -n $(WORKERS_WITH_JAVA) $(WITH_JAVA)
 
 test-quick: ## run the tests that need no Java virtual machine
 	@tools/environment dev
-	@$(PYTEST) $(WITHOUT_JAVA)
+	@$(PYTEST) -n $(CORES) $(WITHOUT_JAVA)
 
 archive: ## make the class-data archive by which Java starts quicker
 	@tools/environment dev
