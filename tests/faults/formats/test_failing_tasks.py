@@ -21,7 +21,7 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 
 @pytest.mark.parametrize(
-    "mode", [pytest.param(mode, marks=pytest.mark.slow) if mode == "replace_period" else mode for mode in MODES]
+    "mode", [mode if mode == "replace" else pytest.param(mode, marks=pytest.mark.slow) for mode in MODES]
 )
 def test_old_rows_survive(spark: SparkSession, case: Case, place: Place, mode: OutputMode, is_long: bool) -> None:
     if case.is_one_file and mode != "replace":

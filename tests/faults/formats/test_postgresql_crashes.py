@@ -158,7 +158,11 @@ def test_in_the_middle_of_copy(spark: SparkSession, server: CrashingServer, plac
 
 @pytest.mark.parametrize(
     ("kind", "mode"),
-    [*((kind, "replace_period") for kind in CRASHES), ("server killed", "replace"), ("server killed", "append")],
+    [
+        *((kind, "replace_period") for kind in CRASHES),
+        pytest.param("server killed", "replace", marks=pytest.mark.slow),
+        pytest.param("server killed", "append", marks=pytest.mark.slow),
+    ],
 )
 def test_in_the_middle_of_the_swap(server: CrashingServer, place: Place, kind: Crash, mode: str) -> None:
     """All rows have been moved, the transaction is open."""
@@ -185,7 +189,7 @@ def test_in_the_middle_of_the_swap(server: CrashingServer, place: Place, kind: C
     retry(place, target, {"old": OLD, "new": NEW} if mode == "append" else {"new": NEW})
 
 
-@pytest.mark.parametrize("kind", ["server killed", "backend killed"])
+@pytest.mark.parametrize("kind", ["server killed", pytest.param("backend killed", marks=pytest.mark.slow)])
 def test_while_rows_are_moved(server: CrashingServer, place: Place, kind: Crash) -> None:
     """The server dies inside of INSERT … SELECT."""
     write_old(place)

@@ -69,7 +69,7 @@ def test_at_random_moments(running: tuple[Folder, Child], is_long: bool) -> None
     folder, process = running
     chance = random.Random(5)
     process.tell("endless postgresql")
-    for _ in range(200 if is_long else 3):
+    for _ in range(200 if is_long else 2):
         process.tell("run")
         (run_id,) = process.wait_for("begun")
         process.wait_for("stage", "reading")

@@ -41,7 +41,7 @@ from tests.spark.reference.running import source_frame
 
 PAIRS = int(os.environ.get("DAYBOOK_BRIDGE_PAIRS", "8"))
 # The others are compared by `make faults`.
-ALWAYS = 3
+ALWAYS = 2
 LEAST_CAUSES = 2
 REFUSED = (ValueFailureError, FailedRunError, TypeError, ValueError, KeyError)
 
