@@ -68,8 +68,11 @@ class Templates:
         headers: Mapping[str, str] | None = None,
         **values: Any,
     ) -> Response:
+        return HTMLResponse(self.render(request, name, **values), http_status, dict(headers or {}))
+
+    def render(self, request: Request, name: str, **values: Any) -> str:
         visitor = getattr(request.state, "visitor", None)
-        text = self._environment.get_template(name).render(
+        return self._environment.get_template(name).render(
             workspace_name=self._workspace.settings.name,
             visitor=visitor,
             allows_actions=self._access.site.allows_actions and visitor is not None and visitor.name is not None,
@@ -80,7 +83,6 @@ class Templates:
             value=lambda item, **more: number_format.format_value(item, preferred_negatives(request), **more),
             **values,
         )
-        return HTMLResponse(text, http_status, dict(headers or {}))
 
 
 def preferred_negatives(request: Request) -> Negatives:

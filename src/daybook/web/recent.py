@@ -25,6 +25,7 @@ class _Entry:
     answer: Any = None
     version: int = -1
     kept_until: float = 0.0
+    seconds: float = 0.0
     is_final: bool = False
 
     def is_good(self, version: int, now: float) -> bool:
@@ -49,7 +50,8 @@ class RecentAnswers:
     ) -> _Answer:
         """The answer that is kept, or computed now.
 
-        One that can change is kept ten times as long as it took, unless the version is another; a final one stays.
+        One that can change is kept ten times as long as it and the others that are kept took, unless the version is
+        another; a final one stays.
         """
         with self._lock:
             entry = self._entries.setdefault(key, _Entry())
@@ -61,15 +63,44 @@ class RecentAnswers:
             if not entry.is_good(version, began):
                 entry.answer, entry.version = compute(), version
                 entry.is_final, ended = is_final(entry.answer), self._clock()
-                kept = _FINAL_SECONDS if entry.is_final else max(_LEAST_SECONDS, _KEPT_PER_SECOND * (ended - began))
+                entry.seconds = ended - began
+                kept = _FINAL_SECONDS if entry.is_final else self._seconds_to_keep(entry, ended)
                 entry.kept_until = ended + kept
             found: _Answer = entry.answer
             return found
+
+    def _seconds_to_keep(self, entry: _Entry, now: float) -> float:
+        with self._lock:
+            others = [each for each in self._entries.values() if each is not entry and now < each.kept_until]
+        together = entry.seconds + sum(each.seconds for each in others if not each.is_final)
+        return max(_LEAST_SECONDS, _KEPT_PER_SECOND * together)
 
     def forget(self) -> None:
         """Clears the cache after a change in this process."""
         with self._lock:
             self._entries.clear()
+
+
+class SharedBodies:
+    """Pages and JSON as bytes, made again only when they are to show another object."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._bodies: OrderedDict[Hashable, tuple[tuple[object, ...], bytes]] = OrderedDict()
+
+    def get(self, key: Hashable, shown: tuple[object, ...], make: Callable[[], bytes]) -> bytes:
+        """The bytes for a key; `shown` are answers that stay the same objects as long as they are kept."""
+        with self._lock:
+            known = self._bodies.get(key)
+        if known is not None and all(one is other for one, other in zip(known[0], shown, strict=True)):
+            return known[1]
+        body = make()
+        with self._lock:
+            self._bodies[key] = (shown, body)
+            self._bodies.move_to_end(key)
+            while len(self._bodies) > _MOST_ANSWERS:
+                self._bodies.popitem(last=False)
+        return body
 
 
 WATCHED_RUNS = 50

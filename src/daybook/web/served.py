@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from urllib.parse import quote
 
 from fastapi import Depends, Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from daybook.errors import DaybookError
 from daybook.web.access import Access, Visitor
 from daybook.web.actions import PageActions
-from daybook.web.page_templates import Templates
+from daybook.web.page_templates import Templates, preferred_negatives
 from daybook.web.questions import Questions
-from daybook.web.recent import RecentAnswers, StoreWatch
+from daybook.web.recent import RecentAnswers, SharedBodies, StoreWatch
 from daybook.workspace.history import RunDetails, RunListing, list_runs, show_run
 from daybook.workspace.open_workspace import OpenedWorkspace
 
@@ -38,6 +38,19 @@ class Served:
     actions: PageActions
     watch: StoreWatch
     recent: RecentAnswers
+    bodies: SharedBodies
+
+    def page(
+        self, request: Request, name: str, shown: tuple[object, ...], values: Callable[[], dict[str, Any]]
+    ) -> Response:
+        """A page for many readers: rendered once for all that see the same, as long as the answers in it are kept."""
+        reader = (request.state.visitor, preferred_negatives(request))
+        body = self.bodies.get(
+            (name, request.url.path, request.url.query, *reader),
+            shown,
+            lambda: self.templates.render(request, name, **values()).encode(),
+        )
+        return HTMLResponse(body)
 
     def status(self, period: str | None = None, *, ask: bool = False) -> "CloseStatus":
         from daybook.workspace.close import close_status

@@ -15,7 +15,7 @@ from daybook.web.actions import PageActions
 from daybook.web.page_templates import Templates
 from daybook.web.problems import API, Failures, problem_handlers
 from daybook.web.questions import Questions
-from daybook.web.recent import RecentAnswers, StoreWatch
+from daybook.web.recent import RecentAnswers, SharedBodies, StoreWatch
 from daybook.web.served import Served
 from daybook.workspace.open_workspace import OpenedWorkspace
 
@@ -32,6 +32,7 @@ def create_pages(workspace: OpenedWorkspace, access: Access, templates: Template
         PageActions(workspace),
         StoreWatch(workspace),
         RecentAnswers(),
+        SharedBodies(),
     )
     for router in pages.ROUTERS:
         app.include_router(router, include_in_schema=False)

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from daybook.web.recent import RecentAnswers
+from daybook.web.recent import RecentAnswers, SharedBodies
 
 
 def test_fifty_readers_at_once_cost_one_answer() -> None:
@@ -46,3 +46,38 @@ def test_a_failure_is_not_kept() -> None:
     with pytest.raises(ZeroDivisionError):
         recent.get("status", lambda: 1 // 0)
     assert recent.get("status", lambda: 1) == 1
+
+
+def test_all_answers_together_take_a_tenth_of_a_processor() -> None:
+    """Readers of three periods do not cost three tenths."""
+    now = [0.0]
+    recent, asked = RecentAnswers(lambda: now[0]), list[str]()
+
+    def compute(name: str) -> str:
+        asked.append(name)
+        now[0] += 1.0
+        return name
+
+    while now[0] < 600:
+        for name in ("2026-01", "2026-02", "2026-03"):
+            recent.get(name, lambda name=name: compute(name))  # type: ignore[misc]
+        now[0] += 0.5
+    assert len(asked) <= 600 / 10 + 3
+
+
+def test_bytes_are_made_again_only_for_another_answer() -> None:
+    bodies, made = SharedBodies(), list[str]()
+    first, second = ["answer"], ["answer"]
+
+    def show(answer: list[str], reader: str = "open") -> bytes:
+        def make() -> bytes:
+            made.append(reader)
+            return f"{reader}: {answer[0]}".encode()
+
+        return bodies.get(("close", reader), (answer,), make)
+
+    assert [show(first), show(first), show(first)] == [b"open: answer"] * 3
+    assert made == ["open"]
+    show(second)
+    assert made == ["open", "open"]
+    assert show(second, "controlling") == b"controlling: answer"

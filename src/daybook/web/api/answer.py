@@ -5,7 +5,8 @@ The types of answers stand beside the questions; the answers themselves are what
 
 import asyncio
 import hashlib
-from typing import Annotated, Any
+from collections.abc import Callable, Hashable
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, FastAPI, Header, Path, Query, Request
 from fastapi.openapi.utils import get_openapi
@@ -16,7 +17,9 @@ from starlette.responses import Response
 from daybook.errors import DaybookError
 from daybook.web.problems import json_bytes
 from daybook.web.questions import Question, Questions
+from daybook.web.served import Served
 
+_Found = TypeVar("_Found")
 _REPLACED = ("HTTPValidationError", "ValidationError")
 _SCHEMAS = "#/components/schemas/{model}"
 
@@ -78,6 +81,11 @@ class Json(Response):
 
 def answered(value: Any, *, status: int = 200) -> Response:
     return Json(json_bytes(value), status)
+
+
+def shared_answer(served: Served, key: Hashable, found: _Found, as_json: Callable[[_Found], Any]) -> Response:
+    """JSON for many readers: written once, as long as the answer is kept."""
+    return Json(served.bodies.get(("json", key), (found,), lambda: json_bytes(as_json(found))))
 
 
 def answered_once(value: Any, known: str | None) -> Response:

@@ -6,7 +6,7 @@ from fastapi import Path, Query
 from pydantic import ConfigDict, Field
 from starlette.responses import Response
 
-from daybook.web.api.answer import Answer, PeriodFilter, answered, api_router
+from daybook.web.api.answer import Answer, PeriodFilter, answered, api_router, shared_answer
 from daybook.web.served import ServedHere
 from daybook.workspace.json.results import period_as_json
 from daybook.workspace.periods import list_periods, show_period
@@ -87,7 +87,8 @@ def status(
     """Which numbers are up to date, and why others are not; without a period, of all that have been run."""
     from daybook.workspace.json.close import status_as_json
 
-    return answered(status_as_json(served.status(period, ask=ask)))
+    found = served.status(period, ask=ask)
+    return shared_answer(served, ("status", period, ask), found, status_as_json)
 
 
 @router.get("/graph", response_model=Graph, response_model_exclude_none=True, tags=["close"])
@@ -95,7 +96,7 @@ def graph(served: ServedHere, period: PeriodFilter = None) -> Response:
     """Which projects read what others write; with a period, which projects and periods."""
     from daybook.workspace.json.close import graph_as_json
 
-    return answered(graph_as_json(served.graph(period)))
+    return shared_answer(served, ("graph", period), served.graph(period), graph_as_json)
 
 
 @router.get("/build-plan", response_model=BuildPlan, tags=["close"])

@@ -18,6 +18,7 @@ from daybook.web.api.answer import (
     answered,
     answered_once,
     api_router,
+    shared_answer,
 )
 from daybook.web.problems import event_text
 from daybook.web.questions import Question
@@ -224,7 +225,7 @@ def runs(
 ) -> Response:
     """Runs, newest first."""
     listed = served.runs(project=project, period=period, status=status, limit=limit, after=after)
-    return answered(run_listing_as_json(listed))
+    return shared_answer(served, ("runs", project, period, status, limit, after), listed, run_listing_as_json)
 
 
 @router.get("/runs/{run_id}", response_model=RunDetails, tags=["runs"])

@@ -1,6 +1,6 @@
 """Pages of the close: its grid and graph, its periods, and its runs."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
@@ -54,20 +54,25 @@ def start() -> Response:
 @router.get("/close")
 def close(request: Request, served: ServedHere, period: Annotated[str | None, _SHORT_TEXT] = None) -> Response:
     period = _written(period)
-    found, graph = served.status(period), served.graph()
-    return served.templates.page(
-        request,
-        "close.html",
-        title="Close",
-        period=period,
-        status=found,
-        states={(each.node.project, each.node.period.identifier): each for each in found.nodes},
-        graph=graph,
-        picture=close_picture(graph, found),
-        latest=served.runs(limit=10).runs,
-        works=served.actions.works,
-        events="/api/v1/runs/events",
-    )
+    found, graph, latest, works = served.status(period), served.graph(), served.runs(limit=10), served.actions.works
+
+    def values() -> dict[str, Any]:
+        return {
+            "title": "Close",
+            "period": period,
+            "status": found,
+            "states": {(each.node.project, each.node.period.identifier): each for each in found.nodes},
+            "graph": graph,
+            "picture": close_picture(graph, found),
+            "latest": latest.runs,
+            "works": works,
+            "events": "/api/v1/runs/events",
+        }
+
+    # What this server works on changes without another answer.
+    if works:
+        return served.templates.page(request, "close.html", **values())
+    return served.page(request, "close.html", (found, graph, latest), values)
 
 
 @router.get("/runs")
@@ -81,35 +86,35 @@ def runs(
 ) -> Response:
     project, period, status = _written(project), _written(period), _written(status)
     listed = served.runs(project=project, period=period, status=status, limit=50, after=after)
-    return served.templates.page(
-        request,
-        "runs.html",
-        title="Runs",
-        listed=listed,
-        project=project,
-        period=period,
-        status=status,
-        statuses=RUN_STATUSES,
-        is_filtered=bool(project or period or status or after),
-        events="/api/v1/runs/events" if after is None else None,
-    )
+    values = {
+        "title": "Runs",
+        "listed": listed,
+        "project": project,
+        "period": period,
+        "status": status,
+        "statuses": RUN_STATUSES,
+        "is_filtered": bool(project or period or status or after),
+        "events": "/api/v1/runs/events" if after is None else None,
+    }
+    return served.page(request, "runs.html", (listed,), lambda: values)
 
 
 @router.get("/runs/{run_id}")
 def run(request: Request, served: ServedHere, run_id: str) -> Response:
     found = served.run(run_id)
-    names = found.operation_names
-    return served.templates.page(
-        request,
-        "run.html",
-        title=f"{found.record.project_id} {found.record.period}",
-        run=found,
-        record=found.record,
-        snapshot=found.snapshot,
-        steps=tuple(summarize_operations(found.operations, names)),
-        operations=found.snapshot["project"]["operations"],
-        events=f"/api/v1/runs/{run_id}/events" if found.record.is_active else None,
-    )
+
+    def values() -> dict[str, Any]:
+        return {
+            "title": f"{found.record.project_id} {found.record.period}",
+            "run": found,
+            "record": found.record,
+            "snapshot": found.snapshot,
+            "steps": tuple(summarize_operations(found.operations, found.operation_names)),
+            "operations": found.snapshot["project"]["operations"],
+            "events": f"/api/v1/runs/{run_id}/events" if found.record.is_active else None,
+        }
+
+    return served.page(request, "run.html", (found,), values)
 
 
 @router.get("/periods")
