@@ -23,9 +23,9 @@ from pyspark.sql import functions as sf
 
 from benchmarks.figures import record
 from benchmarks.meter import Reading, measure
+from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame
 from daybook.engine.java.session import start_session, stop_session
 from daybook.engine.pipeline import Pipeline
-from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame
 from daybook.expression import Constants
 from daybook.model.calendar import Period
 from daybook.model.definition import DEFINITION_KINDS

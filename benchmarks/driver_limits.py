@@ -28,7 +28,7 @@ from daybook.io.writer import StagedOutput, staged_parquet_files
 from daybook.model.dataset import ColumnDef, Dataset, MainTable
 from daybook.model.definition import DatasetVersion
 from daybook.model.types import DATE, INTEGER, STRING, ColumnType, DecimalType
-from daybook.resolve.locations.location import Location
+from daybook.resolve.location import Location
 
 COLUMNS: dict[str, ColumnType] = {
     **{f"text_{number}": STRING for number in range(10)},

@@ -16,10 +16,10 @@ from sqlalchemy import insert
 
 from daybook.model.dataset import Dataset
 from daybook.model.loading import load_text
+from daybook.model.serialization import decode_definition, encode_definition
 from daybook.store import open_store
 from daybook.store.database.runs import format_page_mark
 from daybook.store.database.tables import DEFINITION, DEFINITION_VERSION, RUN, RUN_SNAPSHOT
-from daybook.store.definition_text import decode_definition, encode_definition
 from daybook.store.records import RunFilter
 from daybook.store.store import MetadataStore
 from tests.postgres import running_server

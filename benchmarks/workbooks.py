@@ -23,7 +23,7 @@ from daybook.io.target import FileTarget, OutputColumn, SliceOwner
 from daybook.model.dataset import ColumnDef, Dataset, MainTable
 from daybook.model.definition import DatasetVersion
 from daybook.model.types import DATE, INTEGER, STRING, ColumnType, DecimalType
-from daybook.resolve.locations.location import Location
+from daybook.resolve.location import Location
 
 _T = TypeVar("_T")
 

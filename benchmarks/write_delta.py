@@ -18,7 +18,7 @@ from benchmarks.meter import Reading, measure
 from daybook.io.formats.delta.writer import DeltaWriter
 from daybook.io.target import FileTarget, OutputColumn, SliceOwner
 from daybook.model.types import DATE, INTEGER, STRING, TIMESTAMP, DecimalType
-from daybook.resolve.locations.location import Location
+from daybook.resolve.location import Location
 
 COLUMNS = (
     OutputColumn("order_id", STRING),

@@ -30,7 +30,7 @@ from benchmarks.write_delta import COLUMNS, frame
 from daybook.io.registry import writer_for
 from daybook.io.target import SliceOwner, TableTarget
 from daybook.model.datasource import PostgresqlOptions, PostgresqlSource
-from daybook.resolve.locations.location import Location
+from daybook.resolve.location import Location
 
 _JDBC = "spark jdbc, as it is"
 

@@ -18,7 +18,7 @@ from daybook.errors import DaybookError, error_to_record
 from daybook.store import open_store
 from daybook.store.records import FinalStatus, OperationResult, OutputCommit
 from daybook.web.access import Site
-from daybook.web.app import create_app
+from daybook.web.server import create_app
 from daybook.workspace.open_workspace import open_workspace
 from tests.unit.runs.prepared import new_folder, prepared
 from tests.unit.store.samples import PROCESS, later, nobody_is_dead

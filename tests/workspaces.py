@@ -16,14 +16,12 @@ from daybook.model.loading import LoadedWorkspace, load_workspace
 from daybook.runs.attempt.execution import retry, run
 from daybook.runs.attempt.start import RunRequest
 from daybook.runs.environment import RunEnvironment, SessionProvider, open_run_environment
-from daybook.runs.explain.levels import NumberExplanation, explain_number
-from daybook.runs.explain.operation import OperationExplanation, RowsQuestion, explain
+from daybook.runs.explain.levels import NumberExplanation, OperationExplanation, RowsQuestion, explain, explain_number
 from daybook.runs.replay import ReplayResult, replay
 from daybook.runs.result import RunResult
 from daybook.runs.snapshot import RunSnapshot, snapshot_from_json
-from daybook.store.apply import apply
+from daybook.store.apply import activate, apply
 from daybook.store.database.periods import Slices
-from daybook.store.lifecycle import activate
 from daybook.store.records import RunRecord
 
 ORDERS = [

@@ -18,7 +18,7 @@ from daybook.io.formats.delta.log import table_uri
 from daybook.io.formats.delta.writer import file_statistics
 from daybook.io.formats.files.folder import slice_state
 from daybook.io.registry import writer_for
-from daybook.io.rows.page import csv_texts
+from daybook.io.row_page import csv_texts
 from daybook.io.target import FileTarget, TableTarget, Target, WrittenSlice
 from daybook.io.writer import StagedOutput, staged_parquet_files
 from daybook.runs.attempt.lease import LeaseKeeper

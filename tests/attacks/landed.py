@@ -8,7 +8,7 @@ from daybook.io.formats.json.format import JsonRows
 from daybook.model.dataset import ColumnDef, Dataset, MainTable
 from daybook.model.definition import DatasetVersion
 from daybook.model.types import parse_type
-from daybook.resolve.locations.location import Location
+from daybook.resolve.location import Location
 
 
 def dataset(**types: str) -> DatasetVersion:

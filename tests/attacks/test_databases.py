@@ -12,7 +12,7 @@ from daybook.io.formats.postgresql.table import connection_parameters, connectio
 from daybook.io.location_checks import location_identity
 from daybook.model.datasource import PostgresqlOptions, PostgresqlSource
 from daybook.model.loading import load_text
-from daybook.resolve.locations.location import Location, check_table_name, table_location
+from daybook.resolve.location import Location, check_table_name, table_location
 from tests.attacks.tables import databases
 
 

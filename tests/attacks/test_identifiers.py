@@ -41,7 +41,7 @@ def test_quoted_for_spark(name: str) -> None:
 
 @pytest.mark.parametrize("name", identifiers.NAMES, ids=ascii)
 def test_quoted_for_sqlite(name: str) -> None:
-    from daybook.io.formats.sqlite.table import quote_name
+    from daybook.io.formats.sqlite.format import quote_name
 
     with sqlite3.connect(":memory:") as connection:
         connection.execute(f"create table {quote_name(name)} ({quote_name(name)} text)")

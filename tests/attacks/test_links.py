@@ -12,7 +12,7 @@ from daybook.io.filesystem import list_files
 from daybook.io.formats.parquet.format import find_parquet
 from daybook.io.landing.request import find_text_files
 from daybook.io.location_checks import check_locations_exist
-from daybook.resolve.locations.location import Location, Resolution
+from daybook.resolve.location import Location, Resolution
 from tests.attacks.landed import dataset
 from tests.attacks.tables import links
 

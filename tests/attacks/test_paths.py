@@ -6,7 +6,7 @@ import pytest
 
 from daybook.errors import DaybookError
 from daybook.model.datasource import FolderOptions, FolderSource
-from daybook.resolve.locations.location import inline_location, path_location, table_location
+from daybook.resolve.location import inline_location, path_location, table_location
 from tests.attacks.tables import paths
 
 LAKE = FolderSource(id="lake", name="lake", type="csv", options=FolderOptions(path="lake"))

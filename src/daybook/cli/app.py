@@ -12,21 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 import typer.main
 
-from daybook.cli import (
-    apply,
-    close,
-    compare,
-    definitions,
-    demo,
-    explain,
-    expressions,
-    history,
-    maintenance,
-    periods,
-    run,
-    scenarios,
-    serve,
-)
+from daybook.cli import close, compare, definitions, demo, explain, history, maintenance, periods, run, serve
 from daybook.cli.arguments import RootOptions, add_command, move_root_options_first
 
 if TYPE_CHECKING:
@@ -233,29 +219,29 @@ add_command(
 add_command(
     app,
     "test",
-    scenarios.run_scenarios,
+    definitions.run_scenarios,
     "daybook test",
     "daybook test tests/scenarios -k discount",
     "daybook test --junit-xml build/scenarios.xml",
 )
-add_command(app, "plan", apply.plan, "daybook plan", "daybook plan --prune --json")
-add_command(app, "apply", apply.apply, "daybook apply", "daybook apply --prune")
+add_command(app, "plan", run.plan, "daybook plan", "daybook plan --prune --json")
+add_command(app, "apply", run.apply, "daybook apply", "daybook apply --prune")
 add_command(
     app,
     "activate",
-    apply.activate,
+    run.activate,
     "daybook activate close",
     "daybook activate close --dataset-version 3",
 )
-add_command(app, "deactivate", apply.deactivate, "daybook deactivate close")
+add_command(app, "deactivate", run.deactivate, "daybook deactivate close")
 app.add_typer(periods.app, name="periods")
 app.add_typer(maintenance.slices_app, name="slices")
 app.add_typer(maintenance.app, name="engine")
-add_command(app, "functions", expressions.functions, "daybook functions", "daybook functions EOMONTH")
+add_command(app, "functions", definitions.functions, "daybook functions", "daybook functions EOMONTH")
 add_command(
     app,
     "parse",
-    expressions.parse,
+    definitions.parse,
     "daybook parse 'ROUND(amount * 0.1, 2)' --columns 'amount decimal(18,2)'",
     "daybook parse 'SUM(amount)' --columns 'amount decimal(18,2), region string' --group-by region",
 )

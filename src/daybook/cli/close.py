@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from daybook.cli import completion
+from daybook.cli import arguments
 from daybook.cli.arguments import AsJson, open_workspace, open_workspace_with_spark, period_option, root_options
 from daybook.cli.terminal import (
     Cell,
@@ -163,7 +163,7 @@ OptionalPeriod = Annotated[
         "-p",
         metavar="PERIOD",
         help="A period or a range: 2026-01..2026-03.",
-        autocompletion=completion.period_identifiers,
+        autocompletion=arguments.period_identifiers,
     ),
 ]
 
@@ -252,7 +252,7 @@ def build(
         typer.Argument(
             metavar="[PROJECT…]",
             help="Projects; by default all active ones. NAME+ adds what needs it.",
-            autocompletion=completion.project_ids,
+            autocompletion=arguments.project_ids,
         ),
     ] = None,
     only: Annotated[bool, typer.Option("--only", help="Only the named projects, not what they need.")] = False,
@@ -270,7 +270,7 @@ def build(
             "--set",
             metavar="PROJECT.NAME=VALUE",
             help="A value for a parameter of a project; may be repeated.",
-            autocompletion=completion.project_parameter_names,
+            autocompletion=arguments.project_parameter_names,
         ),
     ] = None,
     as_json: AsJson = False,

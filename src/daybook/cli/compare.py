@@ -80,8 +80,8 @@ def diff(
     the totals of numeric columns, and the largest changes.
     """
     from daybook.compare.diff import DiffRequest
-    from daybook.workspace.compare import diff_runs, parse_tolerance
-    from daybook.workspace.json.compare import diff_as_json
+    from daybook.workspace.json.close import diff_as_json
+    from daybook.workspace.numbers import diff_runs, parse_tolerance
 
     request = DiffRequest(a, b, output, rows, split_columns(key), parse_tolerance(tolerance), limit)
     is_quiet = root_options(context).is_quiet or as_json
@@ -210,8 +210,8 @@ def bridge(
     that cause's share. The shares add up to the whole difference.
     """
     from daybook.compare.bridge import BridgeRequest
-    from daybook.workspace.compare import bridge_runs
-    from daybook.workspace.json.compare import bridge_as_json
+    from daybook.workspace.json.close import bridge_as_json
+    from daybook.workspace.numbers import bridge_runs
 
     request = BridgeRequest(a, b, measure, output, rows, split_columns(by), split_columns(order))
     is_quiet = root_options(context).is_quiet or as_json

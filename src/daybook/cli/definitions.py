@@ -1,12 +1,37 @@
-"""`daybook validate`, `daybook compile` and `daybook schema`."""
+"""`daybook validate`, `daybook compile` and `daybook schema`.
+
+`daybook functions` and `daybook parse`.
+
+`daybook test`: runs scenarios in one Spark session.
+"""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from daybook.cli.arguments import ProjectArgument, Settings, json_option, open_workspace, period_option, root_options
-from daybook.cli.terminal import echo, echo_json, echo_note, show_error, show_notice
+from daybook.cli import arguments
+from daybook.cli.arguments import (
+    AsJson,
+    ProjectArgument,
+    Settings,
+    json_option,
+    open_workspace,
+    open_workspace_with_spark,
+    period_option,
+    root_options,
+    workspace_session,
+)
+from daybook.cli.terminal import confirm, echo, echo_json, echo_marked, echo_note, show_error, show_notice, show_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
+
+    from daybook.errors import DaybookError
+    from daybook.scenarios.run_scenarios import ScenarioResult
+    from daybook.workspace.reference import FunctionEntry
+    from daybook.workspace.spark_session import BackgroundSession
 
 
 def validate(
@@ -84,3 +109,223 @@ def schema(
     if not root_options(context).is_quiet:
         place = (out / "definition.schema.json").as_posix()
         echo_note(f"Begin a definition with this line\n  # yaml-language-server: $schema={place}")
+
+
+def functions(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="One function; by default all.", autocompletion=arguments.function_names),
+    ] = None,
+    as_json: Annotated[bool, json_option("The table as JSON.")] = False,
+) -> None:
+    """List the functions of the expression language."""
+    from daybook.workspace.json.results import function_as_json
+    from daybook.workspace.reference import list_functions
+
+    found = list_functions(name)
+    if as_json:
+        echo_json([function_as_json(function) for function in found])
+        return
+    if name is None:
+        _show_families(found)
+        return
+    (function,) = found
+    over = f"   over {', '.join(function.over)}" if function.over else ""
+    echo(f"{function.signature} → {function.result}\n  {function.description}")
+    echo(f"  {function.example} = {function.value}{over}")
+
+
+def _show_families(functions: "Sequence[FunctionEntry]") -> None:
+    from itertools import groupby
+
+    for title, family in groupby(functions, key=lambda function: function.family):
+        rows = [(function.signature, function.description) for function in family]
+        show_table(("", ""), rows, fixed=(0,), heading=title)
+        echo("")
+
+
+def parse(
+    expression: Annotated[
+        str, typer.Argument(metavar="EXPRESSION", help="An expression of a selector or an assignment.")
+    ],
+    columns: Annotated[
+        str, typer.Option(metavar="COLUMNS", help='Columns and their types: "amount decimal, status string".')
+    ] = "",
+    group_by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMNS", help="Check it as an aggregation grouped by these columns, separated by commas."
+        ),
+    ] = None,
+    named: Annotated[
+        list[str] | None,
+        typer.Option("--named", metavar="NAME=EXPRESSION", help="The expression named {{NAME}}; may be repeated."),
+    ] = None,
+    parameters: Annotated[
+        str,
+        typer.Option(
+            metavar="PARAMETERS", help='Parameters and their types: "threshold decimal", used as param.threshold.'
+        ),
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Check an expression and show its type and its Spark SQL.
+
+    Spark is not started. Windows are allowed, as in an assignment of an update.
+    """
+    from daybook.errors import DaybookError, flatten, raise_all
+    from daybook.model.parameter import parse_settings
+    from daybook.workspace.json.results import expression_as_json
+    from daybook.workspace.reference import check_expression
+
+    groups = None if group_by is None else [name.strip() for name in group_by.split(",") if name.strip()]
+    try:
+        names = parse_settings(named or (), "NAME=EXPRESSION", option="--named")
+        checked = check_expression(expression, columns=columns, group_by=groups, names=names, parameters=parameters)
+    except DaybookError as error:
+        raise_all(_with_columns_hint(single) if not columns.strip() else single for single in flatten(error))
+        raise
+    if as_json:
+        echo_json(expression_as_json(checked))
+        return
+    echo(f"expression  {checked.expression}")
+    echo(f"type        {checked.type}")
+    echo(f"columns     {', '.join(checked.columns) or 'none'}")
+    echo(f"SQL         {checked.sql}")
+
+
+def _with_columns_hint(error: "DaybookError") -> "DaybookError":
+    """An unknown column where none were named: they can be."""
+    from daybook.errors import DaybookError
+
+    if error.code != "EXPR_012":
+        return error
+    name = error.parameters["name"]
+    hint = f"name the columns and their types, as in --columns '{name} decimal(18,2)'"
+    return DaybookError(error.code, span=error.span, hint=hint, name=name)
+
+
+WRONG_INPUT = 2
+
+
+def run_scenarios(
+    context: typer.Context,
+    paths: Annotated[
+        list[Path] | None, typer.Argument(metavar="PATH", help="Files or folders; tests/scenarios by default.")
+    ] = None,
+    keyword: Annotated[
+        str | None, typer.Option("-k", metavar="TEXT", help="Only scenarios whose file or name contains this.")
+    ] = None,
+    update: Annotated[bool, typer.Option("--update", help="Write actual rows into `expect`, after asking.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="With --update: do not ask.")] = False,
+    new: Annotated[
+        str | None,
+        typer.Option(
+            "--new",
+            metavar="PROJECT",
+            help="Create a scenario from a few rows that its last run read.",
+            autocompletion=arguments.project_ids,
+        ),
+    ] = None,
+    run_id: Annotated[
+        str | None,
+        typer.Option(
+            "--run",
+            metavar="RUN",
+            help="With --new: use this run, by its id or as PROJECT@PERIOD.",
+            autocompletion=arguments.run_ids("completed"),
+        ),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="With --new: the file to write.")] = None,
+    junit_xml: Annotated[Path | None, typer.Option("--junit-xml", metavar="FILE", help="Write JUnit XML.")] = None,
+    as_json: Annotated[bool, json_option("The results as JSON.")] = False,
+) -> None:
+    """Run scenarios: rows in, a project, rows expected.
+
+    All of them run in one Spark session.
+    """
+    from daybook.scenarios.load_scenario import DEFAULT_SCENARIO_FOLDER
+    from daybook.workspace.execution import run_scenarios, select_scenarios
+    from daybook.workspace.json.results import scenarios_as_json
+
+    if new is not None:
+        _write_new_scenario(context, new, run_id, out, as_json=as_json)
+        return
+    called = root_options(context)
+    # Scenarios that are named need no workspace.
+    root = Path() if paths else open_workspace(context).root
+    files = select_scenarios(paths or (), root, keyword=keyword)
+    if not files:
+        where = ", ".join(path.as_posix() for path in paths or [root / DEFAULT_SCENARIO_FOLDER])
+        echo_note(f"no scenarios found in {where}" + (f" with {keyword!r} in the file or name" if keyword else ""))
+        raise typer.Exit(WRONG_INPUT)
+
+    def show(result: "ScenarioResult") -> None:
+        if not as_json:
+            _show_scenario(result, is_quiet=called.is_quiet)
+
+    with _scenario_session(context) as session:
+        report = run_scenarios(files, session, on_result=show)
+    if junit_xml is not None:
+        junit_xml.write_text(report.junit_xml, encoding="utf-8")
+    if as_json:
+        echo_json(scenarios_as_json(report))
+    else:
+        echo(f"{len(report.results) - len(report.failed)} passed, {len(report.failed)} failed")
+    if update:
+        _update_expected_rows(report.failed, is_asking=not yes)
+    if not report.is_ok:
+        raise typer.Exit(1)
+
+
+def _write_new_scenario(
+    context: typer.Context, project: str, run_id: str | None, out: Path | None, *, as_json: bool
+) -> None:
+    from daybook.workspace.execution import new_scenario
+    from daybook.workspace.json.results import new_scenario_as_json
+
+    with open_workspace_with_spark(context) as workspace:
+        made = new_scenario(workspace, project, run_id=run_id, file=out)
+    if as_json:
+        echo_json(new_scenario_as_json(made))
+        return
+    echo(f"wrote {made.file.as_posix()}: {made.rows} rows of run {made.run_id}")
+    if made.missed:
+        echo_note(f"no row reaches {', '.join(made.missed)}")
+    echo_note("it expects what the project computes from these rows now: check that this is correct")
+
+
+def _scenario_session(context: typer.Context) -> "AbstractContextManager[BackgroundSession]":
+    """The session of the workspace around here, or one with default settings where there is none."""
+    from daybook.errors import DaybookError
+    from daybook.model.settings import EngineSettings
+    from daybook.workspace.spark_session import background_session
+
+    try:
+        return workspace_session(context, open_workspace(context))
+    except DaybookError:
+        return background_session(EngineSettings(), show_log=root_options(context).is_verbose)
+
+
+def _show_scenario(result: "ScenarioResult", *, is_quiet: bool) -> None:
+    from daybook.scenarios.report import failure_lines
+
+    if result.is_passed:
+        if not is_quiet:
+            echo_marked("passed", typer.colors.GREEN, f"{result.name}  ({result.duration:.1f} s)")
+        return
+    echo_marked("FAILED", typer.colors.RED, f"{result.name}  ({result.file})")
+    for line in failure_lines(result):
+        echo(f"    {line}")
+
+
+def _update_expected_rows(failed: "Sequence[ScenarioResult]", *, is_asking: bool) -> None:
+    from daybook.workspace.execution import propose_update
+
+    for result in failed:
+        proposed = propose_update(result)
+        if proposed is None:
+            continue
+        if not is_asking or confirm(f"Write the actual rows into {proposed.file}?"):
+            proposed.write()
+            echo(f"updated {proposed.file}")

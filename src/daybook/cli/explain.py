@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from daybook.cli import completion
+from daybook.cli import arguments
 from daybook.cli.arguments import AsJson, open_workspace, open_workspace_with_spark, root_options
 from daybook.cli.terminal import console, echo, echo_json, echo_note, show_notice, show_table, table_width
 from daybook.model.types import value_text
@@ -18,8 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from daybook.plan.lineage import ColumnInput, ColumnStep
-    from daybook.runs.explain.levels import ExplanationLevel, NumberExplanation
-    from daybook.runs.explain.operation import ExplainedSum, OperationExplanation, ShownRows
+    from daybook.runs.explain.levels import (
+        ExplainedSum,
+        ExplanationLevel,
+        NumberExplanation,
+        OperationExplanation,
+        ShownRows,
+    )
     from daybook.workspace.lineage import LineageColumn, LineageOutput, LineageResult
 
 
@@ -28,7 +33,7 @@ _COLUMN_GAP = 2
 
 
 def show_explanation(found: "OperationExplanation", *, with_leads: bool = True) -> None:
-    from daybook.runs.explain.operation import ROWS_TITLES
+    from daybook.runs.explain.levels import ROWS_TITLES
     from daybook.runs.explain.row_origins import format_keys
 
     echo(f"operation {found.seq} of run {found.run_id}: {found.name} ({found.type})")
@@ -117,7 +122,7 @@ def explain(
         typer.Argument(
             metavar="CODE|RUN",
             help="An error's code, a run's id, or PROJECT@PERIOD for its last completed run.",
-            autocompletion=completion.runs_and_codes,
+            autocompletion=arguments.runs_and_codes,
         ),
     ],
     operation: Annotated[
@@ -125,7 +130,7 @@ def explain(
         typer.Argument(
             metavar="OPERATION",
             help="For a run: the id or seq of an operation.",
-            autocompletion=completion.operation_ids,
+            autocompletion=arguments.operation_ids,
         ),
     ] = None,
     keys: Annotated[
@@ -216,7 +221,7 @@ OptionalProject = Annotated[
     typer.Argument(
         metavar="PROJECT",
         help="A project's id, or the file that defines it; by default all projects.",
-        autocompletion=completion.project_ids,
+        autocompletion=arguments.project_ids,
     ),
 ]
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from daybook.cli import completion
+from daybook.cli import arguments
 from daybook.cli.arguments import json_option, open_workspace, period_option
 from daybook.cli.terminal import (
     console,
@@ -205,7 +205,7 @@ def runs(
     project: Annotated[
         str | None,
         typer.Option(
-            "--project", metavar="PROJECT", help="Only runs of this project.", autocompletion=completion.project_ids
+            "--project", metavar="PROJECT", help="Only runs of this project.", autocompletion=arguments.project_ids
         ),
     ] = None,
     period: Annotated[str | None, period_option("Only runs for this period.")] = None,
@@ -215,7 +215,7 @@ def runs(
             "--status",
             metavar="STATUS",
             help="queued, running, completed, failed, cancelled.",
-            autocompletion=completion.run_statuses,
+            autocompletion=arguments.run_statuses,
         ),
     ] = None,
     limit: Annotated[
@@ -224,7 +224,7 @@ def runs(
     after: Annotated[
         str | None,
         typer.Option(
-            "--after", metavar="RUN", help="Continue the list after this run.", autocompletion=completion.run_ids()
+            "--after", metavar="RUN", help="Continue the list after this run.", autocompletion=arguments.run_ids()
         ),
     ] = None,
     as_json: Annotated[bool, json_option("The list as JSON.")] = False,
@@ -296,7 +296,7 @@ def show(
     ],
     identifier: Annotated[
         str,
-        typer.Argument(help="Its id; of a run also PROJECT@PERIOD.", metavar="ID", autocompletion=completion.shown_ids),
+        typer.Argument(help="Its id; of a run also PROJECT@PERIOD.", metavar="ID", autocompletion=arguments.shown_ids),
     ],
     version: Annotated[
         int | None, typer.Option("--version", metavar="N", help="A version; by default the latest.", min=1)

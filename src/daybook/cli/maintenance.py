@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from daybook.cli import completion
+from daybook.cli import arguments
 from daybook.cli.arguments import (
     AsJson,
     add_command,
@@ -19,8 +19,8 @@ from daybook.cli.terminal import confirm, echo, echo_json, echo_marked, echo_not
 if TYPE_CHECKING:
     from daybook.runs.maintenance import DoctorFinding
     from daybook.runs.recovery import Recovery
+    from daybook.workspace.maintenance import EngineStatus
     from daybook.workspace.open_workspace import OpenedWorkspace
-    from daybook.workspace.warm_engine import EngineStatus
 
 
 _STATE_MARKS = {
@@ -166,7 +166,7 @@ def start(
     state folder and storage variables. Other commands start Spark themselves.
     """
     from daybook.workspace.json.results import engine_as_json
-    from daybook.workspace.warm_engine import start_engine
+    from daybook.workspace.maintenance import start_engine
 
     found = start_engine(open_workspace(context), idle)
     if as_json:
@@ -186,7 +186,7 @@ def stop(
     as_json: AsJson = False,
 ) -> None:
     """End the warm engine."""
-    from daybook.workspace.warm_engine import engine_status, stop_engine
+    from daybook.workspace.maintenance import engine_status, stop_engine
 
     workspace = open_workspace(context)
     ended = stop_engine(workspace, include_others=include_others, force=force)
@@ -203,7 +203,7 @@ def stop(
 def status(context: typer.Context, as_json: AsJson = False) -> None:
     """Show the engines of this user that run."""
     from daybook.workspace.json.results import engine_as_json
-    from daybook.workspace.warm_engine import engine_status
+    from daybook.workspace.maintenance import engine_status
 
     found = engine_status(open_workspace(context))
     if as_json:
@@ -250,7 +250,7 @@ _TABLE_HELP = "A table by its destination (warehouse.sales), its name, its locat
 def list_slices(
     context: typer.Context,
     table: Annotated[
-        str | None, typer.Argument(metavar="TABLE", help=_TABLE_HELP, autocompletion=completion.tables_with_slices)
+        str | None, typer.Argument(metavar="TABLE", help=_TABLE_HELP, autocompletion=arguments.tables_with_slices)
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -282,12 +282,12 @@ def list_slices(
 def drop(
     context: typer.Context,
     table: Annotated[
-        str, typer.Argument(metavar="TABLE", help=_TABLE_HELP, autocompletion=completion.tables_with_slices)
+        str, typer.Argument(metavar="TABLE", help=_TABLE_HELP, autocompletion=arguments.tables_with_slices)
     ],
     period: Annotated[
         str,
         typer.Argument(
-            metavar="PERIOD", help="The period of the slice, such as 2026-Q1.", autocompletion=completion.slice_periods
+            metavar="PERIOD", help="The period of the slice, such as 2026-Q1.", autocompletion=arguments.slice_periods
         ),
     ],
     reason: Annotated[

@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from daybook.cli import completion
+from daybook.cli import arguments
 from daybook.cli.arguments import AsJson, add_command, open_workspace, root_options
 from daybook.cli.terminal import echo, echo_json, echo_note, show_table
 
 if TYPE_CHECKING:
-    from daybook.workspace.periods import PeriodChange
+    from daybook.workspace.history import PeriodChange
 
 app = typer.Typer(
     help="List, close, lock and reopen periods.",
@@ -28,12 +28,12 @@ CalendarOption = Annotated[
         "--calendar",
         metavar="ID",
         help="A calendar; by default the Gregorian one.",
-        autocompletion=completion.calendar_ids,
+        autocompletion=arguments.calendar_ids,
     ),
 ]
 PeriodArgument = Annotated[
     str,
-    typer.Argument(help="A period, such as 2026-01.", metavar="PERIOD", autocompletion=completion.period_identifiers),
+    typer.Argument(help="A period, such as 2026-01.", metavar="PERIOD", autocompletion=arguments.period_identifiers),
 ]
 
 
@@ -53,7 +53,7 @@ def periods(
             "--level",
             metavar="LEVEL",
             help="One level of the calendar; by default all except days.",
-            autocompletion=completion.calendar_levels,
+            autocompletion=arguments.calendar_levels,
         ),
     ] = None,
     as_json: AsJson = False,
@@ -61,8 +61,8 @@ def periods(
     """List the periods of a year with their status."""
     if context.invoked_subcommand is not None:
         return
+    from daybook.workspace.history import list_periods
     from daybook.workspace.json.results import period_as_json
-    from daybook.workspace.periods import list_periods
 
     listed = list_periods(open_workspace(context), calendar=calendar, year=year, level=level)
     if as_json:
@@ -84,7 +84,7 @@ def close(
     as_json: AsJson = False,
 ) -> None:
     """Close a period: runs on it and inside it warn."""
-    from daybook.workspace.periods import close_period
+    from daybook.workspace.history import close_period
 
     done = close_period(open_workspace(context), identifier, calendar=calendar, reason=reason)
     _show_change(context, done, as_json=as_json)
@@ -101,7 +101,7 @@ def lock(
 
     Drafts that write to the sandbox still run. `daybook periods reopen` takes the lock back.
     """
-    from daybook.workspace.periods import lock_period
+    from daybook.workspace.history import lock_period
 
     done = lock_period(open_workspace(context), identifier, calendar=calendar, reason=reason)
     _show_change(context, done, as_json=as_json)
@@ -118,7 +118,7 @@ def reopen(
 
     Who reopened it, when and why is recorded permanently; `daybook periods history` shows it.
     """
-    from daybook.workspace.periods import reopen_period
+    from daybook.workspace.history import reopen_period
 
     done = reopen_period(open_workspace(context), identifier, calendar=calendar, reason=reason or "")
     _show_change(context, done, as_json=as_json)
@@ -128,8 +128,8 @@ def history(
     context: typer.Context, identifier: PeriodArgument, calendar: CalendarOption = None, as_json: AsJson = False
 ) -> None:
     """Show every change of a period's status: who, when and why."""
+    from daybook.workspace.history import show_period
     from daybook.workspace.json.results import period_as_json
-    from daybook.workspace.periods import show_period
 
     found = show_period(open_workspace(context), identifier, calendar=calendar)
     if as_json:

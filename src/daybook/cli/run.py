@@ -1,20 +1,30 @@
-"""`daybook run`, `retry`, `replay` and `cancel`."""
+"""`daybook run`, `retry`, `replay` and `cancel`.
 
-from typing import Annotated, Any
+`daybook plan`, `apply`, `activate` and `deactivate`.
+"""
+
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from daybook.cli import completion
+from daybook.cli import arguments
 from daybook.cli.arguments import (
     AsJson,
     ProjectArgument,
     Settings,
+    json_option,
     open_workspace,
     open_workspace_with_spark,
     period_option,
     root_options,
 )
-from daybook.cli.terminal import echo, echo_json
+from daybook.cli.terminal import echo, echo_coloured, echo_json, echo_note, show_error, show_notice
+
+if TYPE_CHECKING:
+    from daybook.store.apply import ApplyPlan
+    from daybook.store.effects import ProjectEffect, TouchedColumns
+
 
 FAILED = 1
 WRONG_INPUT = 2
@@ -24,7 +34,7 @@ def _run_argument(*status: str) -> Any:
     """The argument of a command that takes runs of these statuses."""
     by_name = ", or PROJECT@PERIOD for its last completed run" if "completed" in status else ""
     text = f"The id of a run, as `daybook runs` lists it{by_name}."
-    return typer.Argument(metavar="RUN", help=text, autocompletion=completion.run_ids(*status))
+    return typer.Argument(metavar="RUN", help=text, autocompletion=arguments.run_ids(*status))
 
 
 def run(
@@ -143,3 +153,164 @@ def cancel(
         echo_json(cancellation_as_json(done))
     else:
         echo(f"run {run_id} was asked to stop" if done.is_active else f"run {run_id} is {done.status}")
+
+
+_ACTION_WORDS = {
+    "added": "added",
+    "new_version": "new version",
+    "retitled": "renamed",
+    "enabled": "enabled",
+    "disabled": "disabled",
+}
+
+
+_LINE_COLOURS = {"+": typer.colors.GREEN, "-": typer.colors.RED, "@": typer.colors.CYAN}
+
+
+def show_changes(plan: "ApplyPlan", *, is_quiet: bool) -> None:
+    for change in plan.changes:
+        if change.action != "unchanged":
+            version = f"version {change.version}" if change.is_structural else ""
+            echo(f"{_ACTION_WORDS[change.action]:<12} {change.kind:<11} {change.id}  {version}".rstrip())
+            for line in change.difference.splitlines():
+                echo_coloured(f"    {line}", _LINE_COLOURS.get(line[:1]))
+    for effect in plan.effects:
+        if effect.before != effect.after:
+            before = f"{effect.before} -> " if effect.before else ""
+            echo(f"{'status':<12} {'project':<11} {effect.project_id}  {before}{effect.after}")
+    for project in plan.stale:
+        echo(f"{'stale':<12} {'project':<11} {project.project_id}  {', '.join(project.periods)}")
+        echo(f"    because of {', '.join(project.causes)}")
+    show_touched(plan.touched)
+    for notice in (*plan.notices, *(item for effect in plan.effects for item in effect.notices)):
+        show_notice(notice)
+    for notice in (item for effect in plan.effects for item in effect.expected_notices):
+        show_notice(notice)
+    for effect in plan.effects:
+        _show_project_findings(effect)
+    if not is_quiet:
+        echo_note(_changes_summary(plan))
+
+
+def show_touched(touched: "tuple[TouchedColumns, ...]") -> None:
+    """The columns of other projects that come from what changes."""
+    for each in touched:
+        output = f"output {each.output_seq}: {', '.join(each.columns)}"
+        echo(f"{'touches':<12} {'project':<11} {each.project_id}  {output}")
+        echo(f"    because of {', '.join(each.causes)}")
+
+
+def _show_project_findings(effect: "ProjectEffect") -> None:
+    """Drafts and conflicts are stored all the same, so these are warnings."""
+    from daybook.errors import notice
+
+    if not effect.findings:
+        return
+    if effect.after == "conflict":
+        count = f"{len(effect.findings)} finding{'s' if len(effect.findings) > 1 else ''}"
+        show_notice(notice("STORE_019", project_id=effect.project_id, summary=count))
+    else:
+        show_notice(notice("STORE_028", project_id=effect.project_id, count=len(effect.findings)))
+    for error in effect.findings:
+        show_error(error)
+
+
+def _changes_summary(plan: "ApplyPlan") -> str:
+    counts = Counter[str](change.action for change in plan.changes)
+    parts = [
+        f"{counts[action]} {word}"
+        for action, word in (*_ACTION_WORDS.items(), ("unchanged", "unchanged"))
+        if counts[action]
+    ]
+    broken = sum(effect.is_broken_now for effect in plan.effects)
+    if broken:
+        parts.append(f"{broken} project{'s' if broken > 1 else ''} in conflict now")
+    return ", ".join(parts) or "there are no definitions"
+
+
+PruneOption = Annotated[bool, typer.Option("--prune", help="Disable definitions that are no longer in the files.")]
+ChangesAsJson = Annotated[bool, json_option("The changes as JSON.")]
+
+
+def apply(context: typer.Context, prune: PruneOption = False, as_json: ChangesAsJson = False) -> None:
+    """Store the workspace's definitions, all or none.
+
+    A shared store is set up or migrated on the way.
+    """
+    from daybook.workspace.lifecycle import apply_changes
+
+    _show_or_echo(context, apply_changes(open_workspace(context), prune=prune), as_json=as_json)
+
+
+def plan(context: typer.Context, prune: PruneOption = False, as_json: ChangesAsJson = False) -> None:
+    """Show what `apply` would change and break."""
+    from daybook.workspace.lifecycle import plan_changes
+
+    _show_or_echo(context, plan_changes(open_workspace(context), prune=prune), as_json=as_json)
+
+
+def _show_or_echo(context: typer.Context, changes: "ApplyPlan", *, as_json: bool) -> None:
+    from daybook.workspace.json.results import changes_as_json
+
+    if as_json:
+        echo_json(changes_as_json(changes))
+    else:
+        show_changes(changes, is_quiet=root_options(context).is_quiet)
+
+
+def activate(
+    context: typer.Context,
+    projects: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PROJECT…]",
+            help="Ids of projects, or the files that define them.",
+            autocompletion=arguments.project_ids,
+        ),
+    ] = None,
+    all_projects: Annotated[
+        bool, typer.Option("--all", help="All projects of the workspace, except deactivated ones.")
+    ] = False,
+    dataset_version: Annotated[
+        int | None,
+        typer.Option("--dataset-version", metavar="N", help="The version of the input to read from now on.", min=1),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Validate projects and make them the versions that run.
+
+    Several are checked together, against what they will register, and activated all or none.
+    """
+    from daybook.workspace.json.results import activation_as_json
+    from daybook.workspace.lifecycle import activate_projects
+
+    if bool(projects) == all_projects or (dataset_version is not None and len(projects or ()) != 1):
+        raise typer.BadParameter("name one project or several, or use --all; --dataset-version goes with one project")
+    done = activate_projects(open_workspace(context), projects or (), dataset_version=dataset_version)
+    if as_json:
+        shown = [activation_as_json(each) for each in done]
+        echo_json(shown[0] if len(shown) == 1 and not all_projects else shown)
+        return
+    for each in done:
+        for notice in each.notices:
+            show_notice(notice)
+        show_touched(each.touched)
+        echo(f"{each.project_id} is active as version {each.version}" + ("" if each.is_new else " already"))
+        if not root_options(context).is_quiet:
+            inputs = ", ".join(
+                f"{item.dataset_id} version {item.version}{' (pinned)' if item.is_pinned else ''}"
+                for item in each.inputs
+            )
+            echo_note(f"validated against {inputs}")
+
+
+def deactivate(context: typer.Context, project: ProjectArgument, as_json: AsJson = False) -> None:
+    """Keep a project from running until it is activated again."""
+    from daybook.workspace.json.results import deactivation_as_json
+    from daybook.workspace.lifecycle import deactivate_project
+
+    done = deactivate_project(open_workspace(context), project)
+    if as_json:
+        echo_json(deactivation_as_json(done))
+    else:
+        echo(f"{done.project_id} is inactive" + ("" if done.is_changed else " already"))

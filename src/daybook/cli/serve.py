@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from daybook.cli import completion
+from daybook.cli import arguments
 from daybook.cli.arguments import AsJson, open_workspace, open_workspace_with_spark, root_options
 from daybook.cli.terminal import echo, echo_json, echo_note, spinner
 
@@ -62,7 +62,7 @@ def report(
         typer.Argument(
             metavar="RUN",
             help="A run's id, or PROJECT@PERIOD for its last completed run.",
-            autocompletion=completion.run_ids(),
+            autocompletion=arguments.run_ids(),
         ),
     ],
     out: Annotated[

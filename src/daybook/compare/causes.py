@@ -25,7 +25,7 @@ from daybook.plan.steps import (
     UpdateStep,
     working_columns,
 )
-from daybook.resolve.locations.location import Location
+from daybook.resolve.location import Location
 from daybook.runs.snapshot import RunSnapshot, SourceSnapshot
 
 KINDS: tuple[CauseKind, ...] = get_args(CauseKind)

@@ -10,16 +10,14 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from daybook.compare.compared_output import LOADED
+from daybook.compare.compared_output import LOADED, SEQ_COLUMN, SliceRows
+from daybook.compare.diff import ComparedColumn, ComparedSlices, Contributions, compare_rows
 from daybook.compare.hybrid import HybridPlan
 from daybook.compare.measured_state import HybridSources, Measure, MeasuredState, StateEngine, collect_totals
 from daybook.compare.result import Cause, CauseName, Number, RowCounts, RowEffect, subtract
-from daybook.compare.row_comparison import ComparedColumn, ComparedSlices, Contributions, compare_rows
-from daybook.compare.slices import SEQ_COLUMN, SliceRows
-from daybook.engine.context import RunContext
+from daybook.engine.context import RunContext, literal_path_pattern
 from daybook.engine.failures import translate_failure
 from daybook.engine.load_rows import load_source
-from daybook.engine.source import literal_path_pattern
 from daybook.errors import DaybookError
 from daybook.expression import ColumnUse, CompiledExpression, cast_sql, common_type, quote_identifier, spark_type
 from daybook.expression.type_rules import is_number

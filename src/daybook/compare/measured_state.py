@@ -10,13 +10,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, LongType
 
-from daybook.compare.compared_output import ComparedOutput
+from daybook.compare.compared_output import SEQ_COLUMN, SUMMED_INTEGER, ComparedOutput, written_slice
 from daybook.compare.hybrid import HybridPlan, HybridRead, Hybrids, Side
 from daybook.compare.result import Number, add, is_about
 from daybook.compare.shared_rows import SharedRows, StatePass
-from daybook.compare.slices import SEQ_COLUMN, SUMMED_INTEGER, written_slice
+from daybook.engine.context import SourceFrame
 from daybook.engine.pipeline import Pipeline
-from daybook.engine.source import SourceFrame
 from daybook.errors import DaybookError, Notice, flatten, notice
 from daybook.expression import quote_identifier
 from daybook.expression.type_rules import is_number

@@ -14,12 +14,11 @@ from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.runs.attempt.start import RunRequest
 from daybook.runs.result import RunListener, RunResult
 from daybook.workspace.close import CloseStatus, build_close, close_status
-from daybook.workspace.compare import bridge_runs
 from daybook.workspace.execution import run_project
-from daybook.workspace.json.close import finished_event, status_as_json
-from daybook.workspace.json.compare import bridge_as_json
+from daybook.workspace.json.close import bridge_as_json, finished_event, status_as_json
 from daybook.workspace.json.results import run_result_as_json
 from daybook.workspace.lifecycle import activate_project
+from daybook.workspace.numbers import bridge_runs
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 CLOSE_PROJECTS = ("close", "management-summary", "balances")

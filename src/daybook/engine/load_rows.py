@@ -9,9 +9,17 @@ from collections.abc import Collection, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from daybook.engine.context import FAULT_COLUMN, RunContext, null_sql, quote_identifiers
+from daybook.engine.context import (
+    FAULT_COLUMN,
+    ORDINAL_COLUMN,
+    ORIGIN_COLUMN,
+    POSITION_COLUMN,
+    RunContext,
+    SourceFrame,
+    null_sql,
+    quote_identifiers,
+)
 from daybook.engine.counters import MalformedRowId, NullValue, failed_check_sql
-from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, POSITION_COLUMN, SourceFrame
 from daybook.errors import DaybookError
 from daybook.expression import quote_identifier, quote_literal, spark_type
 from daybook.model.calendar import Period

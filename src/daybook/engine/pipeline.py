@@ -8,7 +8,7 @@ from typing import assert_never
 
 from pyspark.sql import DataFrame, SparkSession
 
-from daybook.engine.context import RunContext
+from daybook.engine.context import RunContext, SourceFrame
 from daybook.engine.counters import (
     FAULT_TEXT_METRIC,
     FIRST_FAULT_SQL,
@@ -25,12 +25,9 @@ from daybook.engine.failures import translate_failure
 from daybook.engine.java.session_conf import threads_of_session
 from daybook.engine.layer import Layer
 from daybook.engine.load_rows import load_input, load_source, may_fail
-from daybook.engine.operations.aggregate import summary_rows
-from daybook.engine.operations.append import appended_rows
+from daybook.engine.operations.aggregate import appended_rows, summary_rows
 from daybook.engine.operations.join import JoinedRows, JoinRowCount, UpdateJoins
-from daybook.engine.operations.output import OutputFrames
 from daybook.engine.operations.window import UpdateWindows
-from daybook.engine.source import SourceFrame
 from daybook.engine.stages import (
     AggregatePass,
     Stage,
@@ -45,7 +42,7 @@ from daybook.engine.stages import (
     pays_to_stage,
     reads_every_join,
 )
-from daybook.engine.working_dataset import AddedRows, Staging, StagingFolder, WorkingDataset
+from daybook.engine.working_dataset import AddedRows, OutputFrames, Staging, StagingFolder, WorkingDataset
 from daybook.expression import quote_identifier, quote_literal, spark_type
 from daybook.model.types import STRING, SYSTEM_COLUMNS
 from daybook.plan.references import INPUT_KEY

@@ -2,8 +2,8 @@
 
 from daybook.expression.compiler import CompiledExpression, compile_expression
 from daybook.expression.quoting import quote_identifier, quote_literal
-from daybook.expression.scope import ColumnUse, Constants, Grouping, NamedExpressions, Scope
 from daybook.expression.type_rules import cast_sql, common_type, fits, spark_type
+from daybook.expression.typed_tree import ColumnUse, Constants, Grouping, NamedExpressions, Scope
 
 __all__ = [
     "ColumnUse",

@@ -8,14 +8,17 @@ from typing import Any
 from daybook.errors import DaybookError, Span
 from daybook.errors.error import closest_match
 from daybook.expression.functions.table import FUNCTIONS
-from daybook.expression.scope import ColumnUse, Grouping, NamedExpressions, Scope
 from daybook.expression.syntax_tree import MAX_DEPTH, MAX_NODES, Column, NodeSpan, SelectorReference, SyntaxNode
 from daybook.expression.typed_tree import (
+    ColumnUse,
     ColumnValue,
     ConstantName,
     ConstantValue,
+    Grouping,
     InvalidNode,
+    NamedExpressions,
     ParameterValue,
+    Scope,
     TypedNode,
 )
 from daybook.model.parameter import PARAMETER_QUALIFIER

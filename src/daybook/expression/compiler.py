@@ -11,7 +11,6 @@ from daybook.expression.check_names import CheckContext, check_column, check_nam
 from daybook.expression.functions.declaration import OperandError
 from daybook.expression.functions.table import FUNCTIONS
 from daybook.expression.parser import parse_expression, source_span
-from daybook.expression.scope import ColumnUse, Constants, Grouping, NamedExpressions, Scope
 from daybook.expression.sql import check_weight, only_where, to_sql
 from daybook.expression.syntax_tree import (
     Between,
@@ -50,7 +49,12 @@ from daybook.expression.type_rules import (
     widen_operands,
 )
 from daybook.expression.typed_tree import (
+    ColumnUse,
+    Constants,
+    Grouping,
     LiteralValue,
+    NamedExpressions,
+    Scope,
     TypedBetween,
     TypedCall,
     TypedCase,

@@ -10,13 +10,14 @@ from daybook.expression.check_calls import to_arguments
 from daybook.expression.check_names import CheckContext
 from daybook.expression.functions.declaration import Function
 from daybook.expression.quoting import quote_identifier, quote_literal
-from daybook.expression.scope import ColumnUse, Constants
 from daybook.expression.syntax_tree import MAX_WEIGHT
 from daybook.expression.type_rules import negate_sql, spark_type
 from daybook.expression.typed_tree import (
     AllRows,
     Arithmetic,
+    ColumnUse,
     ColumnValue,
+    Constants,
     ConstantValue,
     Conversion,
     InvalidNode,

@@ -10,17 +10,15 @@ from daybook.errors import DaybookError, Notice, notice
 from daybook.errors.error import did_you_mean
 from daybook.graph.dependencies import ProjectGraph, cycle_errors, derive_graph
 from daybook.graph.freshness import Freshness, GivenParameters, NodeFreshness, NodeState, ProjectNow
-from daybook.graph.history import CloseHistory
-from daybook.graph.nodes import CloseGraph, Edge, Node, PeriodSpan, in_order, known_calendar, parse_span
+from daybook.graph.nodes import CloseGraph, CloseHistory, Edge, Node, PeriodSpan, in_order, known_calendar, parse_span
 from daybook.model.calendar import Period
 from daybook.model.definition import Catalog, Definition
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.project import Project
-from daybook.store.catalog import ActivatedCatalog
+from daybook.model.serialization import encode_definition
 from daybook.store.changes import ProspectiveCatalog, find_changes
 from daybook.store.database.projects import find_active_project
-from daybook.store.definition_text import encode_definition
-from daybook.store.references import files_with_errors, load_project, reached_errors
+from daybook.store.references import ActivatedCatalog, files_with_errors, load_project, reached_errors
 from daybook.store.store import MetadataStore, Transaction
 
 _UNUSABLE_STATES = ("failed", "blocked")

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 
 from daybook.errors import DaybookError
 from daybook.graph.dependencies import ProjectGraph, derive_graph
-from daybook.model.dataset import Dataset
+from daybook.model.dataset import Dataset, View
 from daybook.model.definition import Catalog, Definition
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.operation import OutputOperation
 from daybook.model.project import Project, target_name
 from daybook.model.source_map import SourceMap
 from daybook.model.types import SYSTEM_COLUMNS
-from daybook.model.view import View
 from daybook.plan.lineage import ColumnInput, ColumnLineage, InputColumn, PlanLineage, input_order, plan_lineage
 from daybook.plan.lineage_graph import UNTRACED_COLUMNS, How, combine
 from daybook.plan.plan_cache import PlanCache, RegisteredCatalog

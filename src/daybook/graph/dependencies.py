@@ -7,12 +7,22 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 
 from daybook.errors import DaybookError, Span
-from daybook.model.dataset import Dataset, DatasetRef, PathLocation, TableLocation
+from daybook.model.dataset import (
+    Dataset,
+    DatasetRef,
+    MissingPeriod,
+    OffsetWindow,
+    PathLocation,
+    TableLocation,
+    View,
+    ViewOf,
+    Window,
+    ends_before_run,
+)
 from daybook.model.datasource import CatalogStrategy, FolderSource, PathStrategy, TableStrategy
 from daybook.model.definition import Catalog, DeclaredVersion
 from daybook.model.operation import OutputOperation, TableDestination
 from daybook.model.project import Project
-from daybook.model.view import MissingPeriod, OffsetWindow, View, ViewOf, Window, ends_before_run
 
 _TOKEN = re.compile(r"\{\{.*?\}\}")
 # A project and the seq of an output of it.

@@ -7,7 +7,7 @@ from daybook.graph.freshness import has_other_content
 from daybook.io.filesystem import list_files
 from daybook.io.pins import FilesPin, LandedPin, Pin, TablePin
 from daybook.io.registry import format_named, writer_for
-from daybook.resolve.locations.location import Location
+from daybook.resolve.location import Location
 from daybook.runs.attempt.recorder import recorded_pins
 from daybook.runs.attempt.start import PreparedRun
 from daybook.runs.outputs import PlannedOutput

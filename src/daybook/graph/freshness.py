@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from daybook.errors import DaybookError
-from daybook.graph.history import CloseHistory
-from daybook.graph.nodes import Node
+from daybook.graph.nodes import CloseHistory, Node
 from daybook.io.filesystem import FileStat, content_digest, list_files
 from daybook.io.pins import FilesPin, LandedPin, Pin, TablePin
 from daybook.io.registry import format_named
@@ -20,7 +19,7 @@ from daybook.model.parameter import given_values, read_value
 from daybook.model.project import Project
 from daybook.model.types import value_text
 from daybook.plan.references import LoadReference, load_references
-from daybook.resolve.locations.location import Location, Resolution
+from daybook.resolve.location import Location, Resolution
 from daybook.resolve.resolution import ByResolver, choose_location_source, matching_rule, resolve_dataset
 from daybook.store.records import RunRecord
 

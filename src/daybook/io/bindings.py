@@ -9,7 +9,7 @@ from daybook.model.dataset import MainTable
 from daybook.model.definition import DatasetVersion
 from daybook.model.formats import FORMATS, option_violations
 from daybook.model.types import RUN_PERIOD_COLUMN, STRING, SYSTEM_COLUMNS, TIMESTAMP, ColumnType
-from daybook.resolve.locations.location import Location
+from daybook.resolve.location import Location
 
 
 def checked_options(format_: str, given: Mapping[str, Any], *, is_output: bool = False) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from daybook.io.registry import format_named
 from daybook.io.target import Target
 from daybook.model.datasource import FolderSource, JdbcSource, PostgresqlSource, SqliteSource
 from daybook.model.formats import FORMATS
-from daybook.resolve.locations.location import Location, Resolution
+from daybook.resolve.location import Location, Resolution
 
 _MAX_NAMED_LOCATIONS = 3
 # Each takes a look at the disk or the network.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 from daybook.errors import DaybookError, Notice, raise_all
 from daybook.io.filesystem import FileStat, list_files
 from daybook.model.definition import TableVersion
-from daybook.resolve.locations.location import Location
+from daybook.resolve.location import Location
 
 if TYPE_CHECKING:
     # Whether files changed is asked without Spark.

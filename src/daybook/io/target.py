@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from daybook.model.datasource import DataSource
 from daybook.model.operation import OutputMode, SchemaChangeRule
 from daybook.model.types import ColumnType
-from daybook.resolve.locations.location import Location, is_one_file
+from daybook.resolve.location import Location, is_one_file
 
 STAGED_PREFIX = "daybook-"
 

@@ -6,11 +6,10 @@ from typing import Annotated, Any, Generic, Literal, Protocol, TypeAlias, TypeVa
 from pydantic import Discriminator, Tag, TypeAdapter
 
 from daybook.model.calendar import Calendar
-from daybook.model.dataset import Dataset
+from daybook.model.dataset import AsOfRule, Dataset, View, ViewOf
 from daybook.model.datasource import DataSource, Resolver
 from daybook.model.project import Project
 from daybook.model.source_map import SourceMap
-from daybook.model.view import AsOfRule, View, ViewOf
 
 DefinitionKind = Literal["dataset", "datasource", "resolver", "calendar", "project"]
 DEFINITION_KINDS: tuple[DefinitionKind, ...] = get_args(DefinitionKind)

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from daybook.pictures.number_format import Negatives, format_number
-from daybook.pictures.svg import element, label, picture, shortened, text_width, tooltip
+from daybook.pictures.texts import Negatives, element, format_number, label, picture, shortened, text_width, tooltip
 
 Number = int | Decimal | float
 

@@ -7,13 +7,12 @@ from typing import Literal, assert_never
 from daybook.errors import DaybookError, Notice, Span, notice
 from daybook.errors.error import closest_match, did_you_mean
 from daybook.expression.typed_tree import TypedWindow
-from daybook.model.dataset import PathLocation, TableLocation
+from daybook.model.dataset import PathLocation, TableLocation, is_single_period
 from daybook.model.definition import Catalog
 from daybook.model.formats import FORMATS
 from daybook.model.operation import OutputDestination, OutputOperation, TableDestination
 from daybook.model.project import target_name
 from daybook.model.source_map import SourceMap
-from daybook.model.view import is_single_period
 from daybook.plan.conditions import excludes_all
 from daybook.plan.references import run_first
 from daybook.plan.steps import (
@@ -31,7 +30,7 @@ from daybook.plan.steps import (
 from daybook.plan.walk import Walk
 from daybook.resolve.calendars.calendar import GREGORIAN_ID
 from daybook.resolve.calendars.periods import calendar_for, check_window
-from daybook.resolve.locations.location import check_table_name
+from daybook.resolve.location import check_table_name
 from daybook.resolve.resolution import choose_location_source
 
 # A selector that looks at one of these tells summary rows from others itself.

@@ -7,10 +7,10 @@ from typing import Any
 
 from daybook.expression import CompiledExpression
 from daybook.expression.functions.table import FUNCTIONS
-from daybook.expression.scope import ColumnUse
 from daybook.expression.typed_tree import (
     AllRows,
     Arithmetic,
+    ColumnUse,
     ColumnValue,
     Conversion,
     LiteralValue,

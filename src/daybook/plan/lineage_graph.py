@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from daybook.expression import CompiledExpression
-from daybook.expression.scope import ColumnUse
-from daybook.expression.typed_tree import ColumnValue, TypedCall, TypedCase, TypedNode, TypedWindow
+from daybook.expression.typed_tree import ColumnUse, ColumnValue, TypedCall, TypedCase, TypedNode, TypedWindow
 from daybook.model.types import SYSTEM_COLUMNS
 from daybook.plan.conditions import excludes, picks_all
 from daybook.plan.steps import (

@@ -10,7 +10,7 @@ from typing import Any
 from daybook.errors import DaybookError
 from daybook.expression import Constants
 from daybook.model.calendar import Calendar
-from daybook.model.dataset import Dataset
+from daybook.model.dataset import Dataset, View
 from daybook.model.datasource import DataSource
 from daybook.model.definition import (
     Catalog,
@@ -23,9 +23,8 @@ from daybook.model.definition import (
 )
 from daybook.model.operation import OutputOperation
 from daybook.model.project import Project
-from daybook.model.view import View
 from daybook.plan.plan_project import ExaminedProject, examine_project
-from daybook.plan.registration import fulfil_declaration, has_same_schema, registered_dataset
+from daybook.plan.references import fulfil_declaration, has_same_schema, registered_dataset
 from daybook.plan.steps import Plan
 
 # The name of the question and its arguments.

@@ -7,12 +7,11 @@ from typing import TypeAlias
 from daybook.errors import Notice
 from daybook.expression import CompiledExpression, Constants
 from daybook.expression.typed_tree import ColumnValue, TypedWindow
-from daybook.model.dataset import TemporalMode
+from daybook.model.dataset import TemporalMode, ends_before_run
 from daybook.model.definition import DatasetVersion
 from daybook.model.operation import OutputArguments
 from daybook.model.project import Project
 from daybook.model.types import ColumnType
-from daybook.model.view import ends_before_run
 from daybook.plan.references import INPUT_KEY, LoadRole
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from daybook.errors import DaybookError, Span, flatten
 from daybook.errors.error import did_you_mean
-from daybook.model.dataset import Dataset, MainTable, PathLocation, TableLocation
+from daybook.model.dataset import Dataset, MainTable, PathLocation, TableLocation, View, is_single_period
 from daybook.model.datasource import CatalogStrategy, FolderSource, PathStrategy, Resolver, TableStrategy
 from daybook.model.definition import DEFINITION_KINDS, SANDBOX_PREFIX, Definition, DefinitionKind
 from daybook.model.formats import FORMATS, formats_by_extension, option_violations
@@ -13,13 +13,11 @@ from daybook.model.loading.workspace import LoadedWorkspace, WorkspaceCatalog
 from daybook.model.operation import LocationDestination, OutputMode, OutputOperation
 from daybook.model.project import Project
 from daybook.model.source_map import KeyPath, SourceMap
-from daybook.model.view import View, is_single_period
-from daybook.resolve.calendars.calendar import GREGORIAN_CALENDAR
+from daybook.resolve.calendars.calendar import ANY_LEVEL, GREGORIAN_CALENDAR
 from daybook.resolve.calendars.checks import calendar_errors, checked_calendar
 from daybook.resolve.calendars.periods import calendar_for, level_position
-from daybook.resolve.calendars.years import ANY_LEVEL
-from daybook.resolve.locations.location import check_table_name, extension, format_by_extension, is_one_file
-from daybook.resolve.locations.paths import path_template_errors, template_errors, template_tokens
+from daybook.resolve.location import check_table_name, extension, format_by_extension, is_one_file
+from daybook.resolve.paths import path_template_errors, template_errors, template_tokens
 
 # The calendar that needs no definition.
 BUILT_IN_CALENDAR = "gregorian"
@@ -207,7 +205,7 @@ def resolver_errors(
         if levels is not None:
             yield from data_level_errors(rule.data_level, levels, source.span("rules", index, "data_level"))
         if isinstance(rule.strategy, CatalogStrategy):
-            from daybook.resolve.catalog.lookup import strategy_errors
+            from daybook.resolve.catalog import strategy_errors
 
             yield from strategy_errors(rule.strategy, allowed_hosts, source.span("rules", index, "strategy"))
 

@@ -21,7 +21,7 @@ from daybook.model.definition import (
     ViewedDataset,
 )
 from daybook.model.formats import FORMATS
-from daybook.resolve.calendars.calendar import PeriodCalendar
+from daybook.resolve.calendars.calendar import ANY_LEVEL, PeriodCalendar
 from daybook.resolve.calendars.periods import (
     as_of_date,
     calendar_for,
@@ -31,21 +31,12 @@ from daybook.resolve.calendars.periods import (
     periods_of_level,
     window_periods,
 )
-from daybook.resolve.calendars.years import ANY_LEVEL
-from daybook.resolve.locations.location import (
-    NO_PERIODS,
-    Location,
-    Resolution,
-    inline_location,
-    path_location,
-    table_location,
-)
-from daybook.resolve.locations.paths import names_one_period, render_template, template_tokens
+from daybook.resolve.location import NO_PERIODS, Location, Resolution, inline_location, path_location, table_location
+from daybook.resolve.paths import names_one_period, render_template, template_tokens
 
 if TYPE_CHECKING:
     # Most workspaces ask no catalog, and few of their rules have a condition.
-    from daybook.resolve.catalog.http_request import HttpLimits
-    from daybook.resolve.catalog.lookup import CatalogLocation
+    from daybook.resolve.catalog import CatalogLocation, HttpLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +157,7 @@ def locate_by_strategy(
         case TableStrategy():
             return (_locate_table(strategy, table_name, period, around),)
         case CatalogStrategy():
-            from daybook.resolve.catalog.http_request import HttpLimits
-            from daybook.resolve.catalog.lookup import request_locations
+            from daybook.resolve.catalog import HttpLimits, request_locations
 
             hosts, limits = around.allowed_hosts, around.limits or HttpLimits()
             answered = request_locations(

@@ -10,7 +10,6 @@ from typing import assert_never
 
 from daybook.errors import DaybookError, Span
 from daybook.expression.compiler import CompiledExpression, compile_expression
-from daybook.expression.scope import Scope
 from daybook.expression.typed_tree import (
     AllRows,
     Arithmetic,
@@ -20,6 +19,7 @@ from daybook.expression.typed_tree import (
     InvalidNode,
     LiteralValue,
     ParameterValue,
+    Scope,
     TypedBetween,
     TypedCall,
     TypedCase,

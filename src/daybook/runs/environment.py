@@ -26,12 +26,11 @@ from daybook.runs.result import RunListener, SilentListener
 from daybook.runs.snapshot import RunSnapshot
 from daybook.store import open_store
 from daybook.store.address import EmbeddedStore, parse_address
-from daybook.store.backup import mark_as_copy
-from daybook.store.database.connection import storage_error
+from daybook.store.database.connection import mark_as_copy, storage_error
 from daybook.store.store import MetadataStore, Transaction
 
 if TYPE_CHECKING:
-    from daybook.runs.openlineage.events import LineageEvents
+    from daybook.runs.openlineage import LineageEvents
 
 SessionProvider = Callable[[], SparkSession]
 
@@ -116,7 +115,7 @@ def open_run_environment(
 def _find_events(workspace: WorkspaceLocation, clock: Callable[[], datetime.datetime]) -> "LineageEvents | None":
     if workspace.settings.lineage.openlineage is None:
         return None
-    from daybook.runs.openlineage.events import lineage_events
+    from daybook.runs.openlineage import lineage_events
 
     return lineage_events(workspace, clock)
 

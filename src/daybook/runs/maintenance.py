@@ -16,22 +16,28 @@ from pyarrow import fs
 from daybook.engine.java.launch import GIGABYTE, MINIMUM_JAVA_VERSION, find_java, memory_bytes, usable_cores
 from daybook.errors import DaybookError
 from daybook.io.filesystem import FileStat, arrow_path, is_uri, join_uri, uri_identity
-from daybook.io.format import Leftover, VacuumRequest, VersionHolder
-from daybook.io.leftovers import find_landing_leftovers, find_staged_leftovers, remove_leftover
+from daybook.io.format import (
+    Leftover,
+    VacuumRequest,
+    VersionHolder,
+    find_landing_leftovers,
+    find_staged_leftovers,
+    remove_leftover,
+)
 from daybook.io.pins import LandedPin, Pin, TablePin, pin_from_json
 from daybook.io.registry import format_named
 from daybook.io.target import Target
 from daybook.model.datasource import DataSource
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.settings import RetentionSettings
-from daybook.resolve.locations.paths import is_remote
+from daybook.resolve.paths import is_remote
 from daybook.runs.attempt.start import restore_run
 from daybook.runs.environment import RunEnvironment, SessionProvider, remove_folder, state_folder
 from daybook.runs.snapshot import snapshot_from_json
 from daybook.store import open_store
 from daybook.store.address import EmbeddedStore
-from daybook.store.backup import find_damage, list_backups
-from daybook.store.database.retention import RegisteredVersion
+from daybook.store.database.connection import find_damage, list_backups
+from daybook.store.database.outcomes import RegisteredVersion
 from daybook.store.records import RunFilter, RunRecord, RunStatus
 from daybook.store.store import MetadataStore, Transaction
 

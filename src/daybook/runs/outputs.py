@@ -15,10 +15,10 @@ from daybook.io.target import FileTarget, OutputColumn, RunFacts, SliceOwner, Ta
 from daybook.model.definition import Catalog
 from daybook.model.operation import LocationDestination, OutputMode, TableDestination
 from daybook.plan.steps import OutputStep
-from daybook.resolve.locations.location import Location, extension, inline_location, table_location
-from daybook.resolve.locations.paths import is_remote, render_template
+from daybook.resolve.location import Location, extension, inline_location, table_location
+from daybook.resolve.paths import is_remote, render_template
 from daybook.resolve.resolution import usable_datasource
-from daybook.runs.own_files import WrittenPlace
+from daybook.runs.permissions import WrittenPlace
 from daybook.runs.snapshot import RunSnapshot, SourceSnapshot
 
 SANDBOX_SUFFIX = " (sandbox)"

@@ -17,14 +17,14 @@ from daybook.model.dataset import Dataset
 from daybook.model.definition import RegisteredDataPin
 from daybook.model.loading.workspace import LoadedWorkspace, WorkspaceCatalog
 from daybook.model.operation import OutputOperation, TableDestination
-from daybook.resolve.locations.location import table_location
+from daybook.model.serialization import decode_definition
+from daybook.resolve.location import table_location
 from daybook.resolve.resolution import usable_datasource
 from daybook.runs.attempt.start import restore_run
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.permissions import SHARED_OPERATION, is_of_workspace
 from daybook.runs.snapshot import snapshot_from_json
 from daybook.runs.sources import slice_table
-from daybook.store.definition_text import decode_definition
 from daybook.store.records import SHARED_PROJECT, Action, DroppedSlice, Registration, Slice
 from daybook.store.store import Transaction
 

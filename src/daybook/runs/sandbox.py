@@ -12,13 +12,13 @@ from daybook.io.registry import writer_for
 from daybook.io.target import SliceOwner, target_at
 from daybook.model.dataset import Dataset
 from daybook.model.definition import Catalog, CatalogKind, CatalogLayer, DatasetVersion, DeclaredVersion
-from daybook.plan.registration import has_same_schema
-from daybook.resolve.locations.location import Location, Resolution
+from daybook.model.serialization import decode_definition
+from daybook.plan.references import has_same_schema
+from daybook.resolve.location import Location, Resolution
 from daybook.runs.result import SliceRead
 from daybook.runs.snapshot import RunSnapshot
 from daybook.runs.sources import RedirectedSource, slice_table, written_slices
 from daybook.store.database.outcomes import SandboxCommit
-from daybook.store.definition_text import decode_definition
 from daybook.store.records import Slice
 from daybook.store.store import Transaction
 

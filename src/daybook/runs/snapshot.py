@@ -32,7 +32,7 @@ from daybook.model.parameter import parameter_values
 from daybook.model.project import Project
 from daybook.model.serialization import frozen
 from daybook.model.source_map import SourceMap
-from daybook.resolve.locations.location import Resolution
+from daybook.resolve.location import Resolution
 from daybook.store.process import current_user
 
 if TYPE_CHECKING:

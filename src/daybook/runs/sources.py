@@ -15,7 +15,7 @@ from daybook.model.definition import Catalog, DatasetVersion
 from daybook.plan.references import load_references
 from daybook.resolve.calendars.calendar import GREGORIAN, PeriodCalendar
 from daybook.resolve.calendars.periods import calendar_for, periods_overlap
-from daybook.resolve.locations.location import Location, Resolution
+from daybook.resolve.location import Location, Resolution
 from daybook.resolve.resolution import PeriodLookup, resolve_dataset
 from daybook.runs.snapshot import RunSnapshot, SourceSnapshot
 from daybook.store.records import SHARED_PROJECT, Slice, SliceTable

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 
 from daybook.errors import DaybookError, Span, raise_all
 from daybook.errors.error import did_you_mean
-from daybook.model.dataset import Dataset
+from daybook.model.dataset import Dataset, View
 from daybook.model.definition import DeclaredVersion, Definition, DefinitionKind
 from daybook.model.loading import (
     ComposedText,
@@ -29,8 +29,6 @@ from daybook.model.source_map import (
     SourceMap,
     plain_value,
 )
-from daybook.model.view import View
-from daybook.scenarios.catalog import Workspaces
 from daybook.scenarios.scenario import (
     DATASET_KEYS,
     REQUIRED_KEYS,
@@ -39,6 +37,7 @@ from daybook.scenarios.scenario import (
     Rows,
     Scenario,
     ScenarioHeader,
+    Workspaces,
 )
 
 DEFAULT_SCENARIO_FOLDER = "tests/scenarios"

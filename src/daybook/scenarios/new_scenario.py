@@ -39,13 +39,11 @@ from daybook.plan.steps import (
     count_until_last_output,
 )
 from daybook.runs.environment import RunEnvironment, remove_folder
-from daybook.runs.explain.restored_run import RestoredRun, RestoredRuns, group_columns
-from daybook.scenarios.catalog import Workspaces
+from daybook.runs.explain.row_origins import RestoredRun, RestoredRuns, group_columns
 from daybook.scenarios.load_scenario import DEFAULT_SCENARIO_FOLDER
-from daybook.scenarios.quick_session import QuickSession
 from daybook.scenarios.report import yaml_value
-from daybook.scenarios.run_scenarios import ScenarioResult, run_scenario_file
-from daybook.scenarios.scenario import destination_name
+from daybook.scenarios.run_scenarios import QuickSession, ScenarioResult, run_scenario_file
+from daybook.scenarios.scenario import Workspaces, destination_name
 
 Row = Mapping[str, Any]
 

@@ -1,7 +1,12 @@
-"""Runs scenarios with the real plan and engine over the rows of a scenario."""
+"""A Spark session for many very small queries, without settings that only help with large data.
 
+Runs scenarios with the real plan and engine over the rows of a scenario.
+"""
+
+import contextlib
 import datetime
 import tempfile
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -10,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+from daybook.engine.context import SourceFrame
+from daybook.engine.java.session import separate_session
 from daybook.engine.jobs import wait_for
 from daybook.engine.pipeline import OutputFrame, Pipeline
-from daybook.engine.source import SourceFrame
 from daybook.errors import DaybookError, DaybookErrors, flatten, raise_all
 from daybook.expression import Constants
 from daybook.io.landing.area import LandingArea
@@ -30,16 +36,16 @@ from daybook.plan.plan_project import plan_project
 from daybook.plan.steps import AggregateStep, AppendStep, LoadStep, OutputStep, Plan
 from daybook.resolve.calendars.calendar import PeriodCalendar
 from daybook.resolve.calendars.periods import calendar_for, period_of
-from daybook.resolve.locations.location import NO_PERIODS, Resolution, inline_location
+from daybook.resolve.location import NO_PERIODS, Resolution, inline_location
 from daybook.resolve.resolution import view_window
 from daybook.runs.environment import SessionProvider
-from daybook.scenarios.catalog import ScenarioCatalog, Workspaces
 from daybook.scenarios.comparison import ExpectationDifference, compare_rows
 from daybook.scenarios.load_scenario import load_scenario
-from daybook.scenarios.quick_session import MemoryStaging, QuickSession
 from daybook.scenarios.scenario import (
     GivenDataset,
     Scenario,
+    ScenarioCatalog,
+    Workspaces,
     destination_name,
     expected_outputs,
     given_rows,
@@ -48,6 +54,54 @@ from daybook.scenarios.scenario import (
     unknown_name_errors,
     written_rows,
 )
+
+# Compiling code for a query takes longer than computing a few rows without it; rows are the same either way.
+_QUICK_SETTINGS: Mapping[str, str] = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.leafNodeDefaultParallelism": "1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
+
+class MemoryStaging:
+    """Keeps intermediate results in memory: a scenario has a few rows, and writing files takes longer than they do."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    def keep(self, df: DataFrame, label: str) -> DataFrame:
+        return self._spark.createDataFrame(df.toArrow(), df.schema)
+
+
+class QuickSession:
+    """A session beside that of a provider, made once; `begin` lets it start while other things are prepared."""
+
+    def __init__(self, provider: SessionProvider) -> None:
+        self._provider = provider
+        self._lock = threading.Lock()
+        self._session: SparkSession | None = None
+
+    def begin(self) -> None:
+        threading.Thread(target=self._start, name="daybook-quick-session", daemon=True).start()
+
+    def _start(self) -> None:
+        # Whoever asks for the session gets the reason why there is none.
+        with contextlib.suppress(Exception):
+            self()
+
+    def __call__(self) -> SparkSession:
+        with self._lock:
+            if self._session is None:
+                session = separate_session(self._provider())
+                for key, value in _QUICK_SETTINGS.items():
+                    # A server may keep a setting to itself.
+                    with contextlib.suppress(Exception):
+                        session.conf.set(key, value)
+                self._session = session
+            return self._session
+
 
 OutputRow = Mapping[str, Any]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from daybook.errors import DaybookError, Notice, notice
 from daybook.model.calendar import Calendar
-from daybook.model.dataset import ColumnDef, Dataset
+from daybook.model.dataset import ColumnDef, Dataset, View
 from daybook.model.datasource import DataSource, Resolver
 from daybook.model.definition import (
     Catalog,
@@ -21,11 +21,9 @@ from daybook.model.definition import (
     ResolverVersion,
 )
 from daybook.model.project import Project
-from daybook.model.serialization import to_yaml
+from daybook.model.serialization import DefinitionModel, encode_definition, to_yaml
 from daybook.model.types import DecimalType
-from daybook.model.view import View
 from daybook.store.database.definitions import DefinitionHead
-from daybook.store.definition_text import DefinitionModel, encode_definition
 from daybook.store.records import StoredColumnUsage
 
 if TYPE_CHECKING:
@@ -253,7 +251,7 @@ class ProspectiveCatalog(CatalogLayer):
             return super().declared(dataset_id, version)
         status: DefinitionStatus = "disabled" if change.action == "disabled" else "active"
         if change.definition is not None and version in (None, change.version):
-            from daybook.plan.registration import carry_data
+            from daybook.plan.references import carry_data
 
             contract = cast("Dataset | View", change.definition.model)
             dataset, pin = carry_data(contract, super().declared(dataset_id))

@@ -7,15 +7,14 @@ from typing import Any, cast
 from daybook.errors import DaybookError, Notice, error_to_json, notice
 from daybook.model.definition import Catalog, CatalogLayer, DeclaredVersion, Definition
 from daybook.model.project import Project
+from daybook.model.serialization import encode_definition
 from daybook.model.source_map import SourceMap
 from daybook.plan.plan_cache import PlanCache, RegisteredCatalog
-from daybook.store.catalog import ActivatedCatalog
 from daybook.store.changes import BreakingChange, DefinitionChange, added_columns, find_breaking_changes
 from daybook.store.database.definitions import Definitions
 from daybook.store.database.projects import Projects, ProjectVersion, find_active_project
-from daybook.store.definition_text import encode_definition
 from daybook.store.records import ProjectInput, ProjectState, ProjectStatus, ProjectValidation
-from daybook.store.references import check_project, validated_inputs
+from daybook.store.references import ActivatedCatalog, check_project, validated_inputs
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,7 @@ class PageActions:
                 done = activate_project(workspace, request.subject)
                 result = ActionResult("activate", request.subject, changed=done.is_new)
             case "close" | "lock":
-                from daybook.workspace.periods import close_period, lock_period
+                from daybook.workspace.history import close_period, lock_period
 
                 change = close_period if request.name == "close" else lock_period
                 changed = change(workspace, request.subject, reason=request.reason).is_changed

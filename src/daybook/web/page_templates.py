@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from daybook.errors.render import printable
-from daybook.pictures import number_format
-from daybook.pictures.number_format import NEGATIVES, Negatives
+from daybook.pictures import texts
+from daybook.pictures.texts import NEGATIVES, Negatives
 from daybook.web.access import Access
 from daybook.workspace.open_workspace import OpenedWorkspace
 
@@ -46,10 +46,10 @@ class Templates:
             finalize=_shown,
         )
         self._environment.filters |= {
-            "moment": number_format.format_moment,
-            "duration": number_format.format_duration,
-            "plural": number_format.plural,
-            "is_number": number_format.is_number,
+            "moment": texts.format_moment,
+            "duration": texts.format_duration,
+            "plural": texts.plural,
+            "is_number": texts.is_number,
             "in_workspace": self._in_workspace,
             "marked": _marked,
         }
@@ -80,7 +80,7 @@ class Templates:
             address=request.url.path + (f"?{request.url.query}" if request.url.query else ""),
             query=request.query_params,
             negatives=preferred_negatives(request),
-            value=lambda item, **more: number_format.format_value(item, preferred_negatives(request), **more),
+            value=lambda item, **more: texts.format_value(item, preferred_negatives(request), **more),
             **values,
         )
 

@@ -129,14 +129,14 @@ class Questions:
 
     def diff(self, wanted: "DiffRequest") -> Question:
         """What differs between two runs."""
-        from daybook.workspace.compare import diff_runs
+        from daybook.workspace.numbers import diff_runs
 
         title = f"Compare {wanted.a} and {wanted.b}"
         return self.ask(("diff", wanted), title, lambda workspace, _: diff_runs(workspace, wanted))
 
     def bridge(self, wanted: "BridgeRequest") -> Question:
         """Why a total moved from one run to another."""
-        from daybook.workspace.compare import bridge_runs
+        from daybook.workspace.numbers import bridge_runs
 
         return self.ask(
             ("bridge", wanted),

@@ -1,7 +1,14 @@
-"""Serves a workspace: address, TLS, tokens, and uvicorn."""
+"""Login and logout, and the reader's preferences such as the style of negative numbers.
 
+The application: guards every request; serves the login at once and the workspace after it is loaded.
+
+Serves a workspace: address, TLS, tokens, and uvicorn.
+"""
+
+import asyncio
 import socket
 import ssl
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
@@ -10,16 +17,181 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import Receive, Scope, Send
 
 from daybook.errors import DaybookError
 from daybook.model.secrets import read_credential
-from daybook.web.access import Site, check_tokens, new_token, server_names
-from daybook.web.app import WorkspaceLoader, create_app
+from daybook.pictures.texts import NEGATIVES
+from daybook.web.access import (
+    SESSION_SECONDS,
+    Access,
+    Guard,
+    Site,
+    check_csrf,
+    check_tokens,
+    local_path,
+    new_token,
+    server_names,
+)
+from daybook.web.page_templates import NEGATIVES_COOKIE, WEB_FOLDER, Templates
+from daybook.web.problems import API, Failures, problem_handlers, status_of
 from daybook.workspace.open_workspace import OpenedWorkspace
 from daybook.workspace.spark_session import ProgramSession
 
 if TYPE_CHECKING:
-    from daybook.engine.java.warm.engines import WarmEngines
+    from fastapi import FastAPI
+
+    from daybook.engine.java.warm_engines import WarmEngines
+    from daybook.web.served import Served
+
+
+_YEAR_SECONDS = 365 * 24 * 3600
+_MOST_FIELDS = 10
+
+
+def login_routes(access: Access, templates: Templates) -> list[Route]:
+    """Plain routes, which are there before the rest of the server is loaded."""
+
+    async def show_form(request: Request) -> Response:
+        asked = local_path(request.query_params.get("next"))
+        return templates.page(request, "login.html", title="Log in", next=asked, problem=None)
+
+    async def log_in(request: Request) -> Response:
+        target = local_path(await _field(request, "next"))
+        token = await _field(request, "token") or ""
+        try:
+            name = access.name_of(token.strip(), access.address(request))
+        except DaybookError as refusal:
+            status = status_of(refusal)
+            return templates.page(
+                request, "login.html", http_status=status, title="Log in", next=target, problem=refusal
+            )
+        answer = RedirectResponse(target, 303)
+        answer.set_cookie(
+            access.site.cookie,
+            access.log_in(name),
+            max_age=SESSION_SECONDS,
+            httponly=True,
+            samesite="strict",
+            secure=access.site.is_secure,
+        )
+        return answer
+
+    async def log_out(request: Request) -> Response:
+        check_csrf(request.state.visitor, await _field(request, "csrf"))
+        if (session_id := request.cookies.get(access.site.cookie)) is not None:
+            access.log_out(session_id)
+        answer = RedirectResponse("/login", 303)
+        answer.delete_cookie(access.site.cookie)
+        return answer
+
+    async def prefer(request: Request) -> Response:
+        answer = RedirectResponse(local_path(await _field(request, "next")), 303)
+        negatives = await _field(request, "negatives") or ""
+        if negatives in NEGATIVES:
+            answer.set_cookie(
+                NEGATIVES_COOKIE,
+                negatives,
+                max_age=_YEAR_SECONDS,
+                samesite="strict",
+                secure=access.site.is_secure,
+            )
+        return answer
+
+    return [
+        Route("/login", show_form, methods=["GET"]),
+        Route("/login", log_in, methods=["POST"]),
+        Route("/logout", log_out, methods=["POST"]),
+        Route("/preferences", prefer, methods=["POST"]),
+    ]
+
+
+async def _field(request: Request, name: str) -> str | None:
+    """A field of a form; files are none."""
+    form = await request.form(max_fields=_MOST_FIELDS, max_files=0)
+    found = form.get(name)
+    return found if isinstance(found, str) else None
+
+
+class WorkspaceLoader:
+    """Loads the pages of a workspace once, and its API after the first page; requests to them wait."""
+
+    def __init__(self, workspace: OpenedWorkspace, access: Access, templates: Templates) -> None:
+        self._workspace = workspace
+        self._access = access
+        self._templates = templates
+        self._lock = threading.RLock()
+        self._loaded: FastAPI | None = None
+        self._api: FastAPI | None = None
+
+    def load(self) -> "FastAPI":
+        """The pages."""
+        from daybook.web.workspace_app import create_pages
+
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = create_pages(self._workspace, self._access, self._templates)
+            return self._loaded
+
+    def load_api(self) -> "FastAPI":
+        from daybook.web.workspace_app import create_api
+
+        with self._lock:
+            if self._api is None:
+                self._api = create_api(self.load().state.served)
+            return self._api
+
+    def begin(self) -> None:
+        """Loads in the background; a failure is the answer to the next request."""
+        threading.Thread(target=self.load, name="daybook-load", daemon=True).start()
+
+    @property
+    def served(self) -> "Served | None":
+        """What the requests share, once it is loaded."""
+        return self._loaded.state.served if self._loaded is not None else None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"].startswith(f"{API}/"):
+            api = self._api if self._api is not None else await asyncio.to_thread(self.load_api)
+            await api(scope, receive, send)
+            return
+        pages = self._loaded if self._loaded is not None else await asyncio.to_thread(self.load)
+        await pages(scope, receive, send)
+        if self._api is None:
+            # A page asks the API for what happens next; the first answer did not have to wait for it.
+            threading.Thread(target=self.load_api, name="daybook-load-api", daemon=True).start()
+
+
+def create_app(workspace: OpenedWorkspace, site: Site) -> Starlette:
+    """The pages and the API of a workspace; Spark is not started before somebody asks for rows to be computed."""
+    access = Access(site)
+    templates = Templates(workspace, access)
+    loader = WorkspaceLoader(workspace, access, templates)
+    app = Starlette(
+        routes=[
+            Route("/health", _health),
+            *login_routes(access, templates),
+            Mount("/static", StaticFiles(directory=WEB_FOLDER / "static", packages=[("daybook.pictures", "static")])),
+        ],
+        middleware=[Middleware(Guard, access=access), Middleware(Failures)],
+        exception_handlers=problem_handlers(),
+    )
+    app.router.redirect_slashes = False
+    app.router.default = loader
+    app.state.templates = templates
+    app.state.loader = loader
+    return app
+
+
+async def _health(request: Request) -> Response:
+    return JSONResponse({"status": "ok"})
+
 
 _MOST_CONNECTIONS = 500
 
@@ -63,7 +235,7 @@ def serve(workspace: OpenedWorkspace, request: ServeRequest, site: Site, *, on_r
 
     def warm_engines() -> "WarmEngines":
         # Java and Spark take a while to import, and most readers need neither.
-        from daybook.workspace.warm_engine import engines_of
+        from daybook.workspace.maintenance import engines_of
 
         return engines_of(workspace)
 

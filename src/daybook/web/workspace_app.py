@@ -15,8 +15,7 @@ from daybook.web.actions import PageActions
 from daybook.web.page_templates import Templates
 from daybook.web.problems import API, Failures, problem_handlers
 from daybook.web.questions import Questions
-from daybook.web.recent import RecentAnswers, SharedBodies, StoreWatch
-from daybook.web.served import Served
+from daybook.web.served import RecentAnswers, Served, SharedBodies, StoreWatch
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 

@@ -1,23 +1,42 @@
-"""Checks definitions, compiles a project, writes JSON Schemas; never starts Spark."""
+"""Checks definitions, compiles a project, writes JSON Schemas; never starts Spark.
 
+Describes a plan for people and programs: every step, the SQL of every expression, the schema after each step.
+"""
+
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, assert_never
 
 from daybook.errors import DaybookError, Notice, raise_all
+from daybook.expression import CompiledExpression, Constants, cast_sql
 from daybook.model.loading.definitions import read_definitions, read_text
 from daybook.model.loading.workspace import WORKSPACE_FILE, find_workspace, load_settings, read_workspace
+from daybook.model.operation import TableDestination
+from daybook.model.project import target_name
+from daybook.model.types import ColumnType
+from daybook.plan.references import INPUT_KEY
+from daybook.plan.steps import (
+    AggregateStep,
+    AppendStep,
+    CheckStep,
+    ComputedColumn,
+    DeleteStep,
+    LoadStep,
+    OutputStep,
+    Plan,
+    Schema,
+    Step,
+    UpdateStep,
+)
+from daybook.resolve.paths import render_template
 from daybook.workspace.open_workspace import OpenedWorkspace, workspace_root
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import date
-    from typing import Any
 
-    from daybook.expression import Constants
     from daybook.model.calendar import Period
     from daybook.model.loading import LoadedWorkspace
-    from daybook.plan.steps import Plan
     from daybook.resolve.calendars.calendar import PeriodCalendar
 
 
@@ -52,7 +71,6 @@ class CompiledProject:
     @property
     def text(self) -> str:
         """The steps with their schemas and Spark SQL, for people."""
-        from daybook.plan.description import explain_plan
 
         return explain_plan(self.plan, self.constants)
 
@@ -62,7 +80,7 @@ def validate_definitions(path: Path | None = None, *, workspace: Path | None = N
 
     Without `workspace` it is the one around the path; a file outside of any workspace is checked by itself.
     """
-    from daybook.runs.own_files import own_file_errors
+    from daybook.runs.permissions import own_file_errors
     from daybook.store.references import check_workspace
 
     if path is not None and not path.exists():
@@ -112,7 +130,7 @@ def compile_project(
     from daybook.expression import Constants
     from daybook.model.parameter import given_values
     from daybook.plan.plan_cache import PlanCache, RegisteredCatalog
-    from daybook.plan.registration import registration_errors
+    from daybook.plan.references import registration_errors
     from daybook.resolve.calendars.periods import calendar_for, period_of
     from daybook.store.changes import ProspectiveCatalog, find_changes
     from daybook.store.references import load_project
@@ -180,3 +198,160 @@ def _current_period(calendar: "PeriodCalendar", today: "date") -> "Period":
     levels = ("month", *reversed(calendar.levels))
     found = (calendar.at(level, today) for level in levels if level in calendar.levels)
     return next(period for period in found if period is not None)
+
+
+def describe_plan(plan: Plan, constants: Constants) -> dict[str, Any]:
+    """The plan as data that JSON can hold; `constants` stand in for the run's timestamp and period in the SQL."""
+    return {
+        "project": plan.project.id,
+        "loads": [_describe_load(load) for load in plan.loads],
+        "operations": [_describe_step(plan, step, constants) for step in plan.steps],
+        "columns": _type_names(plan.types),
+        "usage": [
+            {"operation": each.operation_seq, "dataset": each.dataset_id, "column": each.column} for each in plan.usage
+        ],
+        "notices": [
+            {"code": each.code, "message": each.message, "operation": each.operation_seq} for each in plan.notices
+        ],
+        "accepted": plan.accepted,
+    }
+
+
+def explain_plan(plan: Plan, constants: Constants) -> str:
+    """The plan as text, one block a step; the columns of a step are shown where they differ from those before."""
+    return "\n".join(_plan_lines(plan, constants))
+
+
+def _plan_lines(plan: Plan, constants: Constants) -> Iterator[str]:
+    data = describe_plan(plan, constants)
+    yield f"project {data['project']}"
+    before: dict[str, str] = {}
+    for load in data["loads"]:
+        mode = f", {load['temporal_mode']}" if load["temporal_mode"] else ""
+        yield f"  read {load['dataset']} version {load['version']} ({load['table']}{mode}), {_load_purpose(load)}"
+        if load["key"] == INPUT_KEY:
+            before = load["columns"]
+            yield from (f"    {name} {kind}" for name, kind in before.items())
+    for step in data["operations"]:
+        yield ""
+        yield f"{step['seq']} {step['type']}: {step['name']}"
+        yield from (f"  {line}" for line in _step_lines(step))
+        for name, kind in step["columns"].items():
+            if before.get(name) != kind:
+                yield f"  -> {name} {kind}"
+        before = step["columns"]
+
+
+def _load_purpose(load: Mapping[str, Any]) -> str:
+    """What a table is read for; a join under the name that expressions know it by."""
+    match load["role"]:
+        case "join":
+            return f"joined as {load['alias']} in {load['operation']}"
+        case "append":
+            return f"appended in {load['operation']}"
+        case _:
+            return "the input"
+
+
+def _step_lines(step: Mapping[str, Any]) -> Iterator[str]:
+    if source := step.get("source"):
+        yield f"from {source}"
+    for join in step.get("joins", ()):
+        yield f"join {join['dataset']} as {join['alias']} on {join['sql']}"
+    if selector := step.get("selector"):
+        yield f"where {selector['sql']}"
+    if group_by := step.get("group_by"):
+        yield f"group by {', '.join(group_by)}"
+    if condition := step.get("condition"):
+        yield f"must hold: {condition['sql']}"
+    for value in step.get("values", ()):
+        yield f"{value['column']} {value['type']} = {value['sql']}"
+    if "destination" in step:
+        yield f"to {step['destination']}: {', '.join(step['output'])}"
+        if step["order_by"]:
+            yield f"order by {', '.join(step['order_by'])}"
+
+
+def _describe_load(load: LoadStep) -> dict[str, Any]:
+    return {
+        "key": load.key,
+        "role": load.role,
+        "operation": load.operation_seq or None,
+        "alias": load.alias,
+        "dataset": load.dataset_id,
+        "version": load.version.version,
+        "table": load.table,
+        "temporal_mode": load.temporal_mode,
+        "columns": _type_names(load.types),
+    }
+
+
+def _describe_step(plan: Plan, step: Step, constants: Constants) -> dict[str, Any]:
+    data: dict[str, Any] = {"seq": step.seq, "id": step.operation_id, "name": step.name}
+    selector = step.source_selector if isinstance(step, AppendStep) else step.selector
+    if selector:
+        data["selector"] = _describe_expression(selector, constants)
+    match step:
+        case UpdateStep():
+            joins = [
+                {
+                    "alias": join.alias,
+                    "load": join.load_key,
+                    "dataset": plan.load(join.load_key).dataset_id,
+                    "columns": list(join.columns),
+                    **_describe_expression(join.on, constants),
+                }
+                for join in step.joins
+            ]
+            data |= {
+                "type": "update",
+                "joins": joins,
+                "values": [_describe_value(value, constants) for value in step.assignments],
+            }
+        case AggregateStep():
+            values = [_describe_value(value, constants) for value in step.aggregations]
+            data |= {"type": "aggregate", "group_by": list(step.group_by), "values": values}
+        case AppendStep():
+            values = [_describe_value(value, constants) for value in (*step.aggregations, *step.mapped)]
+            source = plan.load(step.load_key).dataset_id
+            data |= {"type": "append", "source": source, "group_by": list(step.group_by), "values": values}
+        case DeleteStep():
+            data |= {"type": "delete"}
+        case CheckStep():
+            data |= {"type": "check", "condition": _describe_expression(step.condition, constants)}
+        case OutputStep():
+            data |= {
+                "type": "output",
+                "destination": _destination_name(plan, step, constants),
+                "output": _type_names(step.columns),
+                "order_by": list(step.order_by),
+                "include_deleted": step.arguments.include_deleted,
+            }
+        case _:
+            assert_never(step)
+    return {**data, "columns": _type_names(step.schema)}
+
+
+def _destination_name(plan: Plan, step: OutputStep, constants: Constants) -> str:
+    """Where an output goes in the period, as a run names it."""
+    name = target_name(step.arguments.destination)
+    if constants.period is None or isinstance(step.arguments.destination, TableDestination):
+        return name
+    try:
+        return render_template(name, constants.period, plan.input.table)
+    except DaybookError:
+        # A period that cannot fill it is for the run to refuse; the plan is right all the same.
+        return name
+
+
+def _describe_expression(expression: CompiledExpression, constants: Constants) -> dict[str, str]:
+    return {"text": expression.text, "sql": expression.sql(constants)}
+
+
+def _describe_value(value: ComputedColumn, constants: Constants) -> dict[str, str]:
+    sql = cast_sql(value.expression.sql(constants), value.expression.type, value.type)
+    return {"column": value.column, "type": str(value.type), "text": value.expression.text, "sql": sql}
+
+
+def _type_names(schema: Schema | Mapping[str, ColumnType]) -> dict[str, str]:
+    return {name: str(column_type) for name, column_type in schema.items()}

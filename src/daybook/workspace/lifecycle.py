@@ -13,10 +13,9 @@ from daybook.model.loading.workspace import WorkspaceCatalog
 from daybook.model.project import Project
 from daybook.model.source_map import SourceMap
 from daybook.plan.plan_cache import PlanCache
-from daybook.store.apply import ApplyPlan, StaleProject, apply, plan
+from daybook.store.apply import Activation, ApplyPlan, StaleProject, activate_together, apply, deactivate, plan
 from daybook.store.changes import DefinitionChange
 from daybook.store.effects import TouchedColumns
-from daybook.store.lifecycle import Activation, activate_together, deactivate
 from daybook.store.references import load_project, reachable_definitions
 from daybook.store.store import MetadataStore
 from daybook.workspace.open_workspace import OpenedWorkspace

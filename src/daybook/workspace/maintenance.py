@@ -1,14 +1,21 @@
-"""Checks what a run needs, removes what is no longer kept, lists and drops slices."""
+"""Checks what a run needs, removes what is no longer kept, lists and drops slices.
 
+Starts, stops and shows the warm engine, a Spark server that the commands of one user share.
+"""
+
+import datetime
+import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from daybook.errors import DaybookError
 from daybook.io.location_checks import location_identity
 from daybook.model.loading.workspace import read_workspace
+from daybook.model.settings import EngineSettings
 from daybook.resolve.checks import structural_errors
-from daybook.runs.environment import SessionProvider
+from daybook.runs.environment import SessionProvider, state_folder
 from daybook.runs.maintenance import (
     CollectedGarbage,
     DoctorFinding,
@@ -25,8 +32,11 @@ from daybook.runs.slices import SliceDrop, SliceEntry, find_slice, slices_of_tab
 from daybook.runs.slices import drop_slice as drop
 from daybook.runs.slices import list_slices as list_all
 from daybook.store.address import EmbeddedStore, parse_address
-from daybook.store.backup import restore_backup
+from daybook.store.database.connection import restore_backup
 from daybook.workspace.open_workspace import OpenedWorkspace
+
+if TYPE_CHECKING:
+    from daybook.engine.java.warm_engines import EngineState, WarmEngines
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,3 +148,66 @@ def take_over_slices(workspace: OpenedWorkspace, owner: str, *, reason: str) -> 
     definitions, _ = read_workspace(workspace.root)
     with workspace.open_run_environment() as environment:
         return take(environment, definitions, owner, reason=reason, user=workspace.user)
+
+
+DEFAULT_IDLE_TIME = "30m"
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStatus:
+    """An engine that runs; `differences` say why the commands of this workspace do not use it."""
+
+    pid: int
+    port: int
+    started: datetime.datetime
+    idle: str
+    is_used: bool
+    differences: tuple[str, ...]
+
+    @property
+    def is_fit(self) -> bool:
+        return not self.differences
+
+
+def start_engine(workspace: OpenedWorkspace, idle: str | None = None) -> EngineStatus:
+    """Start the engine that fits the workspace, unless it runs already; it ends after `idle` without use."""
+    engines = engines_of(workspace)
+    engines.start(checked_idle_time(idle) or workspace.settings.engine.warm or DEFAULT_IDLE_TIME)
+    return next(_status(state) for state in engines.states() if state.is_fit)
+
+
+def stop_engine(workspace: OpenedWorkspace, *, include_others: bool = False, force: bool = False) -> tuple[int, ...]:
+    """End the engine that fits the workspace, or all engines of this user; RUN_914 when a command uses one."""
+    return tuple(record.pid for record in engines_of(workspace).stop(include_others=include_others, force=force))
+
+
+def engine_status(workspace: OpenedWorkspace) -> tuple[EngineStatus, ...]:
+    """The engines of this user that run, the one that fits the workspace first."""
+    return tuple(_status(state) for state in engines_of(workspace).states())
+
+
+def engines_of(workspace: OpenedWorkspace) -> "WarmEngines":
+    """The engines of this user as a workspace sees them."""
+    from daybook.engine.java.warm_engines import WarmEngines
+
+    return WarmEngines(workspace.settings.engine, state_folder(workspace), dict(os.environ))
+
+
+def checked_idle_time(text: str | None) -> str | None:
+    """An idle time as `daybook.yaml` takes it."""
+    from pydantic import ValidationError
+
+    from daybook.errors import DaybookError
+
+    if text is None:
+        return None
+    try:
+        return EngineSettings(warm=text).warm
+    except ValidationError:
+        raise DaybookError("RUN_917", text=text) from None
+
+
+def _status(state: "EngineState") -> EngineStatus:
+    started = datetime.datetime.fromtimestamp(state.started, datetime.UTC)
+    record = state.record
+    return EngineStatus(record.pid, record.port, started, record.idle, state.is_used, state.differences)

@@ -25,24 +25,24 @@ if TYPE_CHECKING:
     from daybook.graph.build import BuildPlan, BuildResult
     from daybook.model.types import Value
     from daybook.runs.attempt.start import RunRequest
-    from daybook.runs.explain.levels import NumberExplanation
-    from daybook.runs.explain.operation import OperationExplanation
+    from daybook.runs.explain.levels import NumberExplanation, OperationExplanation
     from daybook.runs.maintenance import CollectedGarbage
     from daybook.runs.recovery import Recovery
     from daybook.runs.replay import ReplayResult
     from daybook.runs.result import OutputResult, RunResult
     from daybook.runs.slices import SliceDrop, SliceEntry
     from daybook.scenarios.new_scenario import NewScenario
-    from daybook.store.apply import ApplyPlan
-    from daybook.store.lifecycle import Activation
+    from daybook.store.apply import Activation, ApplyPlan
     from daybook.store.records import Action
     from daybook.workspace.close import CloseGraphResult, CloseStatus
     from daybook.workspace.definitions import CompiledProject, ValidationResult
-    from daybook.workspace.execution import DryRun
+    from daybook.workspace.execution import DryRun, ScenarioReport
     from daybook.workspace.history import (
         CancelResult,
         DefinitionDetails,
         DefinitionSummary,
+        PeriodChange,
+        PeriodListing,
         RunDetails,
         RunListing,
         VersionDifference,
@@ -51,10 +51,8 @@ if TYPE_CHECKING:
     from daybook.workspace.lineage import LineageResult
     from daybook.workspace.maintenance import Examination, StoreRestoration
     from daybook.workspace.numbers import CsvDownload, NumbersPage, NumbersRequest
-    from daybook.workspace.periods import PeriodChange, PeriodListing
     from daybook.workspace.reference import CheckedExpression, FunctionEntry
     from daybook.workspace.report import WrittenReport
-    from daybook.workspace.scenario_tests import ScenarioReport
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
@@ -263,7 +261,7 @@ class Diff:
     def changes(self) -> "DataFrame":
         """One row for each change that is shown: its key, and every column before and after."""
         from daybook.io.column_types import arrow_frame
-        from daybook.workspace.compare import changes_table
+        from daybook.workspace.numbers import changes_table
 
         return arrow_frame(self._workspace.spark, changes_table(self.result))
 
@@ -274,7 +272,7 @@ class Diff:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as `daybook diff --json`."""
-        from daybook.workspace.json.compare import diff_as_json
+        from daybook.workspace.json.close import diff_as_json
 
         return diff_as_json(self.result)
 
@@ -300,7 +298,7 @@ class Bridge:
     def causes(self) -> "DataFrame":
         """One row for each cause."""
         from daybook.io.column_types import arrow_frame
-        from daybook.workspace.compare import causes_table
+        from daybook.workspace.numbers import causes_table
 
         return arrow_frame(self._workspace.spark, causes_table(self.result))
 
@@ -308,13 +306,13 @@ class Bridge:
     def groups(self) -> "DataFrame":
         """One row for each group and cause."""
         from daybook.io.column_types import arrow_frame
-        from daybook.workspace.compare import groups_table
+        from daybook.workspace.numbers import groups_table
 
         return arrow_frame(self._workspace.spark, groups_table(self.result))
 
     def to_dict(self) -> dict[str, Any]:
         """The same as `daybook bridge --json`."""
-        from daybook.workspace.json.compare import bridge_as_json
+        from daybook.workspace.json.close import bridge_as_json
 
         return bridge_as_json(self.result)
 
@@ -323,7 +321,7 @@ class Bridge:
         return f"<Bridge of {found.measure} from {found.before} to {found.after}: {len(found.causes)} causes>"
 
     def _repr_html_(self) -> str:
-        from daybook.workspace.compare import draw_bridge
+        from daybook.workspace.numbers import draw_bridge
 
         return draw_bridge(self.result)
 
@@ -617,7 +615,7 @@ class Workspace:
         by. Numbers that differ by `tolerance` at most are the same. `limit` is the most changes to show.
         """
         from daybook.compare.diff import DiffRequest
-        from daybook.workspace.compare import diff_runs, parse_tolerance
+        from daybook.workspace.numbers import diff_runs, parse_tolerance
 
         request = DiffRequest(a, b, output, rows, tuple(key or ()), parse_tolerance(tolerance), limit)
         return Diff(self, diff_runs(self._opened, request))
@@ -639,7 +637,7 @@ class Workspace:
         `by` are columns to divide the total by; `order` says what is replaced first: kinds, or causes as KIND:NAME.
         """
         from daybook.compare.bridge import BridgeRequest
-        from daybook.workspace.compare import bridge_runs
+        from daybook.workspace.numbers import bridge_runs
 
         request = BridgeRequest(a, b, measure, output, rows, tuple(by or ()), tuple(order or ()))
         return Bridge(self, bridge_runs(self._opened, request))
@@ -772,35 +770,35 @@ class Workspace:
         self, *, year: int | None = None, level: str | None = None, calendar: str | None = None
     ) -> "tuple[PeriodListing, ...]":
         """The periods of a year with their status; without a level all but single days."""
-        from daybook.workspace.periods import list_periods
+        from daybook.workspace.history import list_periods
 
         return list_periods(self._opened, calendar=calendar, year=year, level=level)
 
     @_coded
     def show_period(self, period: str, *, calendar: str | None = None) -> "PeriodListing":
         """A period with its status and every change of it."""
-        from daybook.workspace.periods import show_period
+        from daybook.workspace.history import show_period
 
         return show_period(self._opened, period, calendar=calendar)
 
     @_coded
     def close_period(self, period: str, *, reason: str | None = None, calendar: str | None = None) -> "PeriodChange":
         """Close a period: runs on it and inside it warn."""
-        from daybook.workspace.periods import close_period
+        from daybook.workspace.history import close_period
 
         return close_period(self._opened, period, reason=reason, calendar=calendar)
 
     @_coded
     def lock_period(self, period: str, *, reason: str | None = None, calendar: str | None = None) -> "PeriodChange":
         """Lock a period: runs on it and inside it are refused."""
-        from daybook.workspace.periods import lock_period
+        from daybook.workspace.history import lock_period
 
         return lock_period(self._opened, period, reason=reason, calendar=calendar)
 
     @_coded
     def reopen_period(self, period: str, *, reason: str, calendar: str | None = None) -> "PeriodChange":
         """Open a closed or locked period again; the reason is recorded permanently."""
-        from daybook.workspace.periods import reopen_period
+        from daybook.workspace.history import reopen_period
 
         return reopen_period(self._opened, period, reason=reason, calendar=calendar)
 
@@ -828,7 +826,7 @@ class Workspace:
     @_coded
     def test(self, *paths: str | Path, keyword: str | None = None) -> "ScenarioReport":
         """Run the scenarios of files and folders, by default of `tests/scenarios`."""
-        from daybook.workspace.scenario_tests import run_scenarios, select_scenarios
+        from daybook.workspace.execution import run_scenarios, select_scenarios
 
         files = select_scenarios([Path(path) for path in paths], self.root, keyword=keyword)
         return run_scenarios(files, self._opened.session)
@@ -836,7 +834,7 @@ class Workspace:
     @_coded
     def new_scenario(self, project: str, *, run_id: str | None = None, path: str | Path | None = None) -> "NewScenario":
         """Write a scenario from a few rows that a run of a project read, by default its last completed one."""
-        from daybook.workspace.scenario_tests import new_scenario
+        from daybook.workspace.execution import new_scenario
 
         return new_scenario(self._opened, project, run_id=run_id, file=None if path is None else Path(path))
 
@@ -936,7 +934,7 @@ def _run_request(
 def _numbers_request(
     run_id: str, output: str | None, where: "Sequence[Condition]", sort: Sequence[str]
 ) -> "NumbersRequest":
-    from daybook.io.rows.conditions import RowCondition, RowOrder
+    from daybook.io.stored_rows import RowCondition, RowOrder
     from daybook.workspace.numbers import NumbersRequest
 
     conditions = tuple(RowCondition(*each) for each in where)
@@ -968,7 +966,7 @@ class Run:
         """The rows an output of this run wrote, by its destination as the project has it, its operation's id or name,
         or the dataset it was registered as; the last one by default.
         """
-        from daybook.runs.output_rows import read_output
+        from daybook.runs.slices import read_output
 
         with self._workspace._opened.open_run_environment() as environment:
             return read_output(environment, self.result, destination)

@@ -84,8 +84,8 @@ def check_expression(
 
     from daybook.expression.compiler import compile_expression
     from daybook.expression.parser import parse_expression
-    from daybook.expression.scope import Constants, Grouping, NamedExpressions, Scope
     from daybook.expression.syntax_tree import format_tree
+    from daybook.expression.typed_tree import Constants, Grouping, NamedExpressions, Scope
     from daybook.model.calendar import Period
     from daybook.model.types import parse_columns
 

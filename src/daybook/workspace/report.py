@@ -12,8 +12,8 @@ from daybook.compare.diff import DiffRequest
 from daybook.compare.result import BridgeResult, DiffResult
 from daybook.errors import DaybookError
 from daybook.io.pins import Pin
-from daybook.io.rows.conditions import RowCondition
-from daybook.io.rows.page import Total
+from daybook.io.row_page import Total
+from daybook.io.stored_rows import RowCondition
 from daybook.model.types import SYSTEM_COLUMNS
 from daybook.plan.lineage import PlanLineage, plan_lineage
 from daybook.runs.attempt.recorder import recorded_pins
@@ -22,9 +22,16 @@ from daybook.runs.result import OutputResult
 from daybook.runs.snapshot import RunSnapshot, SourceSnapshot, snapshot_from_json
 from daybook.store.records import RunFilter, RunRecord
 from daybook.store.store import Transaction
-from daybook.workspace.compare import bridge_runs, diff_runs
 from daybook.workspace.history import RunDetails, show_run
-from daybook.workspace.numbers import MOST_PAGE_ROWS, NumbersPage, NumbersRequest, list_outputs, read_numbers
+from daybook.workspace.numbers import (
+    MOST_PAGE_ROWS,
+    NumbersPage,
+    NumbersRequest,
+    bridge_runs,
+    diff_runs,
+    list_outputs,
+    read_numbers,
+)
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 REPORT_MARK = "<!-- daybook report of run "

@@ -12,16 +12,16 @@ from markupsafe import Markup
 from daybook.errors.render import printable
 from daybook.io.pins import FilesPin, LandedPin, Pin, TablePin
 from daybook.model.types import value_text
-from daybook.pictures import number_format
-from daybook.pictures.columns import ColumnLine, TableColumns, draw_columns
-from daybook.pictures.svg import style_sheet
+from daybook.pictures import texts
+from daybook.pictures.graph import ColumnLine, TableColumns, draw_columns
+from daybook.pictures.texts import style_sheet
 from daybook.plan.lineage import ColumnLineage
 from daybook.runs.result import OutputResult, summarize_operations
-from daybook.workspace.compare import draw_bridge
+from daybook.workspace.numbers import draw_bridge
 from daybook.workspace.report import REPORT_MARK, MeasureBridge, RunReport, shown_columns
 
 if TYPE_CHECKING:
-    from daybook.runs.explain.operation import OperationExplanation, ShownRows
+    from daybook.runs.explain.levels import OperationExplanation, ShownRows
     from daybook.runs.result import RunResult
 
 
@@ -62,10 +62,10 @@ def render_report(report: RunReport) -> str:
         finalize=_shown,
     )
     environment.filters |= {
-        "moment": number_format.format_moment,
-        "duration": number_format.format_duration,
-        "plural": number_format.plural,
-        "is_number": number_format.is_number,
+        "moment": texts.format_moment,
+        "duration": texts.format_duration,
+        "plural": texts.plural,
+        "is_number": texts.is_number,
     }
     record = report.record
     return environment.get_template("report.html").render(
@@ -79,7 +79,7 @@ def render_report(report: RunReport) -> str:
         bridges=tuple(_draw_bridges(report)),
         lineages=tuple(_lineages(report)),
         outputs={each.output.operation_seq: each.output for each in report.numbers},
-        value=number_format.format_value,
+        value=texts.format_value,
         shown_columns=shown_columns,
         pin_text=_pin_text,
     )
@@ -102,7 +102,7 @@ def _checks(report: RunReport) -> Iterator[CheckLine]:
         elif rows is None:
             outcome, state = "not reached", "never"
         else:
-            outcome, state = f"held for {number_format.plural(rows, 'row')}", "fresh"
+            outcome, state = f"held for {texts.plural(rows, 'row')}", "fresh"
         yield CheckLine(
             operation.seq, operation.name, operation.arguments.condition, operation.selector, outcome, state
         )
@@ -174,10 +174,10 @@ def _pin_text(pin: Pin) -> str:
         case TablePin(_, version, _):
             return f"{version.format} version {version.token}"
         case FilesPin(_, files):
-            return f"{number_format.plural(len(files), 'file')}, {_bytes(sum(file.size for file in files))}"
+            return f"{texts.plural(len(files), 'file')}, {_bytes(sum(file.size for file in files))}"
         case LandedPin(_, _, rows, files):
             content = f", content {', '.join(file.digest[:12] for file in files[:3])}" if files else ""
-            return f"{number_format.plural(rows, 'row')} landed{content}"
+            return f"{texts.plural(rows, 'row')} landed{content}"
         case _:
             assert_never(pin)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from daybook.engine.java.launch import Workload
-    from daybook.engine.java.warm.engines import WarmEngines
+    from daybook.engine.java.warm_engines import WarmEngines
     from daybook.model.settings import EngineSettings
     from daybook.runs.snapshot import RunSnapshot
 

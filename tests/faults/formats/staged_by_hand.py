@@ -5,7 +5,7 @@ import uuid
 import psycopg
 from psycopg import sql
 
-from daybook.io.formats.postgresql.writer import PostgresqlDatabase, create_staging
+from daybook.io.formats.postgresql.format import PostgresqlDatabase, create_staging
 from daybook.io.target import TableTarget
 from daybook.io.writer import StagedOutput
 from tests.faults.formats.checks import COLUMNS, PERIOD

@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from daybook.errors import DaybookError
+from daybook.io.format import find_landing_leftovers
 from daybook.io.landing.area import LandingArea
-from daybook.io.leftovers import find_landing_leftovers
 from daybook.io.registry import writer_for
 from tests.faults.formats.checks import COLUMNS, found, rows, sweep
 from tests.spark.io.cases import CASES, Case, Place, parameters, version_of, write
@@ -62,7 +62,7 @@ def run(script: str, *arguments: str) -> str:
 
 @pytest.mark.parametrize("memory_limit", [1, 1 << 30])
 def test_landing(tmp_path: Path, memory_limit: int) -> None:
-    from daybook.resolve.locations.location import Location
+    from daybook.resolve.location import Location
 
     source = tmp_path / "in.csv"
     source.write_text("key,number\n" + "".join(f"{n * 7919 % 99991},{n}\n" for n in range(5000)))

@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from daybook.errors import DaybookError
+from daybook.io.formats.postgresql.format import PostgresqlDatabase
 from daybook.io.formats.postgresql.table import connection_uri
-from daybook.io.formats.postgresql.writer import PostgresqlDatabase
 from daybook.io.registry import writer_for
 from daybook.io.target import TableTarget
 from daybook.model.datasource import PostgresqlSource

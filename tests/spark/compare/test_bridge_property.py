@@ -19,14 +19,14 @@ from daybook.compare.hybrid import HybridRead, Hybrids
 from daybook.compare.measured_state import HybridSources, Measure, StateEngine
 from daybook.compare.result import ComparedRows, Number, add, subtract
 from daybook.compare.walk import BridgeWalk, BridgeWay
-from daybook.engine.source import SourceFrame
+from daybook.engine.context import SourceFrame
 from daybook.errors import DaybookError
 from daybook.io.pins import LandedPin, Pin
 from daybook.model.definition import DatasetVersion
 from daybook.model.loading.definitions import load_text
 from daybook.model.parameter import parameter_values
 from daybook.plan.plan_project import plan_project
-from daybook.resolve.locations.location import Resolution
+from daybook.resolve.location import Resolution
 from daybook.runs.attempt.start import PreparedRun
 from daybook.runs.result import SilentListener
 from daybook.runs.snapshot import Provenance, RunSettings, RunSnapshot, SourceSnapshot

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from daybook.compare import measured_state, slices
+from daybook.compare import compared_output, measured_state
 from daybook.compare.bridge import BridgeRequest, bridge
 from daybook.compare.result import RowCounts
 from daybook.errors import DaybookError
@@ -212,7 +212,7 @@ def test_inputs_that_are_gone_end_a_bridge_with_what_can_still_be_done(ledger: L
 
 def test_a_run_that_computes_something_else_ends_a_bridge(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     run = ledger.run(*CLOSE)
-    read = slices.written_slice
+    read = compared_output.written_slice
 
     def other(*arguments: Any) -> DataFrame | None:
         df = read(*arguments)

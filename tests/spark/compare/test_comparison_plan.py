@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from daybook.compare.row_comparison import ComparedColumn, compare_rows, plan_comparison
-from daybook.compare.slices import SliceRows
+from daybook.compare.compared_output import SliceRows
+from daybook.compare.diff import ComparedColumn, compare_rows, plan_comparison
 from daybook.model.types import STRING, DecimalType
 
 AMOUNT = DecimalType(18, 2)

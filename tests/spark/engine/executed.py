@@ -10,9 +10,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame
 from daybook.engine.counters import GroupCounts
 from daybook.engine.pipeline import Pipeline
-from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame
 from daybook.expression import spark_type
 from daybook.model.types import RUN_PERIOD_COLUMN, STRING, SYSTEM_COLUMNS
 from daybook.plan.steps import LoadStep, Plan

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
+from daybook.engine.context import even_splits
 from daybook.engine.java.session_conf import read_setting
-from daybook.engine.source import even_splits
 
 LARGEST = "spark.sql.files.maxPartitionBytes"
 

@@ -14,8 +14,8 @@ import pytest
 
 from daybook.engine.java.connect import clear_connect_mode, open_loopback_session
 from daybook.engine.java.launch import archive_path, cache_folder, find_java, spark_home
-from daybook.engine.java.warm.engines import WarmEngines
-from daybook.engine.java.warm.folder import EngineRecord
+from daybook.engine.java.warm_engines import WarmEngines
+from daybook.engine.java.warm_folder import EngineRecord
 from daybook.errors import DaybookError
 from daybook.model.settings import EngineSettings
 

@@ -26,7 +26,7 @@ from daybook.model.dataset import ColumnDef, Dataset, MainTable
 from daybook.model.datasource import DataSource, JdbcOptions, JdbcSource, PostgresqlSource, SqliteOptions, SqliteSource
 from daybook.model.definition import DatasetVersion
 from daybook.model.types import BOOLEAN, DATE, FLOAT, INTEGER, STRING, TIMESTAMP, ColumnType, DecimalType
-from daybook.resolve.locations.location import Location, Resolution
+from daybook.resolve.location import Location, Resolution
 
 DERBY = "org.apache.derby.iapi.jdbc.AutoloadedDriver"
 

@@ -11,7 +11,7 @@ from daybook.io.landing.area import LandingArea
 from daybook.io.read_source import read_source
 from daybook.io.target import OutputColumn
 from daybook.model.types import STRING, DecimalType
-from daybook.resolve.locations.location import Resolution
+from daybook.resolve.location import Resolution
 from tests.attacks.tables.spreadsheets import FORMULAS, PLAIN
 from tests.spark.io.cases import (
     Case,

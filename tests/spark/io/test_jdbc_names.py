@@ -11,7 +11,7 @@ from daybook.io.landing.area import LandingArea
 from daybook.io.read_source import ReadSource, read_source
 from daybook.io.target import OutputColumn
 from daybook.model.types import INTEGER
-from daybook.resolve.locations.location import Location, Resolution
+from daybook.resolve.location import Location, Resolution
 from tests.attacks.tables.databases import QUERIES
 from tests.attacks.tables.identifiers import NAMES
 from tests.spark.io.cases import CASES, Place, version_of

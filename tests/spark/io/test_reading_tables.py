@@ -21,7 +21,7 @@ from daybook.io.pins import FilesPin, TablePin, pin_from_json, pin_to_json
 from daybook.io.read_source import ReadSource, read_source
 from daybook.model.datasource import PostgresqlSource, SqliteOptions, SqliteSource
 from daybook.model.definition import DatasetVersion, TableVersion
-from daybook.resolve.locations.location import Location, Resolution
+from daybook.resolve.location import Location, Resolution
 from tests.spark.io.test_reading_text import dataset, values
 
 

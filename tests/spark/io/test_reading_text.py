@@ -17,16 +17,15 @@ from pyspark.sql import SparkSession
 
 from daybook.errors import DaybookError, flatten
 from daybook.io.landing.area import LandingArea
-from daybook.io.landing.reader import read_landed
 from daybook.io.landing.request import LandingRequest
 from daybook.io.pins import LandedPin, pin_from_json, pin_to_json
-from daybook.io.read_source import ReadSource, read_source
+from daybook.io.read_source import ReadSource, read_landed, read_source
 from daybook.model.calendar import Period
 from daybook.model.dataset import ColumnDef, Dataset, MainTable
 from daybook.model.datasource import SqliteOptions, SqliteSource
 from daybook.model.definition import DatasetVersion
 from daybook.model.types import parse_type
-from daybook.resolve.locations.location import Location, Resolution
+from daybook.resolve.location import Location, Resolution
 
 JANUARY = Period("2026-01", "month", dt.date(2026, 1, 1), dt.date(2026, 1, 31))
 

@@ -7,8 +7,8 @@ from typing import Any
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame
 from daybook.engine.pipeline import Pipeline
-from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame
 from daybook.model.types import INTEGER, STRING, SYSTEM_COLUMNS, ColumnType
 from tests.reference.generated import GeneratedProject
 from tests.reference.operations import Table

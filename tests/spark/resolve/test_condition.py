@@ -4,7 +4,7 @@ import datetime
 
 from pyspark.sql import SparkSession
 
-from daybook.expression.scope import Constants
+from daybook.expression.typed_tree import Constants
 from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.resolve.calendars.periods import period_of
 from daybook.resolve.rule_conditions import compile_condition, evaluate_condition

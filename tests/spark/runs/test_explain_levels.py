@@ -8,8 +8,7 @@ from pyspark.sql import SparkSession
 
 import daybook
 from daybook.errors import DaybookError
-from daybook.runs.explain.levels import NumberExplanation
-from daybook.runs.explain.operation import OperationExplanation
+from daybook.runs.explain.levels import NumberExplanation, OperationExplanation
 from daybook.workspace.json.results import number_explanation_as_json
 from tests.workspaces import Folder, assign, to_path, to_table
 

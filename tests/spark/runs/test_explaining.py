@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 import daybook
 from daybook.engine.working_dataset import StagingFolder
 from daybook.errors import DaybookError
-from daybook.runs.explain.operation import ShownRows
+from daybook.runs.explain.levels import ShownRows
 from daybook.runs.result import RunFailedError
 from tests.workspaces import Folder, assign, to_path, to_table
 

@@ -16,7 +16,7 @@ from daybook.model.calendar import PeriodStatus
 from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.resolve.calendars.periods import period_of
 from daybook.runs.result import RunFailedError
-from daybook.store.lifecycle import deactivate
+from daybook.store.apply import deactivate
 from tests.workspaces import COLUMNS, Folder, assign, to_path, to_table
 
 UTC_TIME = pa.timestamp("us", tz="UTC")

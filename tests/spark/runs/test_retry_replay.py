@@ -8,7 +8,7 @@ import pytest
 
 from daybook.errors import DaybookError
 from daybook.io.formats.delta.writer import DeltaWriter
-from daybook.io.formats.files.writer import FileWriter
+from daybook.io.formats.files.format import FileWriter
 from daybook.runs.attempt.execution import Execution
 from daybook.runs.result import RunFailedError
 from tests.workspaces import COLUMNS, ORDERS, Folder, assign, to_path, to_table

@@ -6,7 +6,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from starlette.testclient import TestClient
 
-from daybook.web.app import create_app
+from daybook.web.server import create_app
 from daybook.workspace.execution import explain_number
 from daybook.workspace.json.results import number_explanation_as_json
 from daybook.workspace.open_workspace import open_workspace

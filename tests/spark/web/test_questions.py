@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 from starlette.testclient import TestClient
 
-from daybook.web.app import create_app
+from daybook.web.server import create_app
 from daybook.workspace.open_workspace import open_workspace
 from tests.page import log_in, site
 from tests.workspaces import Folder, to_table

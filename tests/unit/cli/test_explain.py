@@ -14,8 +14,14 @@ from daybook.cli import explain
 from daybook.cli.app import main
 from daybook.errors import CODES, DaybookError
 from daybook.runs.attempt.start import start_run
-from daybook.runs.explain.levels import ExplanationGap, ExplanationLevel, NumberExplanation
-from daybook.runs.explain.operation import ExplainedSum, OperationExplanation, ShownRows
+from daybook.runs.explain.levels import (
+    ExplainedSum,
+    ExplanationGap,
+    ExplanationLevel,
+    NumberExplanation,
+    OperationExplanation,
+    ShownRows,
+)
 from daybook.store import open_store
 from daybook.workspace.json.results import explanation_as_json, number_explanation_as_json
 from tests.unit.runs.prepared import new_folder, prepared

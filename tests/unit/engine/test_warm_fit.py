@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from daybook.engine.java.warm.fit import EngineFit, engine_fit, find_warm_problem
+from daybook.engine.java.warm_folder import EngineFit, engine_fit, find_warm_problem
 from daybook.model.settings import EngineSettings
 
 SALT = b"salt"

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from daybook.engine.java.warm.engines import WarmEngines
-from daybook.engine.java.warm.fit import EngineFit
-from daybook.engine.java.warm.folder import EngineFolder, EngineRecord, read_salt, require_private
+from daybook.engine.java.warm_engines import WarmEngines
+from daybook.engine.java.warm_folder import EngineFit, EngineFolder, EngineRecord, read_salt, require_private
 from daybook.errors import DaybookError
 from daybook.model.settings import EngineSettings
 

@@ -15,7 +15,7 @@ from sqlalchemy import Engine, event
 
 from daybook.graph import freshness
 from daybook.io.filesystem import FileStat, list_files
-from daybook.resolve.calendars.years import CalendarYear, IdentifierPattern
+from daybook.resolve.calendars.calendar import CalendarYear, IdentifierPattern
 from daybook.runs.attempt.execution import prepare_runs
 from daybook.runs.attempt.start import RunRequest
 from daybook.workspace.close import close_status

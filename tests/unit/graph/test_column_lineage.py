@@ -6,10 +6,10 @@ import pytest
 
 from daybook.graph.column_lineage import CloseLineage, WrittenColumn
 from daybook.graph.dependencies import derive_graph
-from daybook.graph.lineage_picture import draw_lineage
 from daybook.model.loading.workspace import WorkspaceCatalog
 from daybook.plan.lineage import InputColumn
 from daybook.plan.plan_cache import PlanCache, RegisteredCatalog
+from daybook.workspace.lineage import draw_lineage
 from tests.workspaces import Folder, assign, no_session, to_path, to_table
 
 

@@ -17,7 +17,7 @@ from daybook.io.formats.files.one_file import ExchangeUnsupportedError
 from daybook.io.target import FileTarget, OutputColumn, SliceOwner
 from daybook.io.writer import StagedOutput, no_fence
 from daybook.model.types import STRING
-from daybook.resolve.locations.location import Location
+from daybook.resolve.location import Location
 
 COLUMNS = (OutputColumn("key", STRING),)
 

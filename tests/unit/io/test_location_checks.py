@@ -8,7 +8,7 @@ from daybook.errors import DaybookError, flatten
 from daybook.io.location_checks import check_locations_exist, refuse_overlap, refuse_repeated_locations, target_overlaps
 from daybook.io.target import SliceOwner, Target, target_at
 from daybook.model.datasource import DataSource, PostgresqlOptions, PostgresqlSource, SqliteOptions, SqliteSource
-from daybook.resolve.locations.location import Location, Resolution
+from daybook.resolve.location import Location, Resolution
 
 
 def target(workspace: Path, at: str | Location) -> Target:

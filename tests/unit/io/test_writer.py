@@ -9,7 +9,7 @@ from daybook.io.formats.csv.format import CsvWriter
 from daybook.io.target import FileTarget, OutputColumn, SliceOwner
 from daybook.model.operation import OutputMode
 from daybook.model.types import STRING
-from daybook.resolve.locations.location import Location
+from daybook.resolve.location import Location
 
 
 def refusal(path: Path, mode: OutputMode = "append") -> str | None:

@@ -8,7 +8,7 @@ from daybook.errors import DaybookError
 from daybook.io.target import FileTarget, OutputColumn, SliceOwner, Target
 from daybook.io.writer import check_schema_change, kept_columns
 from daybook.model.types import INTEGER, STRING, DecimalType
-from daybook.resolve.locations.location import Location
+from daybook.resolve.location import Location
 
 REPLACE = "`mode: replace` uses the new schema and replaces all rows"
 KEEP = "`type: decimal(33,2)` on the assignment or aggregation that computes total keeps its type"

@@ -9,8 +9,8 @@ import pytest
 from daybook.errors import DaybookError, flatten
 from daybook.model.loading import load_text
 from daybook.model.parameter import Parameter, by_project, parameter_texts, parameter_values, parse_settings, read_value
+from daybook.model.serialization import encode_definition
 from daybook.model.types import Value, parse_type
-from daybook.store.definition_text import encode_definition
 
 NAIVE = datetime.datetime.fromisoformat("2026-01-31T10:00:00")
 

@@ -4,8 +4,8 @@ import pytest
 
 from daybook.errors import render
 from daybook.model.loading import load_text
+from daybook.model.serialization import encode_definition
 from daybook.plan.steps import UpdateStep
-from daybook.store.definition_text import encode_definition
 from tests.unit.plan.planned import (
     CONSTANTS,
     DELETE,

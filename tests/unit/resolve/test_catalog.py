@@ -17,8 +17,8 @@ from daybook.model.calendar import Period
 from daybook.model.definition import TableVersion
 from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.resolve.calendars.periods import period_of
-from daybook.resolve.catalog.http_request import HttpLimits
-from daybook.resolve.locations.location import Resolution
+from daybook.resolve.catalog import HttpLimits
+from daybook.resolve.location import Resolution
 from daybook.resolve.resolution import resolve_dataset
 from tests.unit.resolve.definitions import MemoryCatalog, orders, resolver, source
 from tests.unit.resolve.http_server import Asked, Server, answer, serving

@@ -6,7 +6,7 @@ import pytest
 
 from daybook.errors import DaybookError
 from daybook.model.formats import FileFormat
-from daybook.resolve.locations.location import inline_location, path_location, table_location
+from daybook.resolve.location import inline_location, path_location, table_location
 from tests.unit.resolve.definitions import source
 
 

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from daybook.errors import DaybookError
-from daybook.resolve.locations.paths import absolute_root, join_inside
+from daybook.resolve.paths import absolute_root, join_inside
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import datetime
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.model.view import AllWindow, DaysAfterEnd, FirstPeriod, LastWindow, OffsetWindow, ToDateWindow, Window
+from daybook.model.dataset import AllWindow, DaysAfterEnd, FirstPeriod, LastWindow, OffsetWindow, ToDateWindow, Window
 from daybook.resolve.calendars.calendar import GREGORIAN, PeriodCalendar, build_calendar
 from daybook.resolve.calendars.periods import as_of_date, check_window, period_of, window_periods
 from tests.unit.resolve.calendars import fiscal, listed, of_weeks

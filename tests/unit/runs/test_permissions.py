@@ -12,7 +12,7 @@ from daybook.io.target import FileTarget, OutputColumn, SliceOwner, Target, Writ
 from daybook.model.definition import TableVersion
 from daybook.model.operation import OutputMode
 from daybook.model.types import STRING
-from daybook.resolve.locations.location import Location
+from daybook.resolve.location import Location
 from daybook.runs.permissions import claim_slice, require_log, require_slice, unknown_run_notices
 from daybook.store import open_store
 from daybook.store.records import OutputCommit

@@ -11,7 +11,7 @@ import pytest
 
 from daybook.errors import DaybookError
 from daybook.store import open_store
-from daybook.store.backup import back_up, list_backups, restore_backup
+from daybook.store.database.connection import back_up, list_backups, restore_backup
 from daybook.workspace.maintenance import list_slices, take_over_slices
 from daybook.workspace.open_workspace import open_workspace
 from tests.workspaces import Folder, no_session, to_table

@@ -15,7 +15,7 @@ from daybook.model.definition import RegisteredDataPin, TableVersion
 from daybook.runs.attempt.recorder import data_pin, hold_version, registered_dataset
 from daybook.runs.snapshot import RunSettings
 from daybook.store import open_store
-from daybook.store.lifecycle import RegisteredDataset
+from daybook.store.apply import RegisteredDataset
 from daybook.store.records import Registration
 from tests.unit.runs.prepared import new_folder, prepared
 from tests.workspaces import COLUMNS, to_path, to_table

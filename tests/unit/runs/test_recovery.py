@@ -8,7 +8,7 @@ import pytest
 
 from daybook.errors import DaybookError
 from daybook.store import open_store
-from daybook.store.backup import back_up
+from daybook.store.database.connection import back_up
 from daybook.workspace.maintenance import StoreRestoration, drop_slice, list_slices, restore_store
 from daybook.workspace.open_workspace import open_workspace
 from tests.workspaces import Folder, no_session, to_table

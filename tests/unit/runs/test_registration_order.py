@@ -11,7 +11,7 @@ from deltalake import DeltaTable, write_deltalake
 from daybook.io.registry import format_named
 from daybook.model.definition import RegisteredDataPin, TableVersion
 from daybook.runs.attempt.recorder import newest_pin
-from daybook.store.lifecycle import register_output
+from daybook.store.apply import register_output
 from daybook.store.records import Registration
 from tests.workspaces import Folder, no_session
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from daybook.model.definition import Definition
+from daybook.model.serialization import DefinitionModel
 from daybook.model.source_map import SourceMap
 from daybook.store import open_store
 from daybook.store.apply import apply
-from daybook.store.definition_text import DefinitionModel
 from tests.unit.store.samples import make_dataset
 
 DATASETS = 200

@@ -9,8 +9,7 @@ from daybook.model.dataset import Dataset
 from daybook.model.definition import RegisteredDataPin, TableVersion
 from daybook.model.loading import load_text
 from daybook.model.serialization import to_yaml
-from daybook.store.apply import ApplyPlan, apply, plan
-from daybook.store.lifecycle import activate
+from daybook.store.apply import ApplyPlan, activate, apply, plan
 from daybook.store.records import Registration
 from daybook.store.store import MetadataStore
 from tests.unit.store.samples import NOW, ORDERS, PROJECT, dataset_text, definitions, make_dataset

@@ -2,9 +2,9 @@
 
 import pytest
 
+from daybook.model.serialization import encode_definition
 from daybook.store.changes import find_changes
 from daybook.store.database.definitions import DefinitionHead
-from daybook.store.definition_text import encode_definition
 from tests.unit.store.samples import PROJECT, definitions
 
 DATASET = """

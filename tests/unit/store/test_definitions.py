@@ -7,7 +7,7 @@ from sqlalchemy.exc import DBAPIError
 from daybook.errors import DaybookError
 from daybook.model.dataset import Dataset
 from daybook.model.definition import RegisteredDataPin, TableVersion
-from daybook.store.definition_text import decode_definition
+from daybook.model.serialization import decode_definition
 from daybook.store.records import Registration
 from daybook.store.store import MetadataStore
 from tests.unit.store.samples import NOW, make_dataset

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from daybook.errors import DaybookError, flatten
-from daybook.store.apply import apply
-from daybook.store.lifecycle import activate
+from daybook.store.apply import activate, apply
 from daybook.store.store import MetadataStore
 from tests.unit.store.samples import NOW, definitions
 

@@ -7,9 +7,8 @@ from starlette.testclient import TestClient
 
 from daybook.store.records import RunRecord
 from daybook.web.actions import ActionRequest
-from daybook.workspace.history import list_actions
+from daybook.workspace.history import list_actions, show_period
 from daybook.workspace.open_workspace import open_workspace
-from daybook.workspace.periods import show_period
 from tests.page import RUN, client, log_in, page_folder, record_run
 from tests.workspaces import Folder
 

@@ -23,7 +23,7 @@ from daybook.compare.result import (
 from daybook.errors import DaybookError
 from daybook.runs.attempt.execution import prepare_runs
 from daybook.runs.attempt.start import RunRequest
-from daybook.workspace.compare import causes_table, changes_table, groups_table, parse_tolerance
+from daybook.workspace.numbers import causes_table, changes_table, groups_table, parse_tolerance
 from daybook.workspace.python_api import Bridge, Diff, Workspace
 from tests.recorded_runs import record_run
 from tests.workspaces import Folder, no_session, to_table

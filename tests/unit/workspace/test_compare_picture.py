@@ -4,7 +4,7 @@ from decimal import Decimal
 from xml.etree import ElementTree
 
 from daybook.compare.result import BridgeResult, Cause, CauseName, ComparedRows, ComparedRun, RowCounts
-from daybook.workspace.compare import draw_bridge
+from daybook.workspace.numbers import draw_bridge
 
 SVG = "{http://www.w3.org/2000/svg}"
 DATA = CauseName("data", "orders", "orders <new>")

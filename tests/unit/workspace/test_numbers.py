@@ -11,7 +11,7 @@ import pytest
 
 import daybook
 from daybook.errors import DaybookError
-from daybook.io.rows.conditions import RowOrder
+from daybook.io.stored_rows import RowOrder
 from daybook.workspace.json.results import numbers_as_json
 from daybook.workspace.numbers import NumbersRequest, read_numbers
 from daybook.workspace.open_workspace import open_workspace

@@ -47,14 +47,14 @@ from daybook.engine.java.session_conf import (
     remote_conf,
     threads_of_session,
 )
-from daybook.engine.java.warm.fit import LAUNCHER_VARIABLES
+from daybook.engine.java.warm_folder import LAUNCHER_VARIABLES
 from daybook.errors import DaybookError
 from daybook.model.settings import EngineSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from daybook.engine.java.warm.engines import WarmEngines
+    from daybook.engine.java.warm_engines import WarmEngines
 
 
 def start_session(

@@ -18,13 +18,12 @@ from pyarrow import fs
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from daybook.engine.source import ORDINAL_COLUMN, ORIGIN_COLUMN, POSITION_COLUMN, literal_path_pattern
+from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, POSITION_COLUMN, literal_path_pattern
 from daybook.expression import quote_identifier
 from daybook.io.bindings import Binding
 from daybook.io.column_types import arrow_type, spark_data_type
 from daybook.io.filesystem import ArrowPath, arrow_path, content_digest, join_uri, list_files, local_path, spark_uri
-from daybook.io.landing.rows import Batch
-from daybook.io.repeated_keys import RepeatedKeys, find_repeated, find_repeated_by_spark
+from daybook.io.landing.rows import Batch, RepeatedKeys, find_repeated, find_repeated_by_spark
 from daybook.model.dataset import Dataset
 from daybook.model.types import (
     BooleanType,

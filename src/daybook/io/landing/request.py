@@ -21,7 +21,7 @@ from daybook.io.formats.files.manifest import read_manifest
 from daybook.io.landing.area import IN_MEMORY_BYTES, LandingArea
 from daybook.io.landing.rows import ImpliedColumns
 from daybook.model.definition import DatasetVersion
-from daybook.resolve.locations.location import Location
+from daybook.resolve.location import Location
 
 
 @dataclass(frozen=True, slots=True)

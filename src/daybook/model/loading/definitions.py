@@ -1,16 +1,21 @@
-"""Files → text → nodes with positions → checked definitions."""
+"""Decides which documents are definitions, and which were probably meant as definitions.
 
+Files → text → nodes with positions → checked definitions.
+"""
+
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from daybook.errors import DaybookError, Span, raise_all
-from daybook.model.definition import MODEL_ADAPTERS, MODEL_TYPES, Definition, DefinitionKind
+from daybook.errors.error import closest_match
+from daybook.model.definition import DEFINITION_KINDS, MODEL_ADAPTERS, MODEL_TYPES, Definition, DefinitionKind
 from daybook.model.loading.documents import compose_json, compose_yaml, find_bad_character
-from daybook.model.loading.kinds import identify_document
 from daybook.model.loading.validation_errors import restore_written_texts, translate_validation_error
+from daybook.model.operation import OperationType
 from daybook.model.secrets import find_secrets, mask_range, mask_secrets
 from daybook.model.source_map import (
     DocumentNode,
@@ -22,6 +27,119 @@ from daybook.model.source_map import (
     dotted_path,
     plain_value,
 )
+
+# A key that a definition of the kind has and hardly anything else.
+_CHARACTERISTIC_KEYS: dict[DefinitionKind, frozenset[str]] = {
+    "dataset": frozenset({"main_table"}),
+    "datasource": frozenset({"options", "credential_ref"}),
+    "resolver": frozenset({"rules"}),
+    "calendar": frozenset({"levels"}),
+    "project": frozenset({"operations"}),
+}
+# Keys that together tell the kind whatever stands around them.
+_TELLING_KEYS: dict[DefinitionKind, frozenset[str]] = {
+    "dataset": frozenset({"main_table"}),
+    "project": frozenset({"input", "operations"}),
+}
+_SCENARIO_KEYS = frozenset({"expect", "datasets"})
+_OPERATION_HINT = "write it into a project: project: {id: ..., input: {dataset_id: ...}, operations: [...]}"
+_VIEW_HINT = "a view is a dataset: dataset: {id: ..., view: {of: ..., window: ...}}"
+
+_YAML_HEAD = re.compile(rf"^\s*[\"']?({'|'.join(DEFINITION_KINDS)})[\"']?\s*:", re.MULTILINE)
+_JSON_HEAD = re.compile(rf"\s*\{{\s*\"({'|'.join(DEFINITION_KINDS)})\"\s*:")
+
+
+def identify_document(
+    document: DocumentNode, source: SourceMap, errors: list[DaybookError]
+) -> tuple[DefinitionKind, DocumentNode] | None:
+    """The kind and body of a definition; None for what is none, with an error where one was evidently meant."""
+    if isinstance(document, MappingNode) and len(document.entries) == 1:
+        ((key, entry),) = document.entries.items()
+        if kind := _kind_of_key(key):
+            return kind, entry.value
+    if error := _find_meant_definition(document, source):
+        errors.append(error)
+    return None
+
+
+def looks_like_definition(head: str, file: str) -> bool:
+    """Whether an unreadable file was meant to define something, judged by its beginning."""
+    return bool(_JSON_HEAD.match(head) if file.endswith(".json") else _YAML_HEAD.search(head))
+
+
+def _find_meant_definition(document: DocumentNode, source: SourceMap) -> DaybookError | None:
+    span = source.node_span(document)
+    if _is_operation(document):
+        return DaybookError("MODEL_088", span=span, hint=_OPERATION_HINT, what="an operation")
+    if not isinstance(document, MappingNode) or not document.entries:
+        return None
+    if kind := _telling_kind(document):
+        return DaybookError("MODEL_088", span=span, hint=f"put it below {kind}:", what=f"a {kind}")
+    if len(document.entries) > 1:
+        return _find_several_kinds(document, source)
+    ((key, entry),) = document.entries.items()
+    key_span, body = source.node_span(entry.key), _first_item(entry.value)
+    if _is_operation(body):
+        return DaybookError("MODEL_088", span=key_span, hint=_OPERATION_HINT, what="an operation")
+    if not isinstance(body, MappingNode):
+        return None
+    if meant := _misspelled_kind(key, body) or _telling_kind(body):
+        hint = f"did you mean {meant}?"
+        if isinstance(entry.value, ListNode):
+            hint = f"write one document {meant}: for each, with --- on a separate line between them"
+        return DaybookError("MODEL_011", span=key_span, hint=hint, key=key)
+    if key == "view" and "of" in body.entries:
+        return DaybookError("MODEL_088", span=key_span, hint=_VIEW_HINT, what="a view")
+    return None
+
+
+def _find_several_kinds(document: MappingNode, source: SourceMap) -> DaybookError | None:
+    if document.entries.keys() & _SCENARIO_KEYS:
+        return None
+    present = [kind for key in document.entries if (kind := _kind_of_key(key))]
+    if not any(_has_characteristic_key(kind, document) for kind in present):
+        return None
+    keys = list(document.entries)
+    second = document.entries[keys[1]].key
+    return DaybookError("MODEL_012", span=source.node_span(second), keys=", ".join(keys))
+
+
+def _kind_of_key(key: str) -> DefinitionKind | None:
+    return next((kind for kind in DEFINITION_KINDS if kind == key), None)
+
+
+def _telling_kind(body: MappingNode) -> DefinitionKind | None:
+    return next((kind for kind, keys in _TELLING_KEYS.items() if keys <= body.entries.keys()), None)
+
+
+def _first_item(node: DocumentNode) -> DocumentNode:
+    return node.items[0] if isinstance(node, ListNode) and node.items else node
+
+
+def _is_operation(node: DocumentNode) -> bool:
+    """One operation as the seeds write it, or a list that begins with one."""
+    body = _first_item(node)
+    if not isinstance(body, MappingNode) or not body.entries.keys() & {"arguments", "parameters", "selector", "seq"}:
+        return False
+    type_ = body.get("type")
+    return isinstance(type_, ScalarNode) and type_.value in get_args(OperationType)
+
+
+def _misspelled_kind(key: str, body: MappingNode) -> DefinitionKind | None:
+    folded = re.sub(r"[^a-z]", "", key.casefold())
+    meant = closest_match(folded, DEFINITION_KINDS)
+    kind = _kind_of_key(meant) if meant else None
+    if kind is None:
+        return None
+    is_close = folded.removesuffix("s") == kind or abs(len(folded) - len(kind)) <= 2
+    has_shape = bool(body.entries.keys() & (_CHARACTERISTIC_KEYS[kind] | {"id", "name"}))
+    return kind if is_close and has_shape else None
+
+
+def _has_characteristic_key(kind: DefinitionKind, document: MappingNode) -> bool:
+    body = document.get(kind)
+    return isinstance(body, MappingNode) and bool(body.entries.keys() & _CHARACTERISTIC_KEYS[kind])
+
 
 MAX_FILE_BYTES = 10_000_000
 

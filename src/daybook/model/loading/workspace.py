@@ -22,8 +22,7 @@ from daybook.model.definition import (
     DefinitionKind,
     ResolverVersion,
 )
-from daybook.model.loading.definitions import read_definitions, read_model, read_text
-from daybook.model.loading.kinds import looks_like_definition
+from daybook.model.loading.definitions import looks_like_definition, read_definitions, read_model, read_text
 from daybook.model.operation import LocationDestination, OutputOperation
 from daybook.model.project import Project
 from daybook.model.settings import WorkspaceSettings

@@ -8,12 +8,14 @@ from itertools import pairwise
 from daybook.errors import DaybookError, Span, raise_all
 from daybook.model.calendar import Calendar, CalendarRule, CalendarUnit, ListedPeriod, MonthsRule, WeeksRule
 from daybook.model.source_map import SourceMap
-from daybook.resolve.calendars.calendar import GREGORIAN_ID, PeriodCalendar, build_calendar
-from daybook.resolve.calendars.years import (
+from daybook.resolve.calendars.calendar import (
     DAY,
+    GREGORIAN_ID,
     IDENTIFIER_RULE,
     PATTERN_TOKENS,
     ListedYearBounds,
+    PeriodCalendar,
+    build_calendar,
     is_identifier,
     is_level_name,
     pattern_tokens,

@@ -9,11 +9,10 @@ from typing import assert_never
 from daybook.errors import DaybookError
 from daybook.errors.error import closest_match, did_you_mean
 from daybook.model.calendar import Period
+from daybook.model.dataset import AllWindow, AsOfRule, DaysAfterEnd, LastWindow, OffsetWindow, ToDateWindow, Window
 from daybook.model.definition import Catalog
-from daybook.model.view import AllWindow, AsOfRule, DaysAfterEnd, LastWindow, OffsetWindow, ToDateWindow, Window
-from daybook.resolve.calendars.calendar import GREGORIAN, GREGORIAN_ID, PeriodCalendar
+from daybook.resolve.calendars.calendar import DAY, GREGORIAN, GREGORIAN_ID, PeriodCalendar
 from daybook.resolve.calendars.checks import checked_calendar
-from daybook.resolve.calendars.years import DAY
 
 
 def calendar_for(calendar_id: str | None, catalog: Catalog) -> PeriodCalendar:

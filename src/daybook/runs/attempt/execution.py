@@ -10,12 +10,12 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from daybook.engine.context import even_splits
 from daybook.engine.counters import GroupCounts
 from daybook.engine.java.session import session_failure
 from daybook.engine.jobs import stop_jobs, tag_jobs, wait_until_idle, watch_progress
 from daybook.engine.load_rows import has_new_ids
 from daybook.engine.pipeline import OutputFrame, OutputGroup, Pipeline
-from daybook.engine.source import even_splits
 from daybook.errors import DaybookError, Notice, error_to_record, flatten, notice
 from daybook.io.read_source import ReadSource
 from daybook.io.registry import writer_for
@@ -36,7 +36,7 @@ from daybook.runs.attempt.start import (
     start_run,
 )
 from daybook.runs.environment import RunEnvironment, remove_folder
-from daybook.runs.openlineage.events import RunEvents
+from daybook.runs.openlineage import RunEvents
 from daybook.runs.outputs import PlannedOutput, check_outputs, output_errors
 from daybook.runs.permissions import check_period, require_unlocked
 from daybook.runs.result import OutputResult, RunFailedError, RunResult

@@ -15,9 +15,10 @@ from daybook.io.writer import Commit, StagedOutput
 from daybook.model.dataset import Dataset, PathLocation, TableLocation
 from daybook.model.definition import SANDBOX_PREFIX, RegisteredDataPin
 from daybook.model.operation import LocationDestination, TableDestination
-from daybook.plan.registration import registered_dataset as plan_registration
+from daybook.model.serialization import encode_definition
+from daybook.plan.references import registered_dataset as plan_registration
 from daybook.resolve.calendars.periods import calendar_for
-from daybook.resolve.locations.paths import fill_table_name, names_one_period
+from daybook.resolve.paths import fill_table_name, names_one_period
 from daybook.runs.attempt.lease import LeaseKeeper
 from daybook.runs.attempt.start import PreparedRun
 from daybook.runs.environment import RunEnvironment
@@ -33,8 +34,7 @@ from daybook.runs.permissions import (
 )
 from daybook.runs.result import INCLUDES_DELETED, OutputResult
 from daybook.runs.sources import slice_table
-from daybook.store.definition_text import encode_definition
-from daybook.store.lifecycle import RegisteredDataset, register_output
+from daybook.store.apply import RegisteredDataset, register_output
 from daybook.store.records import OperationResult, OutputCommit, Registration
 from daybook.store.store import MetadataStore, Transaction
 

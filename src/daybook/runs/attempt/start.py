@@ -20,25 +20,22 @@ from daybook.model.project import Project
 from daybook.model.serialization import to_yaml
 from daybook.plan.plan_cache import RegisteringProjects
 from daybook.plan.plan_project import plan_project
-from daybook.plan.registration import registration_errors
+from daybook.plan.references import registration_errors
 from daybook.plan.steps import LoadStep, Plan
 from daybook.resolve.calendars.periods import calendar_for, period_range
-from daybook.resolve.locations.location import Location, Resolution
+from daybook.resolve.location import Location, Resolution
 from daybook.resolve.resolution import ANY_PERIOD, PeriodLookup
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.outputs import PlannedOutput, plan_targets
-from daybook.runs.own_files import refuse_workspace_files
-from daybook.runs.permissions import check_period, conflict_notices
+from daybook.runs.permissions import check_period, conflict_notices, refuse_workspace_files
 from daybook.runs.sandbox import SandboxCatalog, SandboxPeriods
 from daybook.runs.snapshot import RunSettings, RunSnapshot, SnapshotCatalog, new_run_id, provenance, used_resolvers
 from daybook.runs.sources import StoredPeriods, resolve_sources
-from daybook.store.apply import apply
-from daybook.store.catalog import ActivatedCatalog
+from daybook.store.apply import apply, require_runnable
 from daybook.store.database.projects import ProjectVersion
-from daybook.store.lifecycle import require_runnable
 from daybook.store.process import current_process
 from daybook.store.records import Lease
-from daybook.store.references import load_project, reachable_definitions
+from daybook.store.references import ActivatedCatalog, load_project, reachable_definitions
 from daybook.store.store import MetadataStore, Transaction
 
 

@@ -1,15 +1,265 @@
-"""Explains a number down to the rows of its sources: level by level, through operations and runs."""
+"""Explains an operation of a run: computes the rows that it selected again, and finds their origins.
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+Nothing is committed, no lease is taken, and what is written down on the way is removed.
+
+Explains a number down to the rows of its sources: level by level, through operations and runs.
+"""
+
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
+from typing import Any
 
+from daybook.engine.context import POSITION_COLUMN
 from daybook.errors import DaybookError
 from daybook.errors.error import did_you_mean
-from daybook.model.types import COLUMN_SYNONYMS
-from daybook.runs.environment import RunEnvironment
-from daybook.runs.explain.operation import Explainer, OperationExplanation, RowsQuestion
-from daybook.runs.explain.row_origins import RowOrigin, key_text
+from daybook.model.operation import Operation
+from daybook.model.types import COLUMN_SYNONYMS, DecimalType
+from daybook.plan.conditions import summands
+from daybook.plan.partial_plan import TRACE_COLUMNS, RowKeys, key_columns, selectable_columns
+from daybook.plan.steps import AggregateStep, AppendStep, Plan, Step
+from daybook.runs.environment import RunEnvironment, remove_folder
+from daybook.runs.explain.row_origins import (
+    ROW_ID,
+    RestoredRuns,
+    Row,
+    RowOrigin,
+    RowOrigins,
+    group_columns,
+    key_text,
+    typed_keys,
+)
+from daybook.runs.explain.rows import FoundRows, RowsComputation
+from daybook.runs.snapshot import RunSnapshot
+
+# Beside the columns of a row: the file, and the cells or line, that it was read from.
+ROW_POSITION = "_row_position"
+
+
+# What the rows are that an operation of a type picked.
+ROWS_TITLES = {
+    "update": "the rows it changed, as they were before",
+    "aggregate": "the rows it summed up, as they were before",
+    "append": "the rows it read",
+    "delete": "the rows it deleted, as they were before",
+    "check": "the rows that fail it",
+    "output": "the rows it wrote",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRows:
+    """The first of `count` rows, by column."""
+
+    columns: tuple[str, ...]
+    rows: tuple[Mapping[str, Any], ...]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedSum:
+    """A total in three ways: as the rows above have it, as it is computed again, and as its rows sum up to.
+
+    `above` is None where no rows stand above, `value` where an operation makes no totals. `tolerance` is what rounding
+    the total of each group can make of a difference.
+    """
+
+    column: str
+    rows: Decimal | int | None
+    value: Decimal | int | None = None
+    above: Decimal | int | None = None
+    tolerance: Decimal = Decimal(0)
+
+    @property
+    def is_equal(self) -> bool:
+        known = [each for each in (self.above, self.value, self.rows) if each is not None]
+        return max(known, default=0) - min(known, default=0) <= self.tolerance
+
+
+@dataclass(frozen=True, slots=True)
+class OperationExplanation:
+    """The rows that one operation picked, and the summary rows it made of them where it groups.
+
+    `keys` are the values that were asked for; where rows of several keys were asked for, they are in `groups`.
+    `leads` are the operations that made some of the picked rows, each with those of the question's texts by column
+    that name rows there as well. `origins` says of every shown row where it comes from, and what to ask for that.
+    """
+
+    run_id: str
+    project_id: str
+    period: str
+    seq: int
+    operation_id: str
+    name: str
+    type: str
+    keys: Mapping[str, Any]
+    rows: ShownRows
+    summary_rows: ShownRows | None
+    leads: Mapping[int, Mapping[str, str | None]] = field(default_factory=dict)
+    groups: tuple[Mapping[str, Any], ...] = ()
+    origins: tuple[RowOrigin, ...] = ()
+    sums: tuple[ExplainedSum, ...] = ()
+    group_by: tuple[str, ...] = ()
+    # The run's values of the project's parameters.
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RowsQuestion:
+    """Rows of an operation, by its id or seq, that have all texts of one of the keys, None being NULL.
+
+    Without keys, all rows are meant. `above` are the amounts of the rows that the question comes from.
+    """
+
+    run_id: str
+    operation: str | None
+    keys: tuple[Mapping[str, str | None], ...] = ()
+    above: Mapping[str, Decimal | int] = field(default_factory=dict)
+
+
+def explain(
+    environment: RunEnvironment,
+    run_id: str,
+    operation: str | None,
+    keys: Mapping[str, str | None],
+    *,
+    limit: int,
+    columns: Sequence[str] = (),
+) -> OperationExplanation:
+    """The rows of an operation that have these texts in these columns; `columns` are shown beside the usual ones."""
+    question = RowsQuestion(run_id, operation, (keys,) if keys else ())
+    return Explainer(environment).explain(question, limit=limit, columns=columns)
+
+
+class Explainer:
+    """Answers questions about rows of runs; what it restored of a run is kept for the next question."""
+
+    def __init__(self, environment: RunEnvironment) -> None:
+        self._environment = environment
+        self._runs = RestoredRuns(environment)
+
+    def explain(
+        self, question: RowsQuestion, *, limit: int, columns: Sequence[str] = (), is_strict: bool = True
+    ) -> OperationExplanation:
+        """All that can be wrong with the question is raised before Spark is asked for.
+
+        Unless it is strict, columns that are not there are left out.
+        """
+        run = self._runs.get(question.run_id)
+        wanted = find_operation(run.snapshot, question.operation)
+        step = run.plan.step(wanted.seq)
+        ids = _group_ids(step, question.keys)
+        is_all = bool(ids) or not all(question.keys)
+        keys: RowKeys = () if is_all else [typed_keys(run.plan, step, each) for each in question.keys]
+        columns = _known_columns(run.plan, step, columns, is_strict=is_strict)
+        if not run.pins:
+            raise DaybookError("RUN_027", run_id=run.run_id, status=run.record.status)
+        origins = RowOrigins(self._runs, run, step)
+        staging = f"{self._environment.state}/staging/{run.run_id}.explain-{secrets.token_hex(4)}"
+        try:
+            with self._environment.spark(run.snapshot) as spark:
+                computing = RowsComputation(self._environment, spark, run, staging, limit)
+                if ids:
+                    keys = computing.groups_with_ids(step, ids)
+                made, found = computing.rows_and_summary(step, keys, origins, (*columns, *question.above))
+        finally:
+            remove_folder(staging)
+        traced = origins.find(found.rows, computing.frame(origins.load.key), found.stored)
+        values = [{key.column: key.value for key in each} for each in keys]
+        return OperationExplanation(
+            run_id=run.run_id,
+            project_id=run.snapshot.project.id,
+            period=run.snapshot.period.identifier,
+            seq=wanted.seq,
+            operation_id=wanted.id,
+            name=wanted.name,
+            type=wanted.type,
+            keys=values[0] if len(values) == 1 else {},
+            rows=_shown_rows(found, traced, columns),
+            summary_rows=ShownRows(made.columns, made.rows, made.count) if made else None,
+            leads=_makers_of_rows(run.plan, found.rows, question.keys[0] if len(question.keys) == 1 else {}),
+            groups=tuple(values) if len(values) > 1 else (),
+            origins=traced,
+            sums=tuple(_sums(step, found, made, question.above)),
+            group_by=group_columns(step),
+            parameters=run.snapshot.parameters,
+        )
+
+
+def _shown_rows(found: FoundRows, origins: Sequence[RowOrigin], columns: Sequence[str]) -> ShownRows:
+    """What people know rows by comes first; columns that only origins are found by are left out."""
+    known = dict.fromkeys(name for origin in origins for name, value in origin.key.items() if value is not None)
+    usual = [name for name in found.columns if name not in TRACE_COLUMNS]
+    first = [name for name in known if name not in usual]
+    names = [*dict.fromkeys((*first, *usual, *columns)), *TRACE_COLUMNS]
+    positions = {row_id: row[POSITION_COLUMN] for row_id, row in found.stored.items() if row.get(POSITION_COLUMN)}
+    if positions:
+        names.append(ROW_POSITION)
+    rows = [{**row, ROW_POSITION: positions.get(row[ROW_ID])} for row in found.rows]
+    return ShownRows(tuple(names), tuple({name: row[name] for name in names} for row in rows), found.count)
+
+
+def _sums(
+    step: Step, found: FoundRows, made: FoundRows | None, above: Mapping[str, Decimal | int]
+) -> Iterable[ExplainedSum]:
+    """Totals that are no sums over rows, such as averages, are compared with the rows above only."""
+    values = made.sums if made else {}
+    for column in dict.fromkeys((*values, *found.sums)):
+        tolerance = _rounding(step, column, made.count if made else 0)
+        yield ExplainedSum(column, found.sums.get(column), values.get(column), above.get(column), tolerance)
+
+
+def _rounding(step: Step, column: str, groups: int) -> Decimal:
+    """How far totals that are rounded, one per group, can be from the sum over all rows."""
+    if not isinstance(step, AggregateStep | AppendStep):
+        return Decimal(0)
+    type_ = next((value.type for value in step.aggregations if value.column == column), None)
+    part = summands(step).get(column)
+    scale = type_.scale if isinstance(type_, DecimalType) else 0
+    if part is None or not isinstance(part.type, DecimalType) or part.type.scale <= scale:
+        return Decimal(0)
+    return groups * Decimal(5).scaleb(-scale - 1)
+
+
+def _makers_of_rows(
+    plan: Plan, rows: Iterable[Row], keys: Mapping[str, str | None]
+) -> dict[int, dict[str, str | None]]:
+    makers = sorted({row["_operation_seq"] for row in rows} - {0})
+    known = {seq: key_columns(plan, plan.step(seq)) for seq in makers}
+    return {seq: {name: text for name, text in keys.items() if name in known[seq]} for seq in makers}
+
+
+def _group_ids(step: Step, keys: Iterable[Mapping[str, str | None]]) -> list[str]:
+    """The ids of summary rows, where groups are named by them alone."""
+    if not group_columns(step) or any(each.keys() != {ROW_ID} for each in keys):
+        return []
+    return [each[ROW_ID] or "" for each in keys]
+
+
+def _known_columns(plan: Plan, step: Step, columns: Iterable[str], *, is_strict: bool) -> tuple[str, ...]:
+    seen = selectable_columns(plan, step)
+    names = [COLUMN_SYNONYMS.get(name, name) for name in columns]
+    unknown = [name for name in names if name not in seen]
+    if unknown and is_strict:
+        hint = did_you_mean(unknown[0], seen)
+        raise DaybookError("RUN_023", operation_seq=step.seq, seq=step.seq, column=unknown[0], hint=hint)
+    return tuple(name for name in names if name in seen)
+
+
+def find_operation(snapshot: RunSnapshot, named: str | None) -> Operation:
+    """By its id, else by its seq."""
+    operations = snapshot.project.operations
+    by_seq = {str(operation.seq): operation for operation in operations}
+    by_id = {operation.id: operation for operation in operations}
+    if named is None:
+        known = ", ".join(f"{operation.seq} ({operation.name})" for operation in operations)
+        raise DaybookError("RUN_028", run_id=snapshot.run_id, hint=f"name one of {known}")
+    if (found := by_id.get(named) or by_seq.get(named)) is not None:
+        return found
+    hint = f"its operations are {', '.join(by_seq)}" if named.isdigit() else did_you_mean(named, by_id)
+    raise DaybookError("RUN_022", run_id=snapshot.run_id, operation=named, hint=hint)
+
 
 # Balances that go forward from month to month lead ever further back.
 MOST_LEVELS = 12

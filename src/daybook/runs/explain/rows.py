@@ -11,11 +11,11 @@ from typing import Any
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
+from daybook.engine.context import POSITION_COLUMN, SourceFrame
 from daybook.engine.counters import observe_rows, read_observation
 from daybook.engine.jobs import wait_for
 from daybook.engine.load_rows import LOADED_ID_COLUMN, stored_rows
 from daybook.engine.pipeline import Pipeline, may_lose_tasks
-from daybook.engine.source import POSITION_COLUMN, SourceFrame
 from daybook.errors import DaybookError
 from daybook.expression import CompiledExpression, quote_identifier
 from daybook.io.bindings import carried_types
@@ -33,8 +33,7 @@ from daybook.plan.partial_plan import (
 from daybook.plan.references import INPUT_KEY
 from daybook.plan.steps import AggregateStep, AppendStep, Plan, Schema, Step
 from daybook.runs.environment import RunEnvironment
-from daybook.runs.explain.restored_run import RestoredRun, group_columns
-from daybook.runs.explain.row_origins import ROW_ID, Row, RowOrigins
+from daybook.runs.explain.row_origins import ROW_ID, RestoredRun, Row, RowOrigins, group_columns
 
 # What a row adds to a total; no project can make a column of this name.
 _SUMMAND_PREFIX = "__daybook_summand_"

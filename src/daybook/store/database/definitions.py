@@ -9,19 +9,18 @@ from sqlalchemy import Connection, Row, insert, select, text, update
 
 from daybook.errors import DaybookError
 from daybook.errors.error import closest_match
-from daybook.model.dataset import Dataset
+from daybook.model.dataset import Dataset, View
 from daybook.model.definition import DeclaredVersion, DefinitionKind, DefinitionStatus, RegisteredDataPin
 from daybook.model.project import Project
-from daybook.model.view import View
-from daybook.plan.registration import carry_data, find_differences, fulfil_declaration, keep_nullable
-from daybook.store.database.tables import DEFINITION, DEFINITION_VERSION, OUTPUT_COMMIT, RUN, to_record
-from daybook.store.definition_text import (
+from daybook.model.serialization import (
     DefinitionModel,
     DefinitionText,
     decode_definition,
     encode_definition,
     encode_filled,
 )
+from daybook.plan.references import carry_data, find_differences, fulfil_declaration, keep_nullable
+from daybook.store.database.tables import DEFINITION, DEFINITION_VERSION, OUTPUT_COMMIT, RUN, to_record
 from daybook.store.records import Registration, StoredDefinition, VersionEntry
 
 

@@ -11,9 +11,9 @@ from sqlalchemy import Connection, delete, insert, select, update
 from daybook.errors import DaybookError
 from daybook.errors.error import closest_match
 from daybook.model.project import Project
+from daybook.model.serialization import decode_definition
 from daybook.store.database.definitions import Definitions
 from daybook.store.database.tables import COLUMN_USE, DEFINITION, PROJECT_INPUT, PROJECT_STATE, to_record, to_row
-from daybook.store.definition_text import decode_definition
 from daybook.store.records import ProjectInput, ProjectState, ProjectStatus, StoredColumnUsage
 
 _INPUTS = select(PROJECT_INPUT).order_by(PROJECT_INPUT.c.dataset_id, PROJECT_INPUT.c.version)

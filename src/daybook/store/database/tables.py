@@ -32,8 +32,8 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from daybook.model.definition import TableVersion
+from daybook.model.serialization import stored_json
 from daybook.store.database.workspace_root import IdentityText, LocatedDocument, LocatedJson, LocationText
-from daybook.store.definition_text import stored_json
 
 
 class UtcTimestamp(TypeDecorator[datetime.datetime]):

@@ -13,7 +13,7 @@ from sqlalchemy import Engine, Text
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
 
-from daybook.store.definition_text import stored_json
+from daybook.model.serialization import stored_json
 
 # Stands for the folder of the workspace; no path that Daybook writes to has braces.
 MARK = "{workspace}"

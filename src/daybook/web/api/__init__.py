@@ -1,5 +1,5 @@
 """`/api/v1`: the JSON of the command line, from the same functions, with a type for each answer."""
 
-from daybook.web.api import actions, close, compare, definitions, numbers, runs
+from daybook.web.api import close, definitions, numbers, runs
 
-ROUTERS = (close.router, runs.router, definitions.router, numbers.router, compare.router, actions.router)
+ROUTERS = (close.router, runs.router, definitions.router, numbers.router, runs.compare_router, close.actions_router)

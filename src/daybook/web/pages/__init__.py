@@ -1,5 +1,12 @@
 """The pages: each calls one or two use cases and shows their results."""
 
-from daybook.web.pages import actions, close, compare, definitions, explain, numbers
+from daybook.web.pages import close, definitions, explain, numbers
 
-ROUTERS = (close.router, numbers.router, explain.router, compare.router, definitions.router, actions.router)
+ROUTERS = (
+    close.router,
+    numbers.router,
+    explain.router,
+    explain.compare_router,
+    definitions.router,
+    close.actions_router,
+)

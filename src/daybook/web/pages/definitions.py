@@ -10,7 +10,7 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from daybook.model.definition import DefinitionKind
-from daybook.pictures.columns import ColumnLine, TableColumns, draw_columns
+from daybook.pictures.graph import ColumnLine, TableColumns, draw_columns
 from daybook.web.access import address_with, checked_project_id
 from daybook.web.served import ServedHere
 from daybook.workspace.history import compare_versions, list_definitions, show_definition

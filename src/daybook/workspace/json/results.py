@@ -13,8 +13,7 @@ from daybook.model.types import value_text
 if TYPE_CHECKING:
     from daybook.errors import Code, DaybookError, Notice
     from daybook.model.definition import TableVersion
-    from daybook.runs.explain.levels import NumberExplanation
-    from daybook.runs.explain.operation import OperationExplanation, ShownRows
+    from daybook.runs.explain.levels import NumberExplanation, OperationExplanation, ShownRows
     from daybook.runs.explain.row_origins import RowOrigin
     from daybook.runs.maintenance import CollectedGarbage
     from daybook.runs.recovery import Recovery
@@ -22,28 +21,26 @@ if TYPE_CHECKING:
     from daybook.runs.result import OutputResult, RunFailedError, RunResult
     from daybook.runs.slices import SliceDrop, SliceEntry
     from daybook.scenarios.new_scenario import NewScenario
-    from daybook.store.apply import ApplyPlan
+    from daybook.store.apply import Activation, ApplyPlan
     from daybook.store.effects import TouchedColumns
-    from daybook.store.lifecycle import Activation
     from daybook.store.records import Action, ProjectInput, RunRecord
     from daybook.workspace.definitions import CompiledProject, ValidationResult
-    from daybook.workspace.execution import DryRun, RangeResult
+    from daybook.workspace.execution import DryRun, RangeResult, ScenarioReport
     from daybook.workspace.history import (
         CancelResult,
         DefinitionDetails,
         DefinitionSummary,
+        PeriodChange,
+        PeriodListing,
         RunDetails,
         RunListing,
         VersionDifference,
     )
     from daybook.workspace.lifecycle import Deactivation
-    from daybook.workspace.maintenance import Examination, StoreRestoration
+    from daybook.workspace.maintenance import EngineStatus, Examination, StoreRestoration
     from daybook.workspace.numbers import NumbersPage
-    from daybook.workspace.periods import PeriodChange, PeriodListing
     from daybook.workspace.reference import CheckedExpression, FunctionEntry
     from daybook.workspace.report import WrittenReport
-    from daybook.workspace.scenario_tests import ScenarioReport
-    from daybook.workspace.warm_engine import EngineStatus
 
 JsonObject = dict[str, Any]
 
@@ -146,7 +143,7 @@ def validation_as_json(found: "ValidationResult") -> JsonObject:
 
 
 def compiled_as_json(compiled: "CompiledProject") -> JsonObject:
-    from daybook.plan.description import describe_plan
+    from daybook.workspace.definitions import describe_plan
 
     found: JsonObject = plain(describe_plan(compiled.plan, compiled.constants))
     return found

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from pyspark.sql import SparkSession
 
-from daybook.io.formats.postgresql.writer import register_copy_source
+from daybook.io.formats.postgresql.format import register_copy_source
 
 
 def test_sessions_of_several_threads_register_it() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from daybook.errors import DaybookError
 from daybook.io.column_types import arrow_type
-from daybook.io.rows.conditions import RowCondition, RowOrder, check_order, type_conditions
+from daybook.io.stored_rows import RowCondition, RowOrder, check_order, type_conditions
 from daybook.io.target import OutputColumn
 from daybook.model.types import BOOLEAN, DATE, FLOAT, INTEGER, STRING, TIMESTAMP, ColumnType, DecimalType
 

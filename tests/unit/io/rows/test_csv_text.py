@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daybook.io.column_types import arrow_type
-from daybook.io.rows.page import csv_texts
+from daybook.io.row_page import csv_texts
 from daybook.io.target import OutputColumn
 from daybook.model.types import BOOLEAN, DATE, FLOAT, INTEGER, STRING, TIMESTAMP, DecimalType
 

@@ -14,9 +14,17 @@ from hypothesis import strategies as st
 
 from daybook.errors import DaybookError
 from daybook.io.column_types import arrow_type
-from daybook.io.rows.conditions import RowCondition, RowOrder, TypedCondition, type_conditions
-from daybook.io.rows.page import MOST_SORTED_ROWS, PageRequest, all_batches, read_page
-from daybook.io.rows.stored import ParquetPart, RowBlock, StoredRows, parquet_rows
+from daybook.io.row_page import MOST_SORTED_ROWS, PageRequest, all_batches, read_page
+from daybook.io.stored_rows import (
+    ParquetPart,
+    RowBlock,
+    RowCondition,
+    RowOrder,
+    StoredRows,
+    TypedCondition,
+    parquet_rows,
+    type_conditions,
+)
 from daybook.io.target import OutputColumn
 from daybook.model.types import FLOAT, INTEGER, STRING, DecimalType
 

@@ -12,15 +12,14 @@ import pytest
 from openlineage.client.naming.dataset import ABFSS, GCS, HDFS, S3, LocalFileSystem, MySQL, Oracle, Postgres
 
 from daybook.errors import DaybookError
-from daybook.io.event_sender import EventSender
 from daybook.io.pins import TablePin
 from daybook.model.datasource import JdbcSource, PostgresqlSource
 from daybook.model.definition import TableVersion
-from daybook.resolve.locations.location import Location
+from daybook.resolve.location import Location
 from daybook.runs.attempt.start import PreparedRun
 from daybook.runs.environment import RunEnvironment
-from daybook.runs.openlineage.datasets import dataset_name
-from daybook.runs.openlineage.events import LineageEvents, RunEvents
+from daybook.runs.openlineage import EventSender, LineageEvents, RunEvents
+from daybook.runs.openlineage_datasets import dataset_name
 from daybook.runs.result import OutputResult
 from daybook.runs.snapshot import RunSettings
 from tests.openlineage import validated

@@ -19,7 +19,7 @@ from daybook.compare.result import (
     add,
     subtract,
 )
-from daybook.workspace.json.compare import bridge_as_json, diff_as_json
+from daybook.workspace.json.close import bridge_as_json, diff_as_json
 
 A = ComparedRun("20260201-100000-aaaaaa", "close", 1, "2026-01")
 B = ComparedRun("20260208-100000-bbbbbb", "close", 2, "2026-01")

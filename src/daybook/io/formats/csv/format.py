@@ -23,8 +23,7 @@ from daybook.io.bindings import Binding, bind_columns, missing_column_errors
 from daybook.io.column_types import BadValueError, parse_texts, with_decimal_point
 from daybook.io.filesystem import arrow_path
 from daybook.io.format import Format
-from daybook.io.formats.files.format import FolderFormat
-from daybook.io.formats.files.writer import FileWriter, column_value, join_texts, timestamp_text
+from daybook.io.formats.files.format import FileWriter, FolderFormat, column_value, join_texts, timestamp_text
 from daybook.io.landing.request import TextFile
 from daybook.io.landing.rows import Batch, FileRows, RowSource, bad_value_error
 from daybook.io.target import FileTarget, OutputColumn

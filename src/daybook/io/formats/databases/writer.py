@@ -22,7 +22,7 @@ from daybook.io.target import (
 from daybook.io.writer import Commit, Fence, StagedOutput, check_schema_change, no_fence
 from daybook.model.secrets import mask_secrets
 from daybook.model.types import RUN_PERIOD_COLUMN
-from daybook.resolve.locations.location import Location
+from daybook.resolve.location import Location
 
 # Columns that ledgers of earlier Daybooks lack.
 _WORKSPACE, _WORKSPACE_ID = "workspace", "workspace_id"

@@ -11,7 +11,7 @@ from pyarrow import fs
 from pyspark.sql import SparkSession
 
 from daybook.io.filesystem import FileStat, arrow_path, join_uri, list_files
-from daybook.io.format import Format, Leftover, ReadRequest, VacuumRequest, VersionHolder
+from daybook.io.format import Format, Leftover, ReadRequest, VacuumRequest, VersionHolder, list_folder
 from daybook.io.formats.delta.log import table_uri
 from daybook.io.formats.delta.table import (
     committed_rows,
@@ -27,13 +27,12 @@ from daybook.io.formats.delta.table import (
 )
 from daybook.io.formats.delta.writer import DeltaWriter
 from daybook.io.formats.files.format import FolderFormat
-from daybook.io.leftovers import list_folder
 from daybook.io.pins import ReadPart, TablePin
-from daybook.io.rows.stored import StoredRows
+from daybook.io.stored_rows import StoredRows
 from daybook.io.target import FileTarget, parse_staged_name, staged_key
 from daybook.io.writer import Commit
 from daybook.model.definition import TableVersion
-from daybook.resolve.locations.location import Location
+from daybook.resolve.location import Location
 
 # Readers pass over names that begin with an underscore.
 _PINS = "_daybook/pins"

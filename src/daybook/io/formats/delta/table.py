@@ -38,14 +38,14 @@ from daybook.io.filesystem import (
     translate_read_errors,
 )
 from daybook.io.formats.delta.log import TABLE_TRANSACTION, is_appended_since, read_entry, slice_transaction, table_uri
-from daybook.io.formats.parquet.scan import DataFile, scan_parquet, type_errors
+from daybook.io.formats.parquet.format import DataFile, scan_parquet, type_errors
 from daybook.io.pins import ReadPart, TablePin
-from daybook.io.rows.stored import ParquetPart, StoredRows, parquet_rows
+from daybook.io.stored_rows import ParquetPart, StoredRows, parquet_rows
 from daybook.io.target import FileTarget, parse_staged_name
 from daybook.io.writer import Commit
 from daybook.model.definition import DatasetVersion, TableVersion
 from daybook.model.types import RUN_PERIOD_COLUMN
-from daybook.resolve.locations.location import Location
+from daybook.resolve.location import Location
 
 _KNOWN_READER_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
 _KNOWN_WRITER_FEATURES = frozenset({"appendOnly", "invariants", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})

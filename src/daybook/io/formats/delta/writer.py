@@ -29,7 +29,7 @@ from daybook.io.formats.delta.log import (
     written_slices,
 )
 from daybook.io.formats.delta.table import numbered_version, open_table, refuse_unknown_features
-from daybook.io.formats.parquet.scan import DataFile, scan_parquet
+from daybook.io.formats.parquet.format import DataFile, scan_parquet
 from daybook.io.target import STAGED_PREFIX, FileTarget, OutputColumn, WrittenSlice
 from daybook.io.writer import (
     Commit,

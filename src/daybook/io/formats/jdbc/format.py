@@ -33,7 +33,7 @@ from daybook.io.writer import FingerprintObserver, StagedOutput
 from daybook.model.datasource import DataSource
 from daybook.model.secrets import mask_secrets
 from daybook.model.types import RUN_PERIOD_COLUMN, DateType, DecimalType, TimestampType
-from daybook.resolve.locations.location import Location
+from daybook.resolve.location import Location
 
 # Names that are no key words anywhere.
 _LEDGER = Ledger("daybook_ledger", entry="entry", target="target_table", mode="output_mode", rows="row_count")

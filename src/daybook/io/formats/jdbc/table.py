@@ -23,7 +23,7 @@ from daybook.io.landing.rows import Batch, row_position_from
 from daybook.model.datasource import DataSource, JdbcSource
 from daybook.model.definition import DatasetVersion
 from daybook.model.secrets import mask_secrets
-from daybook.resolve.locations.location import Location
+from daybook.resolve.location import Location
 
 # Names that mean themselves without quotes in every database.
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -32,7 +32,7 @@ from daybook.model.types import (
     StringType,
     TimestampType,
 )
-from daybook.resolve.locations.location import Location
+from daybook.resolve.location import Location
 
 
 def postgresql_source(datasource: DataSource | None) -> PostgresqlSource:

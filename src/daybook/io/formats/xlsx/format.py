@@ -16,8 +16,7 @@ from daybook.io.bindings import Binding, Bindings, bind_columns, missing_column_
 from daybook.io.column_types import BadValueError, arrow_type, parse_texts
 from daybook.io.filesystem import arrow_path, relative_to, translate_read_errors
 from daybook.io.format import Format
-from daybook.io.formats.files.format import FolderFormat
-from daybook.io.formats.files.writer import FileWriter
+from daybook.io.formats.files.format import FileWriter, FolderFormat
 from daybook.io.formats.xlsx.book import ABOUT_SHEET, DATA_SHEET, Book, FormulasOfRows, examine_rows, new_book
 from daybook.io.formats.xlsx.cells import (
     SIGNIFICANT_DIGITS,

@@ -9,7 +9,7 @@ from daybook.io.formats.xlsx.format import XlsxRows
 from daybook.io.landing.rows import Batch
 from daybook.model.dataset import ColumnDef, Dataset, MainTable
 from daybook.model.definition import DatasetVersion
-from daybook.resolve.locations.location import Location
+from daybook.resolve.location import Location
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 STRICT_MAIN = "http://purl.oclc.org/ooxml/spreadsheetml/main"

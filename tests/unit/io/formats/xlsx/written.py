@@ -13,7 +13,7 @@ from daybook.io.column_types import arrow_type
 from daybook.io.formats.xlsx.format import WorkbookWriter
 from daybook.io.target import FileTarget, OutputColumn, RunFacts, SliceOwner
 from daybook.model.types import parse_type
-from daybook.resolve.locations.location import Location
+from daybook.resolve.location import Location
 
 FACTS = RunFacts(
     datetime.datetime(2026, 2, 3, 9, 30, tzinfo=datetime.UTC),

@@ -1,0 +1,31 @@
+"""Choosing scenario files; running them is tested with Spark."""
+
+from pathlib import Path
+
+import pytest
+
+from daybook.demo.data_files import write_workspace
+from daybook.errors import DaybookError
+from daybook.workspace.execution import ScenarioReport, select_scenarios
+
+
+def test_a_keyword_is_looked_for_in_file_and_name(tmp_path: Path) -> None:
+    folder = tmp_path / "tests" / "scenarios"
+    folder.mkdir(parents=True)
+    (folder / "discount.yaml").write_text("name: Ten percent off\n")
+    (folder / "other.yaml").write_text("period: '2026-01'\nname: A Discount of nothing\n")
+    (folder / "third.yaml").write_text("name: Third\n# discount\n")
+    found = select_scenarios((), tmp_path, keyword="discount")
+    assert [path.name for path in found] == ["discount.yaml", "other.yaml"]
+    assert len(select_scenarios((), tmp_path)) == 3
+
+
+def test_a_path_that_does_not_exist(tmp_path: Path) -> None:
+    with pytest.raises(DaybookError) as caught:
+        select_scenarios([tmp_path / "nowhere"], tmp_path)
+    assert caught.value.code == "MODEL_064"
+
+
+def test_a_report_without_failures_is_ok(tmp_path: Path) -> None:
+    write_workspace("starter", tmp_path)
+    assert ScenarioReport(()).is_ok
