@@ -1,6 +1,6 @@
-"""Shell completion of ids, runs, periods and functions; an error gives no suggestions.
+"""What commands share: root options, arguments, help texts, and the shell completion of arguments.
 
-What commands share: help texts, root options, arguments, and the workspace they use.
+An error during completion gives no suggestions.
 """
 
 import inspect

@@ -1,9 +1,4 @@
-"""`daybook validate`, `daybook compile` and `daybook schema`.
-
-`daybook functions` and `daybook parse`.
-
-`daybook test`: runs scenarios in one Spark session.
-"""
+"""Commands about definitions: `validate`, `compile`, `schema`, `functions`, `parse` and `test`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

@@ -1,7 +1,4 @@
-"""`daybook run`, `retry`, `replay` and `cancel`.
-
-`daybook plan`, `apply`, `activate` and `deactivate`.
-"""
+"""`daybook plan`, `apply`, `activate` and `deactivate`, and `run`, `retry`, `replay` and `cancel`."""
 
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any

@@ -1,7 +1,4 @@
-"""What is compared: two recorded runs, an output of each, the chosen rows of it, and the key that matches them.
-
-The rows that one operation added to an output: from the version of its table, or computed again.
-"""
+"""What is compared: two recorded runs, an output of each, its rows or those of one operation, and their key."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

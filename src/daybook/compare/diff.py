@@ -1,7 +1,4 @@
-"""Compares two sets of rows by key: one pass over each side; only the shown rows leave Spark.
-
-Compares the outputs of two runs row by row: one pass over each side; only the shown rows leave Spark.
-"""
+"""Compares the outputs of two runs row by row: one pass over each side; only the shown rows leave Spark."""
 
 import secrets
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,4 @@
-"""The values of a run that every step needs, and the hidden columns that no output writes.
-
-The source data that the engine reads, and how Spark divides files into partitions.
-"""
+"""What the engine is given: the values of the run, the source data, and the hidden columns that no output writes."""
 
 import contextlib
 import datetime

@@ -1,7 +1,4 @@
-"""The working dataset while steps are applied to it, with the rows that operations add.
-
-Applies an output: selects the rows and columns that are written.
-"""
+"""The working dataset while steps are applied to it, with added rows, and the rows that an output selects."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
-"""What an expression can use: columns, named expressions, constants of the run, and its grouping.
+"""The typed tree: every name resolved, every node with its type; and the scope in which names are resolved.
 
-The typed tree: every name resolved, every node with its type, every conversion explicit or Spark's own.
+Every conversion is explicit or Spark's own.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,4 @@
-"""The nodes of a close: projects and their periods, and the edges between nodes.
-
-What the runs of a close recorded: which slices exist, and what completed runs used.
-"""
+"""The nodes of a close, the edges between them, and what their runs recorded."""
 
 import datetime
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,7 +1,4 @@
-"""The contract of a format: everything that Daybook needs from it, implemented by one object in its folder.
-
-Finds what killed runs left behind: the names of staged files and tables contain the id of the run.
-"""
+"""The contract of a format, implemented by one object in its folder; and the search for files that killed runs left."""
 
 import hashlib
 import json

@@ -1,6 +1,6 @@
-"""Lands sources that cannot be pinned: copies them once as Parquet, and reads the copy.
+"""Reads a resolved dataset with its declared columns and types, at a pinned version or from a landed copy.
 
-Reads a resolved dataset: declared columns with declared types, pinned or landed, checked against the declaration.
+Sources that cannot be pinned are landed: copied once as Parquet.
 """
 
 import contextlib

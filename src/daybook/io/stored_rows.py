@@ -1,8 +1,6 @@
-"""Conditions on stored rows and their order, as data.
+"""Stored rows that are read in batches without Spark, with conditions and an order.
 
 A comparison is exact: 2.505 compared with a column of two decimals is not rounded first.
-
-Stored rows that are read in batches without Spark.
 """
 
 import datetime

@@ -1,7 +1,4 @@
-"""Views: the table of another dataset, read through a window that is relative to the run's period.
-
-Datasets: the versioned schema of a main table and its location.
-"""
+"""Datasets and views: the versioned schema and location of a table, and the window through which a project reads it."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypeAlias, get_args

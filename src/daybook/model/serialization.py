@@ -1,7 +1,4 @@
-"""Models as canonical JSON for storing and comparing, as YAML for people, and as JSON Schemas for editors.
-
-Definitions as the store keeps them: canonical JSON, and digests that show what changed.
-"""
+"""Models as canonical JSON with digests for the store, as YAML for people, and as JSON Schemas for editors."""
 
 import hashlib
 import json

@@ -1,7 +1,4 @@
-"""Draws a graph of projects, or of projects and periods: which project reads the output of which.
-
-Draws the lineage of columns: tables from left to right, and lines from read to written columns.
-"""
+"""Draws graphs as SVG: projects and periods that read each other, and columns that are computed from columns."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -131,7 +128,6 @@ def _backward_path(start: tuple[float, float], passes: Sequence[Box], end: tuple
     return edge_path(start, turned, end)
 
 
-_TABLE_MARGIN = 8.0
 _TABLE_PADDING = 10.0
 _LINE = 20.0
 _HEADING = 26.0
@@ -179,14 +175,14 @@ def draw_columns(
     ordered = sorted(drawn, key=lambda line: line.is_direct)
     parts = [_draw_line(line, places, layout, is_pale=way is not None and not _is_on(line, way)) for line in ordered]
     parts += [_draw_table(table, layout.boxes[table.id], way, chosen, hrefs or {}) for table in tables]
-    moved = element("g", parts, transform=f"translate({_TABLE_MARGIN:.0f} {_TABLE_MARGIN:.0f})")
+    moved = element("g", parts, transform=f"translate({_MARGIN:.0f} {_MARGIN:.0f})")
     direct = sum(line.is_direct for line in drawn)
     solid, dashed = plural(direct, "solid line"), plural(len(drawn) - direct, "dashed line")
     description = f"{plural(len(tables), 'table')}, {solid} for values that arrive and {dashed} for values"
     return picture(
         [moved],
-        layout.width + 2 * _TABLE_MARGIN,
-        layout.height + 2 * _TABLE_MARGIN,
+        layout.width + 2 * _MARGIN,
+        layout.height + 2 * _MARGIN,
         name=name,
         title=title,
         description=f"{description} that are read to decide.",

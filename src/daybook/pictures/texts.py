@@ -1,7 +1,4 @@
-"""Formats values for people: thousands separators, the scale of their type, the chosen style of negative numbers.
-
-Texts and elements of SVG: escaped, measured and shortened; the style sheet defines colours by class.
-"""
+"""Texts for people: formatted numbers, and SVG texts that are escaped, measured and shortened."""
 
 import datetime
 from collections.abc import Iterable

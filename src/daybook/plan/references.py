@@ -1,7 +1,4 @@
-"""References to datasets: what a project reads, and the version of each reference.
-
-The dataset that an output registers, and the errors of registering it.
-"""
+"""The datasets that a project reads, by version, and the datasets that its outputs register."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

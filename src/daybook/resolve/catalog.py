@@ -1,7 +1,4 @@
-"""Sends one HTTP request with limits for addresses, redirects, time and size.
-
-Asks a catalog endpoint for the locations of a table, and checks its answer.
-"""
+"""Asks a catalog for the locations of a table, by HTTP requests with limits for addresses, redirects, time and size."""
 
 import http.client
 import json

@@ -1,6 +1,6 @@
-"""Sends events to a receiver or a file, in order and in the background; does not wait long for a slow receiver.
+"""OpenLineage events about what a run read, wrote and computed, sent in order and in the background.
 
-OpenLineage events about what a run read, wrote and computed.
+A slow receiver delays a run only for a short time.
 """
 
 import contextlib

@@ -1,9 +1,7 @@
-"""Checks who may write a slice of a table (its owner, or all that append), and what the status of a period allows.
+"""Checks what a run may write: slices by their owner, periods by their status, and no files of the workspace itself.
 
-An operation that moves within its project, as it does when another is put in before it, keeps its slices: a project
-has one output into a table, unless all of them append.
-
-No output is written onto what the workspace lives on, nor onto what other programs read and execute.
+An operation that moves within its project, because another is inserted before it, keeps its slices: a project has one
+output into a table, unless all of them append.
 """
 
 import datetime

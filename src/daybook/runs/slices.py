@@ -1,7 +1,4 @@
-"""Lists the slices of tables, and drops a slice.
-
-The rows that an output of a run wrote: as a DataFrame, or read without Spark.
-"""
+"""The slices of tables, listed and dropped, and the rows that an output of a run wrote into its slice."""
 
 import datetime
 from collections.abc import Iterator, Sequence

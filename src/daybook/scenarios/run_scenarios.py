@@ -1,7 +1,4 @@
-"""A Spark session for many very small queries, without settings that only help with large data.
-
-Runs scenarios with the real plan and engine over the rows of a scenario.
-"""
+"""Runs scenarios with the real plan and engine over the rows of a scenario, in a session for very small queries."""
 
 import contextlib
 import datetime

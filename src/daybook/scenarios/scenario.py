@@ -1,6 +1,4 @@
-"""The definitions that a scenario uses: its own, and those of its workspace.
-
-A scenario: inputs, a project, the expected rows, with the position of every error.
+"""A scenario: inputs, a project, the expected rows, and the definitions it uses, with the position of every error.
 
 Rows of its datasets are exact values, never through floats; they are given in the scenario, or an output of it wrote
 them.

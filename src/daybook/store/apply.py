@@ -1,6 +1,6 @@
-"""Applies definitions: computes the changes once, then writes or only shows them.
+"""Applies definitions, and changes the status of projects: draft, active, inactive, conflict.
 
-The statuses of a project: draft, active, inactive, conflict.
+The changes are computed once, then written or only shown.
 """
 
 import datetime

@@ -1,7 +1,4 @@
-"""Finds the project that a user names and the definitions it uses, checked against files and store.
-
-The catalog of definitions in a store, also as an active project reads them.
-"""
+"""Finds the project that a user names and the definitions it uses, in files and in the store."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace

@@ -1,11 +1,9 @@
-"""The random id of a workspace, kept in its store and backups and written with its tables.
+"""The store: opens, creates, migrates or refuses a database; transactions over its repositories.
 
-A workspace that is moved, renamed or restored keeps the id. A copy beside its original gets one of its own; the id that
-it was copied with counts in the copied folder only.
+Alembic takes a while to import, so a store that is up to date does not import it.
 
-The store: opens, creates, migrates or refuses a database; transactions over its repositories.
-
-Alembic takes a while to import, so a store that is up to date never touches it.
+The store keeps the random id of its workspace, which is written with its tables. A workspace that is moved, renamed or
+restored keeps the id. A copy beside its original gets a new one; the old id is valid only in the copied folder.
 """
 
 import datetime

@@ -1,7 +1,4 @@
-"""Short-lived caches for requests of many readers, and one watch over the store for all.
-
-What the requests of one server share: workspace, access, templates, and computed results.
-"""
+"""What the requests of one server share: workspace, access, templates, caches, and one watch over the store."""
 
 import json
 import threading
@@ -173,7 +170,6 @@ class StoreWatch:
         return [(run.id, run.status, run.attempt, run.last_completed_operation, steps.get(run.id)) for run in runs]
 
 
-_Shown = TypeVar("_Shown")
 _MOST_KEPT_ROWS = 100
 
 
@@ -255,8 +251,8 @@ class Served:
         )
 
     def _recent(
-        self, key: Hashable, compute: Callable[[], _Shown], *, is_final: Callable[[_Shown], bool] = lambda _: False
-    ) -> _Shown:
+        self, key: Hashable, compute: Callable[[], _Answer], *, is_final: Callable[[_Answer], bool] = lambda _: False
+    ) -> _Answer:
         return self.recent.get(key, compute, version=self.watch.number, is_final=is_final)
 
 

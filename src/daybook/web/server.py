@@ -1,9 +1,4 @@
-"""Login and logout, and the reader's preferences such as the style of negative numbers.
-
-The application: guards every request; serves the login at once and the workspace after it is loaded.
-
-Serves a workspace: address, TLS, tokens, and uvicorn.
-"""
+"""Serves a workspace: address, TLS, tokens, uvicorn, the login, and the application that loads the workspace."""
 
 import asyncio
 import socket

@@ -1,7 +1,4 @@
-"""Checks definitions, compiles a project, writes JSON Schemas; never starts Spark.
-
-Describes a plan for people and programs: every step, the SQL of every expression, the schema after each step.
-"""
+"""Checks definitions, compiles a project and describes its plan, writes JSON Schemas; never starts Spark."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,4 @@
-"""Runs a project, dry-runs it, and retries, replays or explains a run.
-
-Finds scenarios, runs them in one Spark session, and writes actual rows into them.
-"""
+"""Runs a project, dry-runs it, retries, replays or explains a run, and runs scenarios."""
 
 import datetime
 from collections.abc import Callable, Iterable, Mapping, Sequence

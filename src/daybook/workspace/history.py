@@ -1,7 +1,4 @@
-"""Lists runs, shows a run or a definition from the store, and cancels a run.
-
-Lists periods with their status and history; closes, locks and reopens them.
-"""
+"""Lists runs and periods, shows a run or a definition from the store, cancels a run, and closes or reopens periods."""
 
 import difflib
 import json

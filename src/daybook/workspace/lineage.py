@@ -1,7 +1,4 @@
-"""Lineage as a picture: input columns on the left, operations in between, written columns on the right.
-
-The lineage of columns within a project and across projects; never starts Spark.
-"""
+"""The lineage of columns within a project and across projects, as data and as a picture; never starts Spark."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,4 @@
-"""Checks what a run needs, removes what is no longer kept, lists and drops slices.
-
-Starts, stops and shows the warm engine, a Spark server that the commands of one user share.
-"""
+"""Checks what a run needs, removes old data, lists and drops slices, starts and stops the warm engine."""
 
 import datetime
 import os

@@ -1,7 +1,4 @@
-"""The numbers of a run: one page of an output's rows with totals, or all rows as CSV.
-
-Compares two runs: what differs in their outputs, and why a total changed, also as tables and as a picture.
-"""
+"""The numbers of a run: pages of rows with totals, CSV, and the comparison with another run, also as a picture."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -24,7 +24,7 @@ SETTINGS = EngineSettings(master="local[1]", conf={"spark.driver.memory": "1g"})
 _PROGRAM = """
 import os, sys, time
 from daybook.engine.java.session import open_warm_session, stop_session
-from daybook.engine.java.warm.engines import WarmEngines
+from daybook.engine.java.warm_engines import WarmEngines
 from daybook.model.settings import EngineSettings
 settings = EngineSettings(master="local[1]", conf={"spark.driver.memory": "1g"})
 engines = WarmEngines(settings, os.environ["TEST_STATE"], dict(os.environ))

@@ -116,7 +116,7 @@ SHOW_CLOSE = f"""
 import sys
 from pathlib import Path
 from starlette.testclient import TestClient
-from daybook.web.app import WorkspaceLoader, create_app
+from daybook.web.server import WorkspaceLoader, create_app
 from daybook.web.server import ServeRequest, open_site
 from daybook.workspace.open_workspace import open_workspace
 

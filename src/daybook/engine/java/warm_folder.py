@@ -1,6 +1,4 @@
-"""What a running engine and a command must have in common, so that the command can use the engine.
-
-The folder of a warm engine, which only its user can read.
+"""The folder of a warm engine, which only its user can read, and whether a command can use the engine.
 
 The process that keeps the engine holds the file `lock`, commands that use it share the file `users`; the system frees
 both when their process ends, however it ends. `engine.json` says where the engine listens and has its token.

@@ -1,6 +1,6 @@
-"""Applies aggregates: one summary row per group, for several aggregates in one pass over the rows.
+"""Adds rows to the working dataset: aggregates of its own rows, and appended rows of another dataset.
 
-Applies an append: rows of another dataset, copied or aggregated, aligned with the working dataset.
+Several aggregates are computed in one pass over the rows.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,9 +1,7 @@
-"""Batches of rows that are written to a landing.
-
-Rows that repeat a natural key: counted where rows are landed, and by one aggregate where the dataset asks for it.
+"""Batches of rows that are landed, and rows that repeat a natural key.
 
 A natural key identifies a row within its period and slice, and in a bitemporal table from a day on. Deleted rows and
-rows without a whole key, such as totals, repeat nothing.
+rows without a whole key, such as totals, are not counted.
 """
 
 import reprlib

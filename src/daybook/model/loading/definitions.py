@@ -1,7 +1,4 @@
-"""Decides which documents are definitions, and which were probably meant as definitions.
-
-Files → text → nodes with positions → checked definitions.
-"""
+"""Files → text → nodes with positions → checked definitions; and which documents are definitions at all."""
 
 import re
 from dataclasses import dataclass

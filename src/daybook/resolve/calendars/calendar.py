@@ -1,7 +1,4 @@
-"""How a rule divides time into years and a year into its parts, and the identifiers of periods.
-
-Periods of a calendar by identifier, and by level and day.
-"""
+"""The periods of a calendar by identifier, level and day, and the rules that divide years into periods."""
 
 import calendar as civil
 import datetime

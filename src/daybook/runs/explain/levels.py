@@ -1,8 +1,7 @@
-"""Explains an operation of a run: computes the rows that it selected again, and finds their origins.
+"""Explains a number down to the rows of its sources: level by level, through operations and runs.
 
-Nothing is committed, no lease is taken, and what is written down on the way is removed.
-
-Explains a number down to the rows of its sources: level by level, through operations and runs.
+The rows that an operation selected are computed again. Nothing is committed, no lease is taken, and temporary files
+are removed.
 """
 
 import secrets

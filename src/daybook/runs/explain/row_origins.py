@@ -1,6 +1,4 @@
-"""Recorded runs, read from the store once: plan, pins, commits, and the runs that wrote their inputs.
-
-Selects rows of an operation, and finds where each of them comes from.
+"""Selects rows of an operation of a recorded run, and finds where each of them comes from.
 
 A row that an operation of the run made leads to that operation. A row that was read from what another run wrote leads
 to the operation of that run which made it. Every other row is a line of a source.

@@ -1,6 +1,6 @@
-"""Database connections with the transactions and inserts that the store needs.
+"""Connections to the database of a store, and backups of an embedded store.
 
-Backups of an embedded store: before a migration and once a day, seven kept, restored by `doctor --restore`.
+A backup is made before a migration and once a day; seven are kept; `doctor --restore` restores the newest sound one.
 """
 
 import os

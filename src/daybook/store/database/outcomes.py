@@ -1,7 +1,4 @@
-"""Stores the results of runs: counts of operations, committed outputs, and actions of users on the page.
-
-Finds what `daybook gc` may remove.
-"""
+"""Stores the results of runs, and finds those that `daybook gc` may remove."""
 
 import datetime
 import secrets

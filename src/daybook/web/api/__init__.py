@@ -2,4 +2,4 @@
 
 from daybook.web.api import close, definitions, numbers, runs
 
-ROUTERS = (close.router, runs.router, definitions.router, numbers.router, runs.compare_router, close.actions_router)
+ROUTERS = (close.router, runs.router, definitions.router, numbers.router)

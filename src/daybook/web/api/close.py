@@ -1,7 +1,4 @@
-"""The close over HTTP: status, graph, what a build would run, and periods.
-
-Actions over HTTP, if the server allows them, and the list of recorded actions.
-"""
+"""The close over HTTP: status, graph, what a build would run, periods, and actions if the server allows them."""
 
 from typing import Annotated, Any, Literal
 
@@ -143,9 +140,6 @@ def period(
     return answered(period_as_json(show_period(served.workspace, identifier, calendar=calendar)))
 
 
-actions_router = api_router()
-
-
 class ActionDone(Answer):
     """`run` is the run that began or was changed; `changed` is false where it was so before."""
 
@@ -197,14 +191,14 @@ def _do(served: Served, visitor: Visitor, request: Request, asked: ActionRequest
     )
 
 
-@actions_router.post("/runs", response_model=ActionDone, status_code=202, tags=["actions"])
+@router.post("/runs", response_model=ActionDone, status_code=202, tags=["actions"])
 def begin_run(request: Request, served: ServedHere, visitor: ActedBy, asked: Annotated[RunAsked, Body()]) -> Response:
     """Begin a run; its id is answered as soon as it exists."""
     wanted = ActionRequest("run", asked.project, asked.period, is_draft=asked.draft, allow_empty=asked.allow_empty)
     return _do(served, visitor, request, wanted, 202)
 
 
-@actions_router.post("/builds", response_model=ActionDone, status_code=202, tags=["actions"])
+@router.post("/builds", response_model=ActionDone, status_code=202, tags=["actions"])
 def begin_build(
     request: Request, served: ServedHere, visitor: ActedBy, asked: Annotated[BuildAsked, Body()]
 ) -> Response:
@@ -215,19 +209,19 @@ def begin_build(
     return _do(served, visitor, request, wanted, 202)
 
 
-@actions_router.post("/runs/{run_id}/cancel", response_model=ActionDone, tags=["actions"])
+@router.post("/runs/{run_id}/cancel", response_model=ActionDone, tags=["actions"])
 def cancel_run(request: Request, served: ServedHere, visitor: ActedBy, run_id: RunId) -> Response:
     """Ask a run to stop."""
     return _do(served, visitor, request, ActionRequest("cancel", run_id), 200)
 
 
-@actions_router.post("/runs/{run_id}/retry", response_model=ActionDone, status_code=202, tags=["actions"])
+@router.post("/runs/{run_id}/retry", response_model=ActionDone, status_code=202, tags=["actions"])
 def retry_run(request: Request, served: ServedHere, visitor: ActedBy, run_id: RunId) -> Response:
     """Continue a failed or cancelled run from its snapshot."""
     return _do(served, visitor, request, ActionRequest("retry", run_id), 202)
 
 
-@actions_router.post("/projects/{project_id}/activate", response_model=ActionDone, tags=["actions"])
+@router.post("/projects/{project_id}/activate", response_model=ActionDone, tags=["actions"])
 def activate_project(
     request: Request, served: ServedHere, visitor: ActedBy, project_id: Annotated[str, Path(max_length=128)]
 ) -> Response:
@@ -246,7 +240,7 @@ def _add_period_change(change: Literal["close", "lock"], description: str) -> No
         reason = asked.reason if asked else None
         return _do(served, visitor, request, ActionRequest(change, identifier, reason=reason), 200)
 
-    actions_router.add_api_route(
+    router.add_api_route(
         f"/periods/{{identifier}}/{change}",
         change_period,
         methods=["POST"],
@@ -261,7 +255,7 @@ _add_period_change("close", "Close a period: runs on it and inside it warn.")
 _add_period_change("lock", "Lock a period: runs on it and inside it are refused.")
 
 
-@actions_router.get("/actions", response_model=list[Action], tags=["actions"])
+@router.get("/actions", response_model=list[Action], tags=["actions"])
 def actions(served: ServedHere, limit: Annotated[int, Query(ge=1, le=1000)] = 50) -> Response:
     """What was done on the page, newest first."""
     return answered([action_as_json(each) for each in list_actions(served.workspace, limit=limit)])

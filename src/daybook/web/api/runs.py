@@ -1,7 +1,4 @@
-"""Runs over HTTP, with steps, commits, and events while they run, also in other processes.
-
-Comparisons of two runs over HTTP: diff and bridge.
-"""
+"""Runs over HTTP, with steps, commits and events while they run, and comparisons of two runs."""
 
 import asyncio
 import time
@@ -239,8 +236,6 @@ def run(served: ServedHere, run_id: RunId, if_none_match: IfNoneMatch = None) ->
     return answered(data) if found.record.is_active else answered_once(data, if_none_match)
 
 
-compare_router = api_router()
-
 ComparedRun = Annotated[str, Query(description="A run, or PROJECT@PERIOD.", max_length=300)]
 OtherRun = Annotated[str, Query(description="The other.", max_length=300)]
 ComparedOutput = Annotated[str | None, Query(description="By destination, id or seq.", max_length=300)]
@@ -375,7 +370,7 @@ class Bridge(Answer):
     notices: list[Notice]
 
 
-@compare_router.get("/diff", response_model=Diff, tags=["compare"])
+@router.get("/diff", response_model=Diff, tags=["compare"])
 async def diff(
     request: Request,
     served: ServedHere,
@@ -397,7 +392,7 @@ async def diff(
     return answered(diff_as_json(found))
 
 
-@compare_router.get("/bridge", response_model=Bridge, tags=["compare"])
+@router.get("/bridge", response_model=Bridge, tags=["compare"])
 async def bridge(
     request: Request,
     served: ServedHere,

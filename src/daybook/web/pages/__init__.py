@@ -2,11 +2,4 @@
 
 from daybook.web.pages import close, definitions, explain, numbers
 
-ROUTERS = (
-    close.router,
-    numbers.router,
-    explain.router,
-    explain.compare_router,
-    definitions.router,
-    close.actions_router,
-)
+ROUTERS = (close.router, numbers.router, explain.router, definitions.router)

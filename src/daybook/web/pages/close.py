@@ -1,7 +1,4 @@
-"""Pages of the close: its grid and graph, its periods, and its runs.
-
-Pages of actions: the description, a button, and the list of recorded actions.
-"""
+"""Pages of the close: its grid and graph, periods, runs, and actions with their confirmation and list."""
 
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 from urllib.parse import quote
@@ -150,9 +147,6 @@ def period(
     )
 
 
-actions_router = APIRouter()
-
-
 _Text = Annotated[str | None, Query(max_length=200)]
 _FormText = Annotated[str | None, Form(max_length=1000)]
 
@@ -173,7 +167,7 @@ def _request(name: str, subject: str | None, period: str | None, **more: Any) ->
     return ActionRequest(_named(name), subject, period, **more)
 
 
-@actions_router.get("/actions")
+@router.get("/actions")
 def log(request: Request, served: ServedHere) -> Response:
     """What was done on the page."""
     return served.templates.page(
@@ -181,7 +175,7 @@ def log(request: Request, served: ServedHere) -> Response:
     )
 
 
-@actions_router.get("/actions/{name}")
+@router.get("/actions/{name}")
 def confirm(
     request: Request,
     served: ServedHere,
@@ -213,7 +207,7 @@ def _build_plan(served: Served, asked: ActionRequest) -> Any:
     return plan_close_build(served.workspace, BuildRequest(asked.subject, asked.projects, is_full=asked.is_full))
 
 
-@actions_router.post("/actions/{name}")
+@router.post("/actions/{name}")
 def perform(
     served: ServedHere,
     visitor: ActedBy,

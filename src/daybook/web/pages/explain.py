@@ -1,6 +1,6 @@
-"""The rows behind a number, level by level; the address keeps the steps of the reader.
+"""Pages that explain numbers: the rows behind a number, level by level, and the comparison of two runs.
 
-The page that compares two runs: what changed, and why a total changed.
+The address of a page keeps the steps of the reader.
 """
 
 import base64
@@ -207,13 +207,10 @@ def _expressions(operation: Mapping[str, Any]) -> dict[str, str]:
     return {each["column"]: each["expression"] for each in grouped.get("aggregations") or ()}
 
 
-compare_router = APIRouter()
-
-
 _ShortText = Annotated[str | None, Query(max_length=300)]
 
 
-@compare_router.get("/compare")
+@router.get("/compare")
 def compare(
     request: Request,
     served: ServedHere,

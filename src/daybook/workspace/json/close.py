@@ -1,7 +1,4 @@
-"""The close and lineage as JSON: graph, status, build, columns.
-
-Comparisons of runs as JSON: diff and bridge. Numbers are exact text, counts are numbers.
-"""
+"""The close, lineage and comparisons as JSON. Numbers are exact text, counts are numbers."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any

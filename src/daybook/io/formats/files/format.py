@@ -1,7 +1,4 @@
-"""What file formats share: a table is a folder of a data source, or one file at a path.
-
-Writes files at a path: Spark writes part files beside the target, then one rename commits them.
-"""
+"""What file formats share: a table is a folder or one file; part files are staged, and one rename commits them."""
 
 import shutil
 from abc import ABC, abstractmethod

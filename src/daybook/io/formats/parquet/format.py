@@ -1,6 +1,6 @@
-"""Parquet files as one DataFrame: partition values attached, and the row's position in its file.
+"""Parquet files: every footer is checked against the declaration; files are pinned and read in their folder.
 
-Parquet files: every footer is checked against the declaration; files are pinned and read in their folder.
+They become one DataFrame with partition values and the position of each row in its file.
 """
 
 import re

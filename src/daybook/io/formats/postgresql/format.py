@@ -1,7 +1,4 @@
-"""Writes to PostgreSQL: tasks COPY into a staging table, one transaction moves the acknowledged rows.
-
-PostgreSQL: tables are landed by one query and written through a staging table.
-"""
+"""PostgreSQL: tables are landed by one query; tasks COPY into a staging table, and one transaction moves its rows."""
 
 import re
 import sys

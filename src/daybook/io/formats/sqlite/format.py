@@ -1,9 +1,8 @@
-"""SQLite tables, which have no decimals, dates or booleans: exact texts and 0 or 1, checked when they are landed.
+"""SQLite: a database is one file, written by one transaction at a time.
 
-SQLite: a database is one file, written by one transaction at a time.
-
-Spark stages Parquet beside the database and one writer takes it in. The standard library's driver is used: it keeps the
-type of every value, and a transaction spans all statements.
+SQLite has no decimals, dates or booleans: they are stored as exact texts and as 0 or 1, and checked when landed.
+Spark stages Parquet beside the database and one writer inserts it. The driver of the standard library is used: it keeps
+the type of every value, and a transaction spans all statements.
 """
 
 import datetime
@@ -234,9 +233,6 @@ SQLITE_TYPES = SqlTypes(
 )
 
 
-_WRITTEN_BATCH_ROWS = 20_000
-
-
 class SqliteDatabase(Database):
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
@@ -321,7 +317,7 @@ class SqliteDialect(Dialect[SqliteDatabase]):
         statement = f"insert into {database.table(target.table)} ({names}) values ({marks})"
         moved = 0
         for file in staged.files:
-            for batch in pq.ParquetFile(Path(staged.staging) / file.path).iter_batches(_WRITTEN_BATCH_ROWS):
+            for batch in pq.ParquetFile(Path(staged.staging) / file.path).iter_batches(_BATCH_ROWS):
                 values = [_encode(batch.column(column.name).to_pylist(), column, target) for column in target.columns]
                 if target.run_period is not None:
                     values.append([target.run_period] * batch.num_rows)

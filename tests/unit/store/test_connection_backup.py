@@ -234,11 +234,11 @@ def run_child(root: Path, text: str) -> subprocess.CompletedProcess[str]:
 
 
 KILLED_AT = """
-from daybook.store import backup
+from daybook.store.database import connection
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 Path.replace = die
-backup.{function}(root / ".daybook/store.db")
+connection.{function}(root / ".daybook/store.db")
 """
 
 
