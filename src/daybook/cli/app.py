@@ -135,7 +135,7 @@ def root(
     context.obj = RootOptions(workspace, debug, quiet, verbose)
 
 
-# In the order somebody meets them.
+# In the order in which a new user needs them.
 add_command(app, "init", demo.init, "daybook init sales")
 add_command(app, "demo", demo.demo, "daybook demo", "daybook demo my-close --period 2026-02")
 add_command(app, "validate", definitions.validate, "daybook validate", "daybook validate projects/close.yaml --json")
@@ -277,7 +277,7 @@ def command_tree() -> Callable[..., object]:
 
 
 def _execute(arguments: Sequence[str]) -> int:
-    # A command lives shortly and keeps most of what it makes, so collecting often only costs time.
+    # A command runs shortly and keeps most of its objects, so frequent garbage collection only costs time.
     gc.set_threshold(50_000, 20, 20)
     given = move_root_options_first(arguments)
     try:

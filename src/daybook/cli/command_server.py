@@ -111,7 +111,7 @@ def main(folder: str) -> int:
 
 def import_early() -> None:
     """Import what commands need, and leave it out of later collections, which would copy memory that is shared."""
-    # Threads of a library for matrices, which nobody uses, would not survive a fork.
+    # Threads of an unused linear algebra library would not survive a fork.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for name in _IMPORTED_EARLY:
         importlib.import_module(name)

@@ -76,7 +76,7 @@ def diff(
 ) -> None:
     """Show what changed between two runs.
 
-    Compares what they wrote for their periods, whatever became of the tables since: rows added, removed and changed,
+    Compares what they wrote for their periods, even if the tables have changed since: rows added, removed and changed,
     the totals of numeric columns, and the largest changes.
     """
     from daybook.compare.diff import DiffRequest

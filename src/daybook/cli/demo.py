@@ -132,7 +132,7 @@ def show_files(results: "Iterable[RunResult]") -> None:
 
 
 def show_next_steps(folder: Path, results: "Sequence[RunResult]") -> None:
-    """Commands that work as they stand, inside the workspace."""
+    """Commands that work without changes, inside the workspace."""
     run_id = results[0].run_id
     commands = (
         ("daybook run close -p 2026-04", "April; the other months stay"),

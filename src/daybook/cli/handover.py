@@ -1,7 +1,7 @@
 """Sends a command to the command server of a warm engine, if one fits.
 
-Importing what a command needs takes longer than most commands. This module imports next to nothing before it has
-asked the server, whose processes have imported everything; `daybook.cli.command_server` is the other end.
+Importing what a command needs takes longer than most commands. This module imports very little before it has asked
+the server, whose processes have imported everything; `daybook.cli.command_server` is the other end.
 """
 
 import os
@@ -19,7 +19,7 @@ PROTOCOL = "1"
 # What comes back: the command is accepted, the server does not fit, an exit code, the signal that ended the command.
 ACCEPTED, REFUSED, EXITED, KILLED = b"+", b"-", b"x", b"s"
 BEGIN = b"!"
-# Commands that end the server, or live as long as it.
+# Commands that end the server, or run as long as the server.
 _OWN_COMMANDS = frozenset({"engine", "serve"})
 _ANSWER_SECONDS = 5.0
 _LONGEST_ANSWER = 1 << 16

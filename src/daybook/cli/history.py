@@ -248,7 +248,7 @@ def runs(
 
 
 def _show_runs(listed: "Sequence[RunRecord]") -> None:
-    """Ids are never cut; where the terminal is narrow, what is needed least gives way."""
+    """Ids are never cut; where the terminal is narrow, the least important columns are left out."""
     from daybook.store.records import milliseconds
 
     columns = {

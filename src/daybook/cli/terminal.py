@@ -75,7 +75,7 @@ def color_setting() -> bool | None:
 
 
 def is_attended() -> bool:
-    """Whether a person sits at a terminal; a pipeline of continuous integration may have one without a person."""
+    """Whether a person uses the terminal; a pipeline of continuous integration may have one without a person."""
     streams = (sys.stdin, sys.stderr)
     return not os.environ.get("CI") and all(stream is not None and stream.isatty() for stream in streams)
 
@@ -103,7 +103,7 @@ def echo_note(text: str) -> None:
 
 
 def _write(text: str, *, mark: str = "", is_error: bool = False) -> None:
-    """The one way of text to a terminal; only `mark` may hold what steers it."""
+    """The one way of text to a terminal; only `mark` may contain control sequences."""
     from daybook.errors.render import printable
 
     typer.echo(mark + printable(text), nl=False, err=is_error, color=color_setting())

@@ -126,7 +126,7 @@ def _written_id(operation: Operation) -> str | None:
 
 
 def moved_pairs(pairs: Sequence[AlignedOperation]) -> frozenset[AlignedOperation]:
-    """Operations that stand at another place among the common ones: as few as explain the new order."""
+    """Operations whose position among the common ones changed: as few as explain the new order."""
     common = sorted((pair for pair in pairs if pair.a and pair.b), key=_seq_b)
     kept = _longest_increasing([pair.a.seq for pair in common if pair.a])
     return frozenset(pair for number, pair in enumerate(common) if number not in kept)

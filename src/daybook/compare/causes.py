@@ -57,7 +57,7 @@ class RunDifferences:
     """Everything that differs and can have changed the rows of one output, in the order of swapping.
 
     `pairs` are all operations that the output depends on, aligned. Where operations have other seqs and no expression
-    names seqs, half-way states are numbered anew (`is_renumbered`); where one does, those operations are `bound`.
+    names seqs, half-way states get new numbers (`is_renumbered`); where one does, those operations are `bound`.
     """
 
     causes: tuple[CauseName, ...]
@@ -225,7 +225,7 @@ def _pin_identity(pin: Pin) -> Any:
         case FilesPin(uri, files):
             return (uri, files)
         case LandedPin(uris, folder, _, files):
-            # Files have their content; databases are landed by every run anew.
+            # Files have their content; databases are landed again by every run.
             return (uris, tuple((file.stat.path, file.digest) for file in files) or folder)
 
 

@@ -1,7 +1,7 @@
 """Computes what each row contributes to a measure that is a plain sum of rows, and the effect of changed rows.
 
-A state next to a data cause is computed as its contributions: one narrow pass gives the total, and it can be told
-afterwards which rows of a dataset did what to it.
+A state next to a data cause is computed as its contributions: one narrow pass gives the total, and afterwards the
+effect of each row of a dataset is known.
 """
 
 from collections.abc import Iterable, Mapping
@@ -219,7 +219,7 @@ def _key_columns(plan: Plan, end: Step, origins: Mapping[str, ContributionOrigin
 
 
 def with_origins(state: HybridPlan, datasets: Iterable[str]) -> tuple[HybridPlan, dict[str, ContributionOrigin]]:
-    """The state with what tells from which row of which dataset a row comes; datasets read twice are left out."""
+    """The state with columns that identify the row and dataset a row comes from; datasets read twice are left out."""
     plan = state.plan
     origins: dict[str, ContributionOrigin] = {}
     for dataset_id in datasets:

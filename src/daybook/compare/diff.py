@@ -115,7 +115,7 @@ def plan_comparison(
 ) -> tuple[ObservedFrame, DataFrame]:
     """What is observed, and the rows that are shown: each side is read once, and both pass one shuffle.
 
-    A key that stands more than once on a side is one group, so that its rows are never multiplied.
+    A key that occurs more than once on a side is one group, so that its rows are never multiplied.
     """
     sides = _side(left.df, keys, values, is_b=False).unionByName(_side(right.df, keys, values, is_b=True))
     if contributions is not None:

@@ -27,7 +27,7 @@ from daybook.model.types import Value
 from daybook.plan.partial_plan import PartialPlan
 from daybook.runs.environment import RunEnvironment
 
-# More groups than anybody reads.
+# More groups than a person reads.
 MOST_GROUPS = 10_000
 # Parts of a hash whose sum over two billion rows is a 64-bit integer.
 _HASH_PARTS = 2**32

@@ -61,7 +61,7 @@ class DiffCounts:
 
 @dataclass(frozen=True, slots=True)
 class RepeatedRowKeys:
-    """How many keys stand more than once on each side; their rows are compared as a whole, never as pairs."""
+    """How many keys occur more than once on each side; their rows are compared as a whole, never as pairs."""
 
     a: int = 0
     b: int = 0
@@ -201,7 +201,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class GroupBridge:
-    """The bridge of one group; `shares` stand in the order of the causes."""
+    """The bridge of one group; `shares` are in the order of the causes."""
 
     key: Mapping[str, Value]
     before: Number

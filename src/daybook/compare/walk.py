@@ -69,7 +69,7 @@ class BridgeWay:
 class _PlannedState:
     """A state and the passes over it: one that gives the total, and where single rows are asked for, theirs.
 
-    The `state` tells from which rows of the data its rows come. `whole` is the output as the run wrote it.
+    The `state` knows from which rows of the data its rows come. `whole` is the output as the run wrote it.
     """
 
     state: HybridPlan

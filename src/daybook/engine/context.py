@@ -80,7 +80,7 @@ class RunContext:
     def timestamp_in(self, rows_condition: str) -> str:
         """The run's timestamp as SQL, in rows of which a condition, true or false, is looked at anyway.
 
-        Spark writes a timestamp into the code that it compiles, so every run would compile it anew and begin with
+        Spark writes a timestamp into the code that it compiles, so every run would compile it again and begin with
         slow code. The item of an array is looked up instead; both are the same, but Spark must not know beforehand
         which one it is.
         """
@@ -122,7 +122,7 @@ def literal_path_pattern(path: str) -> str:
 
 ORIGIN_COLUMN = "__place"
 ORDINAL_COLUMN = "__ordinal"
-# Where a row stands in the file it was read from, for sources that know it.
+# The position of a row in the file it was read from, for sources that know it.
 POSITION_COLUMN = "__position"
 
 
@@ -136,7 +136,7 @@ class SourceFrame:
     periods: tuple[str, ...] = ()
     # Whether one task reads all of it in no time, so that grouping needs no shuffle.
     is_small: bool = False
-    # Whether a carried row id can stand twice in one slice: more than one commit or location filled it.
+    # Whether a carried row id can occur twice in one slice: more than one commit or location filled it.
     may_repeat_ids: bool = False
     # The day at which bitemporal rows must be valid; none given, the run's own.
     as_of: datetime.date | None = None
@@ -156,7 +156,7 @@ def even_splits(spark: SparkSession, sizes: Sequence[int]) -> Iterator[None]:
     """While files of these sizes are read by local threads, each thread gets as many pieces as the others.
 
     Spark fills pieces up to a limit, and what is left over makes one that keeps a single thread busy. On a cluster
-    nobody knows how many threads there will be.
+    the number of threads is not known.
     """
     threads = threads_of_session(spark)
     before, opening = read_setting(spark, _MAX_SPLIT_KEY), read_setting(spark, _OPEN_COST_KEY)

@@ -3,7 +3,8 @@
 A failed check travels with its row: it is a JSON text in a hidden column, read after the write.
 
 Counting with Spark's `observe` makes it hand over every row between two pieces of compiled code, which costs the more
-the wider the row is. An aggregate counts for next to nothing, so if there is one, it counts for the steps before it.
+the wider the row is. Counting in an aggregate costs almost nothing, so if there is one, it counts for the steps before
+it.
 """
 
 import contextlib

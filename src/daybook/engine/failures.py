@@ -19,7 +19,7 @@ CONDITION = "condition"
 
 _MARK = re.compile(r"/\* (\d+):(\w+)(?:\.(\d+))? \*/")
 
-# As marks stand inside of an expression.
+# The form of marks inside an expression.
 _MARK_WITHIN = re.compile(r" /\* \d+:\w+(?:\.\d+)? \*/ ")
 
 # Quoted texts and names, and the places where something that may fail begins: it has one of these in it or before it.
@@ -36,7 +36,7 @@ def mark_sql(sql: str, seq: int, what: str, number: int | None = None) -> str:
 
 
 def _marked_parts(sql: str, comment: str) -> Iterator[str]:
-    """The comment stands before the expression, and again wherever the one before is out of reach."""
+    """The comment is written before the expression, and again wherever the one before is out of reach."""
     yield comment
     written, reach = 0, _QUOTED_CHARACTERS - len(comment)
     for token in _TOKEN.finditer(sql):

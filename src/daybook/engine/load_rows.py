@@ -159,7 +159,7 @@ def filter_by_time(frame: SourceFrame, load: LoadStep, context: RunContext) -> D
             _require_column(frame, load, "_valid_to")
             is_valid = _validity_condition(frame, load, context)
             if RUN_PERIOD_COLUMN in frame.carried:
-                # Summary rows are valid for the slice they stand in.
+                # Summary rows are valid for the slice that contains them.
                 is_summary = "`_valid_from` IS NULL AND `_valid_to` IS NULL"
                 is_valid = (
                     f"{_period_condition(RUN_PERIOD_COLUMN, frame, context)} AND (({is_valid}) OR ({is_summary}))"

@@ -148,7 +148,7 @@ def columns_read_from(stages: Sequence[Stage], index: int, natural_key: Iterable
 
 
 def cost_in_joins(stages: Iterable[Stage]) -> int:
-    """About how many joins take as long as these stages; projections take next to nothing."""
+    """About how many joins take as long as these stages; projections cost almost nothing."""
     cost = 0
     for stage in stages:
         if isinstance(stage, UpdateStep):
@@ -235,7 +235,7 @@ def is_too_deep(depth: int) -> bool:
 
 
 def is_too_wide(width: int, uses: int) -> bool:
-    """Whether so many added rows stand in one union that every use would repeat all projections on each of them."""
+    """Whether one union has so many added rows that every use would repeat all projections on each of them."""
     return uses > 1 and width >= _MAX_WIDTH
 
 

@@ -96,7 +96,7 @@ class WorkingDataset:
         self._layer = Layer(context, dict(schema), may_be_deleted)
         self._seqs = {*seqs}
         self._added: list[AddedRows] = []
-        # Projections since the data was last read, which Spark analyses anew with every one that is added.
+        # Projections since the data was last read, which Spark analyses again with every one that is added.
         self.depth = 0
         # Added rows in the union since then: each repeats every later projection in the plan.
         self.width = 0
@@ -193,7 +193,7 @@ class WorkingDataset:
         self.depth = self.width = 0
 
     def _bring_together(self, step: RowStep) -> None:
-        """Added rows stay apart as long as nobody changes or checks them together with others."""
+        """Added rows stay apart as long as no operation changes or checks them together with others."""
         if not all(excludes_all(step.selector, each.seqs) for each in self._added):
             self._flush()
             self._merge()
@@ -225,7 +225,7 @@ _DATE_BOUNDS: Mapping[ColumnType, tuple[date, date]] = {
 
 
 class OutputFrames:
-    """The frames of outputs that stand at one point of the pipeline."""
+    """The frames of outputs at one point of the pipeline."""
 
     def __init__(self, context: RunContext, working: WorkingDataset, staging: Staging) -> None:
         self._context = context

@@ -94,7 +94,7 @@ def _finding_lines(finding: FindingJson, *, shown_hint: str | None, with_positio
 
 
 def _indented(text: str) -> str:
-    """Further lines of a text stand below its first, so that data cannot imitate another error."""
+    """Further lines of a text are indented below its first, so that data cannot imitate another error."""
     return text.replace("\n", "\n    ")
 
 
@@ -125,7 +125,7 @@ def _excerpt_lines(span: Span) -> list[str]:
         cut = max(0, min(offset - _EXCERPT_WIDTH // 3, len(line) - _EXCERPT_WIDTH))
         line, offset = line[cut : cut + _EXCERPT_WIDTH], offset - cut
         width = max(1, min(width, _EXCERPT_WIDTH - offset))
-    # A blank for every other character, so that the caret stands below its place.
+    # A blank for every other character, so that the caret is below its character.
     shown = "".join(character if character.isprintable() else " " for character in line)
     return [shown, f"{' ' * offset}{'^' * width}"]
 

@@ -139,7 +139,7 @@ def _check_aggregate(function: Function, node: Call, checking: CheckContext, che
 
 
 def check_window(node: Window, checking: CheckContext, check: NodeCheck) -> TypedNode:
-    """A call with OVER: who may have one, where it may stand, and what its rows are grouped and ordered by."""
+    """A call with OVER: which functions may have one, where it is allowed, and the grouping and order of its rows."""
     call = node.call
     function = FUNCTIONS.get(call.name)
     if function is None:

@@ -199,7 +199,7 @@ def describe_type(column_type: ColumnType) -> str:
 
 
 def is_negated_exactly(column_type: ColumnType) -> bool:
-    """Spark's unary minus rounds decimals of more than 34 digits without a word."""
+    """Spark's unary minus silently rounds decimals of more than 34 digits."""
     return not isinstance(column_type, DecimalType) or column_type.precision <= _DIGITS_OF_EXACT_MINUS
 
 
@@ -266,7 +266,7 @@ def _cast(sql: str, target: ColumnType) -> str:
 
 
 def _cast_to_text(sql: str) -> str:
-    """Casts from text always fail with the fragment quoted; those of doubles make NULL of NaN without a word."""
+    """Casts from text always fail with the fragment quoted; those of doubles silently turn NaN into NULL."""
     return f"CAST({sql} AS STRING)"
 
 

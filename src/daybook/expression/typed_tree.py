@@ -293,7 +293,7 @@ class TypedWindow(TreeNode):
 
 @dataclass(frozen=True, slots=True)
 class InvalidNode(TreeNode):
-    """Stands where an error was reported; its type goes with everything, so that one error stays one."""
+    """Replaces a node with an error; its type fits every other type, so that one error is reported once."""
 
     type: NullType = NULL
 

@@ -33,7 +33,7 @@ NodeOutcome: TypeAlias = Literal["ran", "fresh", "failed", "blocked", "locked"]
 
 # Another run of the same project and period is under way.
 _CODE_ACTIVE_RUN = "STORE_012"
-# A view looks at a period that nobody has written.
+# A view reads a period that no run has written.
 _CODE_MISSING_PERIOD = "RESOLVE_093"
 _WAIT_SECONDS = 0.5
 
@@ -253,7 +253,7 @@ def _fresh_nodes(close: Close, nodes: Iterable[Node]) -> dict[Node, str | None]:
 
 
 class _RunElsewhereError(Exception):
-    """Somebody else ran the node meanwhile."""
+    """Another process has run the node meanwhile."""
 
 
 @dataclass
@@ -389,7 +389,7 @@ class _Build:
             self.seen[node] = runs.latest.id if runs else None
             now = close.projects[node.project]
             if found.state == "running":
-                # Another process is at it; what it makes may be all that is needed.
+                # Another process runs it; its result may be all that is needed.
                 return self._after_other_run(node)
             is_fresh = found.state == "fresh" and not self.request.is_full
             reason = "; ".join(found.reasons) or None

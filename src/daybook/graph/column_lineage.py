@@ -54,7 +54,7 @@ class CloseLineage:
         self._plans = plans
         self._lineages: dict[str, PlanLineage] = {}
         self._readings: dict[str, Mapping[InputColumn, tuple[tuple[WrittenColumn, How], ...]]] = {}
-        # What keeps a project from being planned; its outputs are taken for data that nothing computes.
+        # What keeps a project from being planned; its outputs count as data that no project computes.
         self.broken: dict[str, DaybookError] = {}
         self._writers: dict[tuple[str, str], list[tuple[str, int]]] = {}
         self._readers: dict[tuple[str, int], list[tuple[str, str]]] = {}
@@ -136,7 +136,7 @@ class CloseLineage:
         for how, sources in lineage.inputs(seq, column).items():
             yield from ((how, source) for source in sources)
         if column is None and self._writes_deleted(lineage.project_id, seq):
-            # Whoever reads the output does not see the rows that were deleted before.
+            # A reader of the output does not see the rows that were deleted before.
             for sources in lineage.inputs(seq, "_deleted").values():
                 yield from (("selector", source) for source in sources)
 

@@ -51,7 +51,7 @@ class Dependency:
 
     @property
     def missing(self) -> MissingPeriod:
-        """What a period without data means: any view that takes it for no rows is enough."""
+        """What a period without data means: one view that reads it as no rows is enough."""
         return "empty" if any(view.missing == "empty" for view in self.views) else "error"
 
 

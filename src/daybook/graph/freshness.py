@@ -163,7 +163,7 @@ class Freshness:
         before = source["resolution"]
         is_unasked = not self._asks_databases and any(each.is_database for each in resolution.locations)
         if is_unasked and tuple(before["periods"]) != resolution.periods:
-            # Whether a table is there that nobody wrote yet is known to the database alone.
+            # Only the database knows whether a table exists that no run has written yet.
             unknown.append(f"{label}: the database was not asked")
             return
         if _places(resolution.locations) != {_stored_place(each) for each in before["locations"]}:
@@ -272,7 +272,7 @@ class Freshness:
 
 
 def _parameter_changes(now: ProjectNow, given: Mapping[str, Any], snapshot: Mapping[str, Any]) -> list[str]:
-    """Values that a run would use now and the run did not; what nobody gives and has no default is as it was."""
+    """Values that a run would use now and the run did not; a value without a default that is not given is as it was."""
     used = snapshot.get("parameters") or {}
     declared = now.project.parameters
     values = {name: each.default for name, each in declared.items()} | given_values(now.project.id, declared, given)
@@ -300,7 +300,7 @@ def _project_changes(now: ProjectNow, run: RunRecord, snapshot: Mapping[str, Any
 
 
 def _name_changes(now: Project, before: Mapping[str, Any]) -> Iterator[str]:
-    """Selectors and expressions of the project that stand for something else."""
+    """Selectors and expressions of the project whose content changed."""
     texts = {**now.selectors, **now.expressions}
     known = {**(before.get("selectors") or {}), **(before.get("expressions") or {})}
     for name in dict.fromkeys((*known, *texts)):

@@ -263,7 +263,7 @@ class CloseHistory:
         return any(each is not None and (written is None or each >= written) for each in dropped)
 
     def is_alive(self, run: RunRecord) -> bool:
-        """Whether somebody works on a run: its process lives, as far as that is known, and renews the lease."""
+        """Whether a run is being executed: its process runs, as far as that is known, and renews the lease."""
         expires_at = run.lease_expires_at
         return not is_surely_dead(run.process) and (expires_at is None or expires_at > self._now)
 

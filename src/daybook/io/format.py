@@ -78,8 +78,8 @@ class VersionHolder:
 class VacuumRequest:
     """Which files of a table may go: those that no kept version refers to and that are old enough.
 
-    `keep` are versions that datasets and runs are pinned to; `latest` is how many of the newest stay besides. Versions
-    that others hold stay, too, but for those of the holders that are `released`.
+    `keep` are versions that datasets and runs are pinned to; `latest` is how many of the newest stay in addition.
+    Versions that others hold stay, too, but for those of the holders that are `released`.
     """
 
     uri: str
@@ -96,7 +96,7 @@ class Format(ABC):
     name: str
     # Rows are copied into the landing area and read from there; other formats are read where they lie.
     is_landed: bool = True
-    # The driver lives in the JVM, so nothing can be asked of its tables before Spark runs.
+    # The driver is in the JVM, so its tables cannot be queried before Spark runs.
     needs_session: bool = False
 
     @property

@@ -56,7 +56,7 @@ def location_identity(location: Location, workspace: Path) -> str:
             schema = location.schema or options.schema_name
             return f"postgresql://{host}:{options.port}/{options.database}/{schema}/{location.table}"
         case JdbcSource(options=options):
-            # Databases fold names in their own way, so case and quotes do not tell tables apart.
+            # Databases fold names in their own way, so case and quotes do not distinguish tables.
             schema, table = (location.schema or "").casefold(), location.table_name.strip('"').casefold()
             return f"{options.url}/{schema}/{table}"
         case FolderSource() | None:

@@ -1,6 +1,6 @@
 """The target of one output of one run, and the owner of a slice.
 
-Everything staged for a target is named after its run and operation, so that what dead runs left can be found by its
+Everything staged for a target is named after its run and operation, so that what killed runs left can be found by its
 name. Every commit leaves who made it beside what it wrote: a store knows only its own runs, and only by the spelling
 of a location. What lies with the table is the same for every workspace that writes to it, under whatever name.
 """
@@ -72,7 +72,7 @@ class _OutputTarget:
     allow_empty: bool = False
     # Relative paths of data sources and credentials start here.
     workspace: Path = Path()
-    # For formats that tell where their rows come from; None outside of runs.
+    # For formats that describe where their rows come from; None outside of runs.
     facts: RunFacts | None = None
 
     @property
@@ -185,7 +185,7 @@ def slices_after(commits: Iterable[SliceCommit]) -> dict[str, WrittenSlice]:
         if not is_appended:
             slices[commit.period] = WrittenSlice(commit.period, commit.run_id, commit.owner, commit.rows)
         else:
-            # Whoever owns a slice may append to it; a slice that begins with an append has no owner.
+            # The owner of a slice may append to it; a slice that begins with an append has no owner.
             owner = known.owner if known is not None and known.owner and commit.mode == "append" else None
             rows = (known.rows or 0) + (commit.rows or 0) if known is not None and owner is not None else None
             slices[commit.period] = WrittenSlice(commit.period, commit.run_id, owner, rows)

@@ -150,7 +150,7 @@ _INTEGER_BITS = 63
 def read_value(given: object, type_: ColumnType) -> Value:
     """What was given, as text or as a value of Python, exactly as a value of the type; ValueError says why it is none.
 
-    Nothing is rounded or cut, and no kind of value is taken for another.
+    Nothing is rounded or cut, and no value is converted from another kind.
     """
     match type_:
         case StringType():

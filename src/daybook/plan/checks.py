@@ -33,7 +33,7 @@ from daybook.resolve.calendars.periods import calendar_for, check_window
 from daybook.resolve.location import check_table_name
 from daybook.resolve.resolution import choose_location_source
 
-# A selector that looks at one of these tells summary rows from others itself.
+# A selector that looks at one of these distinguishes summary rows from others itself.
 _ORIGIN_COLUMNS = frozenset({"_operation_seq", "_origin_seq", "_row_id"})
 
 _DETAIL_ROWS = 0

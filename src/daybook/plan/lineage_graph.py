@@ -32,7 +32,7 @@ DirectHow: TypeAlias = Literal["identity", "transformation", "aggregation"]
 IndirectHow: TypeAlias = Literal["selector", "join", "group_by", "order_by", "condition", "window"]
 How: TypeAlias = DirectHow | IndirectHow
 
-# Ids and times that every run makes or carries: nobody asks where they come from.
+# Ids and times that every run makes or carries; their origin is of no interest.
 UNTRACED_COLUMNS = frozenset({"_row_id", "_created_at", "_updated_at"})
 
 NodeRole = Literal["input", "value", "either", "rows", "selector", "join", "group", "order", "output"]

@@ -299,13 +299,13 @@ def _group_by(step: Step) -> tuple[str, ...]:
 
 
 def _summarized_columns(step: AggregateStep | AppendStep, load: LoadStep) -> list[str]:
-    """What tells the rows of a group apart for people, what they are grouped by, and what is computed of them."""
+    """What identifies the rows of a group for people, what they are grouped by, and what is computed of them."""
     read = working_columns(*(value.expression for value in step.aggregations))
     return [*load.version.dataset.natural_key_columns, *step.group_by, *sorted(read)]
 
 
 def _checked_columns(plan: Plan, step: CheckStep, keys: RowKeys) -> list[str]:
-    """What tells rows apart for people, and what the check looks at; every column where rows have no key."""
+    """What identifies rows for people, and what the check looks at; every column where rows have no key."""
     before = _schema_before(plan, step)
     groups = [name for each in _steps_before(plan, step) for name in _group_by(each)]
     known = [name for name in (*plan.input.version.dataset.natural_key_columns, *groups) if name in before]

@@ -161,8 +161,8 @@ def registered_dataset(
 ) -> Dataset:
     """The dataset that a run registers; OUTPUT_007 when it has nothing but system columns.
 
-    A run knows better than the definition: `location` is where it wrote, `has_own_period` whether that location tells
-    which period the rows belong to.
+    A run knows better than the definition: `location` is where it wrote, `has_own_period` whether that location
+    identifies the period of the rows.
     """
     arguments = step.arguments
     name, dataset_id = arguments.register_as_dataset or "", arguments.registered_id or ""
@@ -173,7 +173,7 @@ def registered_dataset(
     declared: PathLocation | TableLocation
     match destination:
         case LocationDestination(location=path):
-            # Whoever reads the dataset calls its table by another name.
+            # Readers of the dataset use another name for its table.
             declared = path.model_copy(update={"path": fill_table_name(path.path, plan.input.table)})
             table_name, tells_period = dataset_id.replace(".", "_"), bool(template_tokens(declared.path))
         case TableDestination():

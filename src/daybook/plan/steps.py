@@ -52,7 +52,7 @@ Schema: TypeAlias = Mapping[str, ColumnType]
 
 @dataclass(frozen=True, slots=True)
 class LoadStep:
-    """Data a run reads; `key` names it towards whoever brings the data."""
+    """Data a run reads; `key` identifies it for the caller that provides the data."""
 
     key: str
     role: LoadRole

@@ -334,7 +334,7 @@ def check_levels(definitions: Collection[Definition[Any]], workspace: LoadedWork
             yield error
 
 
-# What is wrong with a definition whatever else is defined; references depend on what the store knows besides.
+# What is wrong with a definition whatever else is defined; references also depend on the store.
 _STRUCTURAL_CHECKS: tuple[StructuralCheck, ...] = (
     check_calendars,
     check_resolvers,

@@ -87,7 +87,7 @@ def is_file_name(text: str) -> bool:
 
 
 def _relative_path_problem(path: str) -> str | None:
-    """What a relative path must not have, in words."""
+    """Why a relative path is not allowed, as text."""
     if not path:
         return "it is empty"
     if _CONTROL.search(path):

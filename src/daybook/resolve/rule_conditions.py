@@ -272,7 +272,7 @@ class _ConditionEvaluator:
 
 
 def _unsupported_parts(tree: TypedNode) -> Iterator[str]:
-    """What in a condition needs data, the clock or Spark's own arithmetic, in words."""
+    """What in a condition needs data, the clock or Spark's own arithmetic, as text."""
     for node in tree.walk():
         match node:
             case ConstantValue(name="now"):

@@ -65,7 +65,7 @@ class RunEnvironment:
     on_attempt: Callable[[LeaseKeeper], None] = _ignore_attempt
     # Lets the session start for a run that is about to need it.
     begin_session: Callable[[RunSnapshot], None] = _begin_later
-    # Who is told what runs read and write.
+    # The receiver of events about what runs read and write.
     events: "LineageEvents | None" = None
     # Who is recorded with new runs; the user of this process where it is None.
     user: str | None = None

@@ -45,7 +45,7 @@ _ACTIVE_STATUSES: tuple[RunStatus, ...] = ("queued", "running")
 
 
 def live_runs(store: MetadataStore) -> tuple[RunRecord, ...]:
-    """Runs that are queued or running in a process that lives."""
+    """Runs that are queued or running in a process that exists."""
     with store.read() as transaction:
         dead = {run.id for run in transaction.runs.abandoned(now=transaction.now())}
         return tuple(
@@ -312,7 +312,7 @@ def _hold_versions(
 ) -> None:
     """Note beside the tables what this store needs of them, for those who vacuum them from elsewhere."""
     for each in kept:
-        # A table that is out of reach is vacuumed by nobody.
+        # A table that cannot be reached is not vacuumed.
         with suppress(OSError):
             format_named(each.pin.version.format).hold_version(
                 each.pin.uri, each.pin.version, _holder(environment, each)

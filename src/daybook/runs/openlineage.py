@@ -156,7 +156,7 @@ def _shown(to: str) -> str:
 EventType: TypeAlias = Literal["START", "COMPLETE", "FAIL", "ABORT"]
 
 _SCHEMA_URL = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
-# Ours alone, so that nobody else's names give the same ids.
+# Daybook's own, so that names of other programs do not give the same ids.
 _ID_NAMESPACE = uuid.UUID("6f1c5f3e-52d5-5a0e-9d5c-6c1a3b0c7e11")
 _ENDS: Mapping[FinalStatus, EventType] = {"completed": "COMPLETE", "failed": "FAIL", "cancelled": "ABORT"}
 _FAILED_CHECK_CODE = "CHECK_020"
@@ -239,7 +239,7 @@ class LineageEvents:
     def _send_replay(
         self, kind: EventType, prepared: PreparedRun, number: str, error: DaybookError | None = None
     ) -> None:
-        """A replay reads what the run read and writes nothing that anybody reads."""
+        """A replay reads what the run read and writes nothing that other runs read."""
         snapshot = prepared.snapshot
         run_uuid = self._uuid(f"replay/{snapshot.run_id}/{number}")
         facets = self._run_facets(snapshot, 1, error)

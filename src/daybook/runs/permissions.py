@@ -188,7 +188,7 @@ def check_period(transaction: Transaction, period: Period, *, is_sandboxed: bool
 
 
 def conflict_notices(effects: Iterable[ProjectEffect], *, but: str | None = None) -> Iterator[Notice]:
-    """One notice per project that is in conflict now and was not before; `but` is told of in another way."""
+    """One notice per project that is in conflict now and was not before; `but` is reported in another way."""
     for effect in effects:
         if effect.is_broken_now and effect.project_id != but:
             summary = "; ".join(finding.message for finding in effect.findings)

@@ -44,7 +44,7 @@ class SandboxPeriods:
         live = {period: each.run_id for period, each in self._live_slices(location).items()}
         drafts = {period: each.run_id for period, each in self._newer_slices(location).items()}
         if not live and (not drafts or data_exists(location, self._root)):
-            # A table that others fill may hold any period besides.
+            # A table that other programs fill may also hold other periods.
             return None
         return {**live, **drafts}
 
@@ -86,7 +86,7 @@ class SandboxPeriods:
         return [each for each in found if self._is_there(each)]
 
     def _is_there(self, commit: SandboxCommit) -> bool:
-        """Whether the sandbox still holds what was written: anybody may remove it, and drafts write it again."""
+        """Whether the sandbox still holds what was written: every user may remove it, and drafts write it again."""
         key = (commit.destination, commit.period)
         if key not in self._present:
             place = Location(commit.format, uri=commit.destination)

@@ -61,7 +61,7 @@ class SliceEntry:
 
     @property
     def names(self) -> Iterator[str]:
-        """By which somebody may mean the table."""
+        """The names by which a user may mean the table."""
         yield from (self.table, self.location, self.stored.destination, self.table.rpartition(".")[2], *self.datasets)
 
 
@@ -117,7 +117,7 @@ def _entry(
 
 
 def slices_of_table(entries: tuple[SliceEntry, ...], table: str) -> tuple[SliceEntry, ...]:
-    """The slices of the table that somebody means; STORE_035 when there is none, STORE_036 when it may be several."""
+    """The slices of the table that a user names; STORE_035 when there is none, STORE_036 when it may be several."""
     found = tuple(each for each in entries if table in each.names)
     exact = tuple(each for each in found if table in (each.table, each.location))
     found = exact or found
@@ -276,7 +276,7 @@ def choose_output(outputs: Sequence[OutputResult], prepared: PreparedRun, wanted
 
 
 def _names_of_output(output: OutputResult, planned: PlannedOutput) -> Iterator[str | None]:
-    """The destination as it was written, with its tokens or for the period, and everything a result tells."""
+    """The destination as it was written, with its tokens or for the period, and every name that the result contains."""
     yield from (output.destination, output.destination.removesuffix(SANDBOX_SUFFIX), output.place)
     yield from (output.operation_id, output.name, output.dataset_id, str(output.operation_seq))
     match planned.step.arguments.destination:

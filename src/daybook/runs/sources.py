@@ -182,7 +182,7 @@ def read_sources(
 
 
 def check_sources(loads: "Iterable[LoadStep]", snapshot: RunSnapshot) -> None:
-    """All that is not there to be read, as far as that can be told without Spark."""
+    """All that is not there to be read, as far as that is known without Spark."""
     errors: list[DaybookError] = []
     for load in loads:
         try:

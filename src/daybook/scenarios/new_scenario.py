@@ -145,7 +145,7 @@ class RealRows:
         return _in_order(stored_rows(frame, load, self._context, ids), load)
 
     def _joined_rows(self, step: UpdateStep, join: JoinStep) -> tuple[str, list[Row]]:
-        """The rows of a join that the chosen rows meet, as far as equal keys tell; otherwise the first ones."""
+        """The rows of a join that the chosen rows meet, as far as equal keys show; otherwise the first ones."""
         load = self._plan.load(join.load_key)
         frame = self._frame(load)
         rows = filter_by_time(frame, load, self._context)
@@ -245,7 +245,7 @@ def write_new_scenario(
         given, result = trials.reduce(_first_rows(around, spark, run, trials, seqs))
     text = _scenario_text(run, definitions, given, _expectation_lines(run, result))
     target.parent.mkdir(parents=True, exist_ok=True)
-    # Exclusive creation: a file that somebody made meanwhile stays as it is.
+    # Exclusive creation: a file that was created meanwhile stays as it is.
     try:
         with target.open("x", encoding="utf-8") as stream:
             stream.write(text)

@@ -84,7 +84,7 @@ class QuickSession:
         threading.Thread(target=self._start, name="daybook-quick-session", daemon=True).start()
 
     def _start(self) -> None:
-        # Whoever asks for the session gets the reason why there is none.
+        # The next call raises the error again.
         with contextlib.suppress(Exception):
             self()
 
@@ -346,7 +346,7 @@ class _ScenarioRun:
         return source_frame(spark, rows, viewed.dataset)
 
     def _rows_of_nobody(self, load: LoadStep, dataset: Dataset) -> pa.Table:
-        """No rows, where a view may find none; an error where somebody forgot them."""
+        """No rows, where a view may find none; an error where they were forgotten."""
         view = load.version.view
         if view is not None and view.of.missing == "empty":
             nothing = GivenDataset(DeclaredVersion(dataset, 1), (), None, SourceMap.empty())

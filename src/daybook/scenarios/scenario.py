@@ -175,7 +175,7 @@ class Expectation(Declaration):
 
 
 class ScenarioHeader(Declaration):
-    """What a scenario says besides its datasets and its project."""
+    """What a scenario declares in addition to its datasets and its project."""
 
     name: NonEmptyText = Field(description="What the scenario tests, in one sentence.")
     description: str | None = Field(default=None, description="A description.")
@@ -350,7 +350,7 @@ def given_rows(given: GivenDataset, dataset: Dataset, period: str | None = None)
     rows = [_with_validity(row, declared) if is_bitemporal else row for row in given.rows]
     if given.is_reference and period is not None and dataset.main_table.temporal_mode == "period":
         rows = [{"_period": period, **row} for row in rows]
-    # Without rows nobody says that there is a column of time, and no row is of another time.
+    # Without rows it is not known whether there is a time column, and no row has another time.
     named = {name for row in rows for name in row} if rows else _TIME_COLUMNS[dataset.main_table.temporal_mode]
     types = {**carried_types(), **validity_types(dataset.main_table)}
     carried = {name: type_ for name, type_ in types.items() if name in named}

@@ -72,7 +72,7 @@ def _proc_start_time(pid: int) -> str | None:
 
 
 def _is_hidden(pid: int) -> bool:
-    """Some systems show users only their own processes; such a process lives without being seen."""
+    """Some systems show users only their own processes; such a process exists but is not visible."""
     if Path(f"/proc/{pid}").exists() or not Path("/proc/self").exists():
         return False
     try:

@@ -70,7 +70,7 @@ class RunRecord:
 
     @property
     def duration(self) -> datetime.timedelta | None:
-        """How long somebody waited for the last attempt, Spark's start included."""
+        """How long the user waited for the last attempt, Spark's start included."""
         began = self.created_at if self.attempt == 1 else self.started_at
         return self.finished_at - began if self.finished_at is not None and began is not None else None
 
@@ -114,7 +114,7 @@ class OutputCommit:
         return SliceTable(prefix + os.path.realpath(path) if path.startswith("/") else identity, self.destination)
 
 
-# Appends share a slice: nobody owns it, so nobody may replace it.
+# Appends share a slice: it has no owner, so no run may replace it.
 SHARED_PROJECT = "*"
 
 
@@ -134,7 +134,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class DroppedSlice:
-    """A slice that somebody removed, with the run that had written it and the number of its rows."""
+    """A slice that a user dropped, with the run that had written it and the number of its rows."""
 
     destination: str
     period: str
@@ -173,7 +173,7 @@ class StatusChange:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Somebody did something on the page: `name` says what, to `subject`."""
+    """An action of a user on the page: `name` is the action, `subject` its object."""
 
     done_at: datetime.datetime
     done_by: str

@@ -143,7 +143,7 @@ class MetadataStore:
     def __init__(self, engine: Engine, address: StoreAddress, moved_from: str | None = None) -> None:
         self._engine = engine
         self.address = address
-        # Where the workspace lay when the store was last told, if that is not where it lies now.
+        # The recorded folder of the workspace, if it is not the current one.
         self.moved_from = moved_from
 
     @property
@@ -223,7 +223,7 @@ def create_empty_store(folder: Path) -> MetadataStore:
 
 
 def _refuse_emptied(address: EmbeddedStore) -> None:
-    """An empty file would be taken for a new store; one that has backups was cut."""
+    """An empty file would count as a new store; one that has backups was cut."""
     if address.path.exists() and address.path.stat().st_size == 0 and list_backups(address.path):
         raise DaybookError("STORE_041", place=str(address), reason="it is empty")
 

@@ -74,7 +74,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Somebody who may read; without a name it is anybody, with `--open`. `csrf` is set for logins by the form."""
+    """A user who may read; without a name it is any user, with `--open`. `csrf` is set for logins by the form."""
 
     name: str | None
     csrf: str | None = None

@@ -27,7 +27,7 @@ _SHOWN_WORKS = 20
 
 @dataclass(frozen=True, slots=True)
 class ActionRequest:
-    """What somebody wants: `subject` is a project, a period or a run, as the action needs it."""
+    """What a user requests: `subject` is a project, a period or a run, as the action needs it."""
 
     name: ActionName
     subject: str

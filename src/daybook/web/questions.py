@@ -21,7 +21,7 @@ QuestionState = Literal["waiting", "running", "done", "failed"]
 Answering = Callable[[OpenedWorkspace, RunListener], Any]
 
 _KEPT_ANSWERS = 100
-# A failure is shown to whoever reloads the page; later the question is asked again.
+# A failure is shown when the page is reloaded; later the question is computed again.
 _KEPT_FAILURE_SECONDS = 20.0
 _REPEAT_STOP_SECONDS = 0.5
 

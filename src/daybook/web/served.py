@@ -267,7 +267,7 @@ def _visitor(request: Request) -> Visitor:
 
 
 def _acting_visitor(request: Request) -> Visitor:
-    """Somebody with a name, where the server allows actions."""
+    """A user with a name, where the server allows actions."""
     served, visitor = _served(request), _visitor(request)
     if not served.access.site.allows_actions:
         raise DaybookError("WEB_012")

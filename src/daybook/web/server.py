@@ -164,7 +164,7 @@ class WorkspaceLoader:
 
 
 def create_app(workspace: OpenedWorkspace, site: Site) -> Starlette:
-    """The pages and the API of a workspace; Spark is not started before somebody asks for rows to be computed."""
+    """The pages and the API of a workspace; Spark is not started before rows must be computed."""
     access = Access(site)
     templates = Templates(workspace, access)
     loader = WorkspaceLoader(workspace, access, templates)
@@ -262,7 +262,7 @@ def serve(workspace: OpenedWorkspace, request: ServeRequest, site: Site, *, on_r
 
 
 class _Server(uvicorn.Server):
-    """Loads the workspace once it listens, and lets streams of events end by themselves when it is told to end."""
+    """Loads the workspace once it listens, and lets streams of events end by themselves when it is stopped."""
 
     def __init__(self, config: uvicorn.Config, loader: WorkspaceLoader) -> None:
         super().__init__(config)

@@ -5,7 +5,7 @@ from functools import partial
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 
-# The first page need not wait for what everybody asks.
+# Imported here, so that the first page does not wait for what all pages use.
 import daybook.workspace.close
 import daybook.workspace.json.close  # noqa: F401
 from daybook.runs.result import RunFailedError

@@ -36,7 +36,7 @@ class CheckedExpression:
 
 
 def explain_code(written: str) -> Code:
-    """A code as a message shows it, `[RUN_001]`, or as somebody remembers it, `run-001`."""
+    """A code as a message shows it, `[RUN_001]`, or as a user may type it, `run-001`."""
     code = CODES.get(written.strip("[]").upper().replace("-", "_"))
     if code is None:
         raise DaybookError("RUN_029", name=written, hint=did_you_mean(written, CODES))

@@ -236,7 +236,7 @@ def _read_output(
 def _total_lines(
     workspace: OpenedWorkspace, request: NumbersRequest, page: NumbersPage, prepared: PreparedRun
 ) -> Iterator[TotalLine]:
-    """One line, or one for each operation that made rows where the output tells them apart."""
+    """One line, or one for each operation that made rows where the output distinguishes them."""
     if _SEQ_COLUMN not in (column.name for column in page.columns):
         yield TotalLine(None, page.count, page.totals or {})
         return

@@ -21,7 +21,7 @@ _WAKE_SECONDS = 0.2
 
 
 def _ignore_note(text: str) -> None:
-    """Nobody wants to know."""
+    """Ignores all events."""
 
 
 class BackgroundSession:

@@ -121,7 +121,7 @@ def build_archive(target: Path, java: JavaRuntime) -> bool:
 
 
 def _acquire_lock(target: Path, stack: contextlib.ExitStack) -> bool:
-    """Whether this process alone builds; the lock goes away with the process."""
+    """Whether this process alone builds; the lock ends with the process."""
     import fcntl
 
     lock = stack.enter_context(target.with_suffix(".lock").open("w"))

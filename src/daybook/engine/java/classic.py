@@ -42,7 +42,7 @@ appender.console.layout.pattern = %d{ISO8601} %p %c: %m%n%ex
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
-    """A running Java process, where it listens, and its scratch folder, which goes away with it."""
+    """A running Java process, where it listens, and its scratch folder, which is removed with it."""
 
     process: subprocess.Popen[bytes]
     port: int
@@ -72,7 +72,7 @@ class OwnedServer(Protocol):
 
 
 def attach_server(session: object, server: OwnedServer, *kept: object) -> None:
-    """Keep on the session itself what was started for it, and what must live as long."""
+    """Keep on the session itself what was started for it, and what must exist as long."""
     setattr(session, _SERVER_ATTRIBUTE, (server, *kept))
 
 
@@ -274,7 +274,7 @@ def open_py4j_gateway(gateway: Gateway) -> "object":
 def check_java_properties(bridge: Any) -> None:
     """Refuse a Java process that took a locale, character set or time zone from the environment after all.
 
-    `_JAVA_OPTIONS` stands above the command line.
+    `_JAVA_OPTIONS` overrides the command line.
     """
     system = bridge.jvm.java.lang.System
     found = {name: system.getProperty(name) for name in JAVA_PROPERTIES}
@@ -319,4 +319,4 @@ def clear_classic_state() -> None:
 
 
 def _ignore_error(request: object, client_address: object) -> None:
-    """An ended connection is no news."""
+    """An ended connection is not reported."""

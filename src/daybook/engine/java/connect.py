@@ -23,7 +23,7 @@ _SERVER_CONF = {
     "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
     "spark.connect.grpc.binding.address": "127.0.0.1",
     "spark.connect.grpc.binding.port": "0",
-    # Spark keeps compiled code by class loader: with one for each session, every command would compile all of it anew.
+    # Spark keeps compiled code by class loader: with one for each session, every command would compile all of it again.
     "spark.sql.artifact.isolation.enabled": "false",
     "spark.sql.artifact.isolation.alwaysApplyClassloader": "false",
 }
@@ -132,7 +132,7 @@ def open_loopback_session(port: int, token: str, settings: Mapping[str, str]) ->
     from pyspark.sql.connect.session import SparkSession
 
     class LoopbackChannel(DefaultChannelBuilder):
-        """`localhost` may also be an address on which somebody else listens."""
+        """`localhost` may also be an address on which another program listens."""
 
         def toChannel(self) -> Any:  # noqa: N802
             credentials = grpc.composite_channel_credentials(
@@ -145,7 +145,7 @@ def open_loopback_session(port: int, token: str, settings: Mapping[str, str]) ->
     os.environ[_CONNECT_MODE_VARIABLE] = "1"
     try:
         session: Any = SparkSession(LoopbackChannel(remote))
-        # On this machine a server that does not answer is gone, and nobody waits ten minutes for it.
+        # On this machine a server that does not answer has ended, so it is not waited for ten minutes.
         session.client.set_retry_policies([DefaultPolicy(max_retries=_LOOPBACK_RETRIES)])
         SparkSession._set_default_and_active_session(session)
         try:
@@ -173,7 +173,7 @@ def stop_connect_session(session: Any, *, has_server: bool) -> None:
 
 
 def clear_connect_mode() -> None:
-    """Let PySpark's functions speak to classic sessions again."""
+    """Let PySpark's functions use classic sessions again."""
     os.environ.pop(_CONNECT_MODE_VARIABLE, None)
 
 
@@ -182,7 +182,7 @@ def is_connect(spark: "SparkSession") -> bool:
 
 
 def _without_parameters(remote: str) -> str:
-    """The URL without what follows the host, where tokens stand."""
+    """The URL without what follows the host, which may contain tokens."""
     return remote.split("/;", 1)[0]
 
 
@@ -191,7 +191,7 @@ class _SailServer:
     server: Any
 
     def has_ended(self, seconds: float = 0) -> bool:
-        """It lives in this process."""
+        """It runs in this process."""
         return False
 
     def close(self) -> None:

@@ -246,7 +246,7 @@ def virtual_machine_flags(workload: Workload, chosen: Sequence[str] = ()) -> lis
         # Deeply nested plans recurse deeply.
         "-Xss4m",
         "-Xshare:auto",
-        # A class-data archive that does not fit is passed over, without words on the user's terminal.
+        # A class-data archive that does not fit is ignored, without a message on the user's terminal.
         "-Xlog:disable",
         "-Xlog:all=error:stderr",
     ]
@@ -298,7 +298,7 @@ def _configuration_folders(environment: Mapping[str, str]) -> list[str]:
     return [environment[name] for name in names if environment.get(name)]
 
 
-# Raised when the training or the flags change, so that older archives are made anew.
+# Raised when the training or the flags change, so that older archives are built again.
 _ARCHIVE_LAYOUT = 1
 _RETRY_SECONDS = 24 * 3600
 ARCHIVE_VARIABLE = "DAYBOOK_CLASS_ARCHIVE"

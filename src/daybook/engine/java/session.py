@@ -144,7 +144,7 @@ def stop_session(spark: "SparkSession", *, quick: bool = False) -> None:
         stop_connect_session(spark, has_server=not gateway.has_ended())
         gateway.close()
     elif gateway.has_ended():
-        # Nobody is left to ask; PySpark only has to forget the session.
+        # Java has ended; PySpark only has to forget the session.
         clear_classic_state()
         gateway.close()
     else:
@@ -227,7 +227,7 @@ def _with_capabilities(session: "SparkSession") -> "SparkSession":
 
 
 def _checked_foreign(session: "SparkSession") -> "SparkSession":
-    """A session whose Java somebody else started."""
+    """A session whose Java process was not started by Daybook."""
     try:
         check_text_functions(session)
     except DaybookError:

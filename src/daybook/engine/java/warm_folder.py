@@ -71,7 +71,7 @@ class EngineFit:
         return hashlib.sha256(content.encode()).hexdigest()[:24]
 
     def differences(self, other: "EngineFit") -> list[str]:
-        """What the other has else, in words."""
+        """The differences to the other, as text."""
         shown = [
             f"{name} is {other.plain.get(name, 'not set')}, not {self.plain.get(name, 'set')}"
             for name in sorted({*self.plain, *other.plain})
@@ -166,7 +166,7 @@ class EngineFolder:
             found = record_from_json(_read_own_file(self.path / "engine.json"))
         except (OSError, ValueError, TypeError, KeyError):
             return None
-        # A new keeper may hold the lock already while the record is still its dead predecessor's.
+        # A new keeper may hold the lock already while the record is still that of the keeper before it.
         return found if self.is_kept() and _is_process(found.pid) else None
 
     def is_kept(self) -> bool:

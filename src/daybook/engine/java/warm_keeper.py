@@ -104,10 +104,10 @@ def main() -> int:
 
 
 def _hold_lock(path: Path) -> int | None:
-    """The lock of the engine for as long as this process lives; None when another process has it."""
+    """The lock of the engine for as long as this process runs; None when another process has it."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     deadline = time.monotonic() + _LOCK_SECONDS
-    # Whoever looks whether the engine runs has the lock for an instant.
+    # A process that checks whether the engine runs holds the lock for an instant.
     while not try_lock(handle, fcntl.LOCK_EX):
         if time.monotonic() > deadline:
             os.close(handle)
@@ -129,7 +129,7 @@ def _start_server(settings: EngineSettings) -> ConnectServer:
 def _keep(
     server: ConnectServer, home: EngineFolder, users: int, idle: str, ended: threading.Event, commands: CommandServer
 ) -> None:
-    """Until somebody asks for the end, Java ends, the folder is removed, or nothing was used for so long."""
+    """Until a stop is requested, Java ends, the folder is removed, or nothing was used for so long."""
     last_used = time.time()
     commands.ensure()
     while not ended.wait(_POLL_SECONDS):

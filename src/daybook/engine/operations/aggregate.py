@@ -27,7 +27,7 @@ from daybook.engine.working_dataset import AddedRows, WorkingDataset
 from daybook.expression import cast_sql, quote_identifier
 from daybook.plan.steps import AggregateStep, AppendStep, ComputedColumn, LoadStep
 
-# How many rows a summary row stands for.
+# How many rows a summary row summarises.
 _ROWS_IN_GROUP = "__daybook_weight"
 _IS_PICKED = "__daybook_is_picked"
 _GROUPING_SET = "__daybook_set"

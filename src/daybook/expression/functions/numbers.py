@@ -33,7 +33,7 @@ def _absolute_sql(arguments: Arguments) -> str:
     """Spark's ABS negates, and so rounds decimals of more than 34 digits."""
     number = arguments[0]
     if isinstance(number.type, IntegerType):
-        # ABS of the smallest number fails without telling where; the difference fails before it, and tells.
+        # ABS of the smallest number fails without a position; the difference fails before it, with its position.
         return f"ABS(({number.sql}) - 1L + 1L)"
     if is_negated_exactly(number.type):
         return f"ABS({number.sql})"

@@ -28,16 +28,16 @@ from daybook.resolve.location import Location
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Typed columns by the name they get, and where its n-th row stands in the source, for messages.
+    """Typed columns by the name they get, and the position of its n-th row in the source, for messages.
 
-    `cell` tells where a column of a row stands, in sources that have a place for each.
+    `cell` gives the position of a column of a row, in sources that have one for each.
     """
 
     columns: dict[str, pa.Array]
     rows: int
     where: Callable[[int], str]
     cell: Callable[[int, str], str] | None = None
-    # Where every row stands, to be kept with it, in sources that people look rows up in.
+    # The position of every row, stored with it, in sources in which people look up rows.
     positions: pa.Array | None = None
 
     def position(self, index: int, column: str) -> str:
@@ -126,7 +126,7 @@ _MAX_SHOWN_VALUE = 60
 
 @dataclass(frozen=True, slots=True)
 class RepeatedKeys:
-    """How many rows have the natural key of another row besides, and one such key in words."""
+    """How many rows repeat the natural key of another row, and one such key as text."""
 
     rows: int
     sample: str

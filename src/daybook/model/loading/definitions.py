@@ -25,7 +25,7 @@ from daybook.model.source_map import (
     plain_value,
 )
 
-# A key that a definition of the kind has and hardly anything else.
+# A key that definitions of the kind have, and very few other documents.
 _CHARACTERISTIC_KEYS: dict[DefinitionKind, frozenset[str]] = {
     "dataset": frozenset({"main_table"}),
     "datasource": frozenset({"options", "credential_ref"}),
@@ -33,7 +33,7 @@ _CHARACTERISTIC_KEYS: dict[DefinitionKind, frozenset[str]] = {
     "calendar": frozenset({"levels"}),
     "project": frozenset({"operations"}),
 }
-# Keys that together tell the kind whatever stands around them.
+# Keys that together identify the kind, whatever other keys there are.
 _TELLING_KEYS: dict[DefinitionKind, frozenset[str]] = {
     "dataset": frozenset({"main_table"}),
     "project": frozenset({"input", "operations"}),

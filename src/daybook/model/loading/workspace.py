@@ -130,7 +130,7 @@ class LoadedFile:
         return any("is_default" in part for part in self._parts("resolver"))
 
     def _parts(self, kind: DefinitionKind) -> list[str]:
-        """The texts of the definitions of a kind, as far as they can be told apart."""
+        """The texts of the definitions of a kind, as far as they can be distinguished."""
         parts = _TOP_KEY.split(self.text)
         return [part for found, part in zip(parts[1::2], parts[2::2], strict=True) if found == kind]
 

@@ -127,7 +127,7 @@ def _has_common_day(child: ListedPeriod, parent: ListedPeriod) -> bool:
 
 _SAMPLE_YEAR = 2024
 _UNITS: tuple[CalendarUnit, ...] = ("year", "half", "quarter", "month", "week", "day")
-# Tokens that tell the periods of a unit apart: one of the sets is needed.
+# Tokens that distinguish the periods of a unit: one of the sets is needed.
 _NEEDED_TOKENS: dict[CalendarUnit, tuple[frozenset[str], ...]] = {
     "year": (frozenset({"year"}),),
     "half": (frozenset({"year", "half"}),),

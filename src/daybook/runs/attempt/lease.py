@@ -14,7 +14,7 @@ HEARTBEAT_SECONDS = 5.0
 # A job may begin just after those that ran were stopped, so that is said again until the run has ended.
 _REPEAT_STOP_SECONDS = 0.5
 
-# Somebody asked for the run to be cancelled; the lease was lost.
+# A user cancelled the run; the lease was lost.
 CODE_CANCELLED = "RUN_004"
 CODE_LEASE_LOST = "STORE_013"
 
@@ -22,7 +22,7 @@ CODE_LEASE_LOST = "STORE_013"
 class LeaseKeeper:
     """Renews a lease until it is closed; `on_stop` is called in the background, repeatedly, when the run should end.
 
-    That is when somebody asked for it to be cancelled or when the lease was lost; `stopped_by` then says which. A
+    That is when a user cancelled it or when the lease was lost; `stopped_by` then says which. A
     store that cannot be reached for a while only matters at the next commit: the fence asks again.
     """
 
@@ -59,7 +59,7 @@ class LeaseKeeper:
             raise self.stopped_by
 
     def cancel(self) -> None:
-        """End the run as if somebody had asked for it; nothing here waits, so a signal may do it."""
+        """End the run as if a user had cancelled it; nothing here waits, so a signal may do it."""
         self._mark_cancelled()
         self._woken.set()
 

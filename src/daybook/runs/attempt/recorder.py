@@ -93,7 +93,7 @@ def _dataset_location(planned: PlannedOutput, input_table: str, *, is_sandboxed:
         case TableDestination(datasource_id=datasource_id, table=table):
             return TableLocation(datasource_id=datasource_id, table=table)
         case LocationDestination(location=location):
-            # Whoever reads the dataset calls its table by another name.
+            # Readers of the dataset use another name for its table.
             path = fill_table_name(location.path, input_table)
             return location.model_copy(update={"path": path, "format": planned.target.format})
         case _:

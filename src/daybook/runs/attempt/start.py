@@ -253,7 +253,7 @@ def _draft_notices(transaction: Transaction, found: ProjectVersion, sandbox: str
 def start_run(
     store: MetadataStore, prepared: PreparedRun, before: Callable[[Transaction], None] = lambda _: None
 ) -> Lease:
-    """Create the run; refused while another one of its project and period lives.
+    """Create the run; refused while another one of its project and period is running.
 
     `before` sees the store as it is when the run begins, and may refuse it, too.
     """

@@ -295,7 +295,7 @@ class RowOrigins:
         return tuple(name for name in dict.fromkeys(names) if name in self._seen)
 
     def needs_stored(self, frame: SourceFrame) -> bool:
-        """Whether the rows as they are stored must be looked at, since the working rows do not tell all of it."""
+        """Whether the rows as they are stored must be looked at, since the working rows do not contain all of it."""
         if not self._writers:
             return False
         is_one_slice = self.load.temporal_mode is not None or RUN_PERIOD_COLUMN not in frame.carried
@@ -401,6 +401,6 @@ def _source_key(load: LoadStep, arrived: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _totals(row: Row, maker: Step, changed: set[str]) -> dict[str, Any]:
-    """The amounts of a row that was made of a group, as far as nobody changed them since."""
+    """The amounts of a row that was made of a group, as far as no operation changed them since."""
     names = total_columns(maker) if isinstance(maker, AggregateStep | AppendStep) else ()
     return {name: row[name] for name in names if name not in changed and name in row}

@@ -176,7 +176,7 @@ class RowTotals:
     def frame(self) -> DataFrame:
         if self._observation is None:
             return self._df
-        # A sum that does not fit must fail only if somebody wants it.
+        # A sum that does not fit must fail only if it is used.
         sums = [F.try_sum(column).alias(column) for column in self._columns]
         return observe_rows(self._df, self._observation, F.count("*").alias(_COUNT), *sums)
 

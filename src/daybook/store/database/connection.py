@@ -163,7 +163,7 @@ def insert_into(connection: Connection, table: Table, values: Mapping[str, Any])
 
 _KEPT = 7
 _DAY = len("20260131")
-# In the header of a file that is a passing copy of a store, of which nobody needs backups.
+# In the header of a file that is a temporary copy of a store, which needs no backups.
 _COPY_MARK = 1
 _MAX_NAMED_PROBLEMS = 3
 

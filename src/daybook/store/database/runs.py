@@ -38,7 +38,7 @@ def require_run(connection: Connection, run_id: str, *, lock: bool = False) -> R
 def require_lease(connection: Connection, lease: Lease) -> RunRecord:
     """The run, locked for the rest of the transaction, if the lease is still the one that counts.
 
-    An expired lease that nobody has taken over still counts: taking over raises the token.
+    An expired lease that no other process has taken over still counts: taking over raises the token.
     """
     record = find_run(connection, lease.run_id, lock=True)
     if record is None or record.token != lease.token or not record.is_active:
@@ -129,10 +129,10 @@ class Runs:
         user: str | None = None,
         is_dead: IsDead = is_surely_dead,
     ) -> Lease:
-        """Create a queued run that `process` holds; refused while another run of its project and period lives.
+        """Create a queued run that `process` holds; refused while another run of its project and period is running.
 
-        A run whose process is dead, or whose lease ran out, becomes failed and makes way. `snapshot` is JSON text and
-        is kept byte for byte.
+        A run whose process has ended, or whose lease has expired, is marked as failed first. `snapshot` is JSON text
+        and is kept byte for byte.
         """
         token = next_token(self._connection, project_id, period)
         self._make_way(project_id, period, now, is_dead)
@@ -202,7 +202,7 @@ class Runs:
         )
 
     def heartbeat(self, lease: Lease, *, now: datetime.datetime) -> Heartbeat:
-        """Renew the lease; says whether somebody asked for the run to be cancelled."""
+        """Renew the lease; says whether a user cancelled the run."""
         expires_at = now + LEASE_DURATION
         row = self._connection.execute(
             update(RUN)
@@ -244,7 +244,7 @@ class Runs:
         return tuple(record for record in records if _is_abandoned(record, now, is_dead))
 
     def give_up(self, run_id: str, *, now: datetime.datetime, is_dead: IsDead = is_surely_dead) -> bool:
-        """Mark an abandoned run failed; False when it lives or has ended."""
+        """Mark an abandoned run failed; False when it is running or has ended."""
         run = require_run(self._connection, run_id, lock=True)
         if not (run.is_active and _is_abandoned(run, now, is_dead)):
             return False

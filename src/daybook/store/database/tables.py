@@ -387,7 +387,7 @@ DROPPED_SLICE = Table(
     PrimaryKeyConstraint("destination", "period", "number"),
 )
 
-# Where the workspace of an embedded store was when the store was last told; no row where locations stay absolute.
+# Where the workspace of an embedded store was when this was last recorded; no row where locations stay absolute.
 WORKSPACE_ROOT = Table("workspace_root", METADATA, Column("root", Text, nullable=False))
 
 # By which commits beside tables name the workspace; `root` is the folder of a copy, `kind` own, taken or copied.

@@ -89,7 +89,7 @@ def shared_answer(served: Served, key: Hashable, found: _Found, as_json: Callabl
 
 
 def answered_once(value: Any, known: str | None) -> Response:
-    """Something that does not change any more, with its tag; 304 for whoever has it."""
+    """Something that does not change any more, with its tag; 304 for a client that has it."""
     body = json_bytes(value)
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     if known is not None and tag in {each.strip().removeprefix("W/") for each in known.split(",")}:
@@ -98,7 +98,7 @@ def answered_once(value: Any, known: str | None) -> Response:
 
 
 async def wait_for_answer(request: Request, questions: Questions, question: Question) -> Any:
-    """Wait for an answer; when the client has gone and nobody else waits, the question is cancelled."""
+    """Wait for an answer; when the client has disconnected and no other client waits, the question is cancelled."""
     question.listeners += 1
     try:
         while not await asyncio.to_thread(question.wait, 0.5):

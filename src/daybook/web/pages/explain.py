@@ -165,7 +165,7 @@ class _ExplainedView:
         self.keys = known | SYSTEM_COLUMNS.keys()
 
     def columns(self, shown: "ShownRows") -> list[str]:
-        """Those with something in them; who made a row is said in words."""
+        """Those with something in them; the operation that made a row is written as text."""
         hidden = {_ROW_ID, _SOURCE_TABLE, _OPERATION_SEQ}
         return [
             name for name in shown.columns if name not in hidden and any(row[name] is not None for row in shown.rows)

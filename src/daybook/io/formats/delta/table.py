@@ -164,7 +164,7 @@ def _is_replaced(table: DeltaTable, run_period: str | None) -> bool:
 def data_files(table: DeltaTable, uri: str) -> list[DataFile]:
     """The live files with their partition values as the log writes them, in the order of their paths.
 
-    A log may name any file; whoever reads them asks `refuse_foreign_files` first.
+    A log may name any file; call `refuse_foreign_files` before they are read.
     """
     columns = table.metadata().partition_columns
     rows: list[dict[str, Any]] = pa.table(table.get_add_actions(flatten=True)).to_pylist()
@@ -188,7 +188,7 @@ def _without_dots(path: str) -> str:
 
 
 def refuse_foreign_files(files: Sequence[DataFile], uri: str, options: Mapping[str, Any]) -> None:
-    """IO_042 for a data file outside of the table's folder, which somebody may have written into the log."""
+    """IO_042 for a data file outside of the table's folder, which another program may have written into the log."""
     if checked_options("delta", options)["shallow_clones"]:
         return
     base = _without_dots(table_uri(uri)) + "/"

@@ -45,7 +45,7 @@ from daybook.io.writer import (
 )
 from daybook.model.types import RUN_PERIOD_COLUMN, DateType, IntegerType, StringType
 
-# Longer texts help nobody to skip files.
+# Longer texts do not help readers to skip files.
 _MAX_TEXT = 64
 
 

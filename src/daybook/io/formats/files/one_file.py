@@ -62,7 +62,7 @@ def rename_if_free(staged: Path, name: Path) -> None:
 
 @contextlib.contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """One writer at a time among those that commit into the same folder; a lock dies with its process."""
+    """One writer at a time among those that commit into the same folder; a lock ends with its process."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)

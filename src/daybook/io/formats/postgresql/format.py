@@ -49,7 +49,7 @@ _NUL_BYTE = "0x00"
 _MAX_NAME_BYTES = 63
 ACKNOWLEDGED_SUFFIX = ".ack"
 
-# With a limit in bytes Spark weighs the batch anew for every row that it adds.
+# With a limit in bytes Spark measures the whole batch again for every row that it adds.
 _ARROW_BATCH_CONF = {
     "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
     "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
@@ -279,7 +279,7 @@ class PostgresqlFormat(Format):
         query = sql.SQL("select count(*), max({})::text from {}").format(sql.Identifier(column), table)
         try:
             with connect_postgresql(source, workspace) as connection:
-                # Times are told apart whatever zone the session has.
+                # Times are distinguished whatever zone the session has.
                 connection.execute("set time zone 'UTC'")
                 found = connection.execute(query).fetchone()
         except psycopg.Error as failure:

@@ -61,7 +61,7 @@ class CopyWriter(DataSourceArrowWriter):
                     connection.commit()
             except Exception:
                 # Spark looks for a failure only when its rows are not taken, and a failed worker takes them all:
-                # without a moment in which nobody does, the rest of the partition is computed for nothing.
+                # without a moment in which none are taken, the rest of the partition is computed for nothing.
                 time.sleep(UNTAKEN_SECONDS if context else 0)
                 raise
         return Copied(attempt, rows)

@@ -62,7 +62,7 @@ def connection_uri(source: PostgresqlSource, workspace: Path) -> str:
 def connect_postgresql(source: PostgresqlSource, workspace: Path) -> psycopg.Connection:
     options = source.options
     try:
-        # The name of a database goes into a text of parameters, where it cannot be taken for one itself.
+        # The name of a database goes into a text of parameters, where it cannot be read as a parameter itself.
         text = psycopg.conninfo.make_conninfo(dbname=options.database, **connection_parameters(source, workspace))
         return psycopg.connect(text)
     except psycopg.Error as failure:

@@ -194,7 +194,7 @@ def _refuse_other_types(values: Sequence[Any], is_kind: Callable[[Any], bool]) -
 
 
 def _decimal_text(value: Any, index: int) -> str | None:
-    """A double counts as the decimal somebody wrote when it has few enough digits to be certain."""
+    """A double counts as the decimal that was written when it has few enough digits to be certain."""
     match value:
         case None:
             return None
@@ -376,7 +376,7 @@ class SqliteFormat(Format):
     def table_state(self, location: Location, column: str, workspace: Path) -> TableState | None:
         path = database_path(location.datasource, workspace)
         with closing(open_for_reading(path)) as connection, sqlite_errors(location.label):
-            # A name in quotes that is no column would be taken for a text.
+            # SQLite reads a quoted name that is no column as a text.
             if column not in (columns_of(connection, location.table_name) or {}):
                 raise DaybookError("IO_002", file=location.label, column=column)
             query = f"select count(*), max({quote_name(column)}) from {quote_name(location.table_name)}"

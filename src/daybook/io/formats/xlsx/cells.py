@@ -114,7 +114,7 @@ def split_sheet(text: str) -> tuple[str | None, str]:
     return match[2] or match[1].replace("''", "'"), match[3]
 
 
-# Every double is told by 17 digits, and spreadsheets show and compare 15 of them.
+# 17 digits identify every double, and spreadsheets show and compare 15 of them.
 SIGNIFICANT_DIGITS = 15
 _SHORT_NUMBER = re.compile(r"-?[1-9][0-9]{0,14}|0")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,5})?")

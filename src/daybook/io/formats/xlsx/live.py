@@ -150,7 +150,7 @@ def _number(value: Decimal) -> str:
     return text
 
 
-# Columns that tell which group a row belongs to, in the rows of the output and in their details.
+# Columns that identify the group a row belongs to, in the rows of the output and in their details.
 ROW_ID = "_row_id"
 OPERATION_SEQ = "_operation_seq"
 GROUP_COLUMN = "__daybook_group"
@@ -257,7 +257,7 @@ def _seqs_in(rows: StagedRows) -> set[int]:
 
 
 def _group_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, GroupRows]]:
-    """Rows of a group stand together; the first row of a sheet is its header."""
+    """Rows of a group are adjacent; the first row of a sheet is its header."""
     row, first, current = 1, 2, None
     for batch in batches:
         for group in batch.column(GROUP_COLUMN).to_pylist():

@@ -83,7 +83,7 @@ class Workbook:
             raise package.broken("it has no sheets")
 
     def select(self, sheet: str | None, range_: str | None, header_row: int | None) -> Selection:
-        """The cells that the options name; IO_051 when there is no telling."""
+        """The cells that the options name; IO_051 when they are not clear."""
         if range_ is None:
             return Selection(self._sheet(sheet), WHOLE_SHEET, header_row)
         wanted = self._sheet(sheet) if sheet is not None else None

@@ -9,7 +9,7 @@ down_revision = None
 # Text that sorts by time on SQLite, which has no time type.
 TIMESTAMP = sa.DateTime(timezone=True).with_variant(sa.String(32), "sqlite")
 
-# What must never change once it is written, whoever writes to the database.
+# What must never change once it is written, by any program.
 IMMUTABLE = ("definition_version", "run_snapshot", "output_commit")
 
 
