@@ -73,7 +73,7 @@ def _open_stream(given: TextIO | None, number: int) -> tuple[TextIO, _TolerantFi
     return stream, outlet
 
 
-# A program error of ours: neither the run (1) nor the input (2) is to blame.
+# A bug of Daybook: neither the run (1) nor the input (2) is the cause.
 INTERNAL_ERROR = 3
 WRONG_INPUT = 2
 

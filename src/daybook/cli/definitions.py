@@ -39,7 +39,7 @@ def validate(
 ) -> None:
     """Check definitions and what projects compute.
 
-    Everything that is wrong is reported at once, with its place. Spark is not started.
+    All errors are reported at once, each with its position. Spark is not started.
     """
     from daybook.workspace.definitions import validate_definitions
     from daybook.workspace.json.results import validation_as_json

@@ -49,7 +49,7 @@ class ComparedRows:
 
 @dataclass(frozen=True, slots=True)
 class DiffCounts:
-    """Rows on each side, and what became of them: `a` = removed + changed + same, `b` = added + changed + same."""
+    """Rows on each side, and how they compare: `a` = removed + changed + same, `b` = added + changed + same."""
 
     a: int
     b: int

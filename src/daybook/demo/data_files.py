@@ -61,7 +61,7 @@ class _RateCorrection:
     difference: int
 
 
-# The bank had mixed up two days; who asks as of a later day gets the corrected rate.
+# The bank had exchanged two days; as of a later day, the corrected rate is read.
 _RATE_CORRECTIONS = {("USD", 1): _RateCorrection(16, -310), ("GBP", 3): _RateCorrection(12, 185)}
 
 

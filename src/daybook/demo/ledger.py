@@ -171,7 +171,7 @@ POSTED, _REVERSED, _REVERSAL = range(3)
 ACCOUNT_CODES = tuple(account.code for account in ACCOUNTS)
 CURRENCY_CODES = tuple(CURRENCIES)
 CENTRE_CODES = (*(centre.code for centre in COST_CENTRES), UNKNOWN_CENTRE)
-# As typed by people in a hurry; the project tidies them up.
+# Typed carelessly; the project corrects them.
 CENTRE_TEXTS = (*CENTRE_CODES, *(f" {code.lower()}" for code in CENTRE_CODES))
 POSTING_TEXTS = (*dict.fromkeys(text for posting in POSTINGS for text in posting.texts), "Shared services invoice", "")
 

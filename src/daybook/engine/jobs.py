@@ -62,7 +62,7 @@ def stop_jobs(spark: SparkSession, tag: str) -> None:
 
 
 def wait_until_idle(spark: SparkSession, tag: str) -> None:
-    """Until stopped tasks of a tag no longer write, so that what they staged can be removed for good.
+    """Until stopped tasks of a tag no longer write, so that what they staged can be removed completely.
 
     What other runs of the application do is not waited for. A Connect server does not say what its tasks do.
     """

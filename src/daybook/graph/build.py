@@ -56,7 +56,7 @@ class BuildRequest:
 
 @dataclass(frozen=True, slots=True)
 class NodeResult:
-    """What became of a node; `is_failure` when it failed or something it needs did."""
+    """The result of a node; `is_failure` when it failed or something it needs did."""
 
     node: Node
     result: NodeOutcome

@@ -81,7 +81,7 @@ def _yaml_lines(value: Any, depth: int) -> list[str]:
 
 
 def _yaml_key(key: str) -> str:
-    """`on` stays bare, as everyone writes it; YAML 1.2 reads it as text."""
+    """`on` has no quotes, as is usual; YAML 1.2 reads it as text."""
     return key if key == "on" else _yaml_scalar(key)
 
 
@@ -215,7 +215,7 @@ def structural_content(kind: DefinitionKind, content: dict[str, Any]) -> dict[st
     """What makes a version when it changes."""
     bare: dict[str, Any] = _without_descriptions({key: value for key, value in content.items() if key != "name"})
     if kind == "dataset":
-        # How changes are found out changes nothing of what is read.
+        # How changes are detected does not change what is read.
         bare.pop("freshness", None)
     if kind == "project":
         bare["operations"] = [

@@ -159,7 +159,7 @@ class SourceMap:
 
     @classmethod
     def empty(cls) -> "SourceMap":
-        """For models that came from nowhere."""
+        """For models without a file."""
         return cls(None, "", None)
 
     def node(self, *path: str | int) -> DocumentNode | None:

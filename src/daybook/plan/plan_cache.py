@@ -189,7 +189,8 @@ class RegisteredCatalog(RegisteringProjects):
     def make(self, dataset_id: str) -> Dataset | None:
         """What the project that registers a dataset will register; None while that project has errors."""
         if dataset_id not in self._made:
-            # Two projects that read each other's outputs end here: the second finds what is registered, or nothing.
+            # The recursion of two projects that read each other's outputs ends here: the second finds what is
+            # registered, or nothing.
             self._made[dataset_id] = None
             self._made[dataset_id] = self._plan(dataset_id, self._makers[dataset_id])
         return self._made[dataset_id]

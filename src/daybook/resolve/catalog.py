@@ -48,7 +48,7 @@ class Endpoint:
         return self.scheme == "https" or self.host in _LOOPBACK_HOSTS
 
     def __str__(self) -> str:
-        # The query may carry what users would not like to see in a log.
+        # The query may contain secrets.
         return f"{self.scheme}://{self.authority}{self.target.partition('?')[0]}"
 
 
@@ -88,7 +88,7 @@ _METHOD_KEPT = frozenset({307, 308})
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:
-    """`read_seconds` is for one silence, `total_seconds` for everything after the connection stands."""
+    """`read_seconds` limits one read, `total_seconds` everything after the connection is open."""
 
     connect_seconds: float = 5.0
     read_seconds: float = 10.0
@@ -105,7 +105,7 @@ class HttpRequest:
     method: str
     headers: Mapping[str, str] = field(repr=False)
     body: bytes | None
-    # The statuses that say that all is well.
+    # The statuses of success.
     accepted: frozenset[int] = frozenset({200})
 
 
@@ -181,7 +181,7 @@ def _connection(endpoint: Endpoint, limits: HttpLimits) -> http.client.HTTPConne
 
 
 def _shut_down_socket(connected: socket.socket, hung_up: threading.Event) -> None:
-    """End a conversation that a timeout per read would never end, since every read brings a little."""
+    """End a request that a timeout per read would never end, since every read returns a few bytes."""
     hung_up.set()
     try:
         # The plain socket's own method: that of an SSL socket would change the object another thread is reading.

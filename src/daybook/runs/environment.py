@@ -61,7 +61,7 @@ class RunEnvironment:
     plans: PlanCache = field(default_factory=PlanCache)
     # May refuse a run in the transaction that creates it.
     before_start: Callable[[Transaction], None] = _allow_start
-    # Hears of every attempt at a run when it begins, so that it can be stopped from elsewhere.
+    # Is called when an attempt at a run begins, so that another thread can stop it.
     on_attempt: Callable[[LeaseKeeper], None] = _ignore_attempt
     # Lets the session start for a run that is about to need it.
     begin_session: Callable[[RunSnapshot], None] = _begin_later

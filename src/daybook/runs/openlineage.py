@@ -49,9 +49,9 @@ if TYPE_CHECKING:
 
 Event = Mapping[str, Any]
 
-# What all events of a process together may cost, once.
+# The most time that all events of a process together may take.
 PATIENCE_SECONDS = 2.0
-# Waiting this long for an answer is what a receiver that works costs.
+# A working receiver answers within this time.
 _USUAL_SECONDS = 0.25
 _LIMITS = HttpLimits(connect_seconds=PATIENCE_SECONDS, read_seconds=PATIENCE_SECONDS, total_seconds=PATIENCE_SECONDS)
 _ACCEPTED = frozenset({200, 201, 202, 204})
@@ -84,7 +84,7 @@ class EventSender:
                 self._thread.start()
 
     def flush(self) -> Notice | None:
-        """Wait until everything is delivered, as long as there is patience; the warning if it is not, once."""
+        """Wait until everything is delivered or the time limit is reached; then the warning, once."""
         began = time.monotonic()
         with self._state:
             self._state.wait_for(lambda: not self._pending or self._failure is not None, self._patience)
@@ -165,7 +165,7 @@ _TAG_SOURCE = "DAYBOOK"
 
 @dataclass(frozen=True, slots=True)
 class LineageEvents:
-    """Sends events of runs and builds to a receiver; events that cannot be delivered never concern a run."""
+    """Sends events of runs and builds to a receiver; undelivered events never change a run."""
 
     sender: EventSender
     namespace: str

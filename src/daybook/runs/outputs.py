@@ -170,7 +170,7 @@ def _may_share(one: Target, other: Target) -> bool:
 
 
 _FOREIGN_SLICE_CODE = "STORE_016"
-# Spark gave up, and no operation's expression is to blame.
+# Spark failed, and no expression of an operation is the cause.
 _SPARK_FAILED_CODE = "PROJECT_034"
 
 

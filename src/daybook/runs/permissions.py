@@ -261,7 +261,7 @@ def _place_error(
 
 
 def _hidden_part(location: Location, root: Path) -> str | None:
-    """The part of a path that begins with a dot; where the workspace itself lies is its affair.
+    """The part of a path that begins with a dot; the folder of the workspace itself is not checked.
 
     Programs keep there what they read and execute: git, shells, editors, Daybook.
     """

@@ -1,6 +1,6 @@
 """Recovers slices that the store does not know from the tables themselves.
 
-After a backup of the store was put back, these are what runs committed since; after the slices of another workspace
+After a backup of the store was restored, these are what runs committed since; after the slices of another workspace
 were taken over, what that one committed.
 """
 
@@ -41,7 +41,7 @@ class RecoveredSlice:
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """What was found again; `dropped` are slices that are gone, `unread` tables that could not be asked, and why.
+    """What was recovered; `dropped` are slices that no longer exist, `unread` tables that could not be read, and why.
 
     `inactive` are projects that wrote slices and that the store does not know as active, so that no build runs them.
     """
@@ -56,7 +56,7 @@ class Recovery:
 def take_over(
     environment: RunEnvironment, definitions: LoadedWorkspace, workspace: str, *, reason: str, user: str
 ) -> Recovery:
-    """What another workspace wrote into tables of the projects belongs to this one from now on; recorded for good.
+    """What another workspace wrote into tables of the projects belongs to this one from now on; recorded permanently.
 
     `workspace` is its id, or its name where commits keep no id; STORE_046 where it wrote none of these tables.
     """

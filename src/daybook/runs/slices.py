@@ -312,7 +312,7 @@ def read_written_rows(
 
 @dataclass(frozen=True, slots=True)
 class CommittedOutput:
-    """One output that a run committed, whatever became of the run afterwards."""
+    """One output that a run committed, whether or not the run completed."""
 
     record: RunRecord
     result: OutputResult

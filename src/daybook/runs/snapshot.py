@@ -292,7 +292,7 @@ def _with_table_versions(value: Any) -> Any:
 
 
 class SnapshotCatalog(DatasetCatalog):
-    """The definitions of a run as they were, whatever became of them since."""
+    """The definitions of a run as they were, whether or not they changed since."""
 
     def __init__(self, snapshot: RunSnapshot) -> None:
         self._datasets = {(item.dataset.id, item.version): item for item in snapshot.datasets}

@@ -38,7 +38,7 @@ def slice_table(location: Location, root: Path) -> SliceTable:
 def written_slices(transaction: Transaction, table: SliceTable) -> dict[str, Slice] | None:
     """The slices that runs committed, by period; None for a table that no run has claimed a slice of.
 
-    A run claims its slice right before it commits, and may die in between.
+    A run claims its slice right before it commits, and may be killed in between.
     """
     known = transaction.slices.of(table)
     if not known:
@@ -162,7 +162,7 @@ def read_sources(
     pinned: Mapping[str, tuple[Pin, ...]] | None = None,
     before_each: Callable[[], None] = lambda: None,
 ) -> "dict[str, ReadSource]":
-    """A source for the key of every load; with `pinned` the very data of an earlier attempt, or an error."""
+    """A source for the key of every load; with `pinned` exactly the data of an earlier attempt, or an error."""
     from daybook.io.read_source import read_source
 
     known: dict[tuple[str, int], ReadSource] = {}

@@ -57,7 +57,7 @@ def find_scenarios(paths: Iterable[Path], root: Path) -> Iterator[Path]:
 
 
 def load_scenario(file: Path, workspaces: Workspaces | None = None) -> Scenario:
-    """Raises what is wrong with the scenario itself; what is wrong with its project may be the point of it."""
+    """Raises errors of the scenario itself; errors of its project may be expected."""
     workspaces = workspaces or Workspaces()
     composed = compose_documents(read_text(file), file.as_posix())
     errors = list(composed.errors)

@@ -93,7 +93,7 @@ class QuickSession:
             if self._session is None:
                 session = separate_session(self._provider())
                 for key, value in _QUICK_SETTINGS.items():
-                    # A server may keep a setting to itself.
+                    # A server may refuse a setting.
                     with contextlib.suppress(Exception):
                         session.conf.set(key, value)
                 self._session = session
@@ -116,7 +116,7 @@ class CountDifference:
 class ScenarioResult:
     """`error` is what stopped the scenario although nothing, or something else, was expected to.
 
-    One that is no DaybookError is our own mistake; it must not keep the other scenarios from being run.
+    An error that is no DaybookError is a bug of Daybook; the other scenarios still run.
     """
 
     file: Path
@@ -151,7 +151,7 @@ def run_scenario_files(session: SessionProvider, files: list[Path], *, threads: 
         finished = [pool.submit(_finish_scenario, each, quick) for each in begun]
         yield from map(wait_for, finished)
     finally:
-        # After Ctrl-C those that have not begun never do.
+        # After Ctrl-C no further scenario begins.
         pool.shutdown(cancel_futures=True)
 
 

@@ -124,7 +124,7 @@ class Transaction:
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:
-        """What fails inside takes nothing else of the transaction with it."""
+        """A failure inside undoes only what was done inside."""
         with self._connection.begin_nested():
             yield
 
@@ -182,7 +182,7 @@ class MetadataStore:
         self.close()
 
 
-# Any constant will do; it keeps two processes from migrating one database at the same time.
+# Any constant works; it keeps two processes from migrating one database at the same time.
 _MIGRATION_LOCK = 4_021_994_217
 
 
@@ -202,7 +202,7 @@ def open_store(url: str, *, root: Path, migrate: bool = False) -> MetadataStore:
         if isinstance(address, EmbeddedStore):
             _enable_write_ahead_log(engine)
             moved_from = _find_workspace(engine, address, WorkspaceRoot.of(root))
-            # A command is not refused because its backup is: the disk may be full.
+            # A failed backup does not stop the command: the disk may be full.
             with _suppress_code("STORE_042"):
                 if not is_new:
                     back_up(address.path, is_daily=True)
@@ -223,7 +223,7 @@ def create_empty_store(folder: Path) -> MetadataStore:
 
 
 def _refuse_emptied(address: EmbeddedStore) -> None:
-    """An empty file would count as a new store; one that has backups was cut."""
+    """An empty file would count as a new store; one that has backups was truncated."""
     if address.path.exists() and address.path.stat().st_size == 0 and list_backups(address.path):
         raise DaybookError("STORE_041", place=str(address), reason="it is empty")
 

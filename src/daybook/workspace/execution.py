@@ -88,7 +88,7 @@ def run_project(
 ) -> RangeResult:
     """Run a project for a period or a range of them; the first failure ends the range.
 
-    What is wrong before the first period is raised; later failures are in the result, beside the runs before them.
+    Errors before the first period are raised; later failures are in the result, beside the runs before them.
     Warnings about the text of an active project were shown when it was activated; the listener need not hear them
     again. The result has all of them.
     """

@@ -65,7 +65,7 @@ def examine(
 
 @dataclass(frozen=True, slots=True)
 class StoreRestoration:
-    """The backup that was put back, where the damaged store is kept, and what was found again in the tables."""
+    """The restored backup, where the damaged store is kept, and what was recovered from the tables."""
 
     backup: str
     damaged: str
@@ -73,7 +73,7 @@ class StoreRestoration:
 
 
 def restore_store(workspace: OpenedWorkspace) -> StoreRestoration:
-    """Put the newest sound backup in the place of a damaged store, and find again what runs committed since."""
+    """Replace a damaged store by the newest sound backup, and recover what runs committed since."""
     address = parse_address(workspace.settings.store, workspace.root)
     if not isinstance(address, EmbeddedStore):
         raise DaybookError("STORE_045", place=str(address))

@@ -93,7 +93,7 @@ def check_expression(
     scope = Scope(parse_columns(columns), {}, parameters=parse_columns(parameters))
     named = NamedExpressions({}, expressions=names) if names else None
     compiled = compile_expression(text, scope, grouping=grouping, names=named, allow_windows=grouping is None)
-    # Any moment will do: what is shown is the shape of the SQL.
+    # Any time works: only the form of the SQL is shown.
     example = Period("2026-01", "month", date(2026, 1, 1), date(2026, 1, 31))
     sql = compiled.sql(Constants(datetime(2026, 1, 31, tzinfo=UTC), example))
     used = sorted(use.name for use in compiled.uses)

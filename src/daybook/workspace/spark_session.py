@@ -182,7 +182,7 @@ def _silence_query_logs() -> None:
 
 @contextmanager
 def _ignore_interrupts() -> Iterator[None]:
-    """An impatient second Ctrl-C changes nothing while Java is being ended, which takes a moment."""
+    """A second Ctrl-C is ignored while Java is being ended, which takes a moment."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -58,7 +58,7 @@ class Gateway:
         return True
 
     def close(self) -> None:
-        """End the process at once and remove its scratch folder; orderly stopping is Spark's business."""
+        """End the process at once and remove its scratch folder; Spark stops itself in order."""
         _kill(self.process)
         shutil.rmtree(self.scratch, ignore_errors=True)
 
@@ -261,7 +261,7 @@ def check_master_listens(master: str) -> None:
 
 
 def open_py4j_gateway(gateway: Gateway) -> "object":
-    """PySpark's end of the line to our Java process, which ends at the latest when this end does."""
+    """PySpark's connection to our Java process, which ends at the latest when this process does."""
     from pyspark.java_gateway import launch_gateway
 
     # For this call only: child processes must not take our Java process for theirs.

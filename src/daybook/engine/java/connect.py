@@ -68,10 +68,10 @@ def _check_server_listens(remote: str) -> None:
 
 
 def _apply_settings(session: "SparkSession", settings: Mapping[str, str]) -> None:
-    """One question for all: every setting takes a round trip."""
+    """One request for all: every setting takes a round trip."""
     known = session.conf.getAll
     for key, value in settings.items():
-        # Setting a value that holds already can still earn a warning, for a setting that is going out of use.
+        # Setting a value again can still give a warning, if the setting is deprecated.
         if (known[key] if key in known else read_setting(session, key)) != value:
             session.conf.set(key, value)
 

@@ -47,7 +47,7 @@ _HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]+")
 _YAML_NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _NUMBER_START = frozenset("0123456789+-.")
 
-# Longer digit runs are no numbers anyone means here, and Python refuses to convert them.
+# Longer sequences of digits are not meant as numbers, and Python refuses to convert them.
 _LONGEST_NUMBER = 100
 _LONGEST_EXPONENT = 8
 
@@ -71,7 +71,7 @@ def resolve_scalar(text: str) -> ScalarValue:
 
 MAX_NESTING = 50
 
-# What libyaml says, and what mostly is the matter.
+# What libyaml reports, and the usual cause.
 _SYNTAX_HINTS = {
     "did not find expected key": "this line may be indented too little or too much; keys of one mapping and items of "
     "one list begin in the same column",

@@ -120,7 +120,7 @@ def translate_validation_error(error: ValidationError, type_: Any, source: Sourc
 
 
 def _is_misspelling(missing: KeyPath, extra: KeyPath) -> bool:
-    """Whether an unknown key is the missing one with a slip of the pen."""
+    """Whether an unknown key is the missing one with a typing error."""
     return missing[:-1] == extra[:-1] and closest_match(str(extra[-1]), [str(missing[-1])]) is not None
 
 

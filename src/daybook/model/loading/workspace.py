@@ -246,7 +246,7 @@ def _load_file(path: Path) -> LoadedFile:
     return LoadedFile(path, definitions, errors, text if errors else "")
 
 
-# What any file that is none of ours may be full of.
+# Keys that are common in files of other programs.
 _FOREIGN_FILE_CODES = frozenset(
     {"MODEL_004", "MODEL_005", "MODEL_006", "MODEL_007", "MODEL_008", "MODEL_009", "MODEL_010", "MODEL_013"}
 )

@@ -31,7 +31,7 @@ class _ListedRow:
 
 
 def listed_errors(calendar: Calendar, source: SourceMap) -> Iterator[DaybookError]:
-    """Every level has to be one unbroken row of periods, each inside one period of the level before it."""
+    """Every level must be a sequence of periods without gaps, each inside one period of the level before it."""
     levels = [level.name for level in calendar.levels]
     usable: dict[str, list[_ListedRow]] = {level: [] for level in levels}
     seen: set[str] = set()
@@ -225,7 +225,7 @@ def _braced(token: str) -> str:
 # Comparing the identifiers of all periods takes a while, and everything that runs asks for its calendar again.
 @lru_cache(maxsize=64)
 def checked_calendar(calendar: Calendar) -> PeriodCalendar:
-    """The calendar at work, or everything that is wrong with its declaration; one that is right is checked once."""
+    """The calendar of a declaration, or all errors of the declaration; a correct one is checked once."""
     raise_all(calendar_errors(calendar))
     return build_calendar(calendar)
 

@@ -117,7 +117,7 @@ def example_identifiers(calendar: PeriodCalendar) -> tuple[str, ...]:
 
 
 def nearest_period(identifier: str, calendar: PeriodCalendar) -> str | None:
-    """The known identifier that says the same in other words, or else the one spelled most alike."""
+    """The identifier with the same meaning in another spelling, or else the most similar one."""
     years = {int(digits) for digits in re.findall(r"(?<!\d)\d{4}", identifier, re.ASCII)} or {_EXAMPLE_YEAR}
     known = [period.identifier for year in sorted(years) for period in calendar.of_year(year)]
     for essence in (_numbers_and_words, _letters_and_digits):

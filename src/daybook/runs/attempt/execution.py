@@ -88,7 +88,7 @@ class Execution:
                 raise pipeline.failure(failure) from failure
 
     def _read(self) -> Mapping[str, ReadSource]:
-        """A retry reads the very data of the first attempt."""
+        """A retry reads exactly the data of the first attempt."""
         self.environment.listener.stage("reading")
         pinned = self.recorder.pins()
         sources = read_sources(
@@ -276,7 +276,7 @@ def _final_status(
     if isinstance(failure, KeyboardInterrupt):
         return "cancelled", DaybookError(CODE_CANCELLED, run_id=keeper.lease.run_id)
     if isinstance(failure, Exception) and (lost := session_failure(spark, failure)) is not None:
-        # Whatever else is said of the failure follows from it.
+        # All other findings follow from it.
         return "failed", lost
     return "failed", failure if isinstance(failure, DaybookError) else None
 
@@ -291,7 +291,7 @@ def _finish(store: MetadataStore, keeper: LeaseKeeper, status: FinalStatus, erro
         with store.write() as transaction:
             transaction.runs.finish(keeper.lease, status, now=transaction.now(), error=error)
     except DaybookError:
-        # A store that is out of reach must not hide why the run failed; the lease will run out by itself.
+        # An unreachable store must not hide why the run failed; the lease expires by itself.
         if status == "completed":
             raise
 

@@ -109,8 +109,8 @@ _SPARK_CLIENT_PACKAGES = ("pyspark", "py4j", "grpc")
 def stop_on_signals(stop: Callable[[], None]) -> Iterator[None]:
     """Ctrl-C and SIGTERM call `stop`, then interrupt what the main thread does, which alone receives signals.
 
-    Not while it talks to Spark: the conversation would be out of step ever after. There `stop` has to be enough. Who
-    asks a second time is interrupted in any case.
+    Not during a call to Spark, which would break the connection: there only `stop` is called. A second signal
+    interrupts in any case.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

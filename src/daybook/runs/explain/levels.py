@@ -260,7 +260,7 @@ def find_operation(snapshot: RunSnapshot, named: str | None) -> Operation:
     raise DaybookError("RUN_022", run_id=snapshot.run_id, operation=named, hint=hint)
 
 
-# Balances that go forward from month to month lead ever further back.
+# Balances that are carried forward lead back through all months.
 MOST_LEVELS = 12
 # No sum of columns, which have at most 38 digits, needs more.
 _SUM_DIGITS = 100

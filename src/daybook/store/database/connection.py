@@ -170,7 +170,7 @@ _MAX_NAMED_PROBLEMS = 3
 
 @dataclass(frozen=True, slots=True)
 class RestoredStore:
-    """Which backup was put back, and where the damaged file is now."""
+    """Which backup was restored, and where the damaged file is now."""
 
     backup: Path
     damaged: Path
@@ -201,7 +201,7 @@ def find_damage(store: Path) -> str | None:
 
 
 def mark_as_copy(connection: sqlite3.Connection) -> None:
-    """The file is a passing copy of a store."""
+    """The file is a temporary copy of a store."""
     connection.execute(f"PRAGMA user_version = {_COPY_MARK}")
 
 
@@ -248,7 +248,7 @@ def _copy(source: sqlite3.Connection, fresh: Path, backup: Path, store: Path) ->
 
 
 def restore_backup(store: Path) -> RestoredStore:
-    """Put the newest sound backup in the place of a damaged store, which is kept beside it."""
+    """Replace a damaged store by the newest sound backup; the damaged file is kept beside it."""
     damage = find_damage(store) if store.exists() and store.stat().st_size else "it is empty"
     if damage is None:
         raise DaybookError("STORE_043", place=str(store))
@@ -261,11 +261,11 @@ def restore_backup(store: Path) -> RestoredStore:
     shutil.copyfile(sound, fresh)
     with fresh.open("rb") as written:
         os.fsync(written.fileno())
-    # What SQLite keeps beside the file belongs to the damaged one, and would be applied to the restored one.
+    # SQLite's files beside the store belong to the damaged one, and would be applied to the restored one.
     for suffix in ("-wal", "-shm"):
         with suppress(FileNotFoundError):
             store.with_name(store.name + suffix).rename(damaged.with_name(damaged.name + suffix))
-    # At no moment is there no store, which the next command would take for a new workspace.
+    # There is a store at every moment; without one, the next command would create a new store.
     with suppress(FileNotFoundError):
         shutil.copyfile(store, damaged)
     fresh.replace(store)

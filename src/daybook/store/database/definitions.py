@@ -108,7 +108,7 @@ def insert_version(
 def _current_values(
     model: DefinitionModel, content: DefinitionText, workspace: str | None, now: datetime.datetime
 ) -> dict[str, Any]:
-    """Whatever is written is in use."""
+    """Everything that is written is enabled."""
     return {
         "name": model.name,
         "body": content.body,

@@ -66,7 +66,7 @@ class Slices:
         return tuple(to_record(Slice, SLICE, row) for row in self._connection.execute(query))
 
     def drop(self, table: SliceTable, dropped: DroppedSlice) -> None:
-        """The slice is gone from the table; who removed it and why is kept for good."""
+        """The slice was removed from the table; who removed it and why is kept permanently."""
         here = SLICE.c.destination.in_(table.names) & (SLICE.c.period == dropped.period)
         self._connection.execute(delete(SLICE).where(here))
         earlier = (DROPPED_SLICE.c.destination == dropped.destination) & (DROPPED_SLICE.c.period == dropped.period)
@@ -172,7 +172,7 @@ class PeriodStatuses:
             self._change(period, StatusChange("open", now, user, reason))
         effective = self.status(period)
         if effective.status != "open":
-            # What is raised here takes the change above back.
+            # An error here rolls back the change above.
             raise DaybookError(
                 "STORE_031", period=period.identifier, status=effective.status, because_of=effective.because_of
             )

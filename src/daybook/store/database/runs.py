@@ -84,7 +84,7 @@ def next_token(connection: Connection, project_id: str, period: str) -> int:
 def later_commit(connection: Connection, run: RunRecord) -> str | None:
     """A later run of the same project and period that has committed an output.
 
-    Runs in the sandbox and runs on the real destinations do not stand in each other's way.
+    Runs in the sandbox and runs on the real destinations do not block each other.
     """
     query = (
         select(OUTPUT_COMMIT.c.run_id)
@@ -166,7 +166,7 @@ class Runs:
         now: datetime.datetime,
         is_dead: IsDead = is_surely_dead,
     ) -> Lease:
-        """Take a run that failed, was cancelled or lost its process up again, under a new token."""
+        """Continue a run that failed, was cancelled or lost its process, under a new token."""
         known = require_run(self._connection, run_id)
         token = next_token(self._connection, known.project_id, known.period)
         self._make_way(known.project_id, known.period, now, is_dead)
@@ -227,7 +227,7 @@ class Runs:
         self._end(lease.run_id, status, now, error)
 
     def request_cancel(self, run_id: str, *, now: datetime.datetime, is_dead: IsDead = is_surely_dead) -> RunRecord:
-        """Ask a live run to stop; a run whose process is gone is cancelled on the spot."""
+        """Ask a live run to stop; a run whose process has ended is cancelled at once."""
         run = require_run(self._connection, run_id, lock=True)
         if not run.is_active:
             raise DaybookError("STORE_015", run_id=run_id, status=run.status, action="cancelled")
@@ -244,7 +244,7 @@ class Runs:
         return tuple(record for record in records if _is_abandoned(record, now, is_dead))
 
     def give_up(self, run_id: str, *, now: datetime.datetime, is_dead: IsDead = is_surely_dead) -> bool:
-        """Mark an abandoned run failed; False when it is running or has ended."""
+        """Mark an abandoned run as failed; False when it is running or has ended."""
         run = require_run(self._connection, run_id, lock=True)
         if not (run.is_active and _is_abandoned(run, now, is_dead)):
             return False

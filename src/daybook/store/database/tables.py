@@ -262,7 +262,7 @@ RUN = Table(
     ),
 )
 
-# Apart from the run, so that listing runs does not drag their texts along.
+# Separate from the run, so that listing runs does not read their texts.
 RUN_SNAPSHOT = Table(
     "run_snapshot",
     METADATA,
@@ -345,7 +345,7 @@ PERIOD_STATUS = Table(
     PrimaryKeyConstraint("calendar_id", "identifier"),
 )
 
-# What is written here stays: the database refuses to change or delete it.
+# Rows here are permanent: the database refuses to change or delete them.
 PERIOD_CHANGE = Table(
     "period_change",
     METADATA,

@@ -39,7 +39,7 @@ class WorkspaceRoot:
         return self._location.sub(lambda match: f"{match[1] or ''}{MARK}", location)
 
     def extend(self, kept: str, *, is_identity: bool = False) -> str:
-        """The way back."""
+        """The inverse."""
         root = self.real if is_identity else self.given
         return _KEPT_LOCATION.sub(lambda match: f"{match[1] or ''}{root}", kept)
 
@@ -48,7 +48,7 @@ class WorkspaceRoot:
         return self._texts.sub(lambda match: f'"{match[1] or ""}{MARK}', document)
 
     def extend_texts(self, document: str) -> str:
-        """The way back."""
+        """The inverse."""
         root, parts = _as_json(self.given), document.split(MARK)
         # Several times as fast as a pattern, and a close reads thousands of documents.
         return parts[0] + "".join(

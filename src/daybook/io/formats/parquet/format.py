@@ -99,7 +99,7 @@ def scan_parquet(
             attached,
         )
         identity = {name: name for name in identity}
-    # One text, since every word to Spark takes its time.
+    # One text, since every call to Spark takes time.
     return df.selectExpr(*_aliased({**columns, **identity}))
 
 

@@ -1,4 +1,4 @@
-"""Changes of periods and dropped slices, each kept for good with who, when and why."""
+"""Changes of periods and dropped slices, each kept permanently with who, when and why."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""What people did on the page, kept for good with who and when."""
+"""Actions of users on the page, kept permanently with who and when."""
 
 import sqlalchemy as sa
 from alembic import op
