@@ -1,5 +1,6 @@
 """Pages can be found: each is in the navigation, and links lead to files that are there."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -7,6 +8,8 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
+SOURCE = ROOT / "src" / "daybook"
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 
 
 def test_every_page_is_in_the_navigation() -> None:
@@ -36,3 +39,22 @@ def test_the_front_page_leads_to_every_page() -> None:
     records = {page for page in PAGES if page.parent.name == "adr" and page.name != "index.md"}
     wanted = {page.relative_to(ROOT / "docs").as_posix() for page in PAGES if page not in records} - {"index.md"}
     assert wanted <= set(re.findall(r"\]\((\S+\.md)\)", front))
+
+
+def test_the_architecture_page_lists_every_layer() -> None:
+    layers = re.findall(r"^\| `(\w+)` \|", ARCHITECTURE, re.MULTILINE)
+    assert sorted(layers) == sorted(path.parent.name for path in SOURCE.glob("*/__init__.py"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_modules_that_a_page_names_exist(page: Path) -> None:
+    named = re.findall(r"`((?:\w+/)+\w+\.py)`", page.read_text(encoding="utf-8"))
+    assert [path for path in named if not ((SOURCE / path).is_file() or (ROOT / path).is_file())] == []
+
+
+def test_functions_that_the_architecture_page_names_are_in_their_files() -> None:
+    named = re.findall(r"`((?:\w+/)+\w+\.py)`(?:,| \()\s*\(?`(\w+)`\)?", ARCHITECTURE)
+    assert ("runs/attempt/start.py", "prepare_run") in named
+    for path, function in named:
+        body = ast.parse((SOURCE / path).read_text(encoding="utf-8")).body
+        assert function in {node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)}, path
