@@ -43,15 +43,8 @@ def movements(folder: Folder, month: str, **amounts: str) -> None:
     folder.write_csv(f"data/gl/{month}.csv", rows)
 
 
-@pytest.fixture
-def close(folder: Folder) -> Folder:
-    return build_close_folder(folder)
-
-
-def build_close_folder(folder: Folder) -> Folder:
-    """Movements roll forward into closing balances; a report reads those, and a list reads the report."""
-    for number, month in enumerate(MONTHS, start=1):
-        movements(folder, month, cash=f"{number}0.00", bank="1.00")
+def roll_forward(folder: Folder) -> None:
+    """The project `roll`: the movements of a month and the balances of the month before give closing balances."""
     folder.dataset("movements", COLUMNS, {"path": "data/gl/{{identifier}}.csv"}, temporal_mode="period")
     location = {"datasource_id": "lake", "table": "closing"}
     folder.dataset("closing", COLUMNS, location, temporal_mode="period")
@@ -64,6 +57,18 @@ def build_close_folder(folder: Folder) -> Folder:
         id_="roll",
         input_="movements",
     )
+
+
+@pytest.fixture
+def close(folder: Folder) -> Folder:
+    return build_close_folder(folder)
+
+
+def build_close_folder(folder: Folder) -> Folder:
+    """Movements roll forward into closing balances; a report reads those, and a list reads the report."""
+    for number, month in enumerate(MONTHS, start=1):
+        movements(folder, month, cash=f"{number}0.00", bank="1.00")
+    roll_forward(folder)
     folder.project(to_table("report", columns=["account", "amount"]), id_="report", input_="closing")
     folder.dataset("reported", COLUMNS, {"datasource_id": "lake", "table": "report"}, temporal_mode="period")
     folder.project(to_path("out/{{identifier}}.csv", columns=["account", "amount"]), id_="list", input_="reported")

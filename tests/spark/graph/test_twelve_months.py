@@ -2,8 +2,8 @@
 
 from decimal import Decimal
 
-from tests.spark.graph.test_build import COLUMNS, built, closing, movements, ran
-from tests.workspaces import Folder, to_path, to_table
+from tests.spark.graph.test_build import built, closing, movements, ran, roll_forward
+from tests.workspaces import Folder, to_path
 
 MONTHS = [f"2026-{month:02}" for month in range(1, 13)]
 YEAR = f"{MONTHS[0]}..{MONTHS[-1]}"
@@ -31,18 +31,7 @@ def test_a_late_journal_changes_the_months_after_it_and_nothing_else(folder: Fol
     moved = journals()
     for month in MONTHS:
         movements(folder, month, **moved[month])
-    folder.dataset("movements", COLUMNS, {"path": "data/gl/{{identifier}}.csv"}, temporal_mode="period")
-    location = {"datasource_id": "lake", "table": "closing"}
-    folder.dataset("closing", COLUMNS, location, temporal_mode="period")
-    folder.define("dataset", {"id": "opening", "view": {"of": "closing", "window": "previous", "missing": "empty"}})
-    total = {"group_by": ["account"], "aggregations": [{"column": "amount", "expression": "SUM(amount)"}]}
-    folder.project(
-        {"type": "append", "arguments": {"source": {"dataset_id": "opening"}}},
-        {"type": "aggregate", "arguments": total},
-        {**to_table("closing", columns=["account", "amount"]), "selector": "_operation_seq = 2"},
-        id_="roll",
-        input_="movements",
-    )
+    roll_forward(folder)
     # Reads the month alone, so that other months do not concern it.
     folder.project(to_path("out/{{identifier}}.csv", columns=["account"]), id_="list", input_="movements")
     folder.apply()

@@ -9,12 +9,8 @@ import pytest
 
 from daybook.cli.compare import show_bridge, show_diff, split_columns
 from daybook.compare.result import (
-    BridgeResult,
     Cause,
-    CauseName,
     ColumnTotal,
-    ComparedRows,
-    ComparedRun,
     DiffCounts,
     DiffResult,
     GroupBridge,
@@ -24,13 +20,11 @@ from daybook.compare.result import (
     RowEffect,
 )
 from daybook.model.types import Value
+from tests.comparisons import ORDERS, ROUNDING, ROWS, A, a_bridge
+from tests.comparisons import B as COMPLETED
 
-A = ComparedRun("20260201-100000-aaaaaa", "close", 1, "2026-01")
-B = ComparedRun("20260208-100000-bbbbbb", "close", 2, "2026-01", is_draft=True, is_computed=True)
-ROWS = ComparedRows(40, 40, "Totals")
+B = replace(COMPLETED, is_draft=True, is_computed=True)
 NO_KEYS = RepeatedRowKeys()
-ORDERS = CauseName("data", "orders", "data of orders")
-ROUNDING = CauseName("definition", "round", "30 Round (changed)")
 
 
 def a_diff(*changes: RowChange, rows: DiffCounts, repeated: RepeatedRowKeys = NO_KEYS) -> DiffResult:
@@ -61,24 +55,6 @@ def test_rows_that_are_the_same_are_one_sentence(capsys: pytest.CaptureFixture[s
     show_diff(a_diff(rows=DiffCounts(a=3, b=3, added=0, removed=0, changed=0, same=3)))
 
     assert "the 3 rows are the same" in capsys.readouterr().out
-
-
-def a_bridge(
-    *causes: Cause, after: str = "130.25", order: tuple[CauseName, ...] = (), by: tuple[GroupBridge, ...] | None = None
-) -> BridgeResult:
-    return BridgeResult(
-        a=A,
-        b=B,
-        output="lake.close",
-        operation=ROWS,
-        measure="total",
-        before=Decimal("100.00"),
-        after=Decimal(after),
-        residual=Decimal("0.00"),
-        order=order or tuple(member for cause in causes for member in cause.members),
-        causes=causes,
-        by=by,
-    )
 
 
 def test_a_bridge_shows_causes_their_rows_and_the_order(capsys: pytest.CaptureFixture[str]) -> None:

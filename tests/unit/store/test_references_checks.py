@@ -9,42 +9,18 @@ from daybook.store.apply import activate, apply
 from daybook.store.store import MetadataStore
 from tests.unit.store.samples import NOW, definitions
 
-ORDERS = """
-dataset:
-  id: orders
-  main_table:
-    name: orders
-    columns:
-      - {name: order_id, type: string}
-      - {name: customer_id, type: string}
-      - {name: region, type: string}
-      - {name: status, type: string}
-      - {name: amount, type: "decimal(18,2)"}
-      - {name: spare, type: string}
-    location: {path: data/orders.csv}
-"""
-CUSTOMERS = """
-dataset:
-  id: customers
-  main_table:
-    name: customers
-    columns:
-      - {name: id, type: string}
-      - {name: tier, type: string}
-      - {name: city, type: string}
-    location: {path: data/customers.csv}
-"""
-BUDGET = """
-dataset:
-  id: budget
-  main_table:
-    name: budget
-    columns:
-      - {name: kind, type: string}
-      - {name: region, type: string}
-      - {name: amount, type: "decimal(18,2)"}
-    location: {path: data/budget.csv}
-"""
+
+def dataset(name: str, *columns: str) -> str:
+    """A dataset of texts and amounts, in a file of its name."""
+    types = {"amount": '"decimal(18,2)"'}
+    lines = "".join(f"      - {{name: {column}, type: {types.get(column, 'string')}}}\n" for column in columns)
+    head = f"dataset:\n  id: {name}\n  main_table:\n    name: {name}\n    columns:\n"
+    return f"{head}{lines}    location: {{path: data/{name}.csv}}\n"
+
+
+ORDERS = dataset("orders", "order_id", "customer_id", "region", "status", "amount", "spare")
+CUSTOMERS = dataset("customers", "id", "tier", "city")
+BUDGET = dataset("budget", "kind", "region", "amount")
 LAKE = "datasource: {id: lake, type: delta, options: {path: lake}}"
 PROJECT = """
 project:

@@ -8,41 +8,22 @@ import pytest
 
 from daybook.compare.bridge import BridgeRequest, bridge
 from daybook.compare.diff import DiffRequest, diff
-from daybook.compare.result import (
-    BridgeResult,
-    Cause,
-    CauseName,
-    ComparedRows,
-    ComparedRun,
-    DiffCounts,
-    DiffResult,
-    GroupBridge,
-    RowChange,
-    RowCounts,
-)
+from daybook.compare.result import Cause, DiffCounts, DiffResult, GroupBridge, RowChange, RowCounts
 from daybook.errors import DaybookError
 from daybook.runs.attempt.execution import prepare_runs
 from daybook.runs.attempt.start import RunRequest
 from daybook.workspace.numbers import causes_table, changes_table, groups_table, parse_tolerance
 from daybook.workspace.python_api import Bridge, Diff, Workspace
+from tests.comparisons import ORDERS, ROWS, A, B, a_bridge
 from tests.recorded_runs import record_run
 from tests.workspaces import Folder, no_session, to_table
 
-RUN = ComparedRun("20260201-100000-aaaaaa", "close", 1, "2026-01")
-ROWS = ComparedRows(40, 40, "Totals")
 NOWHERE = cast("Workspace", None)
 
-BRIDGE = BridgeResult(
-    a=RUN,
-    b=RUN,
-    output="lake.close",
-    operation=ROWS,
-    measure="total",
-    before=Decimal("10.00"),
-    after=Decimal("15.50"),
-    residual=Decimal("0.00"),
-    order=(CauseName("data", "orders", "data of orders"),),
-    causes=(Cause((CauseName("data", "orders", "data of orders"),), Decimal("5.50"), RowCounts(1, 2, 3)),),
+BRIDGE = a_bridge(
+    Cause((ORDERS,), Decimal("5.50"), RowCounts(1, 2, 3)),
+    before="10.00",
+    after="15.50",
     by=(GroupBridge({"region": None}, Decimal("10.00"), Decimal("15.50"), (Decimal("5.50"),)),),
 )
 
@@ -53,7 +34,7 @@ def test_changes_are_a_table_with_every_column_before_and_after() -> None:
         RowChange({"region": None}, None, {"total": Decimal("3.50")}),
     )
     counts = DiffCounts(a=1, b=2, added=1, removed=0, changed=1, same=0)
-    found = DiffResult(RUN, RUN, "lake.close", ROWS, ("region",), "group_by", counts, (), changes)
+    found = DiffResult(A, B, "lake.close", ROWS, ("region",), "group_by", counts, (), changes)
 
     assert changes_table(found).to_pylist() == [
         {"change": "changed", "region": "EMEA", "total before": Decimal("1.00"), "total after": Decimal("2.00")},

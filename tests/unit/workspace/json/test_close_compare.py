@@ -3,12 +3,8 @@
 from decimal import Decimal
 
 from daybook.compare.result import (
-    BridgeResult,
     Cause,
-    CauseName,
     ColumnTotal,
-    ComparedRows,
-    ComparedRun,
     DiffCounts,
     DiffResult,
     GroupBridge,
@@ -20,12 +16,7 @@ from daybook.compare.result import (
     subtract,
 )
 from daybook.workspace.json.close import bridge_as_json, diff_as_json
-
-A = ComparedRun("20260201-100000-aaaaaa", "close", 1, "2026-01")
-B = ComparedRun("20260208-100000-bbbbbb", "close", 2, "2026-01")
-ROWS = ComparedRows(40, 40, "Totals")
-ORDERS = CauseName("data", "orders", "data of orders")
-ROUNDING = CauseName("definition", "round", "30 Round (changed)")
+from tests.comparisons import ORDERS, ROUNDING, ROWS, A, B, a_bridge
 
 
 def test_a_diff_has_its_keys_and_exact_numbers() -> None:
@@ -54,26 +45,10 @@ def test_a_diff_has_its_keys_and_exact_numbers() -> None:
     assert shown["repeated_keys"] == {"a": 1, "b": 0}
 
 
-def bridge(*causes: Cause, by: tuple[GroupBridge, ...] | None = None) -> BridgeResult:
-    return BridgeResult(
-        a=A,
-        b=B,
-        output="lake.close",
-        operation=ROWS,
-        measure="total",
-        before=Decimal("100.00"),
-        after=Decimal("130.25"),
-        residual=Decimal("0.00"),
-        order=(ORDERS, ROUNDING),
-        causes=causes,
-        by=by,
-    )
-
-
 def test_a_bridge_has_its_keys_and_a_data_cause_its_rows() -> None:
     late = RowEffect({"order_id": "O-9"}, None, {"amount": Decimal("30.00")}, Decimal("30.00"))
     first = Cause((ORDERS,), Decimal("30.00"), RowCounts(1, 0, 0), (late,))
-    shown = bridge_as_json(bridge(first, Cause((ROUNDING,), Decimal("0.25"))))
+    shown = bridge_as_json(a_bridge(first, Cause((ROUNDING,), Decimal("0.25"))))
 
     assert (shown["before"], shown["after"], shown["difference"], shown["residual"]) == (
         "100.00",
@@ -100,7 +75,7 @@ def test_a_bridge_has_its_keys_and_a_data_cause_its_rows() -> None:
 
 
 def test_causes_that_were_swapped_together_say_so() -> None:
-    shown = bridge_as_json(bridge(Cause((ORDERS, ROUNDING), Decimal("30.25"), reason="column tax is unknown")))
+    shown = bridge_as_json(a_bridge(Cause((ORDERS, ROUNDING), Decimal("30.25"), reason="column tax is unknown")))
 
     (cause,) = shown["causes"]
     assert cause["name"] == "orders + round"
@@ -111,7 +86,7 @@ def test_causes_that_were_swapped_together_say_so() -> None:
 def test_a_bridge_by_group_has_a_share_of_each_cause() -> None:
     group = GroupBridge({"region": "EMEA"}, Decimal("60.00"), Decimal("90.00"), (Decimal("30.00"),))
 
-    shown = bridge_as_json(bridge(Cause((ORDERS,), Decimal("30.25")), by=(group,)))
+    shown = bridge_as_json(a_bridge(Cause((ORDERS,), Decimal("30.25")), by=(group,)))
 
     assert shown["by"] == [
         {
