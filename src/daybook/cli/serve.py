@@ -20,7 +20,7 @@ def serve(
         bool, typer.Option("--allow-actions", help="Allow the page to run, build, cancel, activate, close and lock.")
     ] = False,
     is_open: Annotated[
-        bool, typer.Option("--open", help="Require no token: everybody who can connect can read.")
+        bool, typer.Option("--open", help="Require no token: every user who can connect can read.")
     ] = False,
     tls_cert: Annotated[
         Path | None,

@@ -37,7 +37,7 @@ class AlignedOperation:
     def either(self) -> Operation:
         found = self.b or self.a
         if found is None:
-            raise AssertionError("an aligned operation stands on one side at least")
+            raise AssertionError("an aligned operation is on one side at least")
         return found
 
 

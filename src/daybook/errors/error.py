@@ -50,7 +50,7 @@ class DaybookError(Exception):
 
     `message` comes from the code's template and `parameters`; tests assert on `code`
     and `parameters`, never on prose. Without a hint of its own, that of its only cause is the way out.
-    `used_as` says which name stands for the text that `span` points into, and where the name is used.
+    `used_as` is the named expression whose text `span` points into, and where the name is used.
     """
 
     def __init__(

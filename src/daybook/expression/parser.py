@@ -288,7 +288,7 @@ def _check_limits(span: NodeSpan) -> NodeSpan:
 
 
 def _is_unparenthesized(left: Chain | Logical, first: SyntaxNode) -> bool:
-    """Parentheses widen a node's span, so a chain that starts with its first operand stands in none."""
+    """Parentheses widen a node's span, so a chain that starts with its first operand is in no parentheses."""
     return left.span.start == first.span.start
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from daybook.errors import DaybookError, Span
 
-# ruff: noqa: RUF001 - telling look-alikes from what they look like is the purpose here
+# ruff: noqa: RUF001 - look-alike characters are recognised here on purpose
 
 # A sign of another language and how the same thing is written here.
 _FOREIGN_SIGNS: dict[str, str] = {

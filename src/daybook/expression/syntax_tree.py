@@ -214,7 +214,7 @@ SyntaxNode: TypeAlias = (
 
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 
-# How tightly a node binds; a part that binds less than its place asks for stands in parentheses.
+# How tightly a node binds; a part that binds less than its context needs is put in parentheses.
 _OR, _AND, _NOT, _PREDICATE, _SUM, _PRODUCT, _FACTOR, _PRIMARY = range(1, 9)
 
 

@@ -89,7 +89,7 @@ def declared_column_types(operations: tuple[Operation, ...]) -> Iterator[Declare
 
 
 def _computed_columns(operation: Operation) -> tuple[tuple[str, ...], Sequence[Assignment | Aggregation]]:
-    """What an operation computes, and where that stands in its arguments."""
+    """What an operation computes, and the path of it in the arguments."""
     match operation:
         case UpdateOperation(arguments=arguments):
             return ("assignments",), arguments.assignments

@@ -45,7 +45,7 @@ def draw_graph(nodes: Sequence[PictureNode], edges: Sequence[PictureEdge], *, ti
     parts += [_draw_node(node, layout.boxes[node.id]) for node in nodes]
     moved = element("g", parts, transform=f"translate({_MARGIN:.0f} {_MARGIN:.0f})")
     counts = f"{plural(len(nodes), 'box', 'boxes')} and {plural(len(labels), 'arrow')}"
-    description = f"{counts} from left to right: what stands left is read by what "
+    description = f"{counts} from left to right: what is on the left is read by what "
     return picture(
         [moved],
         layout.width + 2 * _MARGIN,

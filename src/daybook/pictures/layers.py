@@ -26,7 +26,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Where something stands; `x` and `y` are its upper left corner."""
+    """The position and size of a box; `x` and `y` are its upper left corner."""
 
     x: float
     y: float

@@ -128,7 +128,7 @@ def label(text: str, x: float, y: float, **attributes: object) -> str:
 
 
 def tooltip(text: str) -> str:
-    """What a pointer shows and a screen reader reads of the element it stands in."""
+    """What a pointer shows and a screen reader reads for the element that contains it."""
     return element("title", clean(text))
 
 

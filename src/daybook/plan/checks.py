@@ -69,10 +69,10 @@ def _double_counting_notices(
 ) -> Iterator[Notice]:
     if working_columns(step.selector) & _ORIGIN_COLUMNS:
         return
-    told: set[int] = set()
+    reported: set[int] = set()
     for measure in sorted(read):
-        for first in sorted(holders[measure] - {_DETAIL_ROWS} - told) if len(holders[measure]) > 1 else ():
-            told.add(first)
+        for first in sorted(holders[measure] - {_DETAIL_ROWS} - reported) if len(holders[measure]) > 1 else ():
+            reported.add(first)
             span = source.span("operations", index)
             yield notice("PROJECT_024", span=span, operation_seq=step.seq, first=first, measure=measure)
 

@@ -163,7 +163,7 @@ class PlanLineage:
 
     @cached_property
     def _positions(self) -> tuple[int, ...]:
-        """The position of every node in an order in which a node stands after all that it comes from."""
+        """The position of every node in an order in which a node comes after its sources."""
         nodes, positions = self.graph.nodes, [-1] * len(self.graph.nodes)
         count, seen = 0, bytearray(len(nodes))
         for root in range(len(nodes)):

@@ -172,7 +172,7 @@ class Walk:
         return self.loads[-1]
 
     def span_of(self, load: LoadStep) -> Span | None:
-        """Where the reference stands that a load comes from."""
+        """The position of the reference that a load comes from."""
         return self.source.span(*next(each.path for each in self.references if each.key == load.key))
 
     def report(

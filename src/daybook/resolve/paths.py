@@ -164,7 +164,7 @@ def path_template_errors(text: str, *, is_inline: bool, span: Span | None = None
     """The same for a path, and whatever would make it unusable for every period."""
     if errors := template_errors(text, span):
         return errors
-    # No token stands for a text with special characters, so any letter shows what the rest amounts to.
+    # No token is replaced by special characters, so any letter can be used to check the rest.
     problem = path_problem(fill_tokens(text, "x"), is_inline=is_inline)
     return [DaybookError("RESOLVE_035", span=span, path=text, problem=problem)] if problem else []
 

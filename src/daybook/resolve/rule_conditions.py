@@ -173,7 +173,7 @@ CONDITION_SCOPE = Scope(columns={}, qualifiers={"table": {"name": STRING}})
 
 
 def compile_condition(when: str, *, span: Span | None = None) -> CompiledExpression:
-    """A `when` that can be answered before any data is read; `span` is where its text stands."""
+    """A `when` that can be answered before any data is read; `span` is the position of its text."""
     try:
         return _compiled(when)
     except DaybookError:

@@ -122,7 +122,7 @@ _TRANSFORMATIONS: Mapping[How, tuple[str, str]] = {
 
 
 def column_lineage(lineage: PlanLineage, seq: int, names: Mapping[str, list[tuple[str, str]]]) -> Json:
-    """The columns that each written column comes from; what decides about all rows stands once, for the dataset."""
+    """The columns that each written column comes from; what decides about all rows is listed once, for the dataset."""
     for_rows = lineage.inputs(seq, None)
     fields = {}
     for output_seq, column in lineage.columns:

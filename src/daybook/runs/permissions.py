@@ -206,7 +206,7 @@ class WrittenPlace:
 
 
 def refuse_workspace_files(workspace: LoadedWorkspace, places: Iterable[WrittenPlace], *, is_sandboxed: bool) -> None:
-    """IO_034 for outputs that equal, lie inside of or contain what the workspace lives on; IO_043 for hidden ones."""
+    """IO_034 for outputs that equal, lie inside of or contain files of the workspace; IO_043 for hidden ones."""
     own = tuple(_own_places(workspace, is_sandboxed=is_sandboxed))
     found = (_place_error(place, own, workspace.root, is_sandboxed=is_sandboxed) for place in places)
     raise_all(error for error in found if error is not None)
@@ -235,7 +235,7 @@ def _declared_place(operation: OutputOperation, catalog: WorkspaceCatalog, root:
         label = f"{destination.datasource_id}.{destination.table}"
         return WrittenPlace(table_location(source, destination.table, None, root), label, operation.seq, columns)
     given = destination.location
-    # No token stands for a text with dots or slashes, so any letter shows what the rest amounts to.
+    # No token is replaced by dots or slashes, so any letter can be used to check the rest.
     location = inline_location(fill_tokens(given.path, "x"), given.format, given.options, root)
     return WrittenPlace(location, given.path, operation.seq, columns)
 

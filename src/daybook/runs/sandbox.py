@@ -164,7 +164,7 @@ def _dataset_of(commit: SandboxCommit) -> Dataset:
 
 
 def _latest_commits(commits: Iterable[SandboxCommit]) -> dict[str, list[SandboxCommit]]:
-    """By the live place that each stands for: the last commit of every period that is still there."""
+    """By the live location that each replaces: the last commit of every period that is still there."""
     found: dict[str, dict[str, SandboxCommit]] = {}
     for commit in commits:
         known = found.setdefault(commit.live, {})

@@ -384,7 +384,7 @@ def _read_output(output: OutputFrame) -> pa.Table:
 
 
 def _collects_periods(arguments: OutputArguments) -> bool:
-    """Whether what is written for one period stands beside what is written for others."""
+    """Whether the rows of a period are kept beside those of other periods."""
     is_table = isinstance(arguments.destination, TableDestination)
     has_own_place = "{{" in target_name(arguments.destination)
     return has_own_place or (is_table and arguments.mode != "replace")

@@ -24,7 +24,7 @@ def open_store(url: str, *, root: Path, migrate: bool = False) -> "MetadataStore
 
 
 def create_empty_store(folder: Path) -> "MetadataStore":
-    """A store with nothing in it in a temporary folder, for whoever reads before anything was stored."""
+    """An empty store in a temporary folder, for commands that read before anything was stored."""
     from daybook.store.store import create_empty_store as creating
 
     return creating(folder)

@@ -94,7 +94,7 @@ def _parse_shared(url: str) -> SharedStore:
     options = dict(query)
     credential_ref = options.pop("credential_ref", None)
     return SharedStore(
-        # The host of a socket folder stands in the query, as libpq has it.
+        # The host of a socket folder is in the query, as in libpq.
         host=options.pop("host", None) or _host(parts),
         port=int(text) if (text := options.pop("port", None)) and text.isdigit() else port,
         user=options.pop("user", None) or (unquote(parts.username) if parts.username else None),

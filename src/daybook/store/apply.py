@@ -74,7 +74,7 @@ def plan(
     """What `apply` would do; the store is only read.
 
     `files` are all definitions of the workspace, by default those that are applied: projects are checked against what
-    the projects among them will register; unless `is_looking_ahead`, only where nobody has registered it yet.
+    the projects among them will register; unless `is_looking_ahead`, only where it is not registered yet.
     """
     wanted = tuple(definitions)
     everything = wanted if files is None else tuple(files)

@@ -76,8 +76,8 @@ class ProjectEffects:
     """Computes them against the catalog as it will be; nothing is written.
 
     Drafts are checked against what the projects before them will register; for active ones that is only `expected`,
-    since they go on running with what is registered now. Whoever is not looking ahead plans as few projects as
-    possible: only what nobody has registered yet is computed.
+    since they go on running with what is registered now. Without looking ahead as few projects as possible are
+    planned: only what is not registered yet is computed.
     """
 
     def __init__(

@@ -285,7 +285,7 @@ class Guard:
 
 
 def _host_name(header: str) -> str:
-    """Without the port; an IPv6 address stands in brackets."""
+    """Without the port; an IPv6 address is in brackets."""
     found = _HOST.fullmatch(header.strip().lower())
     return found["ipv6"] or found["name"] if found else ""
 

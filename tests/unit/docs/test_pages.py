@@ -42,7 +42,7 @@ def test_the_front_page_leads_to_every_page() -> None:
 
 
 def test_the_architecture_page_lists_every_layer() -> None:
-    layers = re.findall(r"^\| `(\w+)` \|", ARCHITECTURE, re.MULTILINE)
+    layers = re.findall(r"^\| `(\w+)` \|", ARCHITECTURE.partition("```")[0], re.MULTILINE)
     assert sorted(layers) == sorted(path.parent.name for path in SOURCE.glob("*/__init__.py"))
 
 
@@ -52,9 +52,23 @@ def test_modules_that_a_page_names_exist(page: Path) -> None:
     assert [path for path in named if not ((SOURCE / path).is_file() or (ROOT / path).is_file())] == []
 
 
-def test_functions_that_the_architecture_page_names_are_in_their_files() -> None:
+def test_the_architecture_page_names_functions_classes_and_folders_that_exist() -> None:
     named = re.findall(r"`((?:\w+/)+\w+\.py)`(?:,| \()\s*\(?`(\w+)`\)?", ARCHITECTURE)
     assert ("runs/attempt/start.py", "prepare_run") in named
-    for path, function in named:
-        body = ast.parse((SOURCE / path).read_text(encoding="utf-8")).body
-        assert function in {node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)}, path
+    defined = {path: _definitions(SOURCE / path) for path, _ in named}
+    assert [f"{path}: {name}" for path, name in named if name not in defined[path]] == []
+    classes = set().union(*map(_definitions, SOURCE.rglob("*.py")))
+    assert [name for name in re.findall(r"`([A-Z]\w+[a-z]\w*)`", ARCHITECTURE) if name not in classes] == []
+    folders = {path.name for path in SOURCE.rglob("*") if path.is_dir()}
+    assert [name for name in re.findall(r"`(?:\w+/)*(\w+)/`", ARCHITECTURE) if name not in folders] == []
+
+
+def _definitions(path: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                found.add(name)
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                found.add(name)
+    return found

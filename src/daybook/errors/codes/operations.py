@@ -344,7 +344,7 @@ OUTPUT_CODES: dict[str, Code] = code_family(
     Code(
         "OUTPUT_007",
         "{name} cannot be registered: the output has no columns of its own",
-        "V-007, InvalidSchema. A registered dataset has at least one column besides the system columns.",
+        "V-007, InvalidSchema. A registered dataset has at least one column that is not a system column.",
         hint="name a column that is not a system column, or remove register_as_dataset",
     ),
     Code(

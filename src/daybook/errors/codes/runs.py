@@ -552,7 +552,7 @@ ENGINE_CODES: dict[str, Code] = code_family(
     Code(
         "RUN_916",
         "Other users have access to the folder {folder}, or own it",
-        "This folder contains the token of a warm engine, so it must belong to the user, and nobody else may "
+        "This folder contains the token of a warm engine, so it must belong to the user, and no other user may "
         "read or write it.",
         hint="remove the folder, or change its owner and set its permissions with `chmod 700`",
     ),

@@ -168,7 +168,7 @@ IO_CODES: dict[str, Code] = code_family(
     Code(
         "IO_033",
         "{location} lacks files that earlier runs wrote: {files}",
-        "Somebody removed files of a table, so its other periods cannot be kept unchanged.",
+        "Files of the table were removed, so its other periods cannot be kept unchanged.",
         hint="restore the files, or run their periods again",
     ),
     Code(
@@ -332,7 +332,7 @@ STORE_CODES: dict[str, Code] = code_family(
     Code(
         "STORE_005",
         "The store at {place} has schema {found}, which this version of Daybook does not know",
-        "Somebody used the store with a newer version of Daybook.",
+        "The store was used with a newer version of Daybook.",
         hint="upgrade Daybook",
     ),
     Code(

@@ -95,7 +95,7 @@ WEB_CODES = code_family(
     Code(
         "WEB_016",
         "The request was cancelled",
-        "Rows are computed for one request at a time. Somebody cancelled this request.",
+        "Rows are computed for one request at a time. This request was cancelled.",
         hint="send it again",
     ),
     Code(

@@ -116,7 +116,7 @@ class Function:
     `rewrite` turns a call into another node where it can (DATE("2026-01-01") into a literal).
     `is_common`: the values share one type, which is also the result's.
     `repeats` is how often an argument occurs once Spark has the expression: it bounds the size of nested calls.
-    `is_window`: it stands with OVER only; `window_order` is whether ORDER BY belongs into that OVER.
+    `is_window`: it is used with OVER only; `window_order` is whether that OVER has ORDER BY.
     `window_sql` puts the OVER into the SQL where it does not simply follow.
     """
 

@@ -351,7 +351,7 @@ def read_definitions(text: str, file: str | None) -> tuple[list[Definition[Any]]
 def build_definition(
     kind: DefinitionKind, body: DocumentNode, shown: str, file: str | None, errors: list[DaybookError]
 ) -> Definition[Any] | None:
-    """One definition from what stands below its top-level key, wherever in a composed text that is."""
+    """One definition from the nodes below its top-level key, at any position of a composed text."""
     before = len(errors)
     source = _without_secrets(SourceMap(file, shown, body), errors)
     if kind == "project":

@@ -91,7 +91,7 @@ def is_coarser(level: str, than: str, calendar: PeriodCalendar) -> bool:
 
 
 def level_position(level: str, calendar: PeriodCalendar) -> int:
-    """Where a level stands from coarse to fine."""
+    """The position of a level from coarse to fine."""
     if level not in calendar.levels:
         meant = closest_match(level, calendar.levels)
         levels = f"its levels are {', '.join(calendar.levels)}"

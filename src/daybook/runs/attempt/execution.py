@@ -257,7 +257,7 @@ def _name_run_in_hints(error: DaybookError | None, run_id: str) -> None:
 
 
 def _point_to_operations(error: DaybookError | None, snapshot: RunSnapshot, root: Path) -> None:
-    """A value may fail where no expression stands: in a column that is appended by its name, or that is written."""
+    """A value may fail where there is no expression: in a column that is appended by its name, or that is written."""
     for single in flatten(error) if error is not None else ():
         if single.code != _FAILED_VALUE_CODE or single.span is not None:
             continue

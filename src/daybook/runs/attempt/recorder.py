@@ -100,7 +100,7 @@ def _dataset_location(planned: PlannedOutput, input_table: str, *, is_sandboxed:
             assert_never(destination)
 
 
-# The load of all sources stands before the first operation.
+# The load of all sources is recorded before the first operation.
 LOAD_SEQ = 0
 
 
@@ -203,7 +203,7 @@ class RunRecorder:
         transaction.outcomes.record_commit(self._keeper.lease, commit, now=transaction.now(), period=period)
 
     def _live_details(self, planned: PlannedOutput, output: OutputResult) -> dict[str, Any]:
-        """What an output in the sandbox stands for, so that other drafts find it."""
+        """What an output in the sandbox is written instead of, so that other drafts find it."""
         if planned.live is None:
             return {}
         live = slice_table(planned.live, planned.target.workspace).identity

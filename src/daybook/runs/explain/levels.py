@@ -313,7 +313,7 @@ def explain_number(
     """Explain an operation, and then the operations that made its rows, in whichever run they are.
 
     Of every level the shown rows are followed. `depth` is the number of levels, 1 for the operation alone; without
-    it, one group is followed down to the lines of its sources, and rows that nobody named are not followed at all.
+    it, one group is followed down to the lines of its sources, and rows that were not named are not followed.
     """
     explainer = Explainer(environment)
     first = explainer.explain(question, limit=limit, columns=columns, is_strict=depth == 1)

@@ -61,7 +61,7 @@ class WorkspaceRoot:
 
     @cached_property
     def _texts(self) -> re.Pattern[str]:
-        # A quote after a backslash stands inside of a text.
+        # A quote after a backslash is inside of a text.
         return re.compile(f'(?<!\\\\)"{_PREFIX}(?:{_either(_as_json(self.real), _as_json(self.given))})(?=["/])')
 
 

@@ -43,7 +43,7 @@ function followPage() {
   const address = document.body.dataset.events;
   if (!address) return;
   let events = follow(address, ["runs", "run"]);
-  // A browser opens few connections to a server, so pages that nobody sees give theirs back.
+  // A browser opens few connections to a server, so pages in the background close theirs.
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) {
       events.close();

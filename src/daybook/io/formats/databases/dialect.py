@@ -42,7 +42,7 @@ class Ledger:
 class Database(ABC):
     """One transaction on a database, rolled back unless it is committed."""
 
-    # What stands for a parameter in a statement.
+    # The placeholder of a parameter in a statement.
     parameter = "?"
     ledger = Ledger()
 

@@ -257,7 +257,7 @@ class Book:
         batches: Iterable[pa.RecordBatch],
         formulas: FormulasOfRows | None = None,
     ) -> None:
-        """A sheet of rows below a header; a formula stands with its value, and NULL is a blank cell in any case."""
+        """A sheet of rows below a header; a formula is written with its value, and NULL is always a blank cell."""
         sheet = self._new_sheet(name, columns, rows)
         writers = [self._cell_writer(sheet, column) for column in columns]
         row = 0

@@ -154,7 +154,7 @@ class CellKind(Enum):
 class Cell(NamedTuple):
     """A cell that is not blank; `text` is a plain number, a day with or without a time, or a text.
 
-    `stored` is a number as it stands in the file.
+    `stored` is a number as it is written in the file.
     """
 
     kind: CellKind

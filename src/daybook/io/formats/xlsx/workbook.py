@@ -1,4 +1,4 @@
-"""The parts of a workbook besides its cells: sheets, date system, styles, shared texts, names and tables."""
+"""The parts of a workbook other than its cells: sheets, date system, styles, shared texts, names and tables."""
 
 import re
 from collections.abc import Iterator
