@@ -11,7 +11,7 @@ import pytest
 import daybook
 from daybook.errors import DaybookError
 from tests.page import RUN, client, page_folder, record_run
-from tests.workspaces import Folder, assign, no_session, to_table
+from tests.workspaces import COLUMNS, Folder, assign, no_session, to_table
 from tests.written_runs import write_run
 
 
@@ -111,3 +111,43 @@ def test_a_run_says_what_its_parameters_were(tmp_path: Path) -> None:
     assert "<dt>Parameter rate</dt><dd>0.90</dd>" in text_of(folder, f"/runs/{run}")
     report = daybook.Workspace(folder.root).report(run, tmp_path / "report.html", differences=False)
     assert "<dt>Parameter rate</dt><dd>0.90</dd>" in report.path.read_text()
+
+
+def test_what_is_not_up_to_date_is_listed_by_period_and_then_by_project(tmp_path: Path) -> None:
+    folder = Folder.new(tmp_path / "w", no_session)
+    for project in ("b", "a"):
+        folder.project(to_table(f"of_{project}", columns=["order_id"]), id_=project)
+        folder.apply()
+        folder.activate(project)
+        for period in ("2026-02", "2026-01"):
+            write_run(folder, {1: pa.table({"order_id": ["O-1"]})}, period, project=project)
+    folder.dataset("orders", COLUMNS, {"path": "data/moved.csv"}, temporal_mode="period")
+    shown = text_of(folder, "/close")
+    why = shown[shown.index("What is not up to date") :]
+    found = re.findall(r'/definitions/project/(\w)">\w</a></td><td><a href="/periods/(2026-\d\d)"', why)
+    assert found == [("a", "2026-01"), ("b", "2026-01"), ("a", "2026-02"), ("b", "2026-02")]
+
+
+def test_the_close_says_which_files_it_leaves_out(folder: Folder) -> None:
+    record_run(folder)
+    (folder.root / "definitions" / "broken.yaml").write_text("project: {id: q, inputt: {}}\n")
+    shown = text_of(folder, "/close")
+    assert "MODEL_089" in shown
+    assert "broken.yaml" in shown
+
+
+def test_a_run_lists_what_it_read_once_with_the_steps_that_used_it(tmp_path: Path) -> None:
+    folder = Folder.new(tmp_path / "w", no_session)
+    again = {"type": "append", "arguments": {"source": {"dataset_id": "orders"}}}
+    folder.project(again, again, to_table(columns=["order_id"]))
+    run = write_run(folder, {3: pa.table({"order_id": ["O-1"]})})
+    shown = text_of(folder, f"/runs/{run}")
+    assert shown.count('href="/definitions/dataset/orders?version=1"') == 1
+    assert '<td class="wrap">input, 1, 2</td>' in shown
+
+
+def test_a_log_without_actions_says_how_to_start_one(folder: Folder) -> None:
+    assert "--allow-actions" in text_of(folder, "/actions")
+    allowed = client(folder, allows_actions=True).get("/actions").text
+    assert "--allow-actions" not in allowed
+    assert 'href="/periods">close a period' in allowed

@@ -17,6 +17,7 @@ from daybook.workspace.history import RUN_STATUSES, list_actions, list_periods, 
 
 if TYPE_CHECKING:
     from daybook.workspace.close import CloseGraphResult, CloseStatus
+    from daybook.workspace.history import RunDetails, SourceRead
 
 
 router = APIRouter()
@@ -102,6 +103,16 @@ def runs(
     return served.page(request, "runs.html", (listed,), lambda: values)
 
 
+def _sources_read(found: "RunDetails") -> list[tuple["SourceRead", list[str]]]:
+    """What a run read, each once: as the input, or in the operations with these seqs."""
+    uses: dict[SourceRead, list[str]] = {}
+    for source, stored in zip(found.sources, found.snapshot["sources"], strict=True):
+        where = str(stored["key"]).partition(".")[0]
+        if where not in uses.setdefault(source, []):
+            uses[source].append(where)
+    return list(uses.items())
+
+
 @router.get("/runs/{run_id}")
 def run(request: Request, served: ServedHere, run_id: str) -> Response:
     found = served.run(run_id)
@@ -114,6 +125,7 @@ def run(request: Request, served: ServedHere, run_id: str) -> Response:
             "snapshot": found.snapshot,
             "steps": tuple(summarize_operations(found.operations, found.operation_names)),
             "operations": found.snapshot["project"]["operations"],
+            "sources": _sources_read(found),
             "events": f"/api/v1/runs/{run_id}/events" if found.record.is_active else None,
         }
 
