@@ -140,7 +140,8 @@ project:
 """
 
 
-def write_workspace(root: Path, ledger: Path) -> None:
+def write_workspace(root: Path, ledger: Path) -> Path:
     root.mkdir(parents=True)
     (root / "daybook.yaml").write_text("name: close-benchmark\n")
     (root / "close.yaml").write_text(DEFINITIONS.replace("LEDGER", str(ledger)))
+    return root

@@ -3,7 +3,7 @@
 import contextlib
 import datetime
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -11,9 +11,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from daybook.engine.failures import SELECTOR, mark_sql
 from daybook.engine.java.session_conf import read_setting, temporary_settings, threads_of_session
+from daybook.engine.stages import columns_read_from, group_into_stages
 from daybook.expression import CompiledExpression, Constants, cast_sql, quote_identifier, quote_literal, spark_type
 from daybook.model.calendar import Period
-from daybook.model.types import INTEGER, STRING, TIMESTAMP, ColumnType
+from daybook.model.types import INTEGER, STRING, SYSTEM_COLUMNS, TIMESTAMP, ColumnType
 from daybook.plan.steps import AggregateStep, ComputedColumn, DeleteStep, OutputStep, Plan, RowStep, UpdateStep
 
 # One bit for every update and delete that picked the row.
@@ -35,7 +36,11 @@ def quote_identifiers(*names: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """`bits` numbers the operations that pick rows, in order; `changing` are those that also change them."""
+    """`bits` numbers the operations that pick rows, in order; `changing` are those that also change them.
+
+    `system` are the system columns that something reads; rows are without the others, which Spark would have to
+    analyse in every projection before it drops them.
+    """
 
     project_id: str
     dataset_id: str
@@ -45,12 +50,16 @@ class RunContext:
     as_of: datetime.date
     bits: Mapping[int, int]
     changing: frozenset[int]
+    system: tuple[str, ...]
 
     @classmethod
-    def of(cls, plan: Plan, as_of: datetime.date | None) -> "RunContext":
+    def of(cls, plan: Plan, as_of: datetime.date | None, also: Collection[str] = ()) -> "RunContext":
+        """`also` are columns that are read after the plan."""
         if plan.constants is None or plan.constants.period is None:
             raise ValueError("a plan without timestamp and period cannot be executed")
         picking = [step.seq for step in plan.steps if isinstance(step, RowStep)]
+        natural_key = plan.input.version.dataset.natural_key_columns
+        read = columns_read_from(group_into_stages(plan.steps, plan.input.types), 0, natural_key)
         return cls(
             plan.project.id,
             plan.input.dataset_id,
@@ -60,7 +69,12 @@ class RunContext:
             as_of or plan.constants.period.start_date,
             {seq: number for number, seq in enumerate(picking)},
             frozenset(step.seq for step in plan.steps if isinstance(step, UpdateStep | DeleteStep)),
+            tuple(name for name in SYSTEM_COLUMNS if name in read or name in also),
         )
+
+    def kept(self, columns: Mapping[str, str]) -> dict[str, str]:
+        """Columns of a row by name and SQL, without the system columns that nothing reads."""
+        return {name: sql for name, sql in columns.items() if name not in SYSTEM_COLUMNS or name in self.system}
 
     def sql(self, expression: CompiledExpression) -> str:
         return expression.sql(self.constants)
@@ -144,6 +158,11 @@ class SourceFrame:
     row_period: str | None = None
     # Whether the rows carry their position in a file, as `__position`.
     has_positions: bool = False
+    # The same rows without their identity, where that is cheaper to read.
+    plain: DataFrame | None = None
+
+    def rows(self, *, with_identity: bool) -> DataFrame:
+        return self.df if with_identity or self.plain is None else self.plain
 
 
 _MAX_SPLIT_KEY = "spark.sql.files.maxPartitionBytes"
@@ -158,14 +177,22 @@ def even_splits(spark: SparkSession, sizes: Sequence[int]) -> Iterator[None]:
     Spark fills pieces up to a limit, and what is left over makes one that keeps a single thread busy. On a cluster
     the number of threads is not known.
     """
+    size = _even_size(spark, sizes) if sizes else None
+    with temporary_settings(spark, {_MAX_SPLIT_KEY: f"{size}b"}) if size is not None else contextlib.nullcontext():
+        yield
+
+
+def _even_size(spark: SparkSession, sizes: Sequence[int]) -> int | None:
+    """The size of a piece, if it is not the one that Spark takes anyway; every question to a server takes its time."""
     threads = threads_of_session(spark)
+    if threads is None:
+        return None
     before, opening = read_setting(spark, _MAX_SPLIT_KEY), read_setting(spark, _OPEN_COST_KEY)
-    if not sizes or threads is None or before is None or opening is None:
-        yield
-        return
-    total = sum(sizes) + len(sizes) * parse_size(opening)
-    with temporary_settings(spark, {_MAX_SPLIT_KEY: f"{even_split_bytes(total, threads, parse_size(before))}b"}):
-        yield
+    if before is None or opening is None:
+        return None
+    largest = parse_size(before)
+    size = even_split_bytes(sum(sizes) + len(sizes) * parse_size(opening), threads, largest)
+    return size if size != largest else None
 
 
 def even_split_bytes(total: int, threads: int, largest: int) -> int:

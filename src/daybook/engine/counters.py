@@ -27,22 +27,22 @@ from daybook.plan.steps import Plan, RowStep
 
 @dataclass(frozen=True, slots=True)
 class NullValue:
-    """A loaded row has no value in a column that may not be NULL."""
+    """A loaded row has no value in a column that may not be NULL; where the row stands is looked up afterwards."""
 
     load_key: str
     column: str
-    place: str
-    ordinal: str
+    place: str = ""
+    ordinal: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class MalformedRowId:
-    """A loaded row carries a `_row_id` that is not one."""
+    """A loaded row carries a `_row_id` that is not one; where the row stands is looked up afterwards."""
 
     load_key: str
     value: str
-    place: str
-    ordinal: str
+    place: str = ""
+    ordinal: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def failed_check_sql(kind: type[FailedCheck], known: Mapping[str, object], value
     fields = {
         _KIND_FIELD: quote_literal(kind.__name__, STRING),
         **{name: quote_literal(str(value), STRING) for name, value in known.items()},
-        **{name: _text_sql(sql) for name, sql in values.items()},
+        **{name: text_sql(sql) for name, sql in values.items()},
     }
     pairs = ", ".join(f"'{name}', {sql}" for name, sql in fields.items())
     return f"TO_JSON(NAMED_STRUCT({pairs}))"
@@ -100,11 +100,12 @@ def row_label_sql(parts: Mapping[str, str]) -> str:
     """SQL of a label that identifies a row for people: customer_id = C-1, day = 2026-01-15."""
     texts = []
     for number, (label, sql) in enumerate(parts.items()):
-        texts += [quote_literal(f"{', ' if number else ''}{label} = ", STRING), _text_sql(sql)]
+        texts += [quote_literal(f"{', ' if number else ''}{label} = ", STRING), text_sql(sql)]
     return f"CONCAT({', '.join(texts)})" if texts else "'any'"
 
 
-def _text_sql(sql: str) -> str:
+def text_sql(sql: str) -> str:
+    """SQL of a value as messages show it."""
     return f"COALESCE(CAST({sql} AS STRING), 'NULL')"
 
 

@@ -5,6 +5,7 @@ A row id is a version 7 UUID whose time is the start of the run's period and who
 
 import datetime
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -19,7 +20,7 @@ from daybook.engine.context import (
     null_sql,
     quote_identifiers,
 )
-from daybook.engine.counters import MalformedRowId, NullValue, failed_check_sql
+from daybook.engine.counters import MalformedRowId, NullValue, failed_check_sql, text_sql
 from daybook.errors import DaybookError
 from daybook.expression import quote_identifier, quote_literal, spark_type
 from daybook.model.calendar import Period
@@ -28,6 +29,8 @@ from daybook.plan.steps import LoadStep
 
 # What a carried `_row_id` must look like; upper case is accepted as RFC 9562 asks.
 ROW_ID_PATTERN = "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-7[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}$"
+
+_MALFORMED_ROW_ID = f"`_row_id` IS NULL OR NOT `_row_id` RLIKE {quote_literal(ROW_ID_PATTERN, STRING)}"
 
 _NO_VALUES = {name: null_sql(column_type) for name, column_type in SYSTEM_COLUMNS.items()}
 
@@ -147,13 +150,14 @@ def _time_part(start: datetime.date) -> str:
 LOADED_ID_COLUMN = "__row_id"
 
 
-def filter_by_time(frame: SourceFrame, load: LoadStep, context: RunContext) -> DataFrame:
+def filter_by_time(frame: SourceFrame, load: LoadStep, context: RunContext, *, with_identity: bool = True) -> DataFrame:
     """Period tables by their period, bitemporal ones as of a date; both by the slice when Daybook wrote them."""
+    rows = frame.rows(with_identity=with_identity)
     match load.temporal_mode:
         case "period":
             column = RUN_PERIOD_COLUMN if RUN_PERIOD_COLUMN in frame.carried else "_period"
             _require_column(frame, load, column)
-            return frame.df.where(F.expr(_period_condition(column, frame, context)))
+            return rows.where(F.expr(_period_condition(column, frame, context)))
         case "bitemporal":
             _require_column(frame, load, "_valid_from")
             _require_column(frame, load, "_valid_to")
@@ -164,9 +168,9 @@ def filter_by_time(frame: SourceFrame, load: LoadStep, context: RunContext) -> D
                 is_valid = (
                     f"{_period_condition(RUN_PERIOD_COLUMN, frame, context)} AND (({is_valid}) OR ({is_summary}))"
                 )
-            return frame.df.where(F.expr(is_valid))
+            return rows.where(F.expr(is_valid))
         case "snapshot" | None:
-            return frame.df
+            return rows
 
 
 def _validity_condition(frame: SourceFrame, load: LoadStep, context: RunContext) -> str:
@@ -191,9 +195,9 @@ def _require_column(frame: SourceFrame, load: LoadStep, column: str) -> None:
 
 def load_input(frame: SourceFrame, load: LoadStep, context: RunContext) -> DataFrame:
     """The working dataset before the first operation."""
-    system = loaded_row_columns(frame, load, context)
+    system = context.kept(loaded_row_columns(frame, load, context))
     hidden = {**dict.fromkeys(context.words, "0L"), FAULT_COLUMN: _loaded_row_fault(frame, load)}
-    return filter_by_time(frame, load, context).selectExpr(
+    return filter_by_time(frame, load, context, with_identity="_row_id" in system).selectExpr(
         *quote_identifiers(*load.types),
         *(f"{sql} AS {quote_identifier(name)}" for name, sql in {**system, **hidden}.items()),
     )
@@ -202,7 +206,7 @@ def load_input(frame: SourceFrame, load: LoadStep, context: RunContext) -> DataF
 def load_source(frame: SourceFrame, load: LoadStep, context: RunContext, columns: Collection[str]) -> DataFrame:
     """Some columns of the live rows of an append source or a join, system ones included, with failed checks."""
     values = {**{name: quote_identifier(name) for name in load.types}, **loaded_row_columns(frame, load, context)}
-    rows = filter_by_time(frame, load, context)
+    rows = filter_by_time(frame, load, context, with_identity="_row_id" in columns)
     if "_deleted" in frame.carried:
         rows = rows.where(F.expr("`_deleted` IS NOT TRUE"))
     return rows.selectExpr(
@@ -225,6 +229,23 @@ def stored_rows(frame: SourceFrame, load: LoadStep, context: RunContext, ids: Co
     return rows.where(F.col(LOADED_ID_COLUMN).isin(list(ids)))
 
 
+def locate_row(
+    check: NullValue | MalformedRowId, frame: SourceFrame, load: LoadStep, context: RunContext
+) -> NullValue | MalformedRowId:
+    """A failed check with the first row that fails it: rows that pass are read without their place in a file."""
+    if isinstance(check, NullValue):
+        failed = f"{quote_identifier(check.column)} IS NULL"
+    else:
+        failed = f"({_MALFORMED_ROW_ID}) AND {text_sql('`_row_id`')} = {quote_literal(check.value, STRING)}"
+    if load.role != "input" and "_deleted" in frame.carried:
+        failed = f"({failed}) AND `_deleted` IS NOT TRUE"
+    first = F.expr(f"MIN(STRUCT({ORIGIN_COLUMN} AS place, {ORDINAL_COLUMN} AS ordinal))").alias("first")
+    found = filter_by_time(frame, load, context).where(F.expr(failed)).agg(first).first()
+    if found is None or found["first"] is None:
+        return check
+    return replace(check, place=str(found["first"]["place"]), ordinal=str(found["first"]["ordinal"]))
+
+
 def may_fail(frame: SourceFrame, load: LoadStep) -> bool:
     """Whether loaded rows are checked at all."""
     return _loaded_row_fault(frame, load) != null_sql(STRING)
@@ -232,14 +253,12 @@ def may_fail(frame: SourceFrame, load: LoadStep) -> bool:
 
 def _loaded_row_fault(frame: SourceFrame, load: LoadStep) -> str:
     """SQL of the first check a loaded row fails: a NULL where none may be, a row id that is none."""
-    position = {"place": ORIGIN_COLUMN, "ordinal": ORDINAL_COLUMN}
     branches = [
         f"WHEN {quote_identifier(name)} IS NULL "
-        f"THEN {failed_check_sql(NullValue, {'load_key': load.key, 'column': name}, position)}"
+        f"THEN {failed_check_sql(NullValue, {'load_key': load.key, 'column': name}, {})}"
         for name in load.required_columns
     ]
     if "_row_id" in frame.carried:
-        malformed = f"`_row_id` IS NULL OR NOT `_row_id` RLIKE {quote_literal(ROW_ID_PATTERN, STRING)}"
-        found = failed_check_sql(MalformedRowId, {"load_key": load.key}, {"value": "`_row_id`", **position})
-        branches.append(f"WHEN {malformed} THEN {found}")
+        found = failed_check_sql(MalformedRowId, {"load_key": load.key}, {"value": "`_row_id`"})
+        branches.append(f"WHEN {_MALFORMED_ROW_ID} THEN {found}")
     return f"CASE {' '.join(branches)} END" if branches else null_sql(STRING)

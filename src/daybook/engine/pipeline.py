@@ -1,7 +1,7 @@
 """Turns a plan and its source data into outputs, group by group."""
 
 import datetime
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import assert_never
@@ -14,7 +14,10 @@ from daybook.engine.counters import (
     FIRST_FAULT_SQL,
     Counters,
     DoubleMatch,
+    FailedCheck,
     GroupCounts,
+    MalformedRowId,
+    NullValue,
     ObservedFrame,
     failed_check_error,
     picked_metric,
@@ -24,7 +27,7 @@ from daybook.engine.counters import (
 from daybook.engine.failures import translate_failure
 from daybook.engine.java.session_conf import threads_of_session
 from daybook.engine.layer import Layer
-from daybook.engine.load_rows import load_input, load_source, may_fail
+from daybook.engine.load_rows import load_input, load_source, locate_row, may_fail
 from daybook.engine.operations.aggregate import appended_rows, summary_rows
 from daybook.engine.operations.join import JoinedRows, JoinRowCount, UpdateJoins
 from daybook.engine.operations.window import UpdateWindows
@@ -95,12 +98,13 @@ class OutputGroup:
     _observed: tuple[ObservedFrame, ...]
     _row_counts: tuple[JoinRowCount, ...]
     _plan: Plan
+    _locate: Callable[[FailedCheck], FailedCheck]
 
     def verify(self) -> None:
         """Raise what the rows failed: a NULL where none may be, a malformed row id, a row that matched twice."""
         for observed in self._observed:
             if check := observed.failed_check():
-                raise failed_check_error(self._plan, check)
+                raise failed_check_error(self._plan, self._locate(check))
         for count in self._row_counts:
             below, above = (read_observation(each).get("rows") for each in (count.below, count.above))
             # Spark counts a task that it executed twice two times, so only a look at the rows can decide.
@@ -164,7 +168,7 @@ class Pipeline:
         self.kept: dict[int, KeptRows] = {}
         self._is_counting = is_counting
         self._sources = sources
-        self._context = RunContext.of(plan, as_of)
+        self._context = RunContext.of(plan, as_of, frozenset().union(*self._forks.values()))
         self._staging = StagingFolder(spark, staging) if isinstance(staging, str) else staging
         self._skip = skip
         self._counters = Counters(self._context)
@@ -232,7 +236,7 @@ class Pipeline:
             return 0, self._load()
         seq, kept = self._start
         index = next(number for number, step in enumerate(steps) if step.seq == seq)
-        columns = (*kept.schema, *SYSTEM_COLUMNS, *self._context.hidden)
+        columns = (*kept.schema, *self._context.system, *self._context.hidden)
         working = WorkingDataset(self._context, kept.whole(columns), kept.schema, may_be_deleted=True, seqs=kept.seqs)
         return index, working
 
@@ -283,12 +287,18 @@ class Pipeline:
                 self._add_rows(working, rows, is_kept=is_kept)
             case AppendStep():
                 load, frame = self._plan.load(step.load_key), self._sources[step.load_key]
-                source = load_source(frame, load, self._context, {*load.types, *SYSTEM_COLUMNS})
+                source = load_source(frame, load, self._context, {*load.types, *self._system_of(step)})
                 rows = appended_rows(source, load, step, self._context, may_fail=may_fail(frame, load))
                 is_kept = bool(step.aggregations) and self._is_kept((step.seq,), following)
                 self._add_rows(working, rows, is_kept=is_kept)
             case _:
                 assert_never(step)
+
+    def _system_of(self, step: AppendStep) -> set[str]:
+        """The system columns of the source of an append; its ids are only read where something needs them."""
+        expressions = (step.source_selector, *(value.expression for value in (*step.aggregations, *step.mapped)))
+        read = {use.name for expression in expressions if expression is not None for use in expression.uses}
+        return {name for name in SYSTEM_COLUMNS if name != "_row_id" or name in {*read, *self._context.system}}
 
     def _is_kept(self, seqs: tuple[int, ...], following: Sequence[Stage]) -> bool:
         """Summaries are small, so where they are used again they are written down rather than computed again.
@@ -364,7 +374,14 @@ class Pipeline:
             counters = self._counters if self._is_counting and self._counters.is_waiting else None
             written.append(OutputFrame(output, writing.frame(output, counters)))
         observed = self._counters.take(is_last=is_last)
-        return OutputGroup(tuple(written), is_last, observed, tuple(self._row_counts), self._plan)
+        return OutputGroup(tuple(written), is_last, observed, tuple(self._row_counts), self._plan, self._locate)
+
+    def _locate(self, check: FailedCheck) -> FailedCheck:
+        """A check of a loaded row with where the row stands."""
+        if not isinstance(check, NullValue | MalformedRowId):
+            return check
+        key = check.load_key
+        return locate_row(check, self._sources[key], self._plan.load(key), self._context)
 
 
 def may_lose_tasks(spark: SparkSession) -> bool:

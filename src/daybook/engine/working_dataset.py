@@ -108,7 +108,7 @@ class WorkingDataset:
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column in order: business, system, hidden."""
-        return (*self.schema, *SYSTEM_COLUMNS, *self._context.hidden)
+        return (*self.schema, *self._context.system, *self._context.hidden)
 
     @property
     def seqs(self) -> frozenset[int]:

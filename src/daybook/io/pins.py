@@ -1,6 +1,6 @@
 """Pins: the state of an input when it was read, so that a change is detected and a replay reads the same data."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
@@ -111,6 +111,12 @@ class ReadPart:
     may_repeat_ids: bool = False
     # Whether the rows carry their position in a file.
     has_positions: bool = False
+    # The same rows without their identity, where that is cheaper to read.
+    plain: "DataFrame | None" = None
+
+    def map(self, change: Callable[["DataFrame"], "DataFrame"]) -> "ReadPart":
+        """The part with a change of its rows."""
+        return replace(self, df=change(self.df), plain=change(self.plain) if self.plain is not None else None)
 
     def with_period(self, location: Location) -> "ReadPart":
         """Rows of a location that belongs to one period may lack `_period`."""
@@ -118,5 +124,5 @@ class ReadPart:
             return self
         from pyspark.sql import functions as F
 
-        df = self.df.withColumn("_period", F.lit(location.period.identifier))
-        return replace(self, df=df, carried=self.carried | {"_period"})
+        period = F.lit(location.period.identifier)
+        return replace(self.map(lambda df: df.withColumn("_period", period)), carried=self.carried | {"_period"})

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from operator import methodcaller
 from pathlib import Path
 from typing import assert_never
 
@@ -31,6 +32,9 @@ from daybook.io.registry import format_named
 from daybook.model.definition import DatasetVersion
 from daybook.model.types import DATE, RUN_PERIOD_COLUMN, STRING, ColumnType
 from daybook.resolve.location import Location, Resolution
+
+# Files that are read again after they were landed, to find what was landed.
+_AHEAD_BYTES = 8 << 20
 
 
 def read_landed(spark: SparkSession, request: LandingRequest, pin: LandedPin | None = None) -> ReadPart:
@@ -77,8 +81,18 @@ def _find_inputs(request: LandingRequest) -> _Inputs:
     return _Inputs(files, databases, folder)
 
 
-def _land(spark: SparkSession, request: LandingRequest, inputs: _Inputs) -> PublishedLanding:
-    """A new landing; what cannot be completed is removed."""
+def land_ahead(request: LandingRequest) -> None:
+    """Land small files while there is no session yet; what is wrong with them is said when they are read."""
+    if not request.locations or any(not location.uri for location in request.locations):
+        return
+    with contextlib.suppress(Exception):
+        found = _find_inputs(request)
+        if sum(file.stat.size for file in found.files) <= _AHEAD_BYTES and request.area.find(found.folder) is None:
+            _land(None, request, found)
+
+
+def _land(spark: SparkSession | None, request: LandingRequest, inputs: _Inputs) -> PublishedLanding:
+    """A new landing; what cannot be completed is removed. Files that fit into memory need no session."""
     area, files, databases, folder = request.area, inputs.files, inputs.databases, inputs.folder
     attempt = area.new_attempt(folder)
     sink = LandingSink(area, attempt, request.columns, request.memory_limit)
@@ -86,10 +100,11 @@ def _land(spark: SparkSession, request: LandingRequest, inputs: _Inputs) -> Publ
         sources = [
             (format_named(file.location.format).file_rows(file, request.version), file.location) for file in files
         ]
-        for number, location in enumerate(databases):
-            scratch = f"{area.absolute(attempt)}/scratch-{number}"
-            table = format_named(location.format).table_rows(spark, location, request, scratch)
-            sources.append((table, location))
+        if spark is not None:
+            for number, location in enumerate(databases):
+                scratch = f"{area.absolute(attempt)}/scratch-{number}"
+                table = format_named(location.format).table_rows(spark, location, request, scratch)
+                sources.append((table, location))
         carried = columns_in_folder_names(request.locations)
         extra: set[str] = set()
         for source, location in sources:
@@ -198,15 +213,10 @@ def read_source(
 ) -> ReadSource:
     """All locations of a resolution as one frame; `pinned` reads the data of an earlier run or fails with IO_009."""
     refuse_repeated_locations(resolution, workspace)
-    slices = needed_slices(dataset_version, resolution.periods)
     pins = list(pinned) if pinned is not None else None
-    groups: dict[tuple[object, ...], list[Location]] = {}
-    for location in resolution.locations:
-        groups.setdefault((location.slices, location.without), []).append(location)
     parts: list[ReadPart] = []
-    for locations in groups.values():
-        request = LandingRequest(locations, dataset_version, landing, slices, workspace)
-        parts += [_with_slices(part, locations[0]) for part in _read_group(spark, request, pins)]
+    for request in _requests(resolution, dataset_version, landing, workspace):
+        parts += [_with_slices(part, request.locations[0]) for part in _read_group(spark, request, pins)]
     if not parts:
         parts.append(_empty_part(spark, dataset_version))
     source = _union_parts(parts, resolution)
@@ -215,9 +225,31 @@ def read_source(
         return source
     names = ", ".join(location.uri or "" for location in resolution.locations[:_MAX_NAMED_LOCATIONS])
     frame = source.frame
-    repeated = find_repeated_by_spark(frame.df, dataset_version.dataset, frame.carried, frame.periods)
+    rows = frame.rows(with_identity=False)
+    repeated = find_repeated_by_spark(rows, dataset_version.dataset, frame.carried, frame.periods)
     found = report_repeated(dataset_version.dataset, repeated, names)
     return replace(source, notices=(*source.notices, *found))
+
+
+def land_files_ahead(
+    resolution: Resolution, dataset_version: DatasetVersion, landing: LandingArea, *, workspace: Path
+) -> None:
+    """Land what is small and needs no session, so that it is there when Spark has started."""
+    for request in _requests(resolution, dataset_version, landing, workspace):
+        landed = [location for location in request.locations if format_named(location.format).is_landed]
+        land_ahead(replace(request, locations=landed))
+
+
+def _requests(
+    resolution: Resolution, dataset_version: DatasetVersion, landing: LandingArea, workspace: Path
+) -> Iterator[LandingRequest]:
+    """Locations of which the same slices are read, together."""
+    slices = needed_slices(dataset_version, resolution.periods)
+    groups: dict[tuple[object, ...], list[Location]] = {}
+    for location in resolution.locations:
+        groups.setdefault((location.slices, location.without), []).append(location)
+    for locations in groups.values():
+        yield LandingRequest(locations, dataset_version, landing, slices, workspace)
 
 
 def _read_group(spark: SparkSession, wanted: LandingRequest, pins: list[Pin] | None) -> Iterator[ReadPart]:
@@ -242,7 +274,8 @@ def _with_slices(part: ReadPart, location: Location) -> ReadPart:
         return part
     period = F.col(column)
     kept = period.isin(*location.slices) if location.slices is not None else ~period.isin(*location.without)
-    return replace(part, df=part.df.where(kept | period.isNull() if location.slices is None else kept))
+    condition = kept | period.isNull() if location.slices is None else kept
+    return part.map(lambda df: df.where(condition))
 
 
 def _take_pin(pins: list[Pin] | None, location: Location) -> Pin | None:
@@ -292,15 +325,17 @@ def _union_parts(parts: Sequence[ReadPart], resolution: Resolution) -> ReadSourc
     carried = frozenset[str]().union(*(part.carried for part in parts))
     types = carried_types()
     has_positions = any(part.has_positions for part in parts)
-    frames = []
+    frames: list[DataFrame] = []
+    plain: list[DataFrame] = []
     for part in parts:
         lacking: dict[str, Column] = {
             name: F.lit(None).cast(spark_data_type(types[name])) for name in sorted(carried - part.carried)
         }
         if has_positions and not part.has_positions:
             lacking[POSITION_COLUMN] = F.lit(None).cast("string")
-        df = part.df.withColumns(lacking) if lacking else part.df
-        frames.append(df)
+        whole = part.map(methodcaller("withColumns", lacking)) if lacking else part
+        frames.append(whole.df)
+        plain += [whole.plain] if whole.plain is not None else []
     df = reduce(DataFrame.unionByName, frames)
     notices = tuple(dict.fromkeys(notice for part in parts for notice in part.notices))
     pins = tuple(pin for part in parts for pin in part.pins)
@@ -316,5 +351,6 @@ def _union_parts(parts: Sequence[ReadPart], resolution: Resolution) -> ReadSourc
         resolution.as_of,
         resolution.row_period,
         has_positions,
+        reduce(DataFrame.unionByName, plain) if len(plain) == len(frames) else None,
     )
     return ReadSource(frame, pins, notices, sizes)

@@ -181,6 +181,14 @@ def read_sources(
     return sources
 
 
+def land_sources_ahead(loads: "Iterable[LoadStep]", snapshot: RunSnapshot, landing: "LandingArea", root: Path) -> None:
+    """Copies what has to be copied and needs no Spark, for a run whose session is still starting."""
+    from daybook.io.read_source import land_files_ahead
+
+    for load in {(load.dataset_id, load.version.version): load for load in loads}.values():
+        land_files_ahead(snapshot.source(load.key).resolution, load.version, landing, workspace=root)
+
+
 def check_sources(loads: "Iterable[LoadStep]", snapshot: RunSnapshot) -> None:
     """All that is not there to be read, as far as that is known without Spark."""
     errors: list[DaybookError] = []

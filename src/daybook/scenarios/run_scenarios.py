@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from daybook.engine.context import SourceFrame
 from daybook.engine.java.session import separate_session
+from daybook.engine.java.session_conf import QUICK_CONF
 from daybook.engine.jobs import wait_for
 from daybook.engine.pipeline import OutputFrame, Pipeline
 from daybook.errors import DaybookError, DaybookErrors, flatten, raise_all
@@ -52,15 +53,6 @@ from daybook.scenarios.scenario import (
     written_rows,
 )
 
-# Compiling code for a query takes longer than computing a few rows without it; rows are the same either way.
-_QUICK_SETTINGS: Mapping[str, str] = {
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.leafNodeDefaultParallelism": "1",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
-
 
 class MemoryStaging:
     """Keeps intermediate results in memory: a scenario has a few rows, and writing files takes longer than they do."""
@@ -92,7 +84,7 @@ class QuickSession:
         with self._lock:
             if self._session is None:
                 session = separate_session(self._provider())
-                for key, value in _QUICK_SETTINGS.items():
+                for key, value in QUICK_CONF.items():
                     # A server may refuse a setting.
                     with contextlib.suppress(Exception):
                         session.conf.set(key, value)

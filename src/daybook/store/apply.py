@@ -101,6 +101,8 @@ def apply(
     # Checking projects takes a while, so the store is not kept from others meanwhile.
     with store.read() as transaction:
         difference = _compute_plan(transaction, wanted, everything, workspace, is_looking_ahead, prune, plans)
+        if _is_applied(transaction, difference, workspace):
+            return difference
     with store.write() as transaction:
         transaction.definitions.lock()
         if _read_basis(transaction) != difference.basis:
@@ -111,6 +113,23 @@ def apply(
         for effect in difference.effects:
             _write_effect(transaction, effect, by_id.get(effect.project_id), now)
         return difference
+
+
+def _is_applied(transaction: Transaction, difference: ApplyPlan, workspace: str) -> bool:
+    """Whether the store holds all of it already."""
+    heads = difference.basis.heads
+    is_same = all(
+        change.action == "unchanged" and heads[change.kind, change.id].workspace == workspace
+        for change in difference.changes
+    )
+    return is_same and all(_has_effect(transaction, effect) for effect in difference.effects)
+
+
+def _has_effect(transaction: Transaction, effect: ProjectEffect) -> bool:
+    """Whether a project is in the state that an effect gives it."""
+    state = transaction.projects.find(effect.project_id)
+    known = (state.status, state.conflict, state.warnings) if state else None
+    return known == (effect.after, effect.conflict, tuple(str(error) for error in effect.findings))
 
 
 def _with_difference(definitions: Definitions, change: DefinitionChange) -> DefinitionChange:
@@ -187,10 +206,7 @@ def _write_change(
 def _write_effect(
     transaction: Transaction, effect: ProjectEffect, change: DefinitionChange | None, now: datetime.datetime
 ) -> None:
-    state = transaction.projects.find(effect.project_id)
-    warnings = tuple(str(error) for error in effect.findings)
-    known = (state.status, state.conflict, state.warnings) if state else None
-    if known != (effect.after, effect.conflict, warnings):
+    if not _has_effect(transaction, effect):
         write_state(transaction, effect, now)
     if change is not None and change.is_structural:
         transaction.projects.set_usage(effect.project_id, change.version, effect.validation.usage)

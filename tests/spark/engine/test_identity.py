@@ -1,11 +1,20 @@
 """Row ids: the same on any number of partitions, in every run, and never twice."""
 
+import contextlib
+import io
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.spark.engine.executed import World, budget, customer, order
+from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame
+from daybook.io.bindings import Binding
+from daybook.io.formats.parquet.format import DataFile, scan_parquet
+from daybook.model.types import STRING
+from daybook.plan.references import INPUT_KEY
+from tests.spark.engine.executed import World, budget, customer, order, source
+from tests.unit.plan.planned import plan_of
 
 UUID_7 = re.compile(r"019b76da-a800-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 
@@ -68,3 +77,46 @@ def test_output_rows_are_input_rows_and_added_rows(world: World) -> None:
     assert (added[3], added[5], added[6]) == (9, 3, 1)
     assert len(run.rows) == 60 + sum(added.values())
     assert run.picked()[2] == (sum(n % 7 == 0 for n in range(60)), 0)
+
+
+CLASSIFY = (
+    "- {type: update, selector: quantity > 1, arguments: {assignments: [{column: status, expression: '\"big\"'}]}}\n"
+)
+DROP = "- {type: delete, selector: quantity = 3}\n"
+TOTALS = (
+    "- {type: aggregate, selector: _operation_seq = 0, "
+    "arguments: {group_by: [region], aggregations: [{column: total, expression: SUM(amount)}]}}\n"
+)
+SOME = "- {type: output, arguments: {columns: [order_id, region, amount], destination: {location: some.csv}}}\n"
+ALL = "- {type: output, arguments: {destination: {location: all.csv}}}\n"
+
+
+def scan_text(world: World, folder: Path, operations: str) -> str:
+    """How Spark reads the input, a Parquet file, for the first output."""
+    plan = plan_of(operations)
+    load = plan.loads[0]
+    source(world.spark, load, ORDERS).df.drop(ORIGIN_COLUMN, ORDINAL_COLUMN).coalesce(1).write.parquet(str(folder))
+    bindings = [Binding(name, name, column_type) for name, column_type in {**load.types, "_period": STRING}.items()]
+    files = [DataFile(str(file)) for file in folder.glob("*.parquet")]
+    rows = scan_parquet(world.spark, files, bindings, frozenset(), str(folder))
+    frame = SourceFrame(rows.df, frozenset({"_period"}), plain=rows.plain)
+    with world.pipeline(plan, {INPUT_KEY: frame}) as executing, contextlib.redirect_stdout(io.StringIO()) as shown:
+        next(iter(executing.groups())).outputs[0].df.explain()
+    return shown.getvalue()
+
+
+@pytest.mark.parametrize("operations", [SOME, CLASSIFY + DROP + SOME, CLASSIFY + TOTALS + SOME])
+def test_where_a_row_stands_in_its_file_is_not_read_where_nothing_needs_its_id(
+    world: World, tmp_path: Path, operations: str
+) -> None:
+    text = scan_text(world, tmp_path / "orders", operations)
+    assert "FileScan parquet" in text
+    assert "row_index" not in text
+    assert "file_path" not in text
+
+
+@pytest.mark.parametrize("operations", [ALL, CLASSIFY + TOTALS + ALL])
+def test_where_a_row_stands_in_its_file_is_read_for_its_id(world: World, tmp_path: Path, operations: str) -> None:
+    text = scan_text(world, tmp_path / "orders", operations)
+    assert "row_index" in text
+    assert "file_path" in text

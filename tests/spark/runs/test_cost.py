@@ -1,10 +1,13 @@
 """A run costs what its outputs cost: one job of Spark per output, counts and checks included."""
 
+from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from daybook.engine.java.connect import is_connect
+from daybook.store.store import MetadataStore
 from tests.unit.runs.counting import Counts
 from tests.workspaces import Folder, assign, to_path, to_table
 
@@ -55,6 +58,30 @@ def test_a_run_plans_its_project_once_and_no_project_that_reads_what_it_register
     folder.run("2026-02")
     assert counts.plans == {"p": 1}
     assert counts.expressions == {"amount * 2": 1}
+
+
+def test_a_run_of_what_is_applied_writes_six_times_to_the_store(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run, its beginning, what it reads, the permission to commit, the commit, its end; each waits for the disk."""
+    folder.project(assign("tax", "amount * 2"), to_table())
+    folder.run()
+    used = Counter[str]()
+
+    def count(name: str) -> None:
+        original = getattr(MetadataStore, name)
+
+        def counting(store: MetadataStore) -> Any:
+            used[name] += 1
+            return original(store)
+
+        monkeypatch.setattr(MetadataStore, name, counting)
+
+    count("read")
+    count("write")
+    folder.run()
+    assert used["write"] == 6
+    assert used["read"] <= 5
 
 
 def test_rows_that_are_not_shown_are_counted_while_the_shown_ones_are_sought(folder: Folder) -> None:

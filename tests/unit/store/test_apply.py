@@ -72,6 +72,18 @@ def test_everything_is_added_then_unchanged(store: MetadataStore) -> None:
         assert default.resolver.id == "files-by-period"
 
 
+def test_what_the_store_holds_already_is_not_written_again(
+    store: MetadataStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(store, ORDERS_TEXT, PROJECT)
+
+    def refuse(_: MetadataStore) -> None:
+        raise AssertionError("a transaction that writes waits for all others")
+
+    monkeypatch.setattr(MetadataStore, "write", refuse)
+    assert set(actions(put(store, ORDERS_TEXT, PROJECT)).values()) == {"unchanged"}
+
+
 def test_a_structural_change_is_the_next_version(store: MetadataStore) -> None:
     put(store, ORDERS_TEXT)
     difference = put(store, dataset_text({**ORDERS, "region": "string"}))

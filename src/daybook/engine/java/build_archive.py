@@ -32,7 +32,7 @@ from daybook.engine.java.launch import (
     virtual_machine_flags,
 )
 from daybook.engine.java.session import stop_session
-from daybook.engine.java.session_conf import build_session_conf
+from daybook.engine.java.session_conf import QUICK_CONF, build_session_conf, temporary_settings
 from daybook.model.settings import EngineSettings
 
 _SCHEMA = "order_id string, customer string, amount decimal(18,2), quantity bigint, day date, at timestamp, note string"
@@ -52,6 +52,31 @@ def run_training_workload(spark: SparkSession, folder: Path) -> None:
     result.orderBy("customer").limit(5).collect()
     result.orderBy("amount").toArrow()
     result.coalesce(1).write.option("header", "true").csv(str(folder / "result-csv"))
+    with temporary_settings(spark, QUICK_CONF):
+        _run_small_queries(spark)
+
+
+def _run_small_queries(spark: SparkSession) -> None:
+    """What tests of users run: a few rows of Arrow, without compiled code, collected as Arrow."""
+    orders = spark.createDataFrame(_orders(spark).limit(5).toArrow())
+    _calculate(spark, orders).toArrow()
+    checked = orders.selectExpr(
+        "*",
+        "IF(amount > 0, NULL, TO_JSON(NAMED_STRUCT('row', COALESCE(CAST(amount AS STRING), 'NULL')))) AS f",
+        "CONCAT('a', SUBSTR(MD5(CONCAT(OCTET_LENGTH(order_id), ':', order_id)), 1, 3)) AS _row_id",
+        "TRANSLATE(order_id, 'O', 'o') AS text",
+        "0L | IF(note IS NULL, 1L, 0L) AS picked",
+        "IF(day BETWEEN DATE '0001-01-01' AND DATE '9999-12-31', day, CAST('?' AS DATE)) AS checked_day",
+        "ARRAY(at, at)[CAST(note IS NULL AS INT)] AS changed_at",
+    )
+    grouped = checked.groupingSets([["customer"], ["day"]], "customer", "day").agg(
+        F.expr("SUM(amount)").alias("total"), F.expr("MIN(f)").alias("fault"), F.expr("GROUPING_ID()").alias("set")
+    )
+    counted = grouped.observe(Observation("small"), F.expr("SUM(IF(set = 1L, 1L, 0L))").alias("added"))
+    counted.where(F.expr("total IS NOT NULL AND customer LIKE 'C%'")).orderBy("customer").toArrow()
+    shares = "SUM(amount) OVER (PARTITION BY customer ORDER BY day, order_id ROWS UNBOUNDED PRECEDING) AS running"
+    checked.selectExpr("*", shares).union(checked.selectExpr("*", "amount AS running")).collect()
+    checked.agg(F.expr("COUNT(1)"), F.expr("MAX(day)"), F.expr("AVG(quantity)")).first()
 
 
 def _orders(spark: SparkSession) -> DataFrame:

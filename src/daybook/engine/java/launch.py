@@ -299,7 +299,7 @@ def _configuration_folders(environment: Mapping[str, str]) -> list[str]:
 
 
 # Raised when the training or the flags change, so that older archives are built again.
-_ARCHIVE_LAYOUT = 1
+_ARCHIVE_LAYOUT = 2
 _RETRY_SECONDS = 24 * 3600
 ARCHIVE_VARIABLE = "DAYBOOK_CLASS_ARCHIVE"
 

@@ -128,8 +128,8 @@ def prepare_launch(conf: Mapping[str, str], workload: Workload) -> tuple[Launch,
 def open_warm_session(engines: "WarmEngines", *, app_name: str) -> "SparkSession | str":
     """A session on the user's warm engine, or why there is none that fits."""
     conf = application_conf(engines.settings, app_name=app_name)
-    found = engines.open_session(conf.session)
-    return found if isinstance(found, str) else _with_required_conf(found)
+    # These settings hold all that results depend on, and our own server takes every one of them.
+    return engines.open_session(conf.session)
 
 
 def stop_session(spark: "SparkSession", *, quick: bool = False) -> None:

@@ -84,6 +84,15 @@ _DEFAULT_SESSION_CONF: Mapping[str, str] = {
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
 }
 
+# For queries of a few rows: compiling code takes longer than computing them without it; rows are the same either way.
+QUICK_CONF: Mapping[str, str] = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.leafNodeDefaultParallelism": "1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
 _DEFAULT_APPLICATION_CONF: Mapping[str, str] = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.catalogImplementation": "in-memory",
@@ -192,9 +201,16 @@ def local_threads(master: str, cores: int) -> int | None:
     return cores if given.group(1) == "*" else int(given.group(1))
 
 
+# The master of an application never changes, so a server is asked once.
+_MASTER_ATTRIBUTE = "_daybook_master"
+
+
 def threads_of_session(spark: "SparkSession") -> int | None:
     """How many threads of this machine a session uses; None on a cluster."""
-    return local_threads(read_setting(spark, "spark.master") or "", usable_cores())
+    kept = vars(spark)
+    if _MASTER_ATTRIBUTE not in kept:
+        kept[_MASTER_ATTRIBUTE] = read_setting(spark, "spark.master") or ""
+    return local_threads(kept[_MASTER_ATTRIBUTE], usable_cores())
 
 
 def is_on_this_machine(master: str) -> bool:

@@ -160,7 +160,7 @@ def summary_rows(
     summaries = Summaries(context, together.steps, picked, counts)
     empty = {name: null_sql(column_type) for name, column_type in together.schema.items()}
     own = {step.seq: {**empty, **_columns(step, summaries.columns_of(step), context)} for step in together.steps}
-    columns = {name: summaries.choice({seq: own[seq][name] for seq in own}) for name in own[first.seq]}
+    columns = {name: summaries.choice({seq: own[seq][name] for seq in own}) for name in context.kept(own[first.seq])}
     observed = ObservedFrame(lambda: summaries.of(rows()), summaries.metrics, rows)
     return AddedRows(together.seqs, together.schema, observed, columns, summaries.is_new)
 
@@ -202,7 +202,7 @@ def appended_rows(
     columns |= {**values, **{name: quote_identifier(name) for name in _CARRIED_COLUMNS}, "_row_id": identity}
     metrics = {picked_metric(step.seq): "COUNT(1)", added_metric(step.seq): "COUNT(1)"}
     metrics |= {FAULT_TEXT_METRIC: FIRST_FAULT_SQL} if may_fail else {}
-    return AddedRows((step.seq,), step.schema, ObservedFrame(lambda: rows, metrics), columns)
+    return AddedRows((step.seq,), step.schema, ObservedFrame(lambda: rows, metrics), context.kept(columns))
 
 
 def _aggregated_rows(
@@ -222,7 +222,7 @@ def _aggregated_rows(
         values["_labels"] = f"COALESCE({values['_labels']}, '')"
     parts = ["'group'", *(found[name] for name in step.group_by)]
     identity = row_id_sql(context.period, "appended", _id_scope(step, context), parts)
-    columns = {**columns, **values, "_row_id": identity}
+    columns = context.kept({**columns, **values, "_row_id": identity})
     observed = ObservedFrame(lambda: summaries.of(source), summaries.metrics, lambda: source)
     return AddedRows((step.seq,), step.schema, observed, columns, summaries.is_new)
 

@@ -288,14 +288,16 @@ class LandingSink:
         if self._stream is not None:
             self._stream.close()
 
-    def finish(self, spark: SparkSession, carried: Iterable[str], dataset: Dataset) -> LandedRows:
-        """The files of the landing, and which of its rows repeat others."""
+    def finish(self, spark: SparkSession | None, carried: Iterable[str], dataset: Dataset) -> LandedRows:
+        """The files of the landing, and which of its rows repeat others; only rows in memory need no session."""
         self.close()
         names = {*carried, *(column.name for column in dataset.main_table.columns)}
         columns = [column for column in self._columns if column.name in names]
         identity = identity_columns(columns, dataset.natural_key_columns)
         if self._writer is None:
             return self._finish_in_memory(columns, identity, dataset)
+        if spark is None:
+            raise ValueError("so many rows need a session")
         return self._finish_with_spark(spark, columns, identity, dataset)
 
     def _finish_in_memory(

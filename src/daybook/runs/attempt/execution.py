@@ -17,6 +17,7 @@ from daybook.engine.jobs import stop_jobs, tag_jobs, wait_until_idle, watch_prog
 from daybook.engine.load_rows import has_new_ids
 from daybook.engine.pipeline import OutputFrame, OutputGroup, Pipeline
 from daybook.errors import DaybookError, Notice, error_to_record, flatten, notice
+from daybook.io.pins import Pin
 from daybook.io.read_source import ReadSource
 from daybook.io.registry import writer_for
 from daybook.io.writer import StagedOutput, Writer
@@ -42,9 +43,9 @@ from daybook.runs.permissions import check_period, require_unlocked
 from daybook.runs.result import OutputResult, RunFailedError, RunResult
 from daybook.runs.sandbox import slices_of_draft
 from daybook.runs.snapshot import RunSnapshot, snapshot_from_json
-from daybook.runs.sources import check_sources, read_sources
+from daybook.runs.sources import check_sources, land_sources_ahead, read_sources
 from daybook.store.process import current_process
-from daybook.store.records import FinalStatus, Lease, milliseconds
+from daybook.store.records import FinalStatus, Lease, OperationResult, milliseconds
 from daybook.store.store import MetadataStore
 
 # Rows that fail a check can be shown, once the run is known.
@@ -67,8 +68,9 @@ class Execution:
     notices: list[Notice] = field(default_factory=list)
 
     def execute(self) -> None:
-        self.outputs += self.recorder.committed_outputs()
-        sources = self._read()
+        pinned, committed = self.recorder.earlier_attempt()
+        self.outputs += committed
+        sources = self._read(pinned)
         largest = max((source.sizes for source in sources.values()), key=sum, default=())
         with (
             even_splits(self.spark, largest),
@@ -87,10 +89,9 @@ class Execution:
             except Exception as failure:
                 raise pipeline.failure(failure) from failure
 
-    def _read(self) -> Mapping[str, ReadSource]:
+    def _read(self, pinned: Mapping[str, tuple[Pin, ...]]) -> Mapping[str, ReadSource]:
         """A retry reads exactly the data of the first attempt."""
         self.environment.listener.stage("reading")
-        pinned = self.recorder.pins()
         sources = read_sources(
             self.spark,
             self.prepared.plan.loads,
@@ -212,10 +213,11 @@ def execute_attempt(
         try:
             environment.listener.stage("starting Spark")
             environment.begin_session(snapshot)
+            if not is_retry:
+                landing = environment.landing(snapshot.run_id)
+                land_sources_ahead(prepared.plan.loads, snapshot, landing, environment.root)
             spark = environment.session()
-            keeper.fence()
-            with environment.store.write() as transaction:
-                transaction.runs.mark_running(keeper.lease, now=transaction.now())
+            keeper.fence(lambda transaction: transaction.runs.mark_running(lease, now=transaction.now()))
             recorder = RunRecorder(environment, keeper, prepared)
             execution = Execution(prepared, environment, spark, staging, keeper, recorder)
             execution.notices.extend(prepared.notices)
@@ -223,7 +225,7 @@ def execute_attempt(
                 execution.execute()
             if is_retry:
                 execution.discard(with_committed=True)
-            _finish(environment.store, keeper, "completed", None)
+            ended = _complete(environment.store, keeper)
             if (undelivered := events.ended("completed", execution.outputs)) is not None:
                 execution.notices.append(undelivered)
         except BaseException as failure:
@@ -235,7 +237,7 @@ def execute_attempt(
             _point_to_operations(error, snapshot, environment.root)
             if execution is not None and not keeper.is_lost:
                 execution.discard()
-            _finish(
+            _fail(
                 environment.store, keeper, status, error_to_record(error) if error else _unexpected_error_data(failure)
             )
             outputs = tuple(execution.outputs) if execution else ()
@@ -246,7 +248,7 @@ def execute_attempt(
         finally:
             with contextlib.suppress(OSError):
                 remove_folder(staging)
-    return _build_result(snapshot, environment.store, execution)
+    return _build_result(snapshot, ended, execution)
 
 
 def _name_run_in_hints(error: DaybookError | None, run_id: str) -> None:
@@ -285,21 +287,30 @@ def _unexpected_error_data(failure: BaseException) -> dict[str, Any]:
     return {"code": type(failure).__name__, "message": str(failure)}
 
 
-def _finish(store: MetadataStore, keeper: LeaseKeeper, status: FinalStatus, error: Mapping[str, Any] | None) -> None:
+@dataclass(frozen=True, slots=True)
+class _CompletedRun:
+    """What the store holds of a run when it has ended."""
+
+    duration: datetime.timedelta
+    operations: tuple[OperationResult, ...]
+
+
+def _complete(store: MetadataStore, keeper: LeaseKeeper) -> _CompletedRun:
+    run_id = keeper.lease.run_id
+    with store.write() as transaction:
+        transaction.runs.finish(keeper.lease, "completed", now=transaction.now())
+        duration = transaction.runs.get(run_id).duration or datetime.timedelta()
+        return _CompletedRun(duration, transaction.outcomes.operations(run_id))
+
+
+def _fail(store: MetadataStore, keeper: LeaseKeeper, status: FinalStatus, error: Mapping[str, Any]) -> None:
     """Ends the run in the store; a run that lost its lease was already ended by its new holder."""
-    try:
-        with store.write() as transaction:
-            transaction.runs.finish(keeper.lease, status, now=transaction.now(), error=error)
-    except DaybookError:
-        # An unreachable store must not hide why the run failed; the lease expires by itself.
-        if status == "completed":
-            raise
+    # An unreachable store must not hide why the run failed; the lease expires by itself.
+    with contextlib.suppress(DaybookError), store.write() as transaction:
+        transaction.runs.finish(keeper.lease, status, now=transaction.now(), error=error)
 
 
-def _build_result(snapshot: RunSnapshot, store: MetadataStore, execution: Execution) -> RunResult:
-    with store.read() as transaction:
-        duration = transaction.runs.get(snapshot.run_id).duration or datetime.timedelta()
-        operations = transaction.outcomes.operations(snapshot.run_id)
+def _build_result(snapshot: RunSnapshot, ended: _CompletedRun, execution: Execution) -> RunResult:
     return RunResult(
         run_id=snapshot.run_id,
         project_id=snapshot.project.id,
@@ -309,11 +320,11 @@ def _build_result(snapshot: RunSnapshot, store: MetadataStore, execution: Execut
         status="completed",
         is_draft=snapshot.settings.is_draft,
         sandbox=snapshot.settings.sandbox,
-        operations=operations,
+        operations=ended.operations,
         names={operation.seq: operation.name for operation in snapshot.project.operations},
         outputs=tuple(execution.outputs),
         notices=tuple(execution.notices),
-        duration_ms=milliseconds(duration),
+        duration_ms=milliseconds(ended.duration),
         slices=tuple(slices_of_draft(snapshot)),
         parameters=snapshot.parameters,
         accepted=execution.prepared.plan.accepted,

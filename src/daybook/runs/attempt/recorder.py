@@ -113,16 +113,13 @@ class RunRecorder:
         self._prepared = prepared
         self._plans = environment.plans
 
-    def committed_outputs(self) -> tuple[OutputResult, ...]:
-        """What an earlier attempt committed and wrote down."""
+    def earlier_attempt(self) -> tuple[dict[str, tuple[Pin, ...]], tuple[OutputResult, ...]]:
+        """What the first attempt read, by load, and what earlier ones committed; a new run has neither."""
+        run_id = self._keeper.lease.run_id
         with self._store.read() as transaction:
-            commits = transaction.outcomes.commits(self._keeper.lease.run_id)
-        return tuple(recorded_output_result(self._prepared.output(each.operation_seq), each) for each in commits)
-
-    def pins(self) -> dict[str, tuple[Pin, ...]]:
-        """What the first attempt read, by load; empty before anything was read."""
-        with self._store.read() as transaction:
-            return recorded_pins(transaction, self._keeper.lease.run_id)
+            pins, commits = recorded_pins(transaction, run_id), transaction.outcomes.commits(run_id)
+        outputs = (recorded_output_result(self._prepared.output(each.operation_seq), each) for each in commits)
+        return pins, tuple(outputs)
 
     def record_pins(self, pins: Mapping[str, tuple[Pin, ...]]) -> None:
         details = {"pins": {key: [pin_to_json(pin) for pin in each] for key, each in pins.items()}}

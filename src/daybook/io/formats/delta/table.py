@@ -133,12 +133,14 @@ def read_delta(
     files = [file for file in data_files(table, uri) if is_slice_needed(file.partitions, slices)]
     refuse_foreign_files(files, uri, location.options)
     _refuse_vacuumed(files, uri, at)
-    df = scan_parquet(spark, files, bindings.all, frozenset(table.metadata().partition_columns), location.root or uri)
+    partitions = frozenset(table.metadata().partition_columns)
+    rows = scan_parquet(spark, files, bindings.all, partitions, location.root or uri)
     carried = frozenset(binding.name for binding in bindings.carried)
     found = TablePin(uri, numbered_version(table.version()), str(table.metadata().id))
     sizes = tuple(file.size for file in files)
     notices = extra_column_notices(bindings.extra, uri)
-    return ReadPart(df, carried, (found,), notices, sizes, _has_appended_slice(table, files, uri))
+    may_repeat_ids = _has_appended_slice(table, files, uri)
+    return ReadPart(rows.df, carried, (found,), notices, sizes, may_repeat_ids, plain=rows.plain)
 
 
 def _has_appended_slice(table: DeltaTable, files: Sequence[DataFile], uri: str) -> bool:

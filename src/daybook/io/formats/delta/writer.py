@@ -194,8 +194,8 @@ class DeltaWriter:
             reason = f"the files of version {commit.version.token if commit.version else None} have been removed"
             raise DaybookError("IO_009", location=target.label, reason=reason)
         bindings = [Binding(column.name, column.name, column.type) for column in target.columns]
-        df = scan_parquet(spark, [DataFile(file.path) for file in files], bindings, frozenset(), None)
-        return fingerprint(df, target.columns)
+        rows = scan_parquet(spark, [DataFile(file.path) for file in files], bindings, frozenset(), None)
+        return fingerprint(rows.plain, target.columns)
 
     def _check_place(self, target: FileTarget) -> None:
         """A table is not made on top of other files."""

@@ -55,6 +55,7 @@ from daybook.resolve.location import Location
 # Characters that stand for themselves in the URIs Spark reports.
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./=-]*")
 _FILE_COLUMN = "__file"
+_PARTITION_FILE_COLUMN = "__partition_file"
 _PATH_SQL = "_metadata.file_path"
 
 
@@ -67,16 +68,28 @@ class DataFile:
     size: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class ScannedFiles:
+    """The rows of files with `__place` and `__ordinal`, and the same `plain` rows without.
+
+    Spark reads where a row stands in its file for every query on a frame that has ever asked for it.
+    """
+
+    df: DataFrame
+    plain: DataFrame
+
+
 def scan_parquet(
     spark: SparkSession,
     files: Sequence[DataFile],
     bindings: Sequence[Binding],
     partitions: frozenset[str],
     root: str | None,
-) -> DataFrame:
-    """The bound columns of all files with `__place` and `__ordinal`; no files give an empty frame."""
+) -> ScannedFiles:
+    """The bound columns of all files; no files give an empty frame."""
     if not files:
-        return _empty_frame(spark, bindings)
+        empty = _empty_frame(spark, bindings)
+        return ScannedFiles(empty, empty)
     stored = {binding.stored: binding for binding in bindings if binding.stored not in partitions}
     schema = spark_types.StructType(
         [spark_types.StructField(name, spark_data_type(binding.type)) for name, binding in stored.items()]
@@ -91,16 +104,13 @@ def scan_parquet(
     columns = {binding.name: quote_identifier(binding.stored) for binding in bindings}
     if len(set(values)) == 1:
         columns |= {b.name: _partition_value_sql(value, b) for b, value in zip(attached, values[0], strict=True)}
-    else:
-        df = _join_partition_values(
-            df.selectExpr("*", *_aliased(identity), f"{_file_key_sql(files)} AS {_FILE_COLUMN}"),
-            files,
-            values,
-            attached,
-        )
-        identity = {name: name for name in identity}
-    # One text, since every call to Spark takes time.
-    return df.selectExpr(*_aliased({**columns, **identity}))
+        # One text, since every call to Spark takes time.
+        return ScannedFiles(df.selectExpr(*_aliased({**columns, **identity})), df.selectExpr(*_aliased(columns)))
+    file = f"{_file_key_sql(files)} AS {_FILE_COLUMN}"
+    lookup = _partition_values(spark, files, values, attached)
+    identified = _join_by_file(df.selectExpr("*", *_aliased(identity), file), lookup)
+    identified = identified.selectExpr(*_aliased({**columns, **{name: name for name in identity}}))
+    return ScannedFiles(identified, _join_by_file(df.selectExpr("*", file), lookup).selectExpr(*_aliased(columns)))
 
 
 def _aliased(columns: Mapping[str, str]) -> list[str]:
@@ -155,18 +165,20 @@ def _partition_value_sql(text: str | None, binding: Binding) -> str:
     return f"CAST({quote_literal(text, STRING)} AS {sql_type(binding.type)})"
 
 
-def _join_partition_values(
-    df: DataFrame, files: Sequence[DataFile], values: Sequence[tuple[str | None, ...]], columns: Sequence[Binding]
+def _partition_values(
+    spark: SparkSession, files: Sequence[DataFile], values: Sequence[tuple[str | None, ...]], columns: Sequence[Binding]
 ) -> DataFrame:
-    """Partition columns that differ between files, by file from a broadcast table."""
-    by_file = "__partition_file"
-    texts: dict[str, list[str | None]] = {by_file: [_normalized_path(file.path) for file in files]}
+    """Partition columns that differ between files, by file."""
+    texts: dict[str, list[str | None]] = {_PARTITION_FILE_COLUMN: [_normalized_path(file.path) for file in files]}
     texts |= {column.stored: [value[index] for value in values] for index, column in enumerate(columns)}
     # Of an Arrow table Spark makes a constant; rows of Python would start Python workers.
     rows = pa.table({name: pa.array(found, pa.string()) for name, found in texts.items()})
     typed = {c.stored: f"CAST({quote_identifier(c.stored)} AS {sql_type(c.type)})" for c in columns}
-    lookup = df.sparkSession.createDataFrame(rows).selectExpr(by_file, *_aliased(typed))
-    return df.join(F.broadcast(lookup), F.col(_FILE_COLUMN) == F.col(by_file), "inner")
+    return spark.createDataFrame(rows).selectExpr(_PARTITION_FILE_COLUMN, *_aliased(typed))
+
+
+def _join_by_file(df: DataFrame, lookup: DataFrame) -> DataFrame:
+    return df.join(F.broadcast(lookup), F.col(_FILE_COLUMN) == F.col(_PARTITION_FILE_COLUMN), "inner")
 
 
 def _normalized_path(path: str) -> str:
@@ -194,6 +206,8 @@ def type_errors(bindings: Sequence[Binding], schema: pa.Schema, file: str) -> li
 
 
 _FOOTER_READERS = 16
+# Fewer footers of local files are read sooner than threads are started.
+_FEW_FILES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,8 +243,8 @@ def find_parquet(
     if pin is not None and tuple(files) != pin.files:
         raise DaybookError("IO_009", location=uri, reason="its files have changed")
     schemas = _read_schemas(list(files))
-    partitions = frozenset(name for file in found for name in partition_values(relative_to(file.path, uri)))
     manifest = read_manifest(uri)
+    partitions = frozenset(name for file in found for name in partition_values(relative_to(file.path, uri)))
     promised = frozenset(manifest.columns) if manifest else frozenset[str]()
     stored = [*partitions, *(name for schema in schemas.values() for name in schema.names), *promised]
     bindings = bind_columns(stored, version, location)
@@ -257,11 +271,12 @@ def read_parquet(spark: SparkSession, found: Sequence[ParquetFiles]) -> Iterator
     for group in alike.values():
         first = group[0]
         files = [file for each in group for file in each.files]
-        df = scan_parquet(spark, files, first.bindings, first.partitions, first.root)
+        rows = scan_parquet(spark, files, first.bindings, first.partitions, first.root)
         notices = tuple(notice for each in group for notice in each.notices)
         pins = tuple(each.pin for each in group)
         sizes = tuple(file.size for file in files)
-        yield ReadPart(df, first.carried, pins, notices, sizes, any(each.may_repeat_ids for each in group))
+        may_repeat_ids = any(each.may_repeat_ids for each in group)
+        yield ReadPart(rows.df, first.carried, pins, notices, sizes, may_repeat_ids, plain=rows.plain)
 
 
 def _with_period(found: ParquetFiles, location: Location) -> ParquetFiles:
@@ -283,6 +298,8 @@ def _needed_files(
 
 
 def _read_schemas(files: Sequence[FileStat]) -> dict[str, pa.Schema]:
+    if len(files) <= _FEW_FILES and not any(is_uri(file.path) for file in files):
+        return {file.path: _read_schema(file) for file in files}
     with ThreadPoolExecutor(_FOOTER_READERS) as pool:
         return dict(zip((file.path for file in files), pool.map(_read_schema, files), strict=True))
 
