@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.new_stores import copied_stores, stores_by_alembic
 from tests.postgres import PostgresServer, running_server
 from tests.spark_session import is_connect, product_settings, spark
 
-__all__ = ["copied_stores", "is_connect", "product_settings", "spark", "stores_by_alembic"]
+__all__ = ["is_connect", "product_settings", "spark"]
 
 _MARKERS_BY_FOLDER = {
     "spark": ("spark",),
@@ -58,3 +57,21 @@ def postgres_server() -> Iterator[PostgresServer]:
     """One real PostgreSQL server per test process; tests that use it carry the marker `postgres`."""
     with running_server() as server:
         yield server
+
+
+@pytest.fixture(scope="session", autouse=True)
+def copied_stores() -> Iterator[None]:
+    """New stores get the tables that Alembic made once."""
+    from tests.new_stores import copy_schema, made_by
+
+    with made_by(copy_schema):
+        yield
+
+
+@pytest.fixture(scope="module")
+def stores_by_alembic() -> Iterator[None]:
+    """For tests of what Alembic makes."""
+    from tests.new_stores import BY_ALEMBIC, made_by
+
+    with made_by(BY_ALEMBIC):
+        yield

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from functools import cache
 from unittest.mock import patch
 
-import pytest
 from sqlalchemy import Connection, create_engine, insert
 
 from daybook.store import store
@@ -45,17 +44,4 @@ def copy_schema(connection: Connection, root: WorkspaceRoot | None = None) -> No
 @contextmanager
 def made_by(upgrade: Upgrade) -> Iterator[None]:
     with patch.object(store, "upgrade_schema", upgrade):
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def copied_stores() -> Iterator[None]:
-    with made_by(copy_schema):
-        yield
-
-
-@pytest.fixture(scope="module")
-def stores_by_alembic() -> Iterator[None]:
-    """For tests of what Alembic makes."""
-    with made_by(BY_ALEMBIC):
         yield

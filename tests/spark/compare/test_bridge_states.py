@@ -4,7 +4,7 @@ import datetime
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from daybook.compare import compared_output, measured_state
@@ -39,6 +39,7 @@ def with_tax(ledger: Ledger) -> tuple[str, str]:
 
 def test_an_operation_that_needs_a_new_column_comes_after_the_data_that_has_it(ledger: Ledger) -> None:
     found = ledger.bridge(*with_tax(ledger))
+    assert ledger.folder.staged() == []
 
     # One less of each line: 0.90 + 1.00 + 0.90.
     assert shares(found) == {"definition:convert": "-2.80"}
@@ -224,6 +225,17 @@ def test_a_run_that_computes_something_else_ends_a_bridge(ledger: Ledger, monkey
     assert found.value.code == "RUN_068"
 
 
+@pytest.fixture(scope="module")
+def two_projects(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Ledger, str]:
+    """A run of each of two projects, and the id of the first one's."""
+    ledger = Ledger(Folder.new(tmp_path_factory.mktemp("projects") / "w", lambda: spark))
+    run = ledger.run(*CLOSE)
+    other = {"destination": {"datasource_id": "lake", "table": "other"}}
+    ledger.folder.project(convert(), totals(), {**output(), "arguments": other}, id_="q", input_="journal")
+    ledger.folder.run(project="q")
+    return ledger, run
+
+
 @pytest.mark.parametrize(
     ("wish", "code"),
     [
@@ -234,19 +246,9 @@ def test_a_run_that_computes_something_else_ends_a_bridge(ledger: Ledger, monkey
         ({"b": "q@2026-01"}, "RUN_069"),
     ],
 )
-def test_wrong_questions_are_refused(ledger: Ledger, wish: dict[str, Any], code: str) -> None:
-    run = ledger.run(*CLOSE)
-    other = {"destination": {"datasource_id": "lake", "table": "other"}}
-    ledger.folder.project(convert(), totals(), {**output(), "arguments": other}, id_="q", input_="journal")
-    if code == "RUN_069":
-        ledger.folder.run(project="q")
+def test_wrong_questions_are_refused(two_projects: tuple[Ledger, str], wish: dict[str, Any], code: str) -> None:
+    ledger, run = two_projects
 
     with pytest.raises(DaybookError) as found:
         ledger.bridge(**{"a": run, "b": run, **wish})
     assert found.value.code == code
-
-
-def test_nothing_is_left_behind(ledger: Ledger) -> None:
-    ledger.bridge(*with_tax(ledger))
-
-    assert ledger.folder.staged() == []

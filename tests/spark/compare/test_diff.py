@@ -4,6 +4,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from daybook.compare.bridge import BridgeRequest, bridge
 from daybook.compare.diff import DiffRequest, diff
@@ -176,6 +177,14 @@ def test_inputs_that_expired_and_a_table_that_is_gone_are_an_error(folder: Folde
     assert found.value.code == "RUN_012"
 
 
+@pytest.fixture(scope="module")
+def run_once(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Folder:
+    folder = Folder.new(tmp_path_factory.mktemp("once") / "w", lambda: spark)
+    folder.project(TOTALS, to_table())
+    folder.run()
+    return folder
+
+
 @pytest.mark.parametrize(
     ("wish", "code"),
     [
@@ -187,12 +196,9 @@ def test_inputs_that_expired_and_a_table_that_is_gone_are_an_error(folder: Folde
         ({"b": "20260101-000000-000000"}, "STORE_014"),
     ],
 )
-def test_wrong_questions_are_refused_before_spark_is_needed(folder: Folder, wish: dict[str, Any], code: str) -> None:
-    folder.project(TOTALS, to_table())
-    folder.run()
-
+def test_wrong_questions_are_refused_before_spark_is_needed(run_once: Folder, wish: dict[str, Any], code: str) -> None:
     with pytest.raises(DaybookError) as found:
-        compare(folder, **{"a": "p@2026-01", "b": "p@2026-01", **wish})
+        compare(run_once, **{"a": "p@2026-01", "b": "p@2026-01", **wish})
     assert found.value.code == code
 
 

@@ -168,13 +168,13 @@ def test_an_output_shows_what_it_wrote(closed: tuple[Folder, str]) -> None:
     )
 
 
-@pytest.mark.parametrize("seq", [2, 3, 5])
-def test_each_of_several_outputs_can_be_looked_at(orders: Folder, seq: int) -> None:
+def test_each_of_several_outputs_can_be_looked_at(orders: Folder) -> None:
     operations = [to_table(), to_table("again"), assign("amount", "0"), to_table("after")]
     orders.project(assign("amount", "amount * 2"), *operations)
     run_id = orders.run().run_id
-    first = min(orders.explain(run_id, seq).rows.rows, key=lambda row: row["order_id"])
-    assert (first["order_id"], first["amount"]) == ("O-1", money("0.00" if seq == 5 else "200.00"))
+    for seq, amount in ((2, "200.00"), (3, "200.00"), (5, "0.00")):
+        first = min(orders.explain(run_id, seq).rows.rows, key=lambda row: row["order_id"])
+        assert (first["order_id"], first["amount"]) == ("O-1", money(amount))
 
 
 def test_it_leaves_nothing_behind(closed: tuple[Folder, str]) -> None:

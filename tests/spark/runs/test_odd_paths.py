@@ -9,7 +9,15 @@ from daybook.errors import DaybookError
 from tests.workspaces import COLUMNS, Folder, assign, to_path, to_table
 
 
-@pytest.mark.parametrize("name", ["close [2026]", "close #1", "why? {a,b}*", "50% + ü 'q'"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("close [2026]", marks=pytest.mark.slow),
+        pytest.param("close #1", marks=pytest.mark.slow),
+        "why? {a,b}* #[1]",
+        "50% + ü 'q'",
+    ],
+)
 def test_runs_registrations_and_replays_work(spark: SparkSession, tmp_path: Path, name: str) -> None:
     folder = Folder.new(tmp_path / name / "w", lambda: spark)
     folder.datasource("files", "parquet", path="files")

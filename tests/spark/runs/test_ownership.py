@@ -42,7 +42,13 @@ def refusal(folder: Folder, project: str = "p", period: str = "2026-01") -> str:
 
 
 @pytest.mark.parametrize(
-    ("type_", "path"), [("delta", "lake"), ("parquet", "lake"), ("csv", "lake"), ("sqlite", "data.db")]
+    ("type_", "path"),
+    [
+        ("delta", "lake"),
+        ("parquet", "lake"),
+        pytest.param("csv", "lake", marks=pytest.mark.slow),
+        ("sqlite", "data.db"),
+    ],
 )
 def test_a_slice_of_another_workspace_is_not_replaced(session: Any, tmp_path: Path, type_: str, path: str) -> None:
     shared = str(tmp_path / path)

@@ -96,7 +96,14 @@ def test_summary_rows_come_along_by_their_slice(folder: Folder) -> None:
     assert result.outputs[0].rows_written == 5
 
 
-@pytest.mark.parametrize("temporal", [{}, {"temporal_mode": "snapshot"}, {"temporal_mode": "bitemporal"}])
+@pytest.mark.parametrize(
+    "temporal",
+    [
+        {},
+        pytest.param({"temporal_mode": "snapshot"}, marks=pytest.mark.slow),
+        pytest.param({"temporal_mode": "bitemporal"}, marks=pytest.mark.slow),
+    ],
+)
 def test_every_period_reads_what_its_own_run_wrote(folder: Folder, temporal: dict[str, str]) -> None:
     lists = [{"item": "a", "price": "2.00", "valid_from": "2020-01-01", "valid_to": ""}]
     columns = [{"name": "item", "type": "string"}, {"name": "price", "type": "decimal(18,2)"}]

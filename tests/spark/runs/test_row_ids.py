@@ -46,7 +46,9 @@ def test_one_slice_keeps_the_ids_it_carries(copied: Folder) -> None:
     assert ids(copied, "loaded") == CARRIED
 
 
-@pytest.mark.parametrize("format_", ["delta", "parquet", "csv"])
+@pytest.mark.parametrize(
+    "format_", ["delta", *(pytest.param(each, marks=pytest.mark.slow) for each in ("parquet", "csv"))]
+)
 def test_a_table_that_is_read_as_a_whole_has_every_id_once(copied: Folder, format_: str) -> None:
     copied.datasource("store", format_, path="store")
     copied.project(to_table(datasource="store"), input_="master")
@@ -62,7 +64,9 @@ def test_a_table_that_is_read_as_a_whole_has_every_id_once(copied: Folder, forma
     assert ids(copied, "loaded") == first
 
 
-@pytest.mark.parametrize("format_", ["delta", "parquet", "csv", "sqlite"])
+@pytest.mark.parametrize(
+    "format_", ["delta", *(pytest.param(each, marks=pytest.mark.slow) for each in ("parquet", "csv")), "sqlite"]
+)
 def test_a_slice_that_was_appended_to_has_every_id_once(copied: Folder, format_: str) -> None:
     copied.datasource("store", format_, path="store.db" if format_ == "sqlite" else "store")
     copied.project(to_table(datasource="store", mode="append"), input_="master")

@@ -32,7 +32,13 @@ def periods_in(folder: Folder, type_: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("type_", "path"), [("delta", "lake"), ("parquet", "files"), ("csv", "files"), ("sqlite", "data.db")]
+    ("type_", "path"),
+    [
+        ("delta", "lake"),
+        ("parquet", "files"),
+        pytest.param("csv", "files", marks=pytest.mark.slow),
+        ("sqlite", "data.db"),
+    ],
 )
 def test_one_slice_is_dropped_and_the_others_stay(folder: Folder, type_: str, path: str) -> None:
     folder.datasource("to", type_, path=path)
@@ -65,7 +71,13 @@ def test_one_slice_is_dropped_and_the_others_stay(folder: Folder, type_: str, pa
 
 
 @pytest.mark.parametrize(
-    ("type_", "path"), [("delta", "lake"), ("parquet", "files"), ("csv", "files"), ("sqlite", "data.db")]
+    ("type_", "path"),
+    [
+        ("delta", "lake"),
+        ("parquet", "files"),
+        pytest.param("csv", "files", marks=pytest.mark.slow),
+        ("sqlite", "data.db"),
+    ],
 )
 def test_a_column_that_was_added_later_is_null_in_older_slices(folder: Folder, type_: str, path: str) -> None:
     folder.datasource("to", type_, path=path)

@@ -97,9 +97,9 @@ def test_replay_reads_the_window_as_it_was(rolling: Folder) -> None:
     [
         ({"to_date": "year"}, Decimal("116.50")),
         ({"last": 2}, Decimal("-23.50")),
-        ("previous", Decimal("-30.00")),
-        ({"offset": -2}, Decimal("140.00")),
-        ("all", Decimal("116.50")),
+        pytest.param("previous", Decimal("-30.00"), marks=pytest.mark.slow),
+        pytest.param({"offset": -2}, Decimal("140.00"), marks=pytest.mark.slow),
+        pytest.param("all", Decimal("116.50"), marks=pytest.mark.slow),
     ],
 )
 def test_windows_on_a_file_of_many_periods(folder: Folder, window: Any, expected: Decimal) -> None:

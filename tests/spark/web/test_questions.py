@@ -62,7 +62,7 @@ def settled(browser: TestClient, address: str) -> tuple[int, str]:
     return page.status_code, page.text
 
 
-@pytest.mark.parametrize("kind", ["explain", "bridge", "diff"])
+@pytest.mark.parametrize("kind", ["explain", "bridge", pytest.param("diff", marks=pytest.mark.slow)])
 def test_a_question_is_cancelled_while_spark_computes(browser: TestClient, folder: Folder, kind: str) -> None:
     after, before = newest_runs(browser, "many")
     addresses = {
