@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.e2e.conftest import Command
 from tests.e2e.program import completed, piped
@@ -19,12 +20,10 @@ TOTALS = {
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
-    root = tmp_path_factory.mktemp("explain") / "w"
-    folder = Folder.for_commands(root)
+def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Folder:
+    folder = Folder.for_commands(tmp_path_factory.mktemp("explain") / "w")
     folder.project(assign("amount", "amount * 2"), TOTALS, to_table())
-    done = piped("run", "p", "--period", "2026-01", "--json", folder=root)
-    assert done.returncode == 0, done.stderr
+    Folder(folder.root, lambda: spark).run()
     return folder
 
 

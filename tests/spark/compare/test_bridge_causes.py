@@ -184,6 +184,7 @@ def test_another_input_is_the_data_of_the_new_one(ledger: Ledger) -> None:
     assert found.causes[0].rows is None
 
 
+@pytest.mark.slow
 def test_another_input_and_the_operations_that_name_its_table_go_together(ledger: Ledger) -> None:
     before = ledger.run(convert("ROUND(journal.amount * rates.rate, 2)"), totals(), output())
     operations = (convert("ROUND(other.amount * rates.rate, 0)"), totals(), output())
@@ -196,6 +197,7 @@ def test_another_input_and_the_operations_that_name_its_table_go_together(ledger
     assert "journal" in found.causes[0].reason
 
 
+@pytest.mark.slow
 def test_an_input_that_was_joined_before_is_one_cause(ledger: Ledger) -> None:
     """The rates become the input, and what is read of them changed, too."""
     before = ledger.run(*CLOSE)
@@ -298,6 +300,7 @@ def test_what_floats_leave_over_is_said_with_the_reason(folder: Folder) -> None:
     assert "-0.25 of the difference remains unexplained" in said.message
 
 
+@pytest.mark.slow
 def test_totals_that_are_no_numbers_are_compared_like_others(folder: Folder) -> None:
     before = float_run(folder, "NaN", "x * 1")
     after = float_run(folder, "Infinity", "x * 1")

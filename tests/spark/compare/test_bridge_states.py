@@ -71,6 +71,7 @@ def test_a_state_without_the_measure_is_not_computed(folder: Folder) -> None:
     assert cause.reason == "There is no column fee"
 
 
+@pytest.mark.slow
 def test_a_changed_resolver_and_a_column_that_only_its_file_has_go_together(ledger: Ledger) -> None:
     """Definitions first: the operation needs the new column, and that needs the resolver's new place."""
     folder, out = ledger.folder, {**output(), "arguments": NARROW}
@@ -106,6 +107,7 @@ def test_a_changed_resolver_and_a_column_that_only_its_file_has_go_together(ledg
     assert (cause_text(cause), str(cause.share)) == ("definition:convert + data:journal + dataset:journal", "-2.80")
 
 
+@pytest.mark.slow
 def test_new_seqs_that_a_selector_names_are_swapped_together(ledger: Ledger) -> None:
     before = ledger.run(convert(), totals(seq=30), output(selector="_operation_seq = 30"))
     bonus = change("bonus", 30, "eur + 1")
