@@ -113,7 +113,7 @@ UNUSED = (
     *("daybook.expression.compiler", "daybook.plan.steps", "daybook.web.api"),
 )
 SHOW_CLOSE = f"""
-import sys
+import sys, time
 from pathlib import Path
 from starlette.testclient import TestClient
 from daybook.web.server import WorkspaceLoader, create_app
@@ -128,6 +128,9 @@ app = create_app(workspace, open_site(workspace, ServeRequest(is_open=True))[0])
 with TestClient(app, base_url="http://127.0.0.1:8484") as client:
     answer = client.get("/close")
     assert answer.status_code == 200 and "Close" in answer.text, answer.text
+until = time.monotonic() + 60
+while not imported and time.monotonic() < until:
+    time.sleep(0.01)
 print(imported)
 """
 
