@@ -65,6 +65,14 @@ def tab_to(page: Page, name: str) -> None:
     raise AssertionError(f"no key leads to {name}")
 
 
+def log_in_by_keys(page: Page, address: str) -> None:
+    page.goto(f"{address}/login")
+    tab_to(page, "Token")
+    page.keyboard.type(TOKEN)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/close*")
+
+
 def enter(page: Page, name: str) -> None:
     tab_to(page, name)
     with page.expect_navigation():
@@ -73,11 +81,7 @@ def enter(page: Page, name: str) -> None:
 
 def test_from_the_login_to_a_sorted_and_filtered_number(page: Page, folder: Folder) -> None:
     with shown(page, folder) as address:
-        page.goto(f"{address}/login")
-        tab_to(page, "Token")
-        page.keyboard.type(TOKEN)
-        page.keyboard.press("Enter")
-        page.wait_for_url("**/close*")
+        log_in_by_keys(page, address)
 
         enter(page, "fresh")
         expect(page.get_by_role("heading", level=1)).to_have_text("p for 2026-01")
@@ -106,11 +110,7 @@ def test_from_the_login_to_a_sorted_and_filtered_number(page: Page, folder: Fold
 
 def test_the_first_key_leads_past_the_navigation(page: Page, folder: Folder) -> None:
     with shown(page, folder) as address:
-        page.goto(f"{address}/login")
-        tab_to(page, "Token")
-        page.keyboard.type(TOKEN)
-        page.keyboard.press("Enter")
-        page.wait_for_url("**/close*")
+        log_in_by_keys(page, address)
         page.keyboard.press("Tab")
         assert page.evaluate(_FOCUS)["name"] == "Skip to the content"
         page.keyboard.press("Enter")

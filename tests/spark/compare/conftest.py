@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.spark.compare.journals import Ledger
 from tests.workspaces import Folder
 
 # Tasks of the PostgreSQL writer run in Python workers, which need the packages of this interpreter.
@@ -16,3 +17,8 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 @pytest.fixture
 def folder(spark: SparkSession, tmp_path: Path) -> Folder:
     return Folder.new(tmp_path / "w", lambda: spark)
+
+
+@pytest.fixture
+def ledger(folder: Folder) -> Ledger:
+    return Ledger(folder)

@@ -21,6 +21,10 @@ LINES = {
     "J-3": ("5000", "USD", "10.00"),
 }
 RATES = {"USD": "0.9000", "EUR": "1.0000"}
+BY_REGION = {
+    "type": "aggregate",
+    "arguments": {"group_by": ["region"], "aggregations": [{"column": "total", "expression": "SUM(amount)"}]},
+}
 
 
 def convert(expression: str = "ROUND(amount * rates.rate, 2)", **more: Any) -> dict[str, Any]:

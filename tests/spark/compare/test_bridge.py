@@ -2,19 +2,12 @@
 
 from decimal import Decimal
 
-import pytest
 from pyspark.sql import SparkSession
 
 from daybook.compare.result import RowCounts, add
 from tests.spark.compare.journals import Ledger, change, convert, output, shares, totals
-from tests.workspaces import Folder
 
 CLOSE = (convert(), totals(), output())
-
-
-@pytest.fixture
-def ledger(folder: Folder) -> Ledger:
-    return Ledger(folder)
 
 
 def test_a_late_journal_line_is_the_data_of_the_journal(ledger: Ledger) -> None:

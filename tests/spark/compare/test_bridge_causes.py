@@ -15,6 +15,7 @@ from daybook.runs.attempt.execution import run
 from daybook.runs.attempt.start import RunRequest
 from daybook.runs.environment import open_run_environment
 from tests.spark.compare.journals import (
+    BY_REGION,
     JOURNAL_COLUMNS,
     RATE_COLUMNS,
     Ledger,
@@ -28,15 +29,6 @@ from tests.spark.compare.journals import (
 from tests.workspaces import ORDERS, Folder, assign, to_path, to_table
 
 CLOSE = (convert(), totals(), output())
-BY_REGION = {
-    "type": "aggregate",
-    "arguments": {"group_by": ["region"], "aggregations": [{"column": "total", "expression": "SUM(amount)"}]},
-}
-
-
-@pytest.fixture
-def ledger(folder: Folder) -> Ledger:
-    return Ledger(folder)
 
 
 def ask(folder: Folder, a: str, b: str, measure: str, **wish: Any) -> BridgeResult:

@@ -11,21 +11,22 @@ from daybook.compare import compared_output, measured_state
 from daybook.compare.bridge import BridgeRequest, bridge
 from daybook.compare.result import RowCounts
 from daybook.errors import DaybookError
-from tests.spark.compare.journals import JOURNAL_COLUMNS, Ledger, cause_text, change, convert, output, shares, totals
+from tests.spark.compare.journals import (
+    BY_REGION,
+    JOURNAL_COLUMNS,
+    Ledger,
+    cause_text,
+    change,
+    convert,
+    output,
+    shares,
+    totals,
+)
 from tests.workspaces import Folder, assign, to_path, to_table
 
 CLOSE = (convert(), totals(), output())
 # What both versions of a table have, whatever columns the journal gets.
 NARROW = {"destination": {"datasource_id": "lake", "table": "totals"}, "columns": ["account", "total"]}
-BY_REGION = {
-    "type": "aggregate",
-    "arguments": {"group_by": ["region"], "aggregations": [{"column": "total", "expression": "SUM(amount)"}]},
-}
-
-
-@pytest.fixture
-def ledger(folder: Folder) -> Ledger:
-    return Ledger(folder)
 
 
 def with_tax(ledger: Ledger) -> tuple[str, str]:
