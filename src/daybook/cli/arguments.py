@@ -358,8 +358,7 @@ def open_workspace_with_spark(context: typer.Context) -> "Iterator[OpenedWorkspa
 def workspace_session(context: typer.Context, workspace: "OpenedWorkspace") -> "Iterator[BackgroundSession]":
     """The Spark session of this call: on the warm engine where one fits, else started when it is needed."""
     from daybook.cli.terminal import echo_note, is_attended
-    from daybook.workspace.maintenance import engines_of
-    from daybook.workspace.spark_session import background_session
+    from daybook.workspace.spark_session import background_session, engines_of
 
     is_verbose = root_options(context).is_verbose
     with background_session(

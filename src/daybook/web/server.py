@@ -230,7 +230,7 @@ def serve(workspace: OpenedWorkspace, request: ServeRequest, site: Site, *, on_r
 
     def warm_engines() -> "WarmEngines":
         # Java and Spark take a while to import, and most readers need neither.
-        from daybook.workspace.maintenance import engines_of
+        from daybook.workspace.spark_session import engines_of
 
         return engines_of(workspace)
 

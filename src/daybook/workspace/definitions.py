@@ -8,11 +8,17 @@ from typing import TYPE_CHECKING, Any, assert_never
 from daybook.errors import DaybookError, Notice, raise_all
 from daybook.expression import CompiledExpression, Constants, cast_sql
 from daybook.model.loading.definitions import read_definitions, read_text
-from daybook.model.loading.workspace import WORKSPACE_FILE, find_workspace, load_settings, read_workspace
+from daybook.model.loading.workspace import (
+    WORKSPACE_FILE,
+    WorkspaceCatalog,
+    find_workspace,
+    load_settings,
+    read_workspace,
+)
 from daybook.model.operation import TableDestination
 from daybook.model.project import target_name
 from daybook.model.types import ColumnType
-from daybook.plan.references import INPUT_KEY
+from daybook.plan.references import INPUT_KEY, registration_errors
 from daybook.plan.steps import (
     AggregateStep,
     AppendStep,
@@ -58,8 +64,8 @@ class CompiledProject:
 
     project_id: str
     period: "Period"
-    plan: "Plan"
-    constants: "Constants"
+    plan: Plan
+    constants: Constants
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -68,7 +74,6 @@ class CompiledProject:
     @property
     def text(self) -> str:
         """The steps with their schemas and Spark SQL, for people."""
-
         return explain_plan(self.plan, self.constants)
 
 
@@ -104,7 +109,6 @@ def validate_definitions(path: Path | None = None, *, workspace: Path | None = N
 def _with_cycles(definitions: "LoadedWorkspace", errors: "list[DaybookError]") -> "list[DaybookError]":
     """The errors with those of projects that wait for each other, instead of what follows from that alone."""
     from daybook.graph.dependencies import cycle_errors, derive_graph
-    from daybook.model.loading.workspace import WorkspaceCatalog
     from daybook.store.references import is_of_registered_dataset
 
     projects = definitions.definitions["project"]
@@ -124,10 +128,8 @@ def compile_project(
     parameters: "Mapping[str, Any] | None" = None,
 ) -> CompiledProject:
     """Check a project, by its id or file, as it would run for a period, by default the current month."""
-    from daybook.expression import Constants
     from daybook.model.parameter import given_values
     from daybook.plan.plan_cache import PlanCache, RegisteredCatalog
-    from daybook.plan.references import registration_errors
     from daybook.resolve.calendars.periods import calendar_for, period_of
     from daybook.store.changes import ProspectiveCatalog, find_changes
     from daybook.store.references import load_project

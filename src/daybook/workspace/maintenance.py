@@ -1,7 +1,6 @@
 """Checks what a run needs, removes old data, lists and drops slices, starts and stops the warm engine."""
 
 import datetime
-import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ from daybook.io.location_checks import location_identity
 from daybook.model.loading.workspace import read_workspace
 from daybook.model.settings import EngineSettings
 from daybook.resolve.checks import structural_errors
-from daybook.runs.environment import SessionProvider, state_folder
+from daybook.runs.environment import SessionProvider
 from daybook.runs.maintenance import (
     CollectedGarbage,
     DoctorFinding,
@@ -31,9 +30,10 @@ from daybook.runs.slices import list_slices as list_all
 from daybook.store.address import EmbeddedStore, parse_address
 from daybook.store.database.connection import restore_backup
 from daybook.workspace.open_workspace import OpenedWorkspace
+from daybook.workspace.spark_session import engines_of
 
 if TYPE_CHECKING:
-    from daybook.engine.java.warm_engines import EngineState, WarmEngines
+    from daybook.engine.java.warm_engines import EngineState
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,18 +183,9 @@ def engine_status(workspace: OpenedWorkspace) -> tuple[EngineStatus, ...]:
     return tuple(_status(state) for state in engines_of(workspace).states())
 
 
-def engines_of(workspace: OpenedWorkspace) -> "WarmEngines":
-    """The engines of this user as a workspace sees them."""
-    from daybook.engine.java.warm_engines import WarmEngines
-
-    return WarmEngines(workspace.settings.engine, state_folder(workspace), dict(os.environ))
-
-
 def checked_idle_time(text: str | None) -> str | None:
     """An idle time as `daybook.yaml` takes it."""
     from pydantic import ValidationError
-
-    from daybook.errors import DaybookError
 
     if text is None:
         return None

@@ -2,6 +2,7 @@
 
 import atexit
 import logging
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -16,8 +17,17 @@ if TYPE_CHECKING:
     from daybook.engine.java.warm_engines import WarmEngines
     from daybook.model.settings import EngineSettings
     from daybook.runs.snapshot import RunSnapshot
+    from daybook.workspace.open_workspace import OpenedWorkspace
 
 _WAKE_SECONDS = 0.2
+
+
+def engines_of(workspace: "OpenedWorkspace") -> "WarmEngines":
+    """The warm engines of this user as a workspace sees them."""
+    from daybook.engine.java.warm_engines import WarmEngines
+    from daybook.runs.environment import state_folder
+
+    return WarmEngines(workspace.settings.engine, state_folder(workspace), dict(os.environ))
 
 
 def _ignore_note(text: str) -> None:
