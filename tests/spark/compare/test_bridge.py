@@ -2,10 +2,12 @@
 
 from decimal import Decimal
 
+import pytest
 from pyspark.sql import SparkSession
 
 from daybook.compare.result import RowCounts, add
 from tests.spark.compare.journals import Ledger, change, convert, output, shares, totals
+from tests.workspaces import Folder
 
 CLOSE = (convert(), totals(), output())
 
