@@ -73,6 +73,17 @@ def test_another_page_cannot_act_with_the_cookie(folder: Folder) -> None:
     assert status_of(folder, "2026-01") == "open"
 
 
+def test_the_log_of_actions_leads_to_what_they_changed_and_says_when_nothing_was(folder: Folder) -> None:
+    opened = browser(folder, allows_actions=True)
+    for _ in range(2):
+        form = {"subject": "2026-03", "reason": "books are complete", "csrf": csrf_of(opened)}
+        assert opened.post("/actions/close", data=form, headers=HERE).status_code == 303
+    shown = opened.get("/actions").text
+    assert shown.count('<a href="/periods/2026-03">2026-03</a>') == 2
+    assert shown.count("nothing changed, reason: books are complete") == 1
+    assert "changed: true" not in shown
+
+
 def test_without_allow_actions_there_are_none(folder: Folder) -> None:
     opened = browser(folder)
     form = {"subject": "2026-01", "csrf": csrf_of(opened)}
