@@ -142,7 +142,12 @@ def _planned(
 def plan_drafts(definitions: LoadedWorkspace, environment: RunEnvironment, request: BuildRequest) -> BuildPlan:
     """What a build of drafts would run: not the drafts whose results the sandbox holds, while what they read stays."""
     with read_close(
-        definitions, environment.store, period=request.period, as_drafts=True, parameters=request.parameters
+        definitions,
+        environment.store,
+        period=request.period,
+        asks_databases=True,
+        as_drafts=True,
+        parameters=request.parameters,
     ) as close:
         plan = plan_build(close, request)
         edges = {node: close.nodes.edges_of(node) for node in plan.will_run}

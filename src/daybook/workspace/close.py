@@ -150,7 +150,6 @@ def plan_close_build(workspace: OpenedWorkspace, request: "BuildRequest") -> "Bu
             store,
             period=request.period,
             asks_databases=True,
-            as_drafts=request.is_draft,
             parameters=request.parameters,
         ) as close,
     ):

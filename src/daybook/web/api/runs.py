@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import Query, Request
 from starlette.responses import Response, StreamingResponse
@@ -23,8 +23,10 @@ from daybook.web.api.answer import (
 )
 from daybook.web.problems import event_text
 from daybook.web.questions import Question
-from daybook.web.served import POLL_SECONDS, WATCHED_RUNS, ServedHere, StoreWatch
+from daybook.web.served import POLL_SECONDS, WATCHED_RUNS, Served, ServedHere, StoreWatch
 from daybook.workspace.json.results import run_details_as_json, run_listing_as_json
+
+_Found = TypeVar("_Found")
 
 router = api_router()
 
@@ -124,13 +126,18 @@ def _event(name: str, data: Any) -> str:
     return f"event: {name}\ndata: {event_text(data)}\n\n"
 
 
+def _shared_event(served: Served, key: str, found: _Found, as_json: Callable[[_Found], Any]) -> bytes:
+    """Written once for all who listen."""
+    return served.bodies.get(("event", key), (found,), lambda: event_text(as_json(found)).encode())
+
+
 async def _changes(
-    request: Request, watch: StoreWatch, read: Callable[[], tuple[Any, bool]], name: str
+    request: Request, watch: StoreWatch, read: Callable[[], tuple[bytes, bool]], name: str
 ) -> AsyncIterator[str]:
-    """What `read` gives, first and then whenever the store changed, until it says that nothing more will come."""
+    """The JSON that `read` gives, first and then whenever the store changed, until nothing more will come."""
     watch.begin()
     try:
-        last: tuple[Any, bool] | None = None
+        last: tuple[bytes, bool] | None = None
         number, told_at = -1, time.monotonic()
         while not watch.is_ending and not await request.is_disconnected():
             if number != watch.number:
@@ -138,7 +145,7 @@ async def _changes(
                 found = await asyncio.to_thread(read)
                 if found != last:
                     last, told_at = found, time.monotonic()
-                    yield _event(name, found[0])
+                    yield f"event: {name}\ndata: {found[0].decode()}\n\n"
                     if found[1]:
                         yield _event("end", {})
                         return
@@ -162,8 +169,9 @@ _STREAM: dict[int | str, dict[str, Any]] = {
 async def run_list_events(request: Request, served: ServedHere) -> StreamingResponse:
     """The latest runs, again whenever one of them begins, goes on or ends."""
 
-    def read() -> tuple[Any, bool]:
-        return run_listing_as_json(served.runs(limit=WATCHED_RUNS)), False
+    def read() -> tuple[bytes, bool]:
+        found = served.runs(limit=WATCHED_RUNS)
+        return _shared_event(served, "runs", found, run_listing_as_json), False
 
     return EventStream(_changes(request, served.watch, read, "runs"))
 
@@ -173,9 +181,9 @@ async def run_events(request: Request, served: ServedHere, run_id: str) -> Strea
     """A run, again whenever one of its steps finished; the events end with the run."""
     await asyncio.to_thread(served.run, run_id)
 
-    def read() -> tuple[Any, bool]:
+    def read() -> tuple[bytes, bool]:
         found = served.run(run_id)
-        return run_details_as_json(found), not found.record.is_active
+        return _shared_event(served, run_id, found, run_details_as_json), not found.record.is_active
 
     return EventStream(_changes(request, served.watch, read, "run"))
 
