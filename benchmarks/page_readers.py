@@ -126,12 +126,13 @@ def shown_paths(folder: Path) -> list[str]:
 
 @dataclass
 class Measured:
-    """What the rounds gave; `server` is the processor time of the server per page."""
+    """What the rounds gave; `server` is the processor time of the server per page, `share` per second of the build."""
 
     alone: list[Reading] = field(default_factory=list)
     watched: list[Reading] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     server: list[float] = field(default_factory=list)
+    share: list[float] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -150,7 +151,9 @@ def measure_rounds(folder: Path, arguments: argparse.Namespace) -> Measured:
             before = _processor(server)
             with Readers(address, paths, arguments.readers, arguments.pause) as readers:
                 found.watched.append(build(folder, arguments.periods))
-            found.server.append((_processor(server) - before) / max(len(readers.seconds), 1))
+            used = _processor(server) - before
+            found.server.append(used / max(len(readers.seconds), 1))
+            found.share.append(used / found.watched[-1].wall)
             found.seconds += readers.seconds
             found.problems += readers.problems
 
@@ -193,6 +196,7 @@ def main() -> int:
     print(f"ratio of each pair: {_spread(found.ratios, digits=2)}, aim {AIM}")
     print(f"{len(ordered):,} pages, median {median(ordered or [0]):.3f} s, 95 % within {late:.3f} s")
     print(f"processor time of the server per page: {_spread([1000 * each for each in found.server])} ms")
+    print(f"share of one processor that the server takes: {_spread(found.share, digits=2)}")
     print(f"errors: {len(found.problems)}")
     for problem in itertools.islice(found.problems, 5):
         print(f"  {problem}")
