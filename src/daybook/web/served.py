@@ -17,7 +17,7 @@ from daybook.web.access import Access, Visitor
 from daybook.web.actions import PageActions
 from daybook.web.page_templates import Templates, preferred_negatives
 from daybook.web.questions import Questions
-from daybook.workspace.history import RunDetails, RunListing, list_runs, show_run
+from daybook.workspace.history import DefinitionSummary, RunDetails, RunListing, list_definitions, list_runs, show_run
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 if TYPE_CHECKING:
@@ -205,6 +205,9 @@ class Served:
         from daybook.workspace.close import close_graph
 
         return self._recent(("graph", period), lambda: close_graph(self.workspace, period=period))
+
+    def definitions(self) -> tuple[DefinitionSummary, ...]:
+        return self._recent(("definitions",), lambda: list_definitions(self.workspace))
 
     def lineage(self, project: str | None = None) -> "LineageResult":
         from daybook.workspace.lineage import trace_columns

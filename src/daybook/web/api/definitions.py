@@ -9,7 +9,7 @@ from daybook.web.access import checked_project_id
 from daybook.web.api.answer import Answer, IfNoneMatch, ProjectFilter, answered, answered_once, api_router
 from daybook.web.api.runs import TableVersion
 from daybook.web.served import ServedHere
-from daybook.workspace.history import compare_versions, list_definitions, show_definition
+from daybook.workspace.history import compare_versions, show_definition
 from daybook.workspace.json.results import (
     code_as_json,
     definition_as_json,
@@ -119,7 +119,7 @@ class ErrorCode(Answer):
 @router.get("/definitions", response_model=list[DefinitionSummary], tags=["definitions"])
 def definitions(served: ServedHere) -> Response:
     """Every definition of the store with its latest version and its status."""
-    return answered([definition_summary_as_json(each) for each in list_definitions(served.workspace)])
+    return answered([definition_summary_as_json(each) for each in served.definitions()])
 
 
 @router.get("/definitions/{kind}/{identifier}", response_model=Definition, tags=["definitions"])

@@ -13,7 +13,7 @@ from daybook.model.definition import DefinitionKind
 from daybook.pictures.graph import ColumnLine, TableColumns, draw_columns
 from daybook.web.access import address_with, checked_project_id
 from daybook.web.served import ServedHere
-from daybook.workspace.history import compare_versions, list_definitions, show_definition
+from daybook.workspace.history import compare_versions, show_definition
 from daybook.workspace.reference import explain_code
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ router = APIRouter()
 
 @router.get("/definitions")
 def definitions(request: Request, served: ServedHere) -> Response:
-    found = list_definitions(served.workspace)
-    return served.templates.page(request, "definitions.html", title="Definitions", definitions=found)
+    found = served.definitions()
+    return served.page(request, "definitions.html", (found,), lambda: {"title": "Definitions", "definitions": found})
 
 
 @router.get("/definitions/{kind}/{identifier}")
