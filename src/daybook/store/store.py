@@ -106,9 +106,9 @@ def upgrade_schema(connection: Connection, root: WorkspaceRoot | None = None) ->
 class Transaction:
     """Everything read or written through one transaction belongs together."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, *, is_read_only: bool = False) -> None:
         self._connection = connection
-        self.definitions = Definitions(connection)
+        self.definitions = Definitions(connection, is_read_only=is_read_only)
         self.projects = Projects(connection)
         self.runs = Runs(connection)
         self.outcomes = Outcomes(connection)
@@ -159,7 +159,7 @@ class MetadataStore:
     @contextmanager
     def read(self) -> Iterator[Transaction]:
         with read_transaction(self._engine, self.address) as connection:
-            yield Transaction(connection)
+            yield Transaction(connection, is_read_only=True)
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine, event
 
 from daybook.runs.attempt.execution import prepare_runs
 from daybook.runs.attempt.start import RunRequest
@@ -62,6 +63,24 @@ class TestRun:
         counts.plans.clear()
         prepare(folder)
         assert counts.plans == {"p": 1}
+
+    def test_each_definition_is_asked_for_once_in_a_transaction(self, folder: Folder) -> None:
+        activate_project(open_workspace(folder.root), "p")
+        transactions: list[list[str]] = []
+
+        def note(_c: object, _k: object, statement: str, parameters: object, _x: object, _m: object) -> None:
+            if statement == "BEGIN":
+                transactions.append([])
+            elif "WHERE definition.kind = ? AND definition.id = ?" in statement:
+                transactions[-1].append(str(parameters))
+
+        event.listen(Engine, "before_cursor_execute", note)
+        try:
+            prepare(folder)
+        finally:
+            event.remove(Engine, "before_cursor_execute", note)
+        assert any("orders" in question for asked in transactions for question in asked)
+        assert all(len(asked) == len(set(asked)) for asked in transactions)
 
     def test_each_expression_is_compiled_once(self, folder: Folder, counts: Counts) -> None:
         activate_project(open_workspace(folder.root), "p")

@@ -162,9 +162,14 @@ class _ReadAhead:
 
 
 class Definitions:
-    def __init__(self, connection: Connection) -> None:
+    """`is_read_only` transactions see one state of the store, so nothing is asked for twice."""
+
+    def __init__(self, connection: Connection, *, is_read_only: bool = False) -> None:
         self._connection = connection
+        self._is_read_only = is_read_only
         self._ahead: _ReadAhead | None = None
+        self._heads: dict[tuple[str, str], Row[Any] | None] = {}
+        self._versions: dict[tuple[str, str, int], Row[Any] | None] = {}
 
     def read_ahead(self) -> None:
         """Answer from here on out of two queries, for transactions that only read and ask for most definitions."""
@@ -180,15 +185,22 @@ class Definitions:
     def _find_head(self, kind: DefinitionKind, definition_id: str) -> Row[Any] | None:
         if self._ahead is not None:
             return self._ahead.heads.get((kind, definition_id))
-        return find_head(self._connection, kind, definition_id)
+        key = (kind, definition_id)
+        if key not in self._heads or not self._is_read_only:
+            self._heads[key] = find_head(self._connection, kind, definition_id)
+        return self._heads[key]
 
     def _require_head(self, kind: DefinitionKind, definition_id: str) -> Row[Any]:
         found = self._find_head(kind, definition_id)
         return found if found is not None else require_head(self._connection, kind, definition_id)
 
     def _find_version(self, kind: DefinitionKind, definition_id: str, version: int) -> Row[Any] | None:
-        known = self._ahead.versions.get((kind, definition_id, version)) if self._ahead is not None else None
-        return known if known is not None else find_version(self._connection, kind, definition_id, version)
+        key = (kind, definition_id, version)
+        if self._ahead is not None and (known := self._ahead.versions.get(key)) is not None:
+            return known
+        if key not in self._versions or not self._is_read_only:
+            self._versions[key] = find_version(self._connection, kind, definition_id, version)
+        return self._versions[key]
 
     def lock(self) -> None:
         """Writers of definitions queue here, so that versions stay contiguous and each sees the last one's."""
