@@ -135,7 +135,9 @@ def host_variables(launch: Launch, environment: Mapping[str, str]) -> dict[str, 
     is_chosen = any(environment.get(name) for name in _HOST_VARIABLES) or any(
         name in launch.conf for name in _HOST_SETTINGS
     )
-    return {"SPARK_LOCAL_HOSTNAME": "localhost"} if launch.is_local and not is_chosen else {}
+    # Spark looks for an address even where it has a name.
+    own = {"SPARK_LOCAL_HOSTNAME": "localhost", "SPARK_LOCAL_IP": "127.0.0.1"}
+    return own if launch.is_local and not is_chosen else {}
 
 
 def _spawn(launch: Launch, environment: Mapping[str, str], show_log: bool) -> subprocess.Popen[bytes]:
