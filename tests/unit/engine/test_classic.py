@@ -32,6 +32,13 @@ def test_other_masters_are_left_to_spark(master: str) -> None:
     ("is_local", "conf", "environment", "expected"),
     [
         (True, {}, {}, {"SPARK_LOCAL_HOSTNAME": "localhost", "SPARK_LOCAL_IP": "127.0.0.1"}),
+        # As the settings of a local session have it.
+        (
+            True,
+            {"spark.driver.host": "127.0.0.1"},
+            {},
+            {"SPARK_LOCAL_HOSTNAME": "localhost", "SPARK_LOCAL_IP": "127.0.0.1"},
+        ),
         (True, {}, {"SPARK_LOCAL_HOSTNAME": "mine"}, {}),
         (True, {}, {"SPARK_LOCAL_IP": "10.0.0.1"}, {}),
         (True, {"spark.driver.host": "mine"}, {}, {}),

@@ -128,15 +128,16 @@ def start_gateway(launch: Launch, environment: Mapping[str, str], *, show_log: b
 # Any of them says under which name or address Spark listens.
 _HOST_VARIABLES = ("SPARK_LOCAL_HOSTNAME", "SPARK_LOCAL_IP")
 _HOST_SETTINGS = ("spark.driver.host", "spark.driver.bindAddress")
+_LOOPBACK = "127.0.0.1"
 
 
 def host_variables(launch: Launch, environment: Mapping[str, str]) -> dict[str, str]:
     """A local Spark talks to itself only, so it starts also where the name of the machine does not resolve."""
     is_chosen = any(environment.get(name) for name in _HOST_VARIABLES) or any(
-        name in launch.conf for name in _HOST_SETTINGS
+        launch.conf.get(name, _LOOPBACK) != _LOOPBACK for name in _HOST_SETTINGS
     )
     # Spark looks for an address even where it has a name.
-    own = {"SPARK_LOCAL_HOSTNAME": "localhost", "SPARK_LOCAL_IP": "127.0.0.1"}
+    own = {"SPARK_LOCAL_HOSTNAME": "localhost", "SPARK_LOCAL_IP": _LOOPBACK}
     return own if launch.is_local and not is_chosen else {}
 
 
