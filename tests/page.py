@@ -103,6 +103,8 @@ def served(folder: Folder, **more: Any) -> Iterator[str]:
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
+    # Otherwise it is loaded after the first page, and whoever waits for events waits for that, too.
+    app.state.loader.load_api()
     while not server.started:
         time.sleep(0.01)
     try:
