@@ -30,7 +30,7 @@ from daybook.model.serialization import decode_definition
 from daybook.resolve.checks import structural_errors, workspace_errors
 from daybook.store import open_store
 from daybook.store.address import store_exists
-from daybook.store.database.definitions import DefinitionHead, Definitions
+from daybook.store.database.definitions import Definitions
 from daybook.store.records import ProjectInput, ProjectValidation, StoredColumnUsage
 
 if TYPE_CHECKING:
@@ -310,7 +310,6 @@ class StoreCatalog(DatasetCatalog):
         self._with_sandbox = with_sandbox
         self._datasets: dict[tuple[str, int | None], DeclaredVersion | None] = {}
         # A year of folders asks for the same data source twelve times.
-        self._heads: dict[tuple[DefinitionKind, str], DefinitionHead | None] = {}
         self._models: dict[tuple[DefinitionKind, str], object | None] = {}
 
     def declared(self, dataset_id: str, version: int | None = None) -> DeclaredVersion | None:
@@ -328,11 +327,11 @@ class StoreCatalog(DatasetCatalog):
         return cast("DataSource | None", self._model("datasource", datasource_id))
 
     def is_datasource_disabled(self, datasource_id: str) -> bool:
-        head = self._head("datasource", datasource_id)
+        head = self._definitions.head("datasource", datasource_id)
         return head is not None and head.status == "disabled"
 
     def resolver(self, resolver_id: str) -> ResolverVersion | None:
-        head = self._head("resolver", resolver_id)
+        head = self._definitions.head("resolver", resolver_id)
         if head is None:
             return None
         return ResolverVersion(cast(Resolver, self._model("resolver", resolver_id)), head.version, head.status)
@@ -342,7 +341,7 @@ class StoreCatalog(DatasetCatalog):
         return self.resolver(ids[0]) if ids else None
 
     def calendar(self, calendar_id: str) -> Calendar | None:
-        head = self._head("calendar", calendar_id)
+        head = self._definitions.head("calendar", calendar_id)
         if head is None or head.status == "disabled":
             return None
         return cast(Calendar, self._model("calendar", calendar_id))
@@ -353,12 +352,6 @@ class StoreCatalog(DatasetCatalog):
 
     def _is_visible(self, dataset_id: str) -> bool:
         return self._with_sandbox or not dataset_id.startswith(SANDBOX_PREFIX)
-
-    def _head(self, kind: DefinitionKind, definition_id: str) -> DefinitionHead | None:
-        key = (kind, definition_id)
-        if key not in self._heads:
-            self._heads[key] = self._definitions.head(kind, definition_id)
-        return self._heads[key]
 
     def _model(self, kind: DefinitionKind, definition_id: str) -> object | None:
         key = (kind, definition_id)
