@@ -37,7 +37,7 @@ _EARLY_PREFIXES = (
 )
 _EARLY_VARIABLES = frozenset({"LANG", "LANGUAGE", "TZ", "HOME", "TERMINAL_WIDTH"})
 # Set by a command for itself.
-_OWN_VARIABLES = frozenset({"PYSPARK_PYTHON", "SPARK_CONNECT_MODE_ENABLED"})
+_OWN_VARIABLES = frozenset({"PYSPARK_PYTHON", "SPARK_CONNECT_MODE_ENABLED", "PYDANTIC_DISABLE_PLUGINS"})
 _NAMESPACES = ("mnt", "net", "pid", "user", "uts", "ipc")
 _STATUS_LINES = ("Uid", "Gid", "Groups", "CapEff", "NoNewPrivs", "Seccomp")
 # The memory allocators of Arrow and Delta have a thread each, which they start again after a fork.
@@ -89,7 +89,7 @@ class ServerIdentity:
             return "it has another Python"
         if request.package != self.package:
             return f"it has the Daybook in {self.package}"
-        return _environment_difference(self.environment, request.environment)
+        return find_environment_difference(self.environment, request.environment)
 
 
 def main(folder: str) -> int:
@@ -311,7 +311,8 @@ def _read_request(connection: socket.socket) -> CommandRequest:
     )
 
 
-def _environment_difference(ours: Mapping[bytes, bytes], theirs: Mapping[bytes, bytes]) -> str | None:
+def find_environment_difference(ours: Mapping[bytes, bytes], theirs: Mapping[bytes, bytes]) -> str | None:
+    """The first variable that is read while Daybook is imported and is not the same for both."""
     for name in sorted({*ours, *theirs}):
         if ours.get(name) != theirs.get(name) and _is_read_early(os.fsdecode(name)):
             return f"the variable {os.fsdecode(name)} differs"

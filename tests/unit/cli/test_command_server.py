@@ -19,6 +19,9 @@ from pathlib import Path
 
 import pytest
 
+import daybook.__main__
+import daybook.cli.app
+from daybook.cli.command_server import find_environment_difference
 from daybook.cli.handover import SOCKET_NAME, engines_folder
 from daybook.engine.java.launch import cache_folder
 
@@ -384,3 +387,24 @@ def test_many_commands_at_the_same_time(commands: Server) -> None:
 def test_client_and_engine_look_in_the_same_folder(variables: dict[str, str]) -> None:
     cache = cache_folder(variables)
     assert engines_folder(variables) == (None if cache is None else str(cache / "engines"))
+
+
+def test_what_a_command_sets_for_itself_does_not_keep_the_server_from_the_next_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The command that starts an engine passes its variables on to the server."""
+    monkeypatch.delenv("PYDANTIC_DISABLE_PLUGINS", raising=False)
+    before, after = dict(os.environb), dict[bytes, bytes]()
+
+    def execute() -> int:
+        after.update(os.environb)
+        return 0
+
+    monkeypatch.setattr(daybook.__main__, "hand_over", lambda: None)
+    monkeypatch.setattr(daybook.cli.app, "main", execute)
+    try:
+        assert daybook.__main__.main() == 0
+    finally:
+        os.environ.pop("PYDANTIC_DISABLE_PLUGINS", None)
+    assert after != before
+    assert find_environment_difference(after, before) is None
