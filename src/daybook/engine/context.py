@@ -39,7 +39,8 @@ class RunContext:
     """`bits` numbers the operations that pick rows, in order; `changing` are those that also change them.
 
     `system` are the system columns that something reads; rows are without the others, which Spark would have to
-    analyse in every projection before it drops them.
+    analyse in every projection before it drops them. Unless it is checking, rows carry no failed checks, and marks of
+    the operations that picked them only where their time of change is read.
     """
 
     project_id: str
@@ -51,15 +52,20 @@ class RunContext:
     bits: Mapping[int, int]
     changing: frozenset[int]
     system: tuple[str, ...]
+    is_checking: bool
 
     @classmethod
-    def of(cls, plan: Plan, as_of: datetime.date | None, also: Collection[str] = ()) -> "RunContext":
+    def of(
+        cls, plan: Plan, as_of: datetime.date | None, also: Collection[str] = (), *, is_checking: bool = True
+    ) -> "RunContext":
         """`also` are columns that are read after the plan."""
         if plan.constants is None or plan.constants.period is None:
             raise ValueError("a plan without timestamp and period cannot be executed")
-        picking = [step.seq for step in plan.steps if isinstance(step, RowStep)]
         natural_key = plan.input.version.dataset.natural_key_columns
         read = columns_read_from(group_into_stages(plan.steps, plan.input.types), 0, natural_key)
+        system = tuple(name for name in SYSTEM_COLUMNS if name in read or name in also)
+        is_marking = is_checking or "_updated_at" in system
+        marking = [step for step in plan.steps if isinstance(step, RowStep)] if is_marking else []
         return cls(
             plan.project.id,
             plan.input.dataset_id,
@@ -67,9 +73,10 @@ class RunContext:
             plan.constants,
             plan.constants.period,
             as_of or plan.constants.period.start_date,
-            {seq: number for number, seq in enumerate(picking)},
-            frozenset(step.seq for step in plan.steps if isinstance(step, UpdateStep | DeleteStep)),
-            tuple(name for name in SYSTEM_COLUMNS if name in read or name in also),
+            {step.seq: number for number, step in enumerate(marking)},
+            frozenset(step.seq for step in marking if isinstance(step, UpdateStep | DeleteStep)),
+            system,
+            is_checking,
         )
 
     def kept(self, columns: Mapping[str, str]) -> dict[str, str]:
@@ -106,7 +113,8 @@ class RunContext:
 
     @property
     def hidden(self) -> dict[str, ColumnType]:
-        return {**dict.fromkeys(self.words, INTEGER), FAULT_COLUMN: STRING}
+        faults = {FAULT_COLUMN: STRING} if self.is_checking else {}
+        return {**dict.fromkeys(self.words, INTEGER), **faults}
 
     def bit_position(self, seq: int) -> tuple[str, int]:
         """The column and the bit that say whether an operation picked the row."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from pyspark.sql import SparkSession
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 _Result = TypeVar("_Result")
+_Arguments = ParamSpec("_Arguments")
 
 _WAKE_SECONDS = 0.2
 
@@ -35,6 +36,20 @@ def wait_for(future: Future[_Result]) -> _Result:
 _IDLE_TIMEOUT_SECONDS = 10.0
 # Spark reports what its tasks do every tenth of a second.
 _IDLE_POLLS = 4
+
+
+def carry_tags(spark: SparkSession, work: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+    """The same work for another thread, whose jobs then have the tags of this one."""
+    is_remote = is_connect(spark)
+    tags = tuple(spark.getTags() if is_remote else spark.sparkContext.getJobTags())
+
+    def tagged(*arguments: _Arguments.args, **options: _Arguments.kwargs) -> _Result:
+        with contextlib.ExitStack() as stack:
+            for tag in tags:
+                stack.enter_context(tag_jobs(spark, tag))
+            return work(*arguments, **options)
+
+    return tagged
 
 
 @contextlib.contextmanager

@@ -61,9 +61,10 @@ class Layer:
 
     def add(self, step: RowStep) -> None:
         condition = self.picked_by(step)
-        word, bit = self.context.bit_position(step.seq)
-        self.bits.setdefault(word, []).append((condition, 1 << bit))
-        self.length += 2 * len(condition or "")
+        if step.seq in self.context.bits:
+            word, bit = self.context.bit_position(step.seq)
+            self.bits.setdefault(word, []).append((condition, 1 << bit))
+            self.length += 2 * len(condition or "")
         match step:
             case UpdateStep():
                 for number, value in enumerate(step.assignments):

@@ -195,24 +195,29 @@ def _require_column(frame: SourceFrame, load: LoadStep, column: str) -> None:
 
 def load_input(frame: SourceFrame, load: LoadStep, context: RunContext) -> DataFrame:
     """The working dataset before the first operation."""
-    system = context.kept(loaded_row_columns(frame, load, context))
-    hidden = {**dict.fromkeys(context.words, "0L"), FAULT_COLUMN: _loaded_row_fault(frame, load)}
-    return filter_by_time(frame, load, context, with_identity="_row_id" in system).selectExpr(
+    system = loaded_row_columns(frame, load, context)
+    is_made = {name: name == "_deleted" or load.needs(name) for name in context.system}
+    carried = {name: system[name] if is_made[name] else _NO_VALUES[name] for name in context.system}
+    empty = {name: null_sql(column_type) for name, column_type in load.empty.items()}
+    hidden = dict.fromkeys(context.words, "0L")
+    if context.is_checking:
+        hidden[FAULT_COLUMN] = _loaded_row_fault(frame, load)
+    return filter_by_time(frame, load, context, with_identity=is_made.get("_row_id", False)).selectExpr(
         *quote_identifiers(*load.types),
-        *(f"{sql} AS {quote_identifier(name)}" for name, sql in {**system, **hidden}.items()),
+        *(f"{sql} AS {quote_identifier(name)}" for name, sql in {**empty, **carried, **hidden}.items()),
     )
 
 
 def load_source(frame: SourceFrame, load: LoadStep, context: RunContext, columns: Collection[str]) -> DataFrame:
     """Some columns of the live rows of an append source or a join, system ones included, with failed checks."""
     values = {**{name: quote_identifier(name) for name in load.types}, **loaded_row_columns(frame, load, context)}
+    chosen = {name: sql for name, sql in values.items() if name in columns}
+    if context.is_checking:
+        chosen[FAULT_COLUMN] = _loaded_row_fault(frame, load)
     rows = filter_by_time(frame, load, context, with_identity="_row_id" in columns)
     if "_deleted" in frame.carried:
         rows = rows.where(F.expr("`_deleted` IS NOT TRUE"))
-    return rows.selectExpr(
-        *(f"{sql} AS {quote_identifier(name)}" for name, sql in values.items() if name in columns),
-        f"{_loaded_row_fault(frame, load)} AS {FAULT_COLUMN}",
-    )
+    return rows.selectExpr(*(f"{sql} AS {quote_identifier(name)}" for name, sql in chosen.items()))
 
 
 def stored_rows(frame: SourceFrame, load: LoadStep, context: RunContext, ids: Collection[str]) -> DataFrame:

@@ -168,7 +168,8 @@ class Pipeline:
         self.kept: dict[int, KeptRows] = {}
         self._is_counting = is_counting
         self._sources = sources
-        self._context = RunContext.of(plan, as_of, frozenset().union(*self._forks.values()))
+        also = frozenset().union(*self._forks.values())
+        self._context = RunContext.of(plan, as_of, also, is_checking=is_counting)
         self._staging = StagingFolder(spark, staging) if isinstance(staging, str) else staging
         self._skip = skip
         self._counters = Counters(self._context)
@@ -228,7 +229,8 @@ class Pipeline:
     def _load(self) -> WorkingDataset:
         load, frame = self._plan.input, self._sources[INPUT_KEY]
         df = load_input(frame, load, self._context)
-        return WorkingDataset(self._context, df, load.types, may_be_deleted="_deleted" in frame.carried)
+        schema = {**load.types, **load.empty}
+        return WorkingDataset(self._context, df, schema, may_be_deleted="_deleted" in frame.carried)
 
     def _begin(self, steps: Sequence[Stage]) -> tuple[int, WorkingDataset]:
         """The number of the first stage to execute, and the rows before it."""
@@ -271,11 +273,14 @@ class Pipeline:
         following: Sequence[Stage],
     ) -> None:
         match step:
+            case CheckStep() if not self._is_counting:
+                pass
             case UpdateStep() | DeleteStep() | CheckStep():
                 if isinstance(step, CheckStep) and (added := working.added_for(step)) is not None:
                     self._check_added(working, added, step)
                     return
-                self._counters.wait(step, is_input=working.is_picked_entirely(step))
+                if self._is_counting:
+                    self._counters.wait(step, is_input=working.is_picked_entirely(step))
                 if isinstance(step, UpdateStep) and (step.joins or step.windows):
                     self._update(working, step)
                 else:
@@ -287,8 +292,10 @@ class Pipeline:
                 self._add_rows(working, rows, is_kept=is_kept)
             case AppendStep():
                 load, frame = self._plan.load(step.load_key), self._sources[step.load_key]
-                source = load_source(frame, load, self._context, {*load.types, *self._system_of(step)})
-                rows = appended_rows(source, load, step, self._context, may_fail=may_fail(frame, load))
+                columns = {name for name in (*load.types, *self._system_of(step)) if load.needs(name)}
+                source = load_source(frame, load, self._context, columns)
+                is_checked = self._is_counting and may_fail(frame, load)
+                rows = appended_rows(source, load, step, self._context, may_fail=is_checked)
                 is_kept = bool(step.aggregations) and self._is_kept((step.seq,), following)
                 self._add_rows(working, rows, is_kept=is_kept)
             case _:
@@ -341,14 +348,13 @@ class Pipeline:
             faults += windowed.faults
             self._joins += windowed.shuffles
         working.continue_from(df)
-        working.layer.faults += faults
+        working.layer.faults += faults if self._is_counting else []
         working.layer.add(step)
 
     def _check_added(self, working: WorkingDataset, added: AddedRows, step: CheckStep) -> None:
-        if self._is_counting:
-            checked = checked_rows(working, added, step, self._context)
-            self._counters.watch(checked.observed)
-            working.replace_added(added, checked)
+        checked = checked_rows(working, added, step, self._context)
+        self._counters.watch(checked.observed)
+        working.replace_added(added, checked)
 
     def _joined(self, join: JoinStep) -> JoinedRows:
         """The rows of a join; those that match nothing are checked all the same."""

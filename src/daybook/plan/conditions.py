@@ -112,7 +112,12 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 
 def excludes(selector: CompiledExpression | None, seq: int) -> bool:
     """Whether the conditions of a selector exclude every row with this `_operation_seq`."""
-    return selector is not None and any(_holds_for(part, seq) is False for part in conjuncts(selector.tree))
+    return selector is not None and any(_holds_for_seq(part, seq) is False for part in conjuncts(selector.tree))
+
+
+def excludes_known(selector: CompiledExpression | None, known: Mapping[str, Any]) -> bool:
+    """Whether the conditions of a selector exclude every row that has these values; None is NULL."""
+    return selector is not None and holds_for(selector.tree, known) is False
 
 
 def excludes_all(selector: CompiledExpression | None, seqs: Iterable[int]) -> bool:
@@ -122,26 +127,44 @@ def excludes_all(selector: CompiledExpression | None, seqs: Iterable[int]) -> bo
 
 def picks_all(selector: CompiledExpression | None, seq: int) -> bool:
     """Whether the conditions of a selector include every row with this `_operation_seq`."""
-    return selector is None or all(_holds_for(part, seq) is True for part in conjuncts(selector.tree))
+    return selector is None or all(_holds_for_seq(part, seq) is True for part in conjuncts(selector.tree))
 
 
-def _holds_for(part: TypedNode, seq: int) -> bool | None:
-    """Whether a condition holds for rows with this `_operation_seq`; None where it does not say."""
-    match part:
-        case TypedComparison(operator=name, left=left, right=LiteralValue(value=value)) if _is_seq_column(left):
-            return None if value is None else _COMPARISONS[name](seq, value)
-        case TypedComparison(operator=name, left=LiteralValue(value=value), right=right) if _is_seq_column(right):
-            return None if value is None else _COMPARISONS[name](value, seq)
-        case TypedMembership(operand=operand, choices=choices, is_negated=is_negated) if _is_seq_column(operand):
+def _holds_for_seq(part: TypedNode, seq: int) -> bool | None:
+    return holds_for(part, {_SEQ_COLUMN: seq}) if isinstance(part, TypedComparison | TypedMembership) else None
+
+
+def holds_for(condition: TypedNode, known: Mapping[str, Any]) -> bool | None:
+    """Whether a condition is true on rows with these values, NULL being false; None where they do not say."""
+    match condition:
+        case TypedLogical(operator="AND", operands=operands):
+            found = [holds_for(each, known) for each in operands]
+            return False if False in found else None if None in found else True
+        case TypedLogical(operator="OR", operands=operands):
+            found = [holds_for(each, known) for each in operands]
+            return True if True in found else None if None in found else False
+        case TypedComparison(operator=name, left=ColumnValue(use=use), right=LiteralValue(value=value)):
+            return _compare(name, known.get(use.name), value) if _is_known(use, known) and value is not None else None
+        case TypedComparison(operator=name, left=LiteralValue(value=value), right=ColumnValue(use=use)):
+            return _compare(name, value, known.get(use.name)) if _is_known(use, known) and value is not None else None
+        case TypedMembership(operand=ColumnValue(use=use), choices=choices, is_negated=is_negated):
             values = [each.value for each in choices if isinstance(each, LiteralValue)]
-            is_known = len(values) == len(choices) and None not in values
-            return (seq in values) != is_negated if is_known else None
+            if not _is_known(use, known) or len(values) < len(choices) or None in values:
+                return None
+            return known[use.name] is not None and (known[use.name] in values) != is_negated
+        case TypedNullCheck(operand=ColumnValue(use=use), is_negated=is_negated) if _is_known(use, known):
+            # A row may come without a value that nobody reads, so only NULL itself says something.
+            return not is_negated if known[use.name] is None else None
         case _:
             return None
 
 
-def _is_seq_column(tree: TypedNode) -> bool:
-    return isinstance(tree, ColumnValue) and tree.use.name == _SEQ_COLUMN and tree.use.qualifier is None
+def _is_known(use: ColumnUse, known: Mapping[str, Any]) -> bool:
+    return use.qualifier is None and use.name in known
+
+
+def _compare(name: str, left: Any, right: Any) -> bool:
+    return left is not None and right is not None and _COMPARISONS[name](left, right)
 
 
 def summands(step: AggregateStep | AppendStep) -> dict[str, CompiledExpression]:
@@ -158,6 +181,13 @@ def summands(step: AggregateStep | AppendStep) -> dict[str, CompiledExpression]:
 def total_columns(step: AggregateStep | AppendStep) -> tuple[str, ...]:
     """The columns of an aggregate that can be added up exactly over its groups."""
     return tuple(value.column for value in step.aggregations if is_exact(value.type))
+
+
+def has_columns_beside_aggregates(tree: TypedNode) -> bool:
+    """Whether an aggregation reads a column outside of its aggregate functions, which is one it groups by."""
+    if isinstance(tree, TypedCall) and tree.function.is_aggregate:
+        return False
+    return isinstance(tree, ColumnValue) or any(map(has_columns_beside_aggregates, tree.children()))
 
 
 def is_exact(column_type: ColumnType) -> bool:

@@ -22,6 +22,7 @@ from daybook.expression.typed_tree import (
 from daybook.model.operation import OutputArguments
 from daybook.model.types import BOOLEAN, INTEGER, STRING, SYSTEM_COLUMNS, ColumnType
 from daybook.model.types import Value as Literal
+from daybook.plan.pruned_plan import prune_plan
 from daybook.plan.references import INPUT_KEY
 from daybook.plan.steps import (
     AggregateStep,
@@ -135,7 +136,7 @@ def summary_rows(plan: Plan, step: Step, keys: RowKeys, ids: Sequence[str] = ())
     grouped = _group_by(step)
     if not isinstance(step, AggregateStep | AppendStep) or not grouped:
         return None
-    rows = _unused_name("rows", {*step.schema, *SYSTEM_COLUMNS})
+    rows = rows_column(step)
     schema = {**step.schema, rows: INTEGER}
     names = [*grouped, *(value.column for value in step.aggregations), rows, "_row_id"]
     types = {**schema, **SYSTEM_COLUMNS}
@@ -154,6 +155,17 @@ def summary_rows(plan: Plan, step: Step, keys: RowKeys, ids: Sequence[str] = ())
     selected = _compiled_tree(is_made, "_operation_seq", "_row_id")
     output = _output_step(step, step.seq + 1, selected, {name: types[name] for name in names})
     return _partial_plan(plan, step, made, replace(output, schema=schema), order=(*grouped, "_row_id"))
+
+
+def rows_column(step: AggregateStep | AppendStep) -> str:
+    """The column that says how many rows a summary row is made of."""
+    return _unused_name("rows", {*step.schema, *SYSTEM_COLUMNS})
+
+
+def pruned(cut: PartialPlan) -> PartialPlan:
+    """The same rows by a plan with only what they need, for rows that were checked before."""
+    plan = prune_plan(cut.plan)
+    return replace(cut, plan=plan, feeds={load.key: cut.feeds[load.key] for load in plan.loads})
 
 
 def detail_rows(
@@ -225,7 +237,9 @@ def _updated_rows_plan(plan: Plan, step: UpdateStep, keys: RowKeys) -> PartialPl
     names: list[str] = []
     for name in dict.fromkeys((*before, *new, *system)):
         names += [each for each in (name, new.get(name)) if each in types]
-    picked = ComputedColumn(_PICKED_COLUMN, _compiled_tree(_is_shown(step, keys)), BOOLEAN)
+    is_shown = _is_shown(step, keys)
+    read = sorted({node.use.name for node in is_shown.walk() if isinstance(node, ColumnValue)})
+    picked = ComputedColumn(_PICKED_COLUMN, _compiled_tree(is_shown, *read), BOOLEAN)
     schema = {**before, **{value.column: value.type for value in values}, _PICKED_COLUMN: BOOLEAN}
     # A window has its value only among all rows that the operation picks.
     selector = step.selector if step.windows else _restrict_to_keys(step.selector, keys)

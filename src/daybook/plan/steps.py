@@ -1,7 +1,7 @@
 """The checked plan of a project: frozen steps in the order they execute, and the columns each one uses."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from daybook.errors import Notice
@@ -52,13 +52,22 @@ Schema: TypeAlias = Mapping[str, ColumnType]
 
 @dataclass(frozen=True, slots=True)
 class LoadStep:
-    """Data a run reads; `key` identifies it for the caller that provides the data."""
+    """Data a run reads; `key` identifies it for the caller that provides the data.
+
+    `columns` are those that a plan needs, system columns included; None is all of them. `empty` are columns that
+    rows of the input have without a value.
+    """
 
     key: str
     role: LoadRole
     operation_seq: int
     version: DatasetVersion
     alias: str | None = None
+    columns: frozenset[str] | None = None
+    empty: Schema = field(default_factory=dict)
+
+    def needs(self, name: str) -> bool:
+        return self.columns is None or name in self.columns
 
     @property
     def dataset_id(self) -> str:
@@ -80,7 +89,8 @@ class LoadStep:
 
     @property
     def types(self) -> dict[str, ColumnType]:
-        return {column.name: column.type for column in self.version.dataset.main_table.columns}
+        columns = self.version.dataset.main_table.columns
+        return {column.name: column.type for column in columns if self.needs(column.name)}
 
     @property
     def required_columns(self) -> tuple[str, ...]:

@@ -124,7 +124,9 @@ class RealRows:
         as_of = self._run.snapshot.as_of
         # A place of its own: others look for their rows at the same time.
         staging = f"{self._staging}/{secrets.token_hex(4)}"
-        with Pipeline(self._spark, cut.plan, frames, staging=staging, as_of=as_of, is_counting=False) as pipeline:
+        # What a completed run computed was checked then.
+        is_counting = self._run.record.status != "completed"
+        with Pipeline(self._spark, cut.plan, frames, staging=staging, as_of=as_of, is_counting=is_counting) as pipeline:
             (group,) = pipeline.groups()
             (output,) = group.outputs
             order = [F.col(quote_identifier(name)) for name in ("_operation_seq", *cut.order)]

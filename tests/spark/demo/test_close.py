@@ -5,16 +5,21 @@ import datetime
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from daybook.demo.month_close import CLOSE_PROJECTS, DemoQuarter, build_quarter, read_headline
+from daybook.engine.java.connect import is_connect
+from daybook.plan.steps import Schema
 from daybook.runs.attempt.start import RunRequest
+from daybook.runs.explain import rows
+from daybook.runs.explain.levels import ExplanationLevel
 from daybook.runs.result import RunResult
-from daybook.workspace.execution import run_project
+from daybook.workspace.execution import explain_number, run_project
 from daybook.workspace.open_workspace import open_workspace
 from tests.close_by_hand import balances_by_hand, by_account_type, close_by_hand
 from tests.office import convert, sheet_formulas, sheet_values, without_stored_values
@@ -151,3 +156,31 @@ def test_what_corrected_rates_move_is_bridged(workspace: Path, demo: ClosedDemo)
     assert [found.before, found.after] == [sum(cell.actual for cell in table.values()) for table in tables]
     assert [cause.members[0].text for cause in found.causes] == ["as_of:exchange-rates"]
     assert not found.residual
+
+
+def test_explaining_a_number_asks_three_small_questions(
+    spark: SparkSession, demo: ClosedDemo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One for each operation on the way, with only the joins and operations that the number depends on."""
+    if is_connect(spark):
+        pytest.skip("a Connect server does not tell its plans")
+    queries: list[str] = []
+    collect = rows._collect_rows
+
+    def noted(df: DataFrame, types: Schema) -> list[dict[str, Any]]:
+        queries.append(df._jdf.queryExecution().analyzed().toString())
+        return collect(df, types)
+
+    monkeypatch.setattr(rows, "_collect_rows", noted)
+    keys = {"account_type": "Travel", "cost_centre": "CC-110"}
+    found = explain_number(demo.workspace, demo.run, "110", keys, limit=20)
+    assert found.first.summary_rows is not None
+    (total,) = found.first.summary_rows.rows
+    assert (total["actual"], total["budget"]) == by_hand(demo.root, PERIOD)["Travel", "CC-110"][:2]
+    assert found.is_complete
+    assert all(level.is_equal for level in (ExplanationLevel(1, (found.first,)), *found.levels))
+    # Shared services are no travel, so the last level has neither their rows nor their two joins.
+    assert sorted(each.count("Join ") for each in queries) == [0, 3, 5]
+    nodes = sorted(len(each.splitlines()) for each in queries)
+    assert nodes[-1] <= 80
+    assert sum(nodes) <= 150

@@ -3,13 +3,14 @@
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from daybook.engine.java.session import separate_session
-from daybook.engine.jobs import stop_jobs, tag_jobs, wait_until_idle, watch_progress
+from daybook.engine.jobs import carry_tags, stop_jobs, tag_jobs, wait_until_idle, watch_progress
 
 
 @pytest.fixture(autouse=True)
@@ -89,3 +90,14 @@ def test_progress_counts_the_tasks_of_its_own_run(spark: SparkSession) -> None:
         assert (large.join(), small.join()) == (12, 3)
     assert reports
     assert max(total for _, total in reports) == 3
+
+
+def test_work_for_another_thread_takes_the_tags_along(spark: SparkSession) -> None:
+    def tags() -> set[str]:
+        return {*spark.sparkContext.getJobTags()}
+
+    with tag_jobs(spark, "explained"):
+        carried = carry_tags(spark, tags)
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(carried).result() == {"explained"}
+        assert pool.submit(tags).result() == set()

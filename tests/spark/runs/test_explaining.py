@@ -206,6 +206,67 @@ def test_rows_of_a_completed_run_are_neither_written_down_nor_counted(
     assert folder.explain(run_id, 5, {"region": None}).rows.count == 2
 
 
+def test_the_totals_of_one_group_are_those_that_it_has_among_all_groups(orders: Folder) -> None:
+    """One group is summed up while its rows are sought, several are grouped by a query of their own."""
+    results = {
+        "most": "MAX_AGG(amount)",
+        "first_day": "MIN_AGG(day)",
+        "mean": "AVG(amount)",
+        "lines": "COUNT(*)",
+        "known": "COUNT(region)",
+        "loaded": "MAX_AGG(_created_at)",
+        "net": "COALESCE(SUM(amount), 0) - COUNT(day)",
+        "none": "SUM(NULLIF(amount, amount))",
+        "is_most": "MAX_AGG(amount) > 40",
+    }
+    orders.project(group("region", **results), to_table(selector="_operation_seq = 1"))
+    run_id = orders.run().run_id
+    every = orders.explain(run_id, 1).summary_rows
+    assert every is not None
+    assert len(every.rows) == 3
+    for row in every.rows:
+        one = orders.explain(run_id, 1, {"region": row["region"]}, limit=1).summary_rows
+        assert one is not None
+        assert [*map(dict, one.rows)] == [dict(row)]
+        assert (one.columns, one.count) == (every.columns, 1)
+    asia = next(row for row in every.rows if row["region"] == "APAC")
+    shown = {name: asia[name] for name in ("most", "first_day", "mean", "lines", "net", "none", "is_most")}
+    assert shown == {
+        "most": money("30.25"),
+        "first_day": datetime.date(2026, 1, 6),
+        "mean": money("30.25"),
+        "lines": 1,
+        "net": money("29.25"),
+        "none": None,
+        "is_most": False,
+    }
+
+
+def test_a_group_without_rows_has_no_totals(orders: Folder) -> None:
+    orders.project(group("region", total="SUM(amount)"), to_table(selector="_operation_seq = 1"))
+    run_id = orders.run().run_id
+    found = orders.explain(run_id, 1, {"region": "Mars"})
+    assert found.summary_rows is not None
+    assert (found.summary_rows.columns, found.summary_rows.rows, found.rows.count) == (
+        ("region", "total", "rows", "_row_id"),
+        (),
+        0,
+    )
+
+
+def test_an_operation_after_the_last_output_was_never_checked(orders: Folder) -> None:
+    """The join matches twice, which no run has noticed so far."""
+    orders.dataset("areas", [{"name": "code", "type": "string"}], {"path": "data/areas.csv"})
+    orders.write_csv("data/areas.csv", [{"code": "APAC"}, {"code": "APAC"}])
+    joined = {"joins": [{"alias": "a", "dataset_id": "areas", "on": "orders.region = a.code"}]}
+    late = assign("area", "a.code")
+    orders.project(to_table(), {**late, "arguments": {**late["arguments"], **joined}})
+    run_id = orders.run().run_id
+    with pytest.raises(DaybookError) as raised:
+        orders.explain(run_id, 2)
+    assert raised.value.code == "UPDATE_024"
+
+
 @pytest.mark.parametrize(
     ("operation", "keys", "code"),
     [

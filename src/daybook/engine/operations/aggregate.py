@@ -160,7 +160,8 @@ def summary_rows(
     summaries = Summaries(context, together.steps, picked, counts)
     empty = {name: null_sql(column_type) for name, column_type in together.schema.items()}
     own = {step.seq: {**empty, **_columns(step, summaries.columns_of(step), context)} for step in together.steps}
-    columns = {name: summaries.choice({seq: own[seq][name] for seq in own}) for name in context.kept(own[first.seq])}
+    names = (*together.schema, *context.system, *context.hidden)
+    columns = {name: summaries.choice({seq: own[seq][name] for seq in own}) for name in names}
     observed = ObservedFrame(lambda: summaries.of(rows()), summaries.metrics, rows)
     return AddedRows(together.seqs, together.schema, observed, columns, summaries.is_new)
 
@@ -193,16 +194,19 @@ def appended_rows(
     }
     if step.aggregations:
         return _aggregated_rows(source, selector, load, step, context, columns, may_fail=may_fail)
-    rows = source.where(F.expr(f"({selector}) OR {FAULT_COLUMN} IS NOT NULL")) if selector else source
+    if selector and context.is_checking:
+        selector = f"({selector}) OR {FAULT_COLUMN} IS NOT NULL"
+    rows = source.where(F.expr(selector)) if selector else source
     values = {name: _fitted_column(quote_identifier(name), name, load, step) for name in step.columns}
     for number, value in enumerate(step.mapped):
         fitted = cast_sql(context.sql(value.expression), value.expression.type, step.schema[value.column])
         values[value.column] = mark_sql(fitted, step.seq, VALUE, number)
-    identity = row_id_sql(context.period, "appended", _id_scope(step, context), ["'row'", "`_row_id`"])
-    columns |= {**values, **{name: quote_identifier(name) for name in _CARRIED_COLUMNS}, "_row_id": identity}
+    columns |= {**values, **{name: quote_identifier(name) for name in _CARRIED_COLUMNS if load.needs(name)}}
+    if load.needs("_row_id"):
+        columns["_row_id"] = row_id_sql(context.period, "appended", _id_scope(step, context), ["'row'", "`_row_id`"])
     metrics = {picked_metric(step.seq): "COUNT(1)", added_metric(step.seq): "COUNT(1)"}
     metrics |= {FAULT_TEXT_METRIC: FIRST_FAULT_SQL} if may_fail else {}
-    return AddedRows((step.seq,), step.schema, ObservedFrame(lambda: rows, metrics), context.kept(columns))
+    return AddedRows((step.seq,), step.schema, ObservedFrame(lambda: rows, metrics), _carried(columns, step, context))
 
 
 def _aggregated_rows(
@@ -220,11 +224,20 @@ def _aggregated_rows(
     values = {**found, **{name: cast_sql(found[name], load.types[name], step.schema[name]) for name in step.columns}}
     if "_labels" in values:
         values["_labels"] = f"COALESCE({values['_labels']}, '')"
-    parts = ["'group'", *(found[name] for name in step.group_by)]
-    identity = row_id_sql(context.period, "appended", _id_scope(step, context), parts)
-    columns = context.kept({**columns, **values, "_row_id": identity})
+    columns = _carried({**columns, **values, "_row_id": appended_group_id_sql(step, found, context)}, step, context)
     observed = ObservedFrame(lambda: summaries.of(source), summaries.metrics, lambda: source)
     return AddedRows((step.seq,), step.schema, observed, columns, summaries.is_new)
+
+
+def _carried(columns: Mapping[str, str], step: AppendStep, context: RunContext) -> dict[str, str]:
+    """Those of the columns that rows of the working dataset carry, in order."""
+    return {name: columns[name] for name in (*step.schema, *context.system, *context.hidden)}
+
+
+def appended_group_id_sql(step: AppendStep, found: Mapping[str, str], context: RunContext) -> str:
+    """The id of the row that an append makes of a group; `found` has the SQL of its columns."""
+    parts = ["'group'", *(found[name] for name in step.group_by)]
+    return row_id_sql(context.period, "appended", _id_scope(step, context), parts)
 
 
 def _id_scope(step: AppendStep, context: RunContext) -> tuple[str, str]:

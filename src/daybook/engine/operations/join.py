@@ -75,6 +75,8 @@ class UpdateJoins:
         self._step = step
         self._selector = tuple(conjuncts(step.selector.tree)) if step.selector else ()
         self._is_picked_late = any(joined_aliases(part) for part in self._selector)
+        # Rows that were checked before match once, and those that are not picked match nothing.
+        self._is_plain = not context.is_checking and not self._is_picked_late
 
     def apply(self, df: DataFrame, joined: Mapping[str, JoinedRows]) -> JoinedUpdate:
         """Join the rows of each alias to the working dataset, of which all but this update is in `df`."""
@@ -91,7 +93,9 @@ class UpdateJoins:
             rows = self._prepared(given.df.coalesce(1) if given.is_small else given.df, join, shape)
             rows = F.broadcast(rows) if given.is_small else rows
             condition = self._condition(join, shape, known)
-            if shape.is_by_key:
+            if self._is_plain:
+                df = df.join(rows, F.expr(condition), "left")
+            elif shape.is_by_key:
                 df = df.join(rows, F.expr(condition), "left")
                 df = df if self._is_picked_late else self._taken(df, join)
                 faults.append(
@@ -141,6 +145,8 @@ class UpdateJoins:
                 f"COUNT(1) OVER ({by_key}) AS {_joined_column(join, _MATCHES)}",
                 f"ROW_NUMBER() OVER ({by_key} ORDER BY {', '.join(keys.values())}) AS {_joined_column(join, _COPY)}",
             )
+        if self._is_plain:
+            return rows.selectExpr(*columns, *(f"{sql} AS {key}" for key, sql in keys.items()))
         # One row a key is enough to see that there are more, and keeps a wrong join from exploding. Spark knows then
         # that the join adds no rows, and leaves it out of branches that read none of its columns.
         return rows.groupBy(*(F.expr(f"{sql} AS {key}") for key, sql in keys.items())).agg(

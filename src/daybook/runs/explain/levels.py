@@ -6,11 +6,15 @@ are removed.
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from typing import Any
 
+from pyspark.sql import SparkSession
+
 from daybook.engine.context import POSITION_COLUMN
+from daybook.engine.jobs import carry_tags, wait_for
 from daybook.errors import DaybookError
 from daybook.errors.error import did_you_mean
 from daybook.model.operation import Operation
@@ -138,6 +142,11 @@ class Explainer:
         self._environment = environment
         self._runs = RestoredRuns(environment)
 
+    @property
+    def session(self) -> SparkSession:
+        """The session that answered the question before."""
+        return self._environment.session()
+
     def explain(
         self, question: RowsQuestion, *, limit: int, columns: Sequence[str] = (), is_strict: bool = True
     ) -> OperationExplanation:
@@ -264,6 +273,7 @@ def find_operation(snapshot: RunSnapshot, named: str | None) -> Operation:
 MOST_LEVELS = 12
 # No sum of columns, which have at most 38 digits, needs more.
 _SUM_DIGITS = 100
+_QUESTIONS_AT_ONCE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,13 +387,21 @@ def _amounts_above(origins: Sequence[RowOrigin]) -> dict[str, Decimal | int]:
 
 
 def _answer(
-    explainer: Explainer, questions: Iterable[RowsQuestion], depth: int, limit: int, columns: Sequence[str]
+    explainer: Explainer, questions: Sequence[RowsQuestion], depth: int, limit: int, columns: Sequence[str]
 ) -> ExplanationLevel:
-    found: list[OperationExplanation] = []
-    gaps: list[ExplanationGap] = []
-    for question in questions:
+    def answer(question: RowsQuestion) -> OperationExplanation | ExplanationGap:
         try:
-            found.append(explainer.explain(question, limit=limit, columns=columns, is_strict=False))
+            return explainer.explain(question, limit=limit, columns=columns, is_strict=False)
         except DaybookError as error:
-            gaps.append(ExplanationGap(question.run_id, int(question.operation or 0), error))
-    return ExplanationLevel(depth, tuple(found), tuple(gaps))
+            return ExplanationGap(question.run_id, int(question.operation or 0), error)
+
+    if len(questions) == 1:
+        answers = [answer(questions[0])]
+    else:
+        # At the same time: Spark is idle for a good part of each.
+        tagged = carry_tags(explainer.session, answer)
+        with ThreadPoolExecutor(_QUESTIONS_AT_ONCE, thread_name_prefix="daybook-level") as pool:
+            answers = [wait_for(each) for each in [pool.submit(tagged, question) for question in questions]]
+    found = tuple(each for each in answers if isinstance(each, OperationExplanation))
+    gaps = tuple(each for each in answers if isinstance(each, ExplanationGap))
+    return ExplanationLevel(depth, found, gaps)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
+from threading import Lock
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -29,7 +30,7 @@ from daybook.model.types import (
     Value,
     value_text,
 )
-from daybook.plan.conditions import is_exact, total_columns
+from daybook.plan.conditions import excludes, is_exact, total_columns
 from daybook.plan.partial_plan import RowKey, key_columns, selectable_columns
 from daybook.plan.steps import AggregateStep, AppendStep, LoadStep, OutputStep, Plan, Step, UpdateStep
 from daybook.runs.attempt.recorder import recorded_pins
@@ -48,6 +49,8 @@ class RestoredRun:
     prepared: PreparedRun
     pins: Mapping[str, tuple[Pin, ...]]
     commits: tuple[OutputCommit, ...]
+    # Reading changes settings of the session for a while.
+    _reading: Lock = field(default_factory=Lock)
     _sources: dict[str, ReadSource] = field(default_factory=dict)
 
     @property
@@ -65,15 +68,16 @@ class RestoredRun:
     def read(self, environment: RunEnvironment, spark: SparkSession, keys: Iterable[str]) -> Mapping[str, ReadSource]:
         """The data that the run read for these loads; RUN_012 when it is gone."""
         wanted = set(keys)
-        loads = [load for load in self.plan.loads if load.key in wanted and load.key not in self._sources]
-        try:
-            found = read_sources(
-                spark, loads, self.snapshot, environment.landing(self.run_id), environment.root, pinned=self.pins
-            )
-        except DaybookError as error:
-            raise DaybookError("RUN_012", run_id=self.run_id, causes=flatten(error)) from error
-        self._sources.update(found)
-        return self._sources
+        with self._reading:
+            loads = [load for load in self.plan.loads if load.key in wanted and load.key not in self._sources]
+            try:
+                found = read_sources(
+                    spark, loads, self.snapshot, environment.landing(self.run_id), environment.root, pinned=self.pins
+                )
+            except DaybookError as error:
+                raise DaybookError("RUN_012", run_id=self.run_id, causes=flatten(error)) from error
+            self._sources.update(found)
+            return self._sources
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,22 +106,26 @@ class WrittenOutput:
 
 
 class RestoredRuns:
-    """Runs by their ids, each restored once."""
+    """Runs by their ids, each restored once; several threads may ask."""
 
     def __init__(self, environment: RunEnvironment) -> None:
         self.environment = environment
         self._known: dict[str, RestoredRun] = {}
+        self._restoring, self._reading = Lock(), Lock()
 
     def get(self, run_id: str) -> RestoredRun:
-        if run_id not in self._known:
-            with self.environment.store.read() as transaction:
-                record = transaction.runs.get(run_id)
-                snapshot = snapshot_from_json(transaction.runs.snapshot(run_id))
-                pins = recorded_pins(transaction, run_id)
-                commits = transaction.outcomes.commits(run_id)
-            prepared = restore_run(snapshot, self.environment.root)
-            self._known[run_id] = RestoredRun(record, prepared, pins, commits)
-        return self._known[run_id]
+        with self._restoring:
+            if run_id not in self._known:
+                self._known[run_id] = self._restore(run_id)
+            return self._known[run_id]
+
+    def _restore(self, run_id: str) -> RestoredRun:
+        with self.environment.store.read() as transaction:
+            record = transaction.runs.get(run_id)
+            snapshot = snapshot_from_json(transaction.runs.snapshot(run_id))
+            pins = recorded_pins(transaction, run_id)
+            commits = transaction.outcomes.commits(run_id)
+        return RestoredRun(record, restore_run(snapshot, self.environment.root), pins, commits, self._reading)
 
     def writers(self, run: RestoredRun, load_key: str) -> dict[str | None, str]:
         """The runs that wrote what a run read, by the period of the slice; None where it is no slice."""
@@ -288,7 +296,10 @@ class RowOrigins:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of rows that origins are found by."""
-        makers = [step for step in self._run.plan.steps if step.seq < self._step.seq]
+        selector = None if isinstance(self._step, AppendStep) else self._step.selector
+        makers = [
+            step for step in self._run.plan.steps if step.seq < self._step.seq and not excludes(selector, step.seq)
+        ]
         names = [*self.key_columns, *(name for step in makers for name in _columns_of_maker(step))]
         if self._writers:
             names += [*self.load.types, ORIGIN_SEQ, "_period"]

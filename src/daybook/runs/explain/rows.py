@@ -6,38 +6,44 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from daybook.engine.context import POSITION_COLUMN, SourceFrame
+from daybook.engine.context import POSITION_COLUMN, RunContext, SourceFrame
 from daybook.engine.counters import observe_rows, read_observation
-from daybook.engine.jobs import wait_for
+from daybook.engine.jobs import carry_tags, wait_for
 from daybook.engine.load_rows import LOADED_ID_COLUMN, stored_rows
+from daybook.engine.operations.aggregate import appended_group_id_sql, summary_id_sql
 from daybook.engine.pipeline import Pipeline, may_lose_tasks
 from daybook.errors import DaybookError
 from daybook.expression import CompiledExpression, quote_identifier
 from daybook.io.bindings import carried_types
-from daybook.model.types import NULL, STRING, TIMESTAMP
-from daybook.plan.conditions import is_exact, summands, total_columns
+from daybook.model.types import DATE, NULL, STRING, TIMESTAMP, FloatType
+from daybook.plan.conditions import has_columns_beside_aggregates, is_exact, summands, total_columns
 from daybook.plan.partial_plan import (
     PartialPlan,
     RowKey,
     RowKeys,
     key_columns,
     picked_rows,
+    pruned,
+    rows_column,
     selectable_columns,
     summary_rows,
 )
 from daybook.plan.references import INPUT_KEY
-from daybook.plan.steps import AggregateStep, AppendStep, Plan, Schema, Step
+from daybook.plan.steps import AggregateStep, AppendStep, ComputedColumn, LoadStep, Schema, Step
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.explain.row_origins import ROW_ID, RestoredRun, Row, RowOrigins, group_columns
 
 # What a row adds to a total; no project can make a column of this name.
 _SUMMAND_PREFIX = "__daybook_summand_"
 _COUNT = "__daybook_rows"
+# A value of the summary row of a group.
+_SUMMARY_PREFIX = "__daybook_summary_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,8 @@ class FoundRows:
     count: int
     sums: Mapping[str, Decimal | int]
     stored: Mapping[str, Row] = field(default_factory=dict)
+    # What the rows of one group add up to, where that was counted on the way.
+    summary: "FoundRows | None" = None
 
 
 class RowsComputation:
@@ -68,9 +76,9 @@ class RowsComputation:
 
     def groups_with_ids(self, step: Step, ids: Sequence[str]) -> list[tuple[RowKey, ...]]:
         """The keys of the groups whose summary rows have these ids."""
-        cut = summary_rows(self._run.plan, step, (), ids)
+        cut = self._cut(step, summary_rows(self._run.plan, step, (), ids))
         types = key_columns(self._run.plan, step)
-        rows = self._collect(cut, {}).rows if cut else ()
+        rows = self._collect(step, cut, {}).rows if cut else ()
         if not rows:
             raise DaybookError(
                 "RUN_044", operation_seq=step.seq, seq=step.seq, run_id=self._run.run_id, ids=", ".join(ids)
@@ -80,44 +88,86 @@ class RowsComputation:
     def rows_and_summary(
         self, step: Step, keys: RowKeys, origins: RowOrigins, columns: Sequence[str]
     ) -> tuple[FoundRows | None, FoundRows]:
-        """The summary rows and the picked rows, at the same time: Spark is idle for a good part of each."""
-        if not group_columns(step):
+        """The summary rows and the picked rows."""
+        if not isinstance(step, AggregateStep | AppendStep) or not step.group_by:
             return None, self._picked_rows(step, keys, origins, columns)
+        if self._is_one_group(step, keys):
+            found = self._picked_rows(step, keys, origins, columns, is_summarized=True)
+            if found.summary is not None or not found.count:
+                return found.summary or _no_summary(step), found
+        made = self._cut(step, summary_rows(self._run.plan, step, keys))
+        assert made is not None
+        picked = self._picked_cut(step, keys, origins, columns)
         # Both read from the same frames.
-        self._run.read(self._environment, self._spark, _loads_before(self._run.plan, step))
+        self._run.read(self._environment, self._spark, {*made.feeds.values(), *picked.feeds.values()})
+        # At the same time: Spark is idle for a good part of each.
         with ThreadPoolExecutor(1, thread_name_prefix="daybook-explain") as pool:
-            made = pool.submit(self._summary_rows, step, keys)
+            totals = {name: quote_identifier(name) for name in total_columns(step)}
+            summing = pool.submit(carry_tags(self._spark, self._collect), step, made, totals)
             found = self._picked_rows(step, keys, origins, columns)
-            return wait_for(made), found
+            return wait_for(summing), found
 
-    def _summary_rows(self, step: Step, keys: RowKeys) -> FoundRows | None:
-        cut = summary_rows(self._run.plan, step, keys)
-        if cut is None or not isinstance(step, AggregateStep | AppendStep):
-            return None
-        return self._collect(cut, {name: quote_identifier(name) for name in total_columns(step)})
+    def _is_checked(self, step: Step) -> bool:
+        """Whether the run checked the rows: what a completed run computed was, but nothing after its last output."""
+        outputs = self._run.plan.outputs
+        return self._run.record.status == "completed" and bool(outputs) and step.seq <= outputs[-1].seq
 
-    def _picked_rows(self, step: Step, keys: RowKeys, origins: RowOrigins, columns: Sequence[str]) -> FoundRows:
+    def _is_one_group(self, step: AggregateStep | AppendStep, keys: RowKeys) -> bool:
+        """Whether one group is asked for whose totals can be counted while its rows are sought."""
+        types = key_columns(self._run.plan, step)
+        return (
+            len(keys) == 1
+            and {key.column for key in keys[0]} == {*step.group_by}
+            and self._is_checked(step)
+            and not may_lose_tasks(self._spark)
+            and all(types[name] == step.schema.get(name) for name in step.group_by)
+            and not any(isinstance(types[name], FloatType) for name in step.group_by)
+            and not any(has_columns_beside_aggregates(value.expression.tree) for value in step.aggregations)
+        )
+
+    def _cut(self, step: Step, cut: PartialPlan | None) -> PartialPlan | None:
+        return pruned(cut) if cut is not None and self._is_checked(step) else cut
+
+    def _picked_cut(self, step: Step, keys: RowKeys, origins: RowOrigins, columns: Sequence[str]) -> PartialPlan:
+        cut = picked_rows(self._run.plan, step, keys, (*columns, *origins.columns))
+        return pruned(cut) if self._is_checked(step) else cut
+
+    def _picked_rows(
+        self,
+        step: Step,
+        keys: RowKeys,
+        origins: RowOrigins,
+        columns: Sequence[str],
+        *,
+        is_summarized: bool = False,
+    ) -> FoundRows:
         """`columns` are wanted beside the usual ones; those with amounts are summed up where nothing is grouped."""
         plan = self._run.plan
         seen = selectable_columns(plan, step)
         usual = picked_rows(plan, step, keys)
-        cut = picked_rows(plan, step, keys, (*columns, *origins.columns))
+        cut = self._picked_cut(step, keys, origins, columns)
         added: Mapping[str, str | CompiledExpression]
         if isinstance(step, AggregateStep | AppendStep) and group_columns(step):
             added = summands(step)
         else:
             added = {name: quote_identifier(name) for name in columns if name in seen and is_exact(seen[name])}
-        return replace(self._collect(cut, added, origins), columns=tuple(usual.output.columns))
+        found = self._collect(step, cut, added, origins, is_summarized=is_summarized)
+        return replace(found, columns=tuple(usual.output.columns))
 
     def _collect(
-        self, cut: PartialPlan, added: Mapping[str, str | CompiledExpression], origins: RowOrigins | None = None
+        self,
+        step: Step,
+        cut: PartialPlan,
+        added: Mapping[str, str | CompiledExpression],
+        origins: RowOrigins | None = None,
+        *,
+        is_summarized: bool = False,
     ) -> FoundRows:
         sources = self._run.read(self._environment, self._spark, cut.feeds.values())
         frames = {key: sources[whole].frame for key, whole in cut.feeds.items()}
         staging = f"{self._staging}/{secrets.token_hex(4)}"
         as_of = self._run.snapshot.as_of
-        # What a completed run computed was checked then; a failed one may have rows that match twice.
-        is_counting = self._run.record.status != "completed"
+        is_counting = not self._is_checked(step)
         with Pipeline(self._spark, cut.plan, frames, staging=staging, as_of=as_of, is_counting=is_counting) as pipeline:
             try:
                 (group,) = pipeline.groups()
@@ -128,7 +178,8 @@ class RowsComputation:
                     for name, each in added.items()
                 }
                 df = output.df.selectExpr("*", *(f"{sql} AS {name}" for name, sql in values.items()))
-                totals = RowTotals(self._spark, df, tuple(names.values()))
+                summary = GroupSummary(step, pipeline.context) if is_summarized else None
+                totals = RowTotals(self._spark, df, tuple(names.values()), summary.aggregates if summary else {})
                 first = totals.frame.orderBy(*map(quote_identifier, cut.order)).limit(self._limit + 1)
                 types = {**output.step.columns, **dict.fromkeys(names.values(), NULL)}
                 rows = _collect_rows(first, types)
@@ -141,24 +192,75 @@ class RowsComputation:
                 if is_counting:
                     group.verify()
                 shown = tuple({name: row[name] for name in output.step.columns} for row in rows[: self._limit])
-                stored = self._stored_rows(pipeline, cut, frames[INPUT_KEY], shown, origins)
+                load = self._run.plan.load(cut.feeds[INPUT_KEY])
+                stored = self._stored_rows(pipeline, load, frames[INPUT_KEY], shown, origins)
+                made = summary.found(totals.observed, rows[0], count) if summary and rows else None
             except Exception as failure:
                 raise pipeline.failure(failure) from failure
-        return FoundRows(tuple(output.step.columns), shown, count, sums, stored)
+        return FoundRows(tuple(output.step.columns), shown, count, sums, stored, made)
 
     def _stored_rows(
-        self, pipeline: Pipeline, cut: PartialPlan, frame: SourceFrame, rows: Sequence[Row], origins: RowOrigins | None
+        self, pipeline: Pipeline, load: LoadStep, frame: SourceFrame, rows: Sequence[Row], origins: RowOrigins | None
     ) -> dict[str, Row]:
         """The loaded rows as they are stored, by their ids, where that says more than the rows themselves."""
         ids = [row[ROW_ID] for row in rows if row.get("_operation_seq") == 0]
         if not ids or origins is None or not (frame.has_positions or origins.needs_stored(frame)):
             return {}
-        load = cut.plan.input
         types = {name: type_ for name, type_ in carried_types().items() if name in frame.carried}
         positions = {POSITION_COLUMN: STRING} if frame.has_positions else {}
         found = stored_rows(frame, load, pipeline.context, ids)
         rows = _collect_rows(found, {LOADED_ID_COLUMN: STRING, **types, **load.types, **positions})
         return {row[LOADED_ID_COLUMN]: row for row in rows}
+
+
+class GroupSummary:
+    """The summary row of a single group, as aggregates over its rows."""
+
+    def __init__(self, step: Step, context: RunContext) -> None:
+        assert isinstance(step, AggregateStep | AppendStep)
+        self._step = step
+        self._context = context
+        self._columns = {value.column: f"{_SUMMARY_PREFIX}{at}" for at, value in enumerate(step.aggregations)}
+
+    @property
+    def aggregates(self) -> dict[str, str]:
+        """What to count, by name and SQL; all rows of the group give its id."""
+        step = self._step
+        group = {name: quote_identifier(name) for name in step.group_by}
+        if isinstance(step, AggregateStep):
+            row_id = summary_id_sql(step, group, self._context)
+        else:
+            row_id = appended_group_id_sql(step, group, self._context)
+        values = {self._columns[value.column]: self._sql(value) for value in step.aggregations}
+        return {**values, _SUMMARY_PREFIX: f"MIN({row_id})"}
+
+    def found(self, observed: Mapping[str, Any], row: Row, count: int) -> FoundRows | None:
+        """`row` is one of the group; None where nothing was observed."""
+        if not observed:
+            return None
+        step = self._step
+        made = {value.column: self._value(value, observed) for value in step.aggregations}
+        group = {name: row[name] for name in step.group_by}
+        summary = {**group, **made, rows_column(step): count, ROW_ID: observed[_SUMMARY_PREFIX]}
+        sums = {name: made[name] or 0 for name in total_columns(step)}
+        return FoundRows(tuple(summary), (summary,), 1, sums)
+
+    def _sql(self, value: ComputedColumn) -> str:
+        # Observed dates and times would come as times of another zone.
+        sql = self._context.fitted(value)
+        function = {TIMESTAMP: "UNIX_MICROS", DATE: "UNIX_DATE"}.get(value.type)
+        return f"{function}({sql})" if function else sql
+
+    def _value(self, value: ComputedColumn, observed: Mapping[str, Any]) -> Any:
+        found = observed[self._columns[value.column]]
+        if value.type == TIMESTAMP:
+            return _utc_time(found)
+        return _EPOCH.date() + datetime.timedelta(days=found) if value.type == DATE and found is not None else found
+
+
+def _no_summary(step: AggregateStep | AppendStep) -> FoundRows:
+    names = (*step.group_by, *(value.column for value in step.aggregations), rows_column(step), ROW_ID)
+    return FoundRows(names, (), 0, dict.fromkeys(total_columns(step), 0))
 
 
 class RowTotals:
@@ -167,9 +269,11 @@ class RowTotals:
     Sorting looks at all rows anyway. On a cluster, where tasks may be done twice, another query counts.
     """
 
-    def __init__(self, spark: SparkSession, df: DataFrame, columns: Sequence[str]) -> None:
+    def __init__(self, spark: SparkSession, df: DataFrame, columns: Sequence[str], others: Mapping[str, str]) -> None:
         self._df = df
         self._columns = columns
+        # Further aggregates over the rows, by name and SQL, which only `observed` has.
+        self._others = others
         self._observation = None if may_lose_tasks(spark) else Observation()
 
     @property
@@ -178,21 +282,22 @@ class RowTotals:
             return self._df
         # A sum that does not fit must fail only if it is used.
         sums = [F.try_sum(column).alias(column) for column in self._columns]
-        return observe_rows(self._df, self._observation, F.count("*").alias(_COUNT), *sums)
+        others = [F.expr(sql).alias(name) for name, sql in self._others.items()]
+        return observe_rows(self._df, self._observation, F.count("*").alias(_COUNT), *sums, *others)
+
+    @cached_property
+    def observed(self) -> Mapping[str, Any]:
+        """What was counted when all rows of the frame were looked at; nothing where that was lost."""
+        return read_observation(self._observation) if self._observation is not None else {}
 
     def compute(self) -> Mapping[str, Any]:
         """After all rows of the frame were looked at."""
-        found = read_observation(self._observation) if self._observation is not None else {}
-        if found and None not in found.values():
+        found = {name: self.observed.get(name) for name in (_COUNT, *self._columns)}
+        if None not in found.values():
             return found
         sums = [F.sum(column).alias(column) for column in self._columns]
         (row,) = self._df.agg(F.count("*").alias(_COUNT), *sums).collect()
         return row.asDict()
-
-
-def _loads_before(plan: Plan, step: Step) -> list[str]:
-    """What explaining an operation may read."""
-    return [load.key for load in plan.loads if load.operation_seq <= step.seq]
 
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
@@ -210,8 +315,12 @@ def _collect_rows(df: DataFrame, types: Schema) -> list[dict[str, Any]]:
     rows = [row.asDict() for row in df.selectExpr(*names).collect()]
     for row in rows:
         for name in times:
-            row[name] = None if row[name] is None else _EPOCH + datetime.timedelta(microseconds=row[name])
+            row[name] = _utc_time(row[name])
     return rows
+
+
+def _utc_time(microseconds: int | None) -> datetime.datetime | None:
+    return None if microseconds is None else _EPOCH + datetime.timedelta(microseconds=microseconds)
 
 
 def _sum(values: Iterable[Any]) -> Decimal | int:
