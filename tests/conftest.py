@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.chromium import chromium, page
 from tests.postgres import PostgresServer, running_server
 from tests.spark_session import is_connect, product_settings, spark
 
-__all__ = ["is_connect", "product_settings", "spark"]
+__all__ = ["chromium", "is_connect", "page", "product_settings", "spark"]
 
 _MARKERS_BY_FOLDER = {
     "spark": ("spark",),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
-from tests.browser.conftest import log_in
+from tests.chromium import log_in
 from tests.page import RUN, page_folder, record_run, served
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import log_in
+from tests.chromium import log_in
 from tests.page import TOKEN, served
 from tests.workspaces import Folder, no_session, to_table
 from tests.written_runs import write_run

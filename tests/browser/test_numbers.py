@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from pyspark.sql import SparkSession
 
-from tests.browser.conftest import log_in
+from tests.chromium import log_in
 from tests.page import served
 from tests.workspaces import Folder, to_table
 

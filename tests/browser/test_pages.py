@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from daybook.store import open_store
 from daybook.store.records import Lease, OperationResult
 from daybook.store.store import Transaction
-from tests.browser.conftest import log_in
+from tests.chromium import log_in
 from tests.page import RUN, TOKEN, page_folder, record_run, served
 from tests.unit.store.samples import later
 from tests.workspaces import Folder, assign, no_session, to_table

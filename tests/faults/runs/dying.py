@@ -68,6 +68,6 @@ def as_if_dead() -> Iterator[None]:
 
     with ExitStack() as patches:
         patches.enter_context(patch.object(Execution, "discard", nothing))
-        patches.enter_context(patch("daybook.runs.attempt.execution._finish", nothing))
+        patches.enter_context(patch("daybook.runs.attempt.execution._fail", nothing))
         patches.enter_context(patch("daybook.runs.attempt.execution.remove_folder", nothing))
         yield

@@ -10,10 +10,7 @@ from daybook.demo.data_files import write_data, write_workspace
 from daybook.demo.month_close import DemoResult, close_month
 from daybook.workspace.history import list_runs
 from daybook.workspace.open_workspace import OpenedWorkspace, open_workspace
-from tests.browser.conftest import chromium, page
 from tests.spark_session import as_users_run_it
-
-__all__ = ["chromium", "page"]
 
 PERIOD = "2026-01"
 _JOURNALS = 600

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from daybook.workspace.report import ReportRequest, write_report
-from tests.browser.conftest import log_in
+from tests.chromium import log_in
 from tests.page import served
 from tests.spark.demo.conftest import ClosedDemo
 from tests.workspaces import Folder

@@ -1,16 +1,22 @@
 """One Chromium for all tests of the page; a page that reports an error or asks another host fails its test."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
-from tests.page import TOKEN, find_browser
+if TYPE_CHECKING:
+    # Most processes of tests need no browser.
+    from playwright.sync_api import Browser, ConsoleMessage, Page
 
 
 @pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
+def chromium() -> "Iterator[Browser]":
+    from playwright.sync_api import sync_playwright
+
+    from tests.page import find_browser
+
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=find_browser(), args=["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
@@ -20,12 +26,12 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def page(chromium: Browser) -> Iterator[Page]:
+def page(chromium: "Browser") -> "Iterator[Page]":
     context = chromium.new_context(viewport={"width": 1280, "height": 800})
     opened = context.new_page()
     problems: list[str] = []
 
-    def note(message: ConsoleMessage) -> None:
+    def note(message: "ConsoleMessage") -> None:
         # A stream of events that ends with the server of a test is no error of the page.
         if message.type == "error" and "net::ERR_" not in message.text:
             problems.append(message.text)
@@ -41,7 +47,9 @@ def page(chromium: Browser) -> Iterator[Page]:
     assert problems == []
 
 
-def log_in(page: Page, address: str) -> None:
+def log_in(page: "Page", address: str) -> None:
+    from tests.page import TOKEN
+
     page.goto(f"{address}/login")
     page.get_by_label("Token").fill(TOKEN)
     page.keyboard.press("Enter")
