@@ -21,7 +21,7 @@ from tests.spark.reference.running import source_frame
 
 PROJECTS, PER_TEST, THREADS = 96, 12, 2
 # Further ones are of the same kinds; `make faults` compares them all.
-ALWAYS = 24
+ALWAYS = 12
 
 
 def chosen_plans(plan: Plan, seed: int) -> list[PartialPlan]:
