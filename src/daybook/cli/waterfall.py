@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from daybook.cli.terminal import console, fit_text, text_width
+from daybook.cli.terminal import console, echo_note, fit_text, text_width
 from daybook.errors.render import one_line
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ def show_waterfall(found: "BridgeResult") -> None:
     screen = console()
     for line in waterfall(found, width=min(screen.width, WIDTH), is_ascii=screen.options.ascii_only):
         screen.print(line)
+    if has_cut_axis(found):
+        echo_note("the bars of the totals do not begin at zero")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,11 @@ def waterfall(found: "BridgeResult", *, width: int = WIDTH, is_ascii: bool = Fal
     return lines
 
 
+def has_cut_axis(found: "BridgeResult") -> bool:
+    """Whether the bars of the totals begin at another number than zero."""
+    return _Axis.of(waterfall_bars(found), 0).base != 0
+
+
 @dataclass(frozen=True, slots=True)
 class _Axis:
     """Where totals stand in `room` cells; `low` is zero, or less than all totals where they are far from it."""
@@ -117,10 +124,14 @@ class _Axis:
             high = max(high, 0.0)
         return cls(low, high, room)
 
+    @property
+    def base(self) -> float:
+        """The number at which the bars of totals begin."""
+        return self.low if self.low > 0 else self.high if self.high < 0 else 0.0
+
     def cells(self, bar: WaterfallBar) -> tuple[int, int]:
         """The first cell and the one after the last; a bar that is not empty has one cell at least."""
-        base = self.low if self.low > 0 else self.high if self.high < 0 else 0.0
-        points = (base, bar.end) if bar.is_total else (bar.start, bar.end)
+        points = (self.base, bar.end) if bar.is_total else (bar.start, bar.end)
         if not self.room or not all(map(isfinite, points)):
             return 0, 0
         first, last = sorted(self._cell(point) for point in points)

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 from rich.cells import cell_len
 
-from daybook.cli.waterfall import waterfall
+from daybook.cli.waterfall import has_cut_axis, waterfall
 from daybook.compare.result import BridgeResult, Cause, CauseName, ComparedRows, ComparedRun
 
 RUN = ComparedRun("20260201-100000-aaaaaa", "close", 1, "2026-01")
@@ -48,6 +48,9 @@ def test_far_from_zero_the_axis_is_cut_so_that_causes_can_be_seen() -> None:
 
     late, after = lines[1], lines[2]
     assert late.count("█") > after.count("█") > 0
+    assert has_cut_axis(bridge("2170000.00", ("late", "-30000.00")))
+    assert has_cut_axis(bridge("-2170000.00", ("late", "30000.00")))
+    assert not has_cut_axis(bridge("60.00", ("late", "60.00"), ("rate", "-30.00")))
 
 
 @pytest.mark.parametrize("width", [60, 80])
