@@ -119,7 +119,7 @@ def _planned(
     close: Close, request: BuildRequest, edges: Mapping[Node, tuple[Edge, ...]], left_out: tuple[str, ...]
 ) -> BuildPlan:
     statuses = close.statuses(edges)
-    notices = () if request.projects or request.is_draft else close.notices()
+    notices = _notices(close, request)
     will_run: dict[Node, tuple[str, ...]] = {}
     for node in in_order(edges, edges):
         status = statuses[node]
@@ -183,6 +183,10 @@ def _run_request_of(request: BuildRequest, node: Node, build_id: str | None = No
     )
 
 
+def _notices(close: Close, request: BuildRequest) -> tuple[Notice, ...]:
+    return () if request.projects or request.is_draft else close.notices()
+
+
 def _selected(close: Close, request: BuildRequest) -> tuple[dict[Node, tuple[Edge, ...]], tuple[str, ...]]:
     if close.span is None:
         raise ValueError("a build has a period")
@@ -242,7 +246,7 @@ def build(
         edges, left_out = _selected(close, request)
         if any(_lacking(close, request, project_id) for project_id in {node.project for node in edges}):
             _check_required(close, request, _planned(close, request, edges, left_out))
-        notices = () if request.projects or request.is_draft else close.notices()
+        notices = _notices(close, request)
         fresh = {} if request.is_full or request.is_draft else _fresh_nodes(close, edges)
     order = in_order(edges, edges)
     listener.planned(order)

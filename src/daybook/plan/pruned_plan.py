@@ -130,9 +130,9 @@ class _BackwardWalk:
     """`known` has the values by which selectors exclude rows, before each step; operations not in it make no rows.
 
     `needs` has the columns that later steps read, by the operation that made the rows; 0 are loaded rows.
-    Rows of an operation that is not in it are read by nobody. `loads` are the pruned ones; `before` are the operations
-    before the present step that make rows. `missing` are columns that
-    are read, but made only by operations that are left out: NULL in all rows.
+    Rows of an operation that is not in it are not read. `loads` are the pruned ones; `before` are the operations
+    before the present step that make rows. `missing` are columns that are read, but made only by operations that are
+    left out: NULL in all rows.
     """
 
     plan: Plan
@@ -217,7 +217,7 @@ class _BackwardWalk:
     def _update(self, step: UpdateStep) -> UpdateStep | None:
         picked = self._picked(step.selector, self.needs)
         wanted = set[str]().union(*(self.needs[seq] for seq in picked))
-        # The time of the last change tells of every operation, whatever it assigned.
+        # Every operation that picks a row sets the time of its last change, whatever it assigns.
         is_dated = "_updated_at" in wanted
         values = tuple(value for value in step.assignments if is_dated or value.column in wanted)
         if not values:
@@ -301,6 +301,6 @@ def _joined_columns(alias: str, expressions: Iterable[CompiledExpression | None]
 
 
 def _compares_row_ids(step: UpdateStep) -> bool:
-    """Whether copies of a row are told by its id: the selector reads a join that has no key."""
+    """Whether copies of a row are found by its id: the selector reads a join that has no key."""
     is_late = step.selector is not None and bool(joined_aliases(step.selector.tree))
     return is_late and not all(split_join_condition(join.on.tree, join.alias).is_by_key for join in step.joins)

@@ -1,4 +1,4 @@
-"""Commits what another process staged, and dies where it is told to."""
+"""Commits what another process staged, and dies where the test says."""
 
 import os
 import signal

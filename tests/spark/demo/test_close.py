@@ -163,7 +163,7 @@ def test_explaining_a_number_asks_three_small_questions(
 ) -> None:
     """One for each operation on the way, with only the joins and operations that the number depends on."""
     if is_connect(spark):
-        pytest.skip("a Connect server does not tell its plans")
+        pytest.skip("a Connect server does not show its plans")
     queries: list[str] = []
     collect = rows._collect_rows
 

@@ -1,4 +1,4 @@
-"""What the machine refuses is told with its place, and is no error of Daybook."""
+"""What the machine refuses is reported with its location, and is no error of Daybook."""
 
 import sqlite3
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a shell is told when somebody presses the tab key."""
+"""What a shell gets when the tab key is pressed."""
 
 from collections.abc import Callable
 from pathlib import Path

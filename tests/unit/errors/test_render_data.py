@@ -1,4 +1,4 @@
-"""Errors as JSON, and what is told of them when they were kept with a run."""
+"""Errors as JSON, and what is shown of them when they were kept with a run."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Slips of the pen in a file are told once, with the way out."""
+"""Typing errors in a file are reported once, with the way out."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a check is made of: what it reads, and what its rows are told by."""
+"""The parts of a check: what it reads, and what identifies its rows."""
 
 import pytest
 

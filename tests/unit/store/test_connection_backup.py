@@ -1,4 +1,4 @@
-"""An embedded store is backed up, its damage is told by a code, and a backup is put back."""
+"""An embedded store is backed up, its damage is reported with a code, and a backup is put back."""
 
 import signal
 import sqlite3
