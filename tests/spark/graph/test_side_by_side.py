@@ -45,8 +45,9 @@ def by_period(result: Any) -> dict[str, NodeResult]:
 
 
 @pytest.mark.parametrize("first", ["2026-01", "2026-02"])
+@pytest.mark.parametrize("time", [0, *(pytest.param(time, marks=pytest.mark.slow) for time in range(1, 25))])
 def test_registrations_of_one_table_in_any_order_lose_no_slice(
-    booked: Folder, first: str, monkeypatch: pytest.MonkeyPatch
+    booked: Folder, first: str, time: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both commit, then one registers, then the other."""
     committed, registered = threading.Barrier(2, timeout=WAIT_SECONDS), threading.Event()
