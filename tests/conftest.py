@@ -1,8 +1,8 @@
 """What all tests share: markers by folder and how hypothesis behaves."""
 
+import gc
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -23,9 +23,11 @@ _MARKERS_BY_FOLDER = {
 }
 # `make test` does not look for tests with a session there.
 _WITHOUT_JAVA = ("unit", "golden")
-_TESTS = Path(__file__).parent
 # Single tests take longest here: they begin first, so that no worker is left alone with one at the end.
 _LONGEST = ("faults/", "e2e/", "spark/demo/", "spark/scenarios/", "spark/engine/test_lifecycle", "unit/cli/")
+
+# What collection makes lives as long as the process: thousands of tests, all modules. Nobody looks for garbage in it.
+gc.disable()
 
 # An archive that exists is used; no test leaves a process behind that makes one.
 os.environ.setdefault("DAYBOOK_CLASS_ARCHIVE", "use")
@@ -45,12 +47,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        folder = item.path.relative_to(_TESTS).parts[0]
+        folder = _path_below_tests(item).partition("/")[0]
         for marker in _MARKERS_BY_FOLDER.get(folder, ()):
             item.add_marker(marker)
         if folder in _WITHOUT_JAVA and item.get_closest_marker("spark"):
             raise pytest.UsageError(f"{item.nodeid} needs Java and belongs below tests/spark")
-    items.sort(key=lambda item: not item.path.relative_to(_TESTS).as_posix().startswith(_LONGEST))
+    items.sort(key=lambda item: not _path_below_tests(item).startswith(_LONGEST))
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
+
+def _path_below_tests(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0].removeprefix("tests/")
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import accumulate
 from typing import Protocol
 
@@ -204,6 +205,19 @@ def pattern_tokens(text: str) -> tuple[str, ...]:
     return tuple(match[1].strip() for match in TOKEN_REGEX.finditer(text))
 
 
+# Every look-up of a period reads its identifier by the patterns of all levels.
+@lru_cache(maxsize=256)
+def _identifier_regex(pattern: str) -> re.Pattern[str]:
+    expression, position, seen = "", 0, set[str]()
+    for match in TOKEN_REGEX.finditer(pattern):
+        token = match[1].strip()
+        expression += re.escape(pattern[position : match.start()])
+        expression += f"(?P={token})" if token in seen else f"(?P<{token}>{_TOKEN_FORMS[token]})"
+        seen.add(token)
+        position = match.end()
+    return re.compile(expression + re.escape(pattern[position:]), re.ASCII)
+
+
 @dataclass(frozen=True, slots=True)
 class IdentifierPattern:
     """The identifier pattern of a level, checked to be unique per period."""
@@ -216,14 +230,7 @@ class IdentifierPattern:
 
     def read(self, identifier: str) -> "ParsedIdentifier | None":
         """What an identifier of this form says; the caller writes it again to see that it is the canonical one."""
-        expression, position, seen = "", 0, set[str]()
-        for match in TOKEN_REGEX.finditer(self.text):
-            token = match[1].strip()
-            expression += re.escape(self.text[position : match.start()])
-            expression += f"(?P={token})" if token in seen else f"(?P<{token}>{_TOKEN_FORMS[token]})"
-            seen.add(token)
-            position = match.end()
-        found = re.fullmatch(expression + re.escape(self.text[position:]), identifier, re.ASCII)
+        found = _identifier_regex(self.text).fullmatch(identifier)
         if found is None:
             return None
         parts = {token: int(text) for token, text in found.groupdict().items()}
