@@ -4,7 +4,7 @@ Started by the engine's keeper as `python -m daybook.cli.command_server FOLDER`,
 breaks when the keeper ends. It listens at a socket in the engine's folder, for processes of the same user. For every
 connection it forks; the new process reads the request of `daybook.cli.handover`, says why it does not fit, or becomes
 the command: same arguments, streams, folder, environment and signals. It only imports before it forks: a connection or
-a thread would not survive that.
+a thread would not survive that. While there is no command, it forks processes that warm up the engine.
 """
 
 import atexit
@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import NoReturn, TextIO
 
 from daybook.cli import handover as client
+from daybook.cli.warm_up import WarmUp
 from daybook.expression.parser import parse_expression
 
 _REQUEST_SECONDS = 5.0
@@ -169,6 +170,7 @@ class _Server:
         self.is_outdated = False
         self._poll = select.poll()
         self._commands: dict[int, _Command] = {}
+        self._warm_up = WarmUp()
         self._listener: socket.socket | None = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         Path(client.SOCKET_NAME).unlink(missing_ok=True)
         self._listener.bind(client.SOCKET_NAME)
@@ -180,16 +182,29 @@ class _Server:
     def serve(self) -> socket.socket | None:
         """The connection of a new process that has to answer it; None in the server itself, at its end."""
         while self._listener is not None or self._commands:
-            for number, _ in self._poll.poll():
+            for number, _ in self._poll.poll(self._warm_up.patience()):
                 if self._listener is not None and number == self._listener.fileno():
                     if (connection := self._accept()) is not None:
                         return connection
                 elif number == self._keeper:
                     self._poll.unregister(self._keeper)
                     self._stop_listening()
+                elif number == self._warm_up.number:
+                    self._poll.unregister(number)
+                    self._warm_up.notice_end()
                 elif (command := self._commands.get(number)) is not None:
                     self._notice(command, number)
+            self._look_after_warm_up()
+        self._warm_up.kill()
         return None
+
+    def _look_after_warm_up(self) -> None:
+        if self._listener is None or self._commands:
+            return
+        before = self._warm_up.number
+        self._warm_up.look(self._forget)
+        if before is None and (number := self._warm_up.number) is not None:
+            self._poll.register(number, select.POLLIN)
 
     def _accept(self) -> socket.socket | None:
         assert self._listener is not None
@@ -197,6 +212,7 @@ class _Server:
             connection, _ = self._listener.accept()
         except OSError:
             return None
+        self._warm_up.end()
         if _peer(connection)[1] != os.geteuid():
             connection.close()
             return None
@@ -238,6 +254,7 @@ class _Server:
         command.connection.close()
 
     def _stop_listening(self) -> None:
+        self._warm_up.close()
         if self._listener is not None:
             Path(client.SOCKET_NAME).unlink(missing_ok=True)
             self._poll.unregister(self._listener)
@@ -246,6 +263,7 @@ class _Server:
 
     def _forget(self) -> None:
         """In a new process: let go of what belongs to the server and to other commands."""
+        self._warm_up.forget()
         if self._listener is not None:
             self._listener.close()
         for number, command in self._commands.items():

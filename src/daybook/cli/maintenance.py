@@ -216,7 +216,9 @@ def _status_text(engine: "EngineStatus") -> str:
     started = engine.started.strftime("%Y-%m-%d %H:%M UTC")
     use = "in use" if engine.is_used else f"ends after {engine.idle} without use"
     fit = "fits this workspace" if engine.is_fit else f"does not fit this workspace: {', '.join(engine.differences)}"
-    return f"process {engine.pid} since {started}, {use}; {fit}"
+    progress = engine.warm_up
+    warm = "" if progress is None or progress.is_over else f"warming up ({progress.rounds} of {progress.wanted}), "
+    return f"process {engine.pid} since {started}, {warm}{use}; {fit}"
 
 
 add_command(app, "start", start, "daybook engine start", "daybook engine start --idle 2h")

@@ -34,6 +34,7 @@ from daybook.workspace.spark_session import engines_of
 
 if TYPE_CHECKING:
     from daybook.engine.java.warm_engines import EngineState
+    from daybook.engine.java.warm_folder import WarmUpProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,10 @@ DEFAULT_IDLE_TIME = "30m"
 
 @dataclass(frozen=True, slots=True)
 class EngineStatus:
-    """An engine that runs; `differences` say why the commands of this workspace do not use it."""
+    """An engine that runs; `differences` say why the commands of this workspace do not use it.
+
+    `warm_up` is None where engines do not warm themselves up.
+    """
 
     pid: int
     port: int
@@ -160,6 +164,7 @@ class EngineStatus:
     idle: str
     is_used: bool
     differences: tuple[str, ...]
+    warm_up: "WarmUpProgress | None" = None
 
     @property
     def is_fit(self) -> bool:
@@ -198,4 +203,4 @@ def checked_idle_time(text: str | None) -> str | None:
 def _status(state: "EngineState") -> EngineStatus:
     started = datetime.datetime.fromtimestamp(state.started, datetime.UTC)
     record = state.record
-    return EngineStatus(record.pid, record.port, started, record.idle, state.is_used, state.differences)
+    return EngineStatus(record.pid, record.port, started, record.idle, state.is_used, state.differences, state.warm_up)

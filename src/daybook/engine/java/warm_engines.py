@@ -18,7 +18,7 @@ from daybook.engine.java.warm_folder import (
     EngineFit,
     EngineFolder,
     EngineRecord,
-    EngineUse,
+    WarmUpProgress,
     engine_fit,
     find_warm_problem,
     make_private,
@@ -40,12 +40,13 @@ IS_KEPT_ALREADY = 75
 
 @dataclass(frozen=True, slots=True)
 class EngineState:
-    """An engine that runs, for people: since when, whether a command uses it, and how it differs from what fits."""
+    """An engine that runs, for people: since when, whether a command uses it, how it differs from what fits."""
 
     record: EngineRecord
     started: float
     is_used: bool
     differences: tuple[str, ...]
+    warm_up: WarmUpProgress | None
 
     @property
     def is_fit(self) -> bool:
@@ -79,7 +80,7 @@ class WarmEngines:
             home = EngineFolder(path)
             if (record := home.record()) is not None:
                 differences = tuple(fit.differences(record.fit))
-                found.append(EngineState(record, home.started(), home.is_used(), differences))
+                found.append(EngineState(record, home.started(), home.is_used(), differences, home.warm_up()))
         return sorted(found, key=lambda state: (not state.is_fit, state.started))
 
     def open_session(self, session_settings: Mapping[str, str]) -> "SparkSession | str":
@@ -100,10 +101,12 @@ class WarmEngines:
                 use.close()
             return self._why_none_fits()
         try:
-            return _connect(record, use, session_settings)
+            session = connect_to_engine(record, session_settings)
         except DaybookError as error:
             use.close()
             return error.message
+        attach_server(session, use)
+        return session
 
     def start(self, idle: str, *, wait: bool = True) -> EngineRecord | None:
         """Start the engine unless it runs; without `wait` another process does it, and nothing is returned."""
@@ -209,16 +212,15 @@ def _wait_for_record(home: EngineFolder, keeper: subprocess.Popen[bytes]) -> Eng
     return record
 
 
-def _connect(record: EngineRecord, use: EngineUse, session_settings: Mapping[str, str]) -> "SparkSession":
+def connect_to_engine(record: EngineRecord, session_settings: Mapping[str, str]) -> "SparkSession":
+    """A session of its own on an engine, which may end meanwhile."""
     from daybook.engine.java.connect import open_loopback_session
 
     if not _is_own_port(record.port):
         raise DaybookError(
             "RUN_908", remote=f"sc://127.0.0.1:{record.port}", reason="another user listens at this address"
         )
-    session = open_loopback_session(record.port, record.token, session_settings)
-    attach_server(session, use)
-    return session
+    return open_loopback_session(record.port, record.token, session_settings)
 
 
 def _is_own_port(port: int) -> bool:

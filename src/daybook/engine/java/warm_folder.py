@@ -1,7 +1,8 @@
 """The folder of a warm engine, which only its user can read, and whether a command can use the engine.
 
 The process that keeps the engine holds the file `lock`, commands that use it share the file `users`; the system frees
-both when their process ends, however it ends. `engine.json` says where the engine listens and has its token.
+both when their process ends, however it ends. `engine.json` says where the engine listens and has its token,
+`warm-up.json` how far its warm-up is; folders `sample.*` are what the warm-up computes.
 """
 
 import contextlib
@@ -12,6 +13,7 @@ import json
 import os
 import platform
 import secrets
+import shutil
 import stat
 import sys
 import time
@@ -155,6 +157,15 @@ def record_from_json(text: str) -> EngineRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class WarmUpProgress:
+    """How many rounds of its warm-up an engine has computed; when it is over, no more follow."""
+
+    rounds: int
+    wanted: int
+    is_over: bool
+
+
+@dataclass(frozen=True, slots=True)
 class EngineFolder:
     """The folder of one engine."""
 
@@ -212,17 +223,53 @@ class EngineFolder:
             last_used = max(last_used, (self.path / "users").stat().st_mtime)
         return time.time() - last_used > idle_seconds(idle)
 
-    def publish(self, record: EngineRecord) -> None:
-        fresh = self.path / f"engine.{record.pid}"
-        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    def is_quiet(self, seconds: float) -> bool:
+        """Whether an engine runs here that nothing uses, and nothing began to use within these seconds."""
         try:
-            os.write(handle, record.to_json().encode())
-        finally:
-            os.close(handle)
-        fresh.replace(self.path / "engine.json")
+            last_used = (self.path / "users").stat().st_mtime
+        except OSError:
+            return False
+        return time.time() - last_used > seconds and self.record() is not None and not self.is_used()
+
+    def publish(self, record: EngineRecord) -> None:
+        self._write("engine.json", record.to_json())
 
     def withdraw(self) -> None:
         (self.path / "engine.json").unlink(missing_ok=True)
+
+    def warm_up(self) -> WarmUpProgress | None:
+        """How far the warm-up is; None where there is none, which is everywhere but on Linux."""
+        try:
+            return WarmUpProgress(**json.loads(_read_own_file(self.path / "warm-up.json")))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def write_warm_up(self, progress: WarmUpProgress) -> None:
+        self._write("warm-up.json", json.dumps(asdict(progress)))
+
+    def sample_folder(self) -> Path:
+        """Where the warm-up that this process is computes; nothing is there yet."""
+        return self.path.absolute() / f"sample.{os.getpid()}"
+
+    def remove_samples(self) -> None:
+        """Remove what warm-ups have computed."""
+        for path in self.path.glob("sample.*"):
+            shutil.rmtree(path, ignore_errors=True)
+
+    def clear_warm_up(self) -> None:
+        """Remove everything that the warm-up of an engine that has ended left."""
+        (self.path / "warm-up.json").unlink(missing_ok=True)
+        self.remove_samples()
+
+    def _write(self, name: str, text: str) -> None:
+        """Replace a file in one step; only this user can read it."""
+        fresh = self.path / f"{name}.{os.getpid()}"
+        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            os.write(handle, text.encode())
+        finally:
+            os.close(handle)
+        fresh.replace(self.path / name)
 
 
 @dataclass(frozen=True, slots=True)

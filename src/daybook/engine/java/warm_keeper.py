@@ -83,6 +83,7 @@ def main() -> int:
     if lock is None:
         return IS_KEPT_ALREADY
     home.withdraw()
+    home.clear_warm_up()
     settings = EngineSettings.model_validate(request["settings"])
     engines = WarmEngines(settings, request["state"], dict(os.environ))
     users = os.open(home.path / "users", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -100,6 +101,7 @@ def main() -> int:
         home.withdraw()
         commands.close()
         server.close()
+        home.clear_warm_up()
     return 0
 
 
