@@ -160,3 +160,22 @@ def test_an_action_asks_back_and_is_recorded(page: Page, tmp_path: Path) -> None
         expect(page.locator(".state").first).to_have_text("locked")
         page.goto(f"{address}/actions")
         expect(page.get_by_role("row", name="controlling")).to_contain_text("signed off")
+
+
+# The outline of a field that has the focus is 2 px wide and 2 px away from it.
+_OUTLINE = 4
+
+
+def test_the_outline_of_the_reason_stays_clear_of_the_texts_beside_it(page: Page, tmp_path: Path) -> None:
+    with served(page_folder(tmp_path), allows_actions=True) as address:
+        log_in(page, address)
+        page.goto(f"{address}/actions/lock?subject=2026-01")
+        field = page.get_by_label("Reason")
+        expect(field).to_be_focused()
+        label, text = page.locator(".confirm label").bounding_box(), page.locator("label ~ .muted").bounding_box()
+        box = field.bounding_box()
+        assert box is not None
+        assert label is not None
+        assert text is not None
+        assert box["x"] - (label["x"] + label["width"]) >= 2 * _OUTLINE
+        assert text["x"] - (box["x"] + box["width"]) >= 2 * _OUTLINE
