@@ -3,7 +3,7 @@
 import os
 import sys
 
-from daybook.cli.handover import hand_over
+from daybook.cli.server.handover import hand_over
 
 
 def main() -> int:

@@ -15,7 +15,7 @@ import pytest
 from daybook.engine.java.connect import clear_connect_mode, open_loopback_session
 from daybook.engine.java.launch import archive_path, cache_folder, find_java, spark_home
 from daybook.engine.java.warm_engines import WarmEngines
-from daybook.engine.java.warm_folder import EngineRecord
+from daybook.engine.java.warm_folder import EngineFolder, EngineRecord
 from daybook.errors import DaybookError
 from daybook.model.settings import EngineSettings
 
@@ -68,7 +68,16 @@ def engines_in(folder: Path, **more: str) -> WarmEngines:
     return WarmEngines(SETTINGS, str(folder / "state"), environment(folder, **more))
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
+def home_of(folder: Path) -> EngineFolder:
+    return EngineFolder(folder / "engines" / engines_in(folder).fit().key)
+
+
+def samples_in(home: EngineFolder) -> list[Path]:
+    """What the warm-up computes at the moment."""
+    return list(home.path.glob("sample.*"))
+
+
+def wait_until(condition: Callable[[], object], seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
@@ -160,9 +169,32 @@ def test_the_token_is_in_no_argument_and_no_log_and_the_folder_is_private(cache:
     for process in (psutil.Process(record.pid), *java_of(record)):
         assert record.token not in " ".join(process.cmdline())
     folder = cache / "engines"
+    home = home_of(cache)
+    # A use, so that the warm-up does not change the folder meanwhile.
+    use = home.share()
+    assert use is not None
+    wait_until(lambda: not samples_in(home))
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert [path.name for path in files if record.token in path.read_text(errors="replace")] == ["engine.json"]
     assert all(path.stat().st_mode & 0o077 == 0 for path in (folder, *folder.rglob("*")))
+    use.close()
+
+
+@pytest.mark.usefixtures("raced")
+def test_it_warms_itself_up_until_a_command_comes_and_that_is_no_use(cache: Path) -> None:
+    home = home_of(cache)
+    wait_until(lambda: samples_in(home))
+    assert all(path.stat().st_mode & 0o077 == 0 for path in samples_in(home))
+    (state,) = engines_in(cache).states()
+    assert not state.is_used
+    assert state.warm_up is not None
+    assert not state.warm_up.is_over
+    use = home.share()
+    assert use is not None
+    wait_until(lambda: not samples_in(home))
+    assert said(program(_USE, cache)) == "5"
+    use.close()
+    wait_until(lambda: samples_in(home))
 
 
 @pytest.mark.usefixtures("raced")
@@ -192,4 +224,5 @@ def test_it_ends_by_itself_when_nothing_uses_it(tmp_path: Path, cache: Path) -> 
     wait_until(lambda: engines.states() == [])
     _, alive = psutil.wait_procs(java, timeout=60)
     assert alive == []
-    assert not list((tmp_path / "cache").rglob("engine.json"))
+    for name in ("engine.json", "warm-up.json", "sample.*"):
+        assert not list((tmp_path / "cache").rglob(name))

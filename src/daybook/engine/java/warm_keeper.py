@@ -27,7 +27,7 @@ from daybook.model.settings import EngineSettings
 _POLL_SECONDS = 0.5
 _LOCK_SECONDS = 2.0
 # By name: the engine knows nothing of the commands that use it.
-_COMMAND_SERVER = "daybook.cli.command_server"
+_COMMAND_SERVER = "daybook.cli.server.command_server"
 _RESTART_SECONDS = 5.0
 
 # A client that was killed is noticed within seconds, and its queries end; a notebook may pause for a day.

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the command ser
 _SERVER = """
 import sys
 import daybook.cli.app
-from daybook.cli import command_server, warm_up
+from daybook.cli.server import command_server, warm_up
 
 def compute_rounds(home, watch):
     import os, time

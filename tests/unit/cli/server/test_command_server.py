@@ -21,8 +21,8 @@ import pytest
 
 import daybook.__main__
 import daybook.cli.app
-from daybook.cli.command_server import find_environment_difference
-from daybook.cli.handover import SOCKET_NAME, engines_folder
+from daybook.cli.server.command_server import find_environment_difference
+from daybook.cli.server.handover import SOCKET_NAME, engines_folder
 from daybook.engine.java.launch import cache_folder
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the command server is for Linux")
@@ -31,14 +31,14 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the command ser
 _PROGRAMS = """
 import sys
 import daybook.cli.app
-from daybook.cli import command_server
+from daybook.cli.server import command_server
 
 daybook.cli.app.main = lambda: exec(sys.argv[1], {}) or 0
 command_server.import_early = lambda: None
 command_server.installed_files = lambda: open(sys.argv[1] + "/version").read()
 sys.exit(command_server.main(sys.argv[1]))
 """
-_COMMANDS = "import sys; from daybook.cli import command_server; sys.exit(command_server.main(sys.argv[1]))"
+_COMMANDS = "import sys; from daybook.cli.server import command_server; sys.exit(command_server.main(sys.argv[1]))"
 _WAIT = "import time; print('up', flush=True); time.sleep(60)"
 
 
@@ -357,7 +357,7 @@ def test_using_the_server_counts_as_use_of_the_engine(programs: Server) -> None:
 
 def test_what_a_run_needs_is_imported_before_and_starts_no_threads() -> None:
     program = (
-        "import sys; from daybook.cli import command_server; command_server.import_early(); "
+        "import sys; from daybook.cli.server import command_server; command_server.import_early(); "
         "print(*command_server.thread_names() - {'jemalloc_bg_thd'}); "
         "print([name for name in sys.argv[1:] if name not in sys.modules])"
     )

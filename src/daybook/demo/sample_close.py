@@ -20,6 +20,8 @@ from daybook.workspace.open_workspace import OpenedWorkspace, open_workspace
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from daybook.runs.explain.levels import NumberExplanation
+
 _YEAR = 2026
 _SALES_OF_A_MONTH = 40
 _SHOPS = ("S-1", "S-2", "S-3", "S-4")
@@ -270,13 +272,13 @@ def create_sample_close(folder: Path, session: "SparkSession") -> OpenedWorkspac
     return workspace
 
 
-def compute_month(workspace: OpenedWorkspace, month: str) -> None:
+def compute_month(workspace: OpenedWorkspace, month: str) -> "NumberExplanation":
     """Run both projects and explain a number of the second, down to the sales."""
     for project in _PROJECTS:
         result = run_project(workspace, RunRequest(project, month))
         if result.failure is not None:
             raise result.failure
-    explain_number(workspace, f"{_PROJECTS[-1]}@{month}", _SUMMED_BY_FAMILY, {"family": "Tools"})
+    return explain_number(workspace, f"{_PROJECTS[-1]}@{month}", _SUMMED_BY_FAMILY, {"family": "Tools"})
 
 
 def _months() -> list[str]:

@@ -186,8 +186,8 @@ class _Watch:
 
 def compute_rounds(home: EngineFolder, watch: _Watch) -> None:
     """The rounds that are left, each in the same small workspace below the engine's folder."""
+    from daybook.demo.sample_close import compute_month, create_sample_close, sample_months
     from daybook.engine.java.warm_engines import connect_to_engine
-    from daybook.workspace.sample_close import compute_month, create_sample_close, sample_months
 
     record, progress = home.record(), home.warm_up()
     if record is None or progress is None:

@@ -1,7 +1,7 @@
 """Sends a command to the command server of a warm engine, if one fits.
 
 Importing what a command needs takes longer than most commands. This module imports very little before it has asked
-the server, whose processes have imported everything; `daybook.cli.command_server` is the other end.
+the server, whose processes have imported everything; `daybook.cli.server.command_server` is the other end.
 """
 
 import os
@@ -61,7 +61,8 @@ def python_identity() -> str:
 
 def package_folder() -> str:
     """Where Daybook's code lies."""
-    return os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
+    here = os.path.abspath(__file__)  # noqa: PTH100
+    return os.path.dirname(os.path.dirname(os.path.dirname(here)))  # noqa: PTH120
 
 
 def _is_private(status: os.stat_result) -> bool:

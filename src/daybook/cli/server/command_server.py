@@ -1,10 +1,10 @@
 """The command server of a warm engine: a process that has imported Daybook and becomes each command by a fork.
 
-Started by the engine's keeper as `python -m daybook.cli.command_server FOLDER`, with a pipe as standard input that
-breaks when the keeper ends. It listens at a socket in the engine's folder, for processes of the same user. For every
-connection it forks; the new process reads the request of `daybook.cli.handover`, says why it does not fit, or becomes
-the command: same arguments, streams, folder, environment and signals. It only imports before it forks: a connection or
-a thread would not survive that. While there is no command, it forks processes that warm up the engine.
+Started by the engine's keeper as `python -m daybook.cli.server.command_server FOLDER`, with a pipe as standard input
+that breaks when the keeper ends. It listens at a socket in the engine's folder, for processes of the same user. For
+every connection it forks; the new process reads the request of `daybook.cli.server.handover`, says why it does not fit,
+or becomes the command: same arguments, streams, folder, environment and signals. It only imports before it forks: a
+connection or a thread would not survive that. While there is no command, it forks processes that warm up the engine.
 """
 
 import atexit
@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, TextIO
 
-from daybook.cli import handover as client
-from daybook.cli.warm_up import WarmUp
+from daybook.cli.server import handover as client
+from daybook.cli.server.warm_up import WarmUp
 from daybook.expression.parser import parse_expression
 
 _REQUEST_SECONDS = 5.0
@@ -53,12 +53,12 @@ _IMPORTED_EARLY = (
     *("rich.progress", "rich.table", "rich.live", "encodings.idna", "encodings.utf_8_sig"),
 )
 _IMPORTED_PACKAGES = (
-    *("cli", "workspace", "runs", "engine", "graph", "store", "io"),
+    *("cli", "cli/server", "workspace", "runs", "engine", "graph", "store", "io"),
     *("io/formats/csv", "io/formats/delta", "io/formats/files", "io/formats/json", "io/formats/parquet"),
-    *("engine/operations", "engine/java", "engine/java/warm", "runs/explain", "workspace/json"),
+    *("engine/operations", "engine/java", "runs/explain", "workspace/json"),
 )
 # Programs of their own.
-_NOT_IMPORTED = frozenset({"__init__", "command_server", "keeper", "build_archive"})
+_NOT_IMPORTED = frozenset({"__init__", "command_server", "warm_keeper", "build_archive"})
 
 
 @dataclass(frozen=True, slots=True)
