@@ -293,13 +293,15 @@ def _write_new_scenario(
 def _scenario_session(context: typer.Context) -> "AbstractContextManager[BackgroundSession]":
     """The session of the workspace around here, or one with default settings where there is none."""
     from daybook.errors import DaybookError
-    from daybook.model.settings import EngineSettings
-    from daybook.workspace.spark_session import background_session
+    from daybook.workspace.spark_session import background_session, engines_outside_workspaces
 
     try:
         return workspace_session(context, open_workspace(context))
     except DaybookError:
-        return background_session(EngineSettings(), show_log=root_options(context).is_verbose)
+        is_verbose = root_options(context).is_verbose
+        engines = engines_outside_workspaces()
+        on_note = echo_note if is_verbose else lambda text: None
+        return background_session(engines.settings, show_log=is_verbose, engines=engines, on_note=on_note)
 
 
 def _show_scenario(result: "ScenarioResult", *, is_quiet: bool) -> None:

@@ -30,6 +30,14 @@ def engines_of(workspace: "OpenedWorkspace") -> "WarmEngines":
     return WarmEngines(workspace.settings.engine, state_folder(workspace), dict(os.environ))
 
 
+def engines_outside_workspaces() -> "WarmEngines":
+    """The warm engines of this user, of whatever workspace, for a command that belongs to none."""
+    from daybook.engine.java.warm_engines import WarmEngines
+    from daybook.model.settings import EngineSettings
+
+    return WarmEngines(EngineSettings(), None, dict(os.environ))
+
+
 def _ignore_note(text: str) -> None:
     """Ignores all events."""
 

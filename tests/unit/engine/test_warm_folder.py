@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from daybook.engine.java import warm_engines
 from daybook.engine.java.warm_engines import WarmEngines
 from daybook.engine.java.warm_folder import EngineFit, EngineFolder, EngineRecord, read_salt, require_private
 from daybook.errors import DaybookError
@@ -141,6 +142,35 @@ def test_a_command_starts_cold_where_the_folder_is_not_the_users_alone(tmp_path:
     with pytest.raises(DaybookError) as caught:
         engines.start("30m")
     assert caught.value.code == "RUN_916"
+
+
+def test_a_command_outside_of_workspaces_uses_the_engine_of_any(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = {**os.environ, "DAYBOOK_CACHE": str(tmp_path)}
+
+    def used_by(state: str | None, settings: EngineSettings) -> object:
+        return WarmEngines(settings, state, environment).open_session({})
+
+    fit = WarmEngines(EngineSettings(), "/w", environment).fit()
+    kept = EngineFolder(tmp_path / "engines" / fit.key)
+    kept.path.mkdir(mode=0o700)
+    for name in ("lock", "users"):
+        (kept.path / name).touch(mode=0o600)
+    keeper = process_with("keep", kept.path / "lock")
+    kept.publish(replace(RECORD, fit=fit))
+    monkeypatch.setattr(warm_engines, "connect_to_engine", lambda record, settings: SessionStub())
+    assert isinstance(used_by("/w", EngineSettings()), SessionStub)
+    assert isinstance(used_by(None, EngineSettings()), SessionStub)
+    assert "the state folder is /w, not /v" in str(used_by("/v", EngineSettings()))
+    assert "the setting spark.master differs" in str(used_by(None, EngineSettings(master="local[1]")))
+    keeper.kill()
+    keeper.communicate()
+    assert used_by(None, EngineSettings()) == "no engine is running"
+
+
+class SessionStub:
+    """A session that is only opened."""
 
 
 def test_the_salt_is_made_once(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from daybook.engine.java.classic import attach_server
 from daybook.engine.java.launch import cache_folder
 from daybook.engine.java.warm_folder import (
+    STATE_FOLDER,
     EngineFit,
     EngineFolder,
     EngineRecord,
@@ -55,10 +56,13 @@ class EngineState:
 
 @dataclass(frozen=True, slots=True)
 class WarmEngines:
-    """The engines of a user as one workspace sees them; `state` is its state folder."""
+    """The engines of a user as one workspace sees them; `state` is its state folder.
+
+    Without one, as for a command outside of workspaces, that of an engine may be any.
+    """
 
     settings: EngineSettings
-    state: str
+    state: str | None
     environment: Mapping[str, str]
 
     def find_problem(self) -> str | None:
@@ -67,19 +71,19 @@ class WarmEngines:
         return problem or (None if cache_folder(self.environment) else "there is no cache folder")
 
     def fit(self) -> EngineFit:
-        return self._fit_in(self._folder())
+        return self._fit_in(self._folder(), self.state)
 
     def states(self) -> list[EngineState]:
         """The engines that run, those that fit first."""
         folder = self._existing_folder()
         if folder is None:
             return []
-        fit = self._fit_in(folder)
         found = []
         for path in sorted(each for each in folder.iterdir() if each.is_dir()):
             home = EngineFolder(path)
             if (record := home.record()) is not None:
-                differences = tuple(fit.differences(record.fit))
+                state = record.fit.plain.get(STATE_FOLDER) if self.state is None else self.state
+                differences = tuple(self._fit_in(folder, state).differences(record.fit))
                 found.append(EngineState(record, home.started(), home.is_used(), differences, home.warm_up()))
         return sorted(found, key=lambda state: (not state.is_fit, state.started))
 
@@ -93,7 +97,9 @@ class WarmEngines:
             return error.message
         if folder is None:
             return "no engine is running"
-        home = EngineFolder(folder / self._fit_in(folder).key)
+        home = self._fitting_home(folder)
+        if home is None:
+            return self._why_none_fits()
         use = home.share()
         record = home.record() if use else None
         if use is None or record is None:
@@ -113,7 +119,7 @@ class WarmEngines:
         if problem := self.find_problem():
             raise DaybookError("RUN_915", reason=problem)
         folder = self._folder()
-        home = EngineFolder(folder / self._fit_in(folder).key)
+        home = EngineFolder(folder / self._fit_in(folder, self.state).key)
         make_private(home.path)
         if (record := home.record()) is not None:
             return record
@@ -131,7 +137,7 @@ class WarmEngines:
         wanted = (
             [each for each in folder.iterdir() if each.is_dir()]
             if include_others
-            else [folder / self._fit_in(folder).key]
+            else [folder / self._fit_in(folder, self.state).key]
         )
         homes = [EngineFolder(path) for path in wanted]
         running = [(home, record) for home in homes if (record := home.record()) is not None]
@@ -147,8 +153,14 @@ class WarmEngines:
             return "no engine is running"
         return f"the engine with process {states[0].record.pid} does not fit: {', '.join(states[0].differences)}"
 
-    def _fit_in(self, folder: Path) -> EngineFit:
-        return engine_fit(self.settings, self.state, self.environment, read_salt(folder))
+    def _fitting_home(self, folder: Path) -> EngineFolder | None:
+        if self.state is not None:
+            return EngineFolder(folder / self._fit_in(folder, self.state).key)
+        fitting = (state.record.fit.key for state in self.states() if state.is_fit)
+        return next((EngineFolder(folder / key) for key in fitting), None)
+
+    def _fit_in(self, folder: Path, state: str | None) -> EngineFit:
+        return engine_fit(self.settings, state or "", self.environment, read_salt(folder))
 
     def _folder(self) -> Path:
         cache = cache_folder(self.environment)

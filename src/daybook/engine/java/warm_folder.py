@@ -58,6 +58,8 @@ _OWN_VARIABLES = frozenset({"SPARK_CONNECT_MODE_ENABLED", "PYSPARK_PYTHON", "PYS
 # A user who sets one of these wants PySpark's own launcher, with the distribution it names.
 LAUNCHER_VARIABLES = ("SPARK_HOME", "PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS")
 
+STATE_FOLDER = "the state folder"
+
 
 @dataclass(frozen=True, slots=True)
 class EngineFit:
@@ -117,7 +119,7 @@ def engine_fit(settings: EngineSettings, state: str, environment: Mapping[str, s
         "Python of workers": workers,
         "the number of cores": str(cores),
         "the memory": str(memory),
-        "the state folder": state,
+        STATE_FOLDER: state,
         "the user": str(os.geteuid()),
     }
     hidden = {f"the setting {key}": value for key, value in conf.application.items()}
