@@ -9,6 +9,8 @@ import pytest
 from playwright.sync_api import Page, expect
 from pyspark.sql import SparkSession
 
+from daybook.workspace.open_workspace import open_workspace
+from daybook.workspace.report import ReportRequest, write_report
 from tests.chromium import log_in
 from tests.page import served
 from tests.workspaces import Folder, to_table
@@ -75,10 +77,10 @@ def test_three_clicks_from_a_total_to_the_lines_of_the_source(page: Page, folder
 
 
 def test_two_runs_are_compared_and_the_difference_has_causes(page: Page, folder: Folder) -> None:
-    folder.run("2026-01", "regions")
+    before = folder.run("2026-01", "regions").run_id
     path = folder.root / "data" / "orders.csv"
     path.write_text(path.read_text() + "O-9,EMEA,25.00,2026-01\n")
-    folder.run("2026-01", "regions")
+    after = folder.run("2026-01", "regions").run_id
     with served(folder) as address:
         log_in(page, address)
         page.get_by_role("link", name="Compare").click()
@@ -92,5 +94,13 @@ def test_two_runs_are_compared_and_the_difference_has_causes(page: Page, folder:
         page.wait_for_selector("[data-question]", state="detached", timeout=_SECONDS)
         expect(page.get_by_text("the shares add up")).to_be_visible()
         assert page.locator("svg.picture").count() == 1
+        on_page = page.locator("svg.picture").evaluate("each => each.outerHTML")
         page.go_back()
         expect(page.get_by_role("heading", name="Totals")).to_be_visible()
+    request = ReportRequest(after, against=before, measures=("amount",))
+    report = write_report(open_workspace(folder.root, session=folder.session), request, folder.root / "report.html")
+    assert (report.run_id, report.compared_with) == (after, before)
+    page.goto(report.path.as_uri())
+    in_report = page.locator("#differences svg.picture").evaluate("each => each.outerHTML")
+    # Ids are made for each document.
+    assert re.sub(r"bridge-0(?=[-\"])", "bridge", in_report) == on_page

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.compare.journals import Ledger
+from tests.spark.compare.journals import CLOSE, Ledger
 from tests.workspaces import Folder
 
 # Tasks of the PostgreSQL writer run in Python workers, which need the packages of this interpreter.
@@ -22,3 +22,16 @@ def folder(spark: SparkSession, tmp_path: Path) -> Folder:
 @pytest.fixture
 def ledger(folder: Folder) -> Ledger:
     return Ledger(folder)
+
+
+@pytest.fixture(scope="session")
+def closed_folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Folder, str]:
+    folder = Folder.new(tmp_path_factory.mktemp("closed") / "w", lambda: spark)
+    return folder, Ledger(folder).run(*CLOSE)
+
+
+@pytest.fixture
+def closed(closed_folder: tuple[Folder, str]) -> tuple[Ledger, str]:
+    """A run of the usual close that tests compare with runs of their own, in a workspace that they share."""
+    folder, run_id = closed_folder
+    return Ledger(folder), run_id

@@ -77,6 +77,9 @@ def output(seq: int = 90, **more: Any) -> dict[str, Any]:
     }
 
 
+CLOSE = (convert(), totals(), output())
+
+
 @dataclass
 class Ledger:
     """A workspace with a journal of one month and rates; each run keeps its id."""
@@ -93,13 +96,17 @@ class Ledger:
         self.folder.define("dataset", {"id": "rates", "natural_key_columns": ["currency"], "main_table": rates})
         self.folder.project(*operations, input_="journal", **more)
 
-    def run(self, *operations: dict[str, Any], wish: dict[str, Any] | None = None, **more: Any) -> str:
-        """The id of a run of these operations over the present data; `wish` is what else the run is asked for."""
+    def write(self, *operations: dict[str, Any], **more: Any) -> None:
+        """The present data and definitions, of which nothing is run."""
         names = [column["name"] for column in self.journal_columns]
         rows = [dict(zip(names, (line, *values), strict=False)) for line, values in self.lines.items()]
         self.folder.write_csv("data/journal.csv", rows, names)
         self.folder.write_csv("data/rates.csv", [{"currency": name, "rate": rate} for name, rate in self.rates.items()])
         self.define(*operations, **more)
+
+    def run(self, *operations: dict[str, Any], wish: dict[str, Any] | None = None, **more: Any) -> str:
+        """The id of a run of these operations over the present data; `wish` is what else the run is asked for."""
+        self.write(*operations, **more)
         return self.folder.run(**(wish or {})).run_id
 
     def bridge(self, a: str, b: str, measure: str = "total", **wish: Any) -> BridgeResult:

@@ -3,34 +3,15 @@
 from decimal import Decimal
 
 import pytest
-from pyspark.sql import SparkSession
 
 from daybook.compare.result import RowCounts, add
-from tests.spark.compare.journals import Ledger, change, convert, output, shares, totals
+from tests.spark.compare.journals import CLOSE, Ledger, change, convert, output, shares, totals
 from tests.workspaces import Folder
 
-CLOSE = (convert(), totals(), output())
 
-
-def test_a_late_journal_line_is_the_data_of_the_journal(ledger: Ledger) -> None:
-    before = ledger.run(*CLOSE)
-    ledger.lines["J-4"] = ("5000", "EUR", "7.50")
-    after = ledger.run(*CLOSE)
-
-    found = ledger.bridge(before, after)
-
-    assert (str(found.before), str(found.after), str(found.difference)) == ("149.25", "156.75", "7.50")
-    assert shares(found) == {"data:journal": "7.50"}
-    (cause,) = found.causes
-    assert cause.rows == RowCounts(added=1, removed=0, changed=0)
-    assert cause.explained_by == 10
-    (late,) = cause.largest
-    assert (dict(late.key), late.before, str(late.effect)) == ({"line": "J-4"}, None, "7.50")
-    assert late.after == {"account": "5000", "currency": "EUR", "amount": Decimal("7.50")}
-
-
-def test_a_changed_rate_is_the_data_of_the_rates(ledger: Ledger) -> None:
-    before = ledger.run(*CLOSE)
+@pytest.mark.slow
+def test_a_changed_rate_is_the_data_of_the_rates(closed: tuple[Ledger, str]) -> None:
+    ledger, before = closed
     ledger.rates["USD"] = "0.9500"
     after = ledger.run(*CLOSE)
 
@@ -44,32 +25,9 @@ def test_a_changed_rate_is_the_data_of_the_rates(ledger: Ledger) -> None:
     assert (rate.before, rate.after) == ({"rate": Decimal("0.9000")}, {"rate": Decimal("0.9500")})
 
 
-def test_rows_behind_a_total_of_totals_have_their_effect(ledger: Ledger) -> None:
-    """The measure sums up what another aggregate summed up, as a statement beside its budget does."""
-    grand = {"column": "total", "expression": "COALESCE(SUM(total), 0)"}
-    statement = {
-        "id": "statement",
-        "seq": 85,
-        "type": "aggregate",
-        "selector": "_operation_seq = 80",
-        "arguments": {"group_by": ["account"], "aggregations": [grand]},
-    }
-    close = (convert(), totals(), statement, output(selector="_operation_seq = 85"))
-    before = ledger.run(*close)
-    ledger.lines["J-4"] = ("5000", "EUR", "7.50")
-    ledger.lines["J-3"] = ("5000", "USD", "12.00")
-    after = ledger.run(*close)
-
-    found = ledger.bridge(before, after)
-
-    # 7.50 in euro, and 2.00 more dollars at 0.90.
-    assert shares(found) == {"data:journal": "9.30"}
-    (cause,) = found.causes
-    assert [(row.key["line"], str(row.effect)) for row in cause.largest] == [("J-4", "7.50"), ("J-3", "1.80")]
-
-
-def test_a_changed_rounding_is_the_operation_that_rounds(ledger: Ledger) -> None:
-    before = ledger.run(*CLOSE)
+@pytest.mark.slow
+def test_a_changed_rounding_is_the_operation_that_rounds(closed: tuple[Ledger, str]) -> None:
+    ledger, before = closed
     after = ledger.run(convert("ROUND(amount * rates.rate, 0)"), totals(), output())
 
     assert shares(ledger.bridge(before, after)) == {"definition:convert": "-0.25"}
@@ -107,10 +65,10 @@ def test_a_changed_allocation_base_moves_between_groups_and_not_in_total(ledger:
 
 
 @pytest.fixture(scope="module")
-def everything(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Ledger, str, str]:
+def everything(closed_folder: tuple[Folder, str]) -> tuple[Ledger, str, str]:
     """Two runs between which a line, a rate and the rounding changed."""
-    ledger = Ledger(Folder.new(tmp_path_factory.mktemp("everything") / "w", lambda: spark))
-    before = ledger.run(*CLOSE)
+    folder, before = closed_folder
+    ledger = Ledger(folder)
     ledger.lines["J-4"] = ("5000", "USD", "20.00")
     ledger.rates["USD"] = "0.9500"
     return ledger, before, ledger.run(convert("ROUND(amount * rates.rate, 0)"), totals(), output())
@@ -125,6 +83,12 @@ def test_all_at_once_data_comes_before_definitions(everything: tuple[Ledger, str
     assert (str(found.before), str(found.after)) == ("149.25", "174.00")
     assert shares(found) == {"data:journal": "18.00", "data:rates": "6.50", "definition:convert": "0.25"}
     assert [each.text for each in found.order] == ["data:journal", "data:rates", "definition:convert"]
+    journal = found.causes[0]
+    assert journal.rows == RowCounts(added=1, removed=0, changed=0)
+    assert journal.explained_by == 10
+    (late,) = journal.largest
+    assert (dict(late.key), late.before, str(late.effect)) == ({"line": "J-4"}, None, "18.00")
+    assert late.after == {"account": "5000", "currency": "USD", "amount": Decimal("20.00")}
     assert found.by is not None
     assert {group.key["account"]: [str(share) for share in group.shares] for group in found.by} == {
         "4000": ["0.00", "5.00", "-0.25"],
@@ -136,13 +100,23 @@ def test_all_at_once_data_comes_before_definitions(everything: tuple[Ledger, str
 
 
 def test_the_rows_with_the_largest_effects_come_first(ledger: Ledger) -> None:
+    """The measure sums up what another aggregate summed up, as a statement beside its budget does."""
+    grand = {"column": "total", "expression": "COALESCE(SUM(total), 0)"}
+    statement = {
+        "id": "statement",
+        "seq": 85,
+        "type": "aggregate",
+        "selector": "_operation_seq = 80",
+        "arguments": {"group_by": ["account"], "aggregations": [grand]},
+    }
+    close = (convert(), totals(), statement, output(selector="_operation_seq = 85"))
     ledger.rates["GBP"] = "1.1000"
     ledger.lines["J-9"] = ("6000", "GBP", "1000.00")
-    before = ledger.run(*CLOSE)
+    before = ledger.run(*close)
     ledger.rates |= {"USD": "0.9500", "GBP": "1.0500", "CHF": "1.0200"}
     ledger.lines["J-3"] = ("5000", "USD", "12.00")
     del ledger.lines["J-2"]
-    after = ledger.run(*CLOSE)
+    after = ledger.run(*close)
 
     journal, rates = ledger.bridge(before, after).causes
 
@@ -166,10 +140,10 @@ def test_all_at_once_in_another_order_splits_otherwise_and_adds_up(everything: t
     assert shares(found) == {"definition:convert": "-0.25", "data:journal": "18.00", "data:rates": "7.00"}
 
 
-def test_two_runs_with_nothing_different_have_no_causes(ledger: Ledger) -> None:
-    before, after = ledger.run(*CLOSE), ledger.run(*CLOSE)
+def test_two_runs_with_nothing_different_have_no_causes(closed: tuple[Ledger, str]) -> None:
+    ledger, before = closed
 
-    found = ledger.bridge(before, after)
+    found = ledger.bridge(before, ledger.run(*CLOSE))
 
     assert found.is_same
     assert (str(found.before), str(found.after), found.causes) == ("149.25", "149.25", ())

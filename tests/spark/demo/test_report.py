@@ -12,7 +12,8 @@ from tests.page import served
 from tests.spark.demo.conftest import ClosedDemo
 from tests.workspaces import Folder
 
-pytestmark = pytest.mark.browser
+# A small run is reported and compared with its page below tests/browser.
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 MOST_BYTES = 2_000_000
 _SECONDS = 120_000
 

@@ -44,7 +44,7 @@ def by_period(result: Any) -> dict[str, NodeResult]:
     return {each.node.period.identifier: each for each in result.nodes}
 
 
-@pytest.mark.parametrize("first", ["2026-01", "2026-02"])
+@pytest.mark.parametrize("first", ["2026-01", pytest.param("2026-02", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("time", [0, *(pytest.param(time, marks=pytest.mark.slow) for time in range(1, 25))])
 def test_registrations_of_one_table_in_any_order_lose_no_slice(
     booked: Folder, first: str, time: int, monkeypatch: pytest.MonkeyPatch

@@ -2,6 +2,8 @@
 
 from decimal import Decimal
 
+import pytest
+
 from tests.spark.graph.test_build import built, closing, movements, ran, roll_forward
 from tests.workspaces import Folder, to_path
 
@@ -27,6 +29,7 @@ def balances(moved: dict[str, dict[str, str]]) -> dict[tuple[str, str], Decimal]
     return found
 
 
+@pytest.mark.slow
 def test_a_late_journal_changes_the_months_after_it_and_nothing_else(folder: Folder) -> None:
     moved = journals()
     for month in MONTHS:

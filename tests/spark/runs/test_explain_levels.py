@@ -1,6 +1,8 @@
 """From a number to the lines of its sources, through the runs of several projects, by values computed by hand."""
 
+import shutil
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -79,6 +81,13 @@ def closed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tup
     return folder, with_close(folder)
 
 
+@pytest.fixture(scope="module")
+def revenue(closed: tuple[Folder, str]) -> NumberExplanation:
+    """The revenue of the statement, followed to the lines of the journal."""
+    folder, run_id = closed
+    return folder.explain_number(run_id, 3, {"line": "Revenue"}, columns=("text",))
+
+
 def operations(found: NumberExplanation) -> list[tuple[int, str, int]]:
     return [(level.depth, each.project_id, each.seq) for level in found.levels for each in level.explanations]
 
@@ -91,9 +100,8 @@ def money(text: str) -> Decimal:
     return Decimal(text)
 
 
-def test_a_number_is_followed_through_three_projects_to_journal_lines(closed: tuple[Folder, str]) -> None:
-    folder, run_id = closed
-    found = folder.explain_number(run_id, 3, {"line": "Revenue"}, columns=("text",))
+def test_a_number_is_followed_through_three_projects_to_journal_lines(revenue: NumberExplanation) -> None:
+    found = revenue
     assert found.first.summary_rows is not None
     assert [row["amount"] for row in found.first.summary_rows.rows] == [money("170.50")]
     assert values(found.first, "account", "balance") == [("4000", money("150.50")), ("4100", money("20.00"))]
@@ -115,12 +123,10 @@ def test_a_number_is_followed_through_three_projects_to_journal_lines(closed: tu
     assert [origin.next for origin in ledger.origins] == [None, None, None]
 
 
-def test_each_level_sums_to_the_one_above(closed: tuple[Folder, str]) -> None:
-    folder, run_id = closed
-    found = folder.explain_number(run_id, 3, {"line": "Revenue"})
+def test_each_level_sums_to_the_one_above(revenue: NumberExplanation) -> None:
     sums = [
         (each.column, each.above, each.value, each.rows, each.is_equal)
-        for level in found.levels
+        for level in revenue.levels
         for explanation in level.explanations
         for each in explanation.sums
     ]
@@ -130,7 +136,7 @@ def test_each_level_sums_to_the_one_above(closed: tuple[Folder, str]) -> None:
         ("balance", whole, None, whole, True),
         ("balance", whole, whole, whole, True),
     ]
-    (top,) = found.first.sums
+    (top,) = revenue.first.sums
     assert (top.above, top.value, top.rows) == (None, money("170.50"), money("170.50"))
 
 
@@ -176,9 +182,8 @@ def test_of_several_groups_the_first_is_followed(closed: tuple[Folder, str]) -> 
     ]
 
 
-def test_programs_get_all_levels_with_their_sums(closed: tuple[Folder, str]) -> None:
-    folder, run_id = closed
-    data = number_explanation_as_json(folder.explain_number(run_id, 3, {"line": "Revenue"}))
+def test_programs_get_all_levels_with_their_sums(revenue: NumberExplanation) -> None:
+    data = number_explanation_as_json(revenue)
     assert data["operation"]["seq"] == 3
     assert [level["depth"] for level in data["levels"]] == [2, 3, 4]
     (one,) = data["levels"][0]["explanations"]
@@ -233,8 +238,11 @@ def test_opening_balances_lead_into_the_run_of_the_month_before(folder: Folder) 
     assert all(level.is_equal for level in found.levels)
 
 
-def test_a_run_whose_data_is_gone_leaves_a_gap(folder: Folder) -> None:
-    run_id = with_close(folder)
+def test_a_run_whose_data_is_gone_leaves_a_gap(closed: tuple[Folder, str], tmp_path: Path) -> None:
+    """In a copy of the workspace."""
+    whole, run_id = closed
+    shutil.copytree(whole.root, tmp_path / "w")
+    folder = Folder(tmp_path / "w", whole.session)
     (folder.root / "data/journal.csv").unlink()
     for manifest in folder.root.glob(".daybook/landing/files/*/manifest.json"):
         manifest.unlink()
@@ -267,7 +275,8 @@ def test_a_group_whose_values_were_changed_since_is_known_by_its_id(folder: Fold
     assert unknown.value.code == "RUN_044"
 
 
-def test_rows_of_several_periods_lead_into_several_runs(folder: Folder) -> None:
+@pytest.mark.parametrize("dataset", ["to-date", pytest.param("whole", marks=pytest.mark.slow)])
+def test_rows_of_several_periods_lead_into_several_runs(folder: Folder, dataset: str) -> None:
     """Through a view to date, and from a table that is read as a whole."""
     written = ["region", "sum"]
     folder.project(
@@ -281,17 +290,16 @@ def test_rows_of_several_periods_lead_into_several_runs(folder: Folder) -> None:
     folder.dataset("sales", columns, location, temporal_mode="period")
     folder.define("dataset", {"id": "to-date", "view": {"of": "sales", "window": {"to_date": "year"}}})
     folder.dataset("whole", columns, location)
-    for dataset in ("to-date", "whole"):
-        folder.project(total("year", "SUM(sum)", "region"), to_table(dataset), id_=dataset, input_=dataset)
-        run = folder.run("2026-02", project=dataset)
-        found = folder.explain_number(run.run_id, 1, {"region": "APAC"})
-        assert found.first.sums[0].value == money("70.00")
-        asked = {origin.next.run_id for origin in found.first.origins if origin.next}
-        assert asked == {january, february}, dataset
-        last = found.levels[-1]
-        amounts = sorted(row["amount"] for each in last.explanations for row in each.rows.rows)
-        assert amounts == [money("0.00"), money("70.00")]
-        assert all(level.is_equal for level in found.levels)
+    folder.project(total("year", "SUM(sum)", "region"), to_table(dataset), id_=dataset, input_=dataset)
+    run = folder.run("2026-02", project=dataset)
+    found = folder.explain_number(run.run_id, 1, {"region": "APAC"})
+    assert found.first.sums[0].value == money("70.00")
+    asked = {origin.next.run_id for origin in found.first.origins if origin.next}
+    assert asked == {january, february}
+    last = found.levels[-1]
+    amounts = sorted(row["amount"] for each in last.explanations for row in each.rows.rows)
+    assert amounts == [money("0.00"), money("70.00")]
+    assert all(level.is_equal for level in found.levels)
 
 
 def test_files_that_a_run_wrote_lead_to_that_run(folder: Folder) -> None:

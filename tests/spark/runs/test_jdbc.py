@@ -28,7 +28,10 @@ def postgresql() -> Iterator[dict[str, str]]:
         yield {"url": url, "driver": "org.postgresql.Driver", "user": "postgres"}
 
 
-@pytest.fixture(params=["derby", "postgresql"])
+DERBY_AND_POSTGRESQL = ["derby", pytest.param("postgresql", marks=pytest.mark.slow)]
+
+
+@pytest.fixture
 def database(request: pytest.FixtureRequest, tmp_path: Path, is_connect: bool) -> Iterator[JdbcSource]:
     """A database with nothing in it."""
     if is_connect:
@@ -82,6 +85,7 @@ def own_id(folder: Folder) -> str:
         return transaction.identity.ids().own
 
 
+@pytest.mark.parametrize("database", ["postgresql", pytest.param("derby", marks=pytest.mark.slow)], indirect=True)
 def test_a_slice_has_one_owner(spark: SparkSession, tmp_path: Path, database: JdbcSource) -> None:
     first, second = (workspace(tmp_path / name, spark, database) for name in ("first", "second"))
     first.run("2026-01")
@@ -100,6 +104,7 @@ def test_a_slice_has_one_owner(spark: SparkSession, tmp_path: Path, database: Jd
     refusal(first)
 
 
+@pytest.mark.parametrize("database", DERBY_AND_POSTGRESQL, indirect=True)
 def test_one_slice_is_dropped_and_the_others_stay(spark: SparkSession, tmp_path: Path, database: JdbcSource) -> None:
     folder = workspace(tmp_path / "w", spark, database)
     for period in ("2026-01", "2026-02"):
@@ -121,6 +126,7 @@ def test_one_slice_is_dropped_and_the_others_stay(spark: SparkSession, tmp_path:
     assert caught.value.code == "RUN_002"
 
 
+@pytest.mark.parametrize("database", DERBY_AND_POSTGRESQL, indirect=True)
 def test_what_was_committed_after_the_backup_is_found_again(
     spark: SparkSession, tmp_path: Path, database: JdbcSource
 ) -> None:

@@ -187,7 +187,7 @@ def test_as_of_chooses_the_valid_rows(folder: Folder) -> None:
     assert [row["rate"] for row in folder.table()] == [Decimal("2.0")]
 
 
-@pytest.mark.parametrize("format_", ["csv", "parquet"])
+@pytest.mark.parametrize("format_", ["csv", pytest.param("parquet", marks=pytest.mark.slow)])
 def test_validity_may_be_timestamps(folder: Folder, format_: str) -> None:
     """Compared at the start of the as-of day, or with `as_of: end` at its end; that of the rows stays a day."""
     moments = ["2025-06-01T00:00:00", "2026-01-15T00:00:00", "2026-01-15T10:00:00", "2026-01-31T18:00:00", ""]

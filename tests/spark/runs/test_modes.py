@@ -20,17 +20,12 @@ def causes(failed: pytest.ExceptionInfo[DaybookError] | pytest.ExceptionInfo[Run
     return [cause.code for cause in error.causes]
 
 
-def test_a_table_collects_periods(folder: Folder) -> None:
+def test_a_table_collects_periods_and_a_run_replaces_its_slice_only(folder: Folder) -> None:
     folder.project(to_table())
     folder.run("2026-01")
     result = folder.run("2026-02")
     assert folder.ids() == JANUARY + FEBRUARY
     assert (result.outputs[0].rows_written, result.operations[0].rows_added) == (1, 1)
-
-
-def test_replace_period_replaces_its_slice_only(folder: Folder) -> None:
-    folder.project(to_table())
-    folder.runs("2026-01..2026-02")
     folder.write_csv("data/orders.csv", ORDERS[1:])
     folder.run("2026-01")
     assert folder.ids() == [("2026-01", "O-2"), ("2026-01", "O-3"), *FEBRUARY]

@@ -14,8 +14,9 @@ from tests.workspaces import COLUMNS, Folder, assign, to_path, to_table
     [
         pytest.param("close [2026]", marks=pytest.mark.slow),
         pytest.param("close #1", marks=pytest.mark.slow),
-        "why? {a,b}* #[1]",
-        "50% + ü 'q'",
+        pytest.param("why? {a,b}* #[1]", marks=pytest.mark.slow),
+        pytest.param("50% + ü 'q'", marks=pytest.mark.slow),
+        "50% of {a,b}*? + ü 'q' #[1]",
     ],
 )
 def test_runs_registrations_and_replays_work(spark: SparkSession, tmp_path: Path, name: str) -> None:

@@ -45,8 +45,7 @@ def refusal(folder: Folder, project: str = "p", period: str = "2026-01") -> str:
     ("type_", "path"),
     [
         ("delta", "lake"),
-        ("parquet", "lake"),
-        pytest.param("csv", "lake", marks=pytest.mark.slow),
+        *(pytest.param(format_, "lake", marks=pytest.mark.slow) for format_ in ("parquet", "csv")),
         ("sqlite", "data.db"),
     ],
 )

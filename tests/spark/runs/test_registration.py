@@ -134,19 +134,16 @@ def test_without_delta_it_follows_the_live_data_and_says_so(folder: Folder) -> N
     assert folder.run("2026-01", "reads").outputs[0].rows_written == 3
 
 
-@pytest.mark.parametrize(
-    ("output", "mode"),
-    [
-        (to_table(register_as_dataset="d"), "period"),
-        (to_table(register_as_dataset="d", columns=["order_id"]), "period"),
-        (to_path("out/d.parquet", register_as_dataset="d"), "period"),
-        (to_path("out/d.parquet", register_as_dataset="d", columns=["order_id"]), None),
-    ],
-)
-def test_the_temporal_mode_survives_with_its_columns(folder: Folder, output: dict[str, Any], mode: str | None) -> None:
-    folder.project(output)
+def test_the_temporal_mode_survives_with_its_columns(folder: Folder) -> None:
+    folder.project(
+        to_table("all", register_as_dataset="table"),
+        to_table("some", register_as_dataset="columns-of-table", columns=["order_id"]),
+        to_path("out/all.parquet", register_as_dataset="file"),
+        to_path("out/some.parquet", register_as_dataset="columns-of-file", columns=["order_id"]),
+    )
     folder.run("2026-01")
-    assert registered(folder, "d").dataset.main_table.temporal_mode == mode
+    modes = {"table": "period", "columns-of-table": "period", "file": "period", "columns-of-file": None}
+    assert {name: registered(folder, name).dataset.main_table.temporal_mode for name in modes} == modes
 
 
 def test_a_registration_that_is_declared_otherwise_is_refused_before_anything_is_written(folder: Folder) -> None:

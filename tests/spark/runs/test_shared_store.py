@@ -67,7 +67,9 @@ def test_an_operation_put_in_before_an_output_leaves_it_its_slices(folder: Folde
     assert folder.ids() == [("2026-01", "O-1"), ("2026-01", "O-2"), ("2026-01", "O-3")]
 
 
-@pytest.mark.parametrize("mode", ["replace", "replace_period", "append"])
+@pytest.mark.parametrize(
+    "mode", ["replace", *(pytest.param(mode, marks=pytest.mark.slow) for mode in ("replace_period", "append"))]
+)
 def test_what_another_project_wrote_stays(folder: Folder, mode: str) -> None:
     folder.project(to_table(columns=["order_id"]))
     folder.project(to_table(columns=["order_id"], mode=mode), id_="other")

@@ -35,8 +35,7 @@ def periods_in(folder: Folder, type_: str) -> list[str]:
     ("type_", "path"),
     [
         ("delta", "lake"),
-        ("parquet", "files"),
-        pytest.param("csv", "files", marks=pytest.mark.slow),
+        *(pytest.param(format_, "files", marks=pytest.mark.slow) for format_ in ("parquet", "csv")),
         ("sqlite", "data.db"),
     ],
 )
@@ -73,10 +72,10 @@ def test_one_slice_is_dropped_and_the_others_stay(folder: Folder, type_: str, pa
 @pytest.mark.parametrize(
     ("type_", "path"),
     [
-        ("delta", "lake"),
         ("parquet", "files"),
+        pytest.param("delta", "lake", marks=pytest.mark.slow),
         pytest.param("csv", "files", marks=pytest.mark.slow),
-        ("sqlite", "data.db"),
+        pytest.param("sqlite", "data.db", marks=pytest.mark.slow),
     ],
 )
 def test_a_column_that_was_added_later_is_null_in_older_slices(folder: Folder, type_: str, path: str) -> None:

@@ -26,18 +26,18 @@ BUDGET: list[dict[str, Any]] = [{"name": "region", "type": "string"}, {"name": "
 
 @pytest.fixture
 def folder(spark: SparkSession, tmp_path: Path) -> Folder:
-    """Forty orders, of which one is void and only those of two regions together come above the limit."""
+    """Eight orders, of which one is void and only those of two regions together come above the limit."""
     made = Folder.new(tmp_path / "w", lambda: spark)
     orders = [
         {"order_id": f"O-{number:02}", "region": ("EMEA", "APAC")[number % 2], "amount": "10.00", "text": "x"}
-        for number in range(40)
+        for number in range(8)
     ]
     orders[7]["amount"] = "0.00"
     made.write_csv("data/orders.csv", [{**row, "_period": "2026-01"} for row in orders])
     made.dataset("orders", COLUMNS, {"path": "data/orders.csv"}, temporal_mode="period")
     made.write_csv("data/rates.csv", [{"area": area, "rate": "2.00"} for area in ("EMEA", "APAC", "LATAM")])
     made.dataset("rates", RATES, {"path": "data/rates.csv"})
-    made.write_csv("data/budget.csv", [{"region": "EMEA", "amount": f"{number}.00"} for number in range(9)])
+    made.write_csv("data/budget.csv", [{"region": "EMEA", "amount": f"{number}.00"} for number in range(3)])
     made.dataset("budget", BUDGET, {"path": "data/budget.csv"})
     join = {"alias": "rates", "dataset_id": "rates", "on": "region = rates.area"}
     made.project(
@@ -176,13 +176,14 @@ def counted(rows: int) -> tuple[dict[str, Any], ...]:
 
 
 def test_a_check_that_needs_all_rows_of_a_group_gets_them(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("daybook.scenarios.new_scenario.MOST_TRIES", 6)
-    folder.project(*counted(40))
-    assert write(folder, folder.run().run_id).rows == 40
+    monkeypatch.setattr("daybook.scenarios.new_scenario.MOST_TRIES", 3)
+    folder.project(*counted(8))
+    assert write(folder, folder.run().run_id).rows == 8
 
 
-def test_where_no_few_rows_pass_a_check_that_is_said(large: Folder) -> None:
-    large.project(*counted(3000))
+def test_where_no_few_rows_pass_a_check_that_is_said(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("daybook.scenarios.new_scenario._MOST_ROWS", (2, 4))
+    folder.project(*counted(8))
     with pytest.raises(DaybookError) as caught:
-        write(large, large.run("2026-02").run_id)
+        write(folder, folder.run().run_id)
     assert (caught.value.code, [cause.code for cause in caught.value.causes]) == ("RUN_088", ["CHECK_020"])
