@@ -31,22 +31,23 @@ def postgresql() -> Iterator[dict[str, str]]:
 DERBY_AND_POSTGRESQL = ["derby", pytest.param("postgresql", marks=pytest.mark.slow)]
 
 
+@pytest.fixture(scope="module")
+def derby(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return {"url": f"jdbc:derby:{tmp_path_factory.mktemp('derby')}/derby;create=true", "driver": DERBY}
+
+
 @pytest.fixture
-def database(request: pytest.FixtureRequest, tmp_path: Path, is_connect: bool) -> Iterator[JdbcSource]:
+def database(request: pytest.FixtureRequest, is_connect: bool) -> Iterator[JdbcSource]:
     """A database with nothing in it."""
     if is_connect:
         pytest.skip("JDBC commits need a classic session")
-    if request.param == "derby":
-        options = {"url": f"jdbc:derby:{tmp_path}/derby;create=true", "driver": DERBY}
-    else:
-        options = request.getfixturevalue("postgresql")
+    options = request.getfixturevalue(request.param)
     source = JdbcSource(id="db", name="db", type="jdbc", options=JdbcOptions(**options))
     yield source
-    if request.param == "postgresql":
-        with connection(request.getfixturevalue("spark"), source) as opened:
-            for table in ("result", "daybook_ledger"):
-                opened.execute(f"drop table if exists {table}")
-            opened.commit()
+    with connection(request.getfixturevalue("spark"), source) as opened:
+        for table in ("result", "daybook_ledger"):
+            opened.execute(f'drop table "{table}"')
+        opened.commit()
 
 
 def connection(spark: SparkSession, source: JdbcSource) -> Any:

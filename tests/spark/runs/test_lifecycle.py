@@ -40,7 +40,7 @@ def with_sandbox(folder: Folder) -> None:
 
 def test_a_file_that_differs_from_the_active_version_is_refused(folder: Folder) -> None:
     folder.project(to_table())
-    folder.run()
+    folder.apply()
     folder.activate()
     assert folder.run().is_draft is False
     folder.project(assign("tax", "amount"), to_table())
@@ -48,12 +48,12 @@ def test_a_file_that_differs_from_the_active_version_is_refused(folder: Folder) 
     assert error.code == "STORE_021"
     assert "activate" in str(error.hint)
     assert "--draft" in str(error.hint)
-    assert len(folder.all_runs()) == 2
+    assert len(folder.all_runs()) == 1
 
 
 def test_a_draft_on_the_destinations_of_an_active_version_warns(folder: Folder) -> None:
     folder.project(to_table(columns=["order_id"]))
-    folder.run()
+    folder.apply()
     folder.activate()
     folder.project(to_table(columns=["order_id"], selector="amount > 0"))
     result = folder.run(is_draft=True)
@@ -99,7 +99,7 @@ def test_what_drafts_register_is_seen_by_drafts_only(folder: Folder) -> None:
 
 def test_projects_in_conflict_and_inactive_ones_do_not_run(folder: Folder) -> None:
     folder.project(assign("tax", "amount * 2"), to_table())
-    folder.run()
+    folder.apply()
     folder.activate()
     folder.dataset("orders", [{**COLUMNS[0]}, COLUMNS[1]], {"path": "data/orders.csv"}, temporal_mode="period")
     error = refused(folder)
@@ -114,7 +114,7 @@ def test_projects_in_conflict_and_inactive_ones_do_not_run(folder: Folder) -> No
 
 def test_what_a_run_applies_may_break_another_project_and_that_is_told(folder: Folder) -> None:
     folder.project(assign("tax", "amount * 2"), to_table("other"), id_="other")
-    folder.run("2026-01", "other")
+    folder.apply()
     folder.activate("other")
     folder.dataset("orders", COLUMNS[:2], {"path": "data/orders.csv"}, temporal_mode="period")
     folder.project(to_table(columns=["order_id"]))

@@ -90,6 +90,7 @@ def test_a_slice_has_one_owner(folder: Folder) -> None:
     assert folder.ids() == JANUARY + FEBRUARY
 
 
+@pytest.mark.slow
 def test_appending_projects_share_a_slice_that_nobody_may_replace(folder: Folder) -> None:
     folder.project(to_table(mode="append"))
     folder.project(to_table(mode="append"), id_="other")

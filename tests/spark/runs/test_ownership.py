@@ -46,7 +46,7 @@ def refusal(folder: Folder, project: str = "p", period: str = "2026-01") -> str:
     [
         ("delta", "lake"),
         *(pytest.param(format_, "lake", marks=pytest.mark.slow) for format_ in ("parquet", "csv")),
-        ("sqlite", "data.db"),
+        pytest.param("sqlite", "data.db", marks=pytest.mark.slow),
     ],
 )
 def test_a_slice_of_another_workspace_is_not_replaced(session: Any, tmp_path: Path, type_: str, path: str) -> None:
@@ -61,6 +61,7 @@ def test_a_slice_of_another_workspace_is_not_replaced(session: Any, tmp_path: Pa
     assert "of workspace second (id " in refusal(first, period="2026-02")
 
 
+@pytest.mark.slow
 def test_a_slice_of_a_run_that_the_store_lost_is_noted_and_replaced(session: Any, tmp_path: Path) -> None:
     """The store was put back from a copy of the folder by hand, so that nobody looked for what was committed since."""
     folder = workspace(tmp_path, session, "first", "delta", str(tmp_path / "lake"))
@@ -92,6 +93,7 @@ def test_the_case_of_a_name_makes_no_other_table_in_sqlite(session: Any, tmp_pat
     assert refusal(folder, "other") == "operation op-1 of project p"
 
 
+@pytest.mark.slow
 def test_a_table_is_not_replaced_over_the_slices_of_another_workspace(session: Any, tmp_path: Path) -> None:
     first = workspace(tmp_path, session, "first", "delta", str(tmp_path / "lake"))
     second = workspace(tmp_path, session, "second", "delta", str(tmp_path / "lake"))
@@ -100,6 +102,7 @@ def test_a_table_is_not_replaced_over_the_slices_of_another_workspace(session: A
     assert refusal(second, period="2026-02").startswith("operation op-1 of project p of workspace first (id ")
 
 
+@pytest.mark.slow
 def test_slices_that_others_append_to_are_shared_by_workspaces(session: Any, tmp_path: Path) -> None:
     first = workspace(tmp_path, session, "first", "delta", str(tmp_path / "lake"))
     second = workspace(tmp_path, session, "second", "delta", str(tmp_path / "lake"))

@@ -85,6 +85,7 @@ def test_a_reference_to_a_version_reads_live_data(chain: Folder) -> None:
     assert {each.origin for each in read.slices} == {"live"}
 
 
+@pytest.mark.slow
 def test_a_place_that_a_draft_writes_is_read_there_too(chain: Folder) -> None:
     columns = [{"name": "order_id", "type": "string"}, {"name": "mark", "type": "integer"}]
     chain.dataset("listed", columns, {"path": "out/{{identifier}}.csv"}, temporal_mode="period")
@@ -120,6 +121,7 @@ def test_a_roll_forward_of_drafts_reads_its_own_slice_before(chain: Folder) -> N
     }
 
 
+@pytest.mark.slow
 def test_what_was_removed_from_the_sandbox_is_read_from_live_data(chain: Folder) -> None:
     chain.apply()
     chain.activate("maker")

@@ -57,6 +57,7 @@ def test_a_project_runs_again_and_again(folder: Folder) -> None:
     assert folder.dataset_versions("booked") == (1, 2, 3)
 
 
+@pytest.mark.slow
 def test_an_operation_put_in_before_an_output_leaves_it_its_slices(folder: Folder) -> None:
     folder.project(to_table(columns=["order_id"]))
     bring(folder, "p")

@@ -36,7 +36,7 @@ def periods_in(folder: Folder, type_: str) -> list[str]:
     [
         ("delta", "lake"),
         *(pytest.param(format_, "files", marks=pytest.mark.slow) for format_ in ("parquet", "csv")),
-        ("sqlite", "data.db"),
+        pytest.param("sqlite", "data.db", marks=pytest.mark.slow),
     ],
 )
 def test_one_slice_is_dropped_and_the_others_stay(folder: Folder, type_: str, path: str) -> None:
@@ -107,6 +107,7 @@ def test_a_version_registered_before_still_has_the_dropped_slice(folder: Folder)
     assert folder.run("2026-01", "latest", allow_empty=True).outputs[0].rows_written == 0
 
 
+@pytest.mark.slow
 def test_a_locked_period_keeps_its_slice(folder: Folder) -> None:
     folder.project(to_table("result"))
     folder.run("2026-01")
