@@ -73,10 +73,10 @@ def postgres_server() -> Iterator[PostgresServer]:
 
 @pytest.fixture(scope="session", autouse=True)
 def copied_stores() -> Iterator[None]:
-    """New stores get the tables that Alembic made once."""
-    from tests.new_stores import copy_schema, made_by
+    """New stores get the tables that Alembic made once, and all share what SQLAlchemy compiled."""
+    from tests.new_stores import copy_schema, made_by, shared_statements
 
-    with made_by(copy_schema):
+    with made_by(copy_schema), shared_statements():
         yield
 
 

@@ -1,17 +1,21 @@
 """New SQLite stores of tests: Alembic makes the first one of a test run, the others get its tables.
 
-Alembic takes fifty milliseconds for each. Stores that exist already are migrated as ever.
+Alembic takes fifty milliseconds for each. Stores that exist already are migrated as ever. All stores share the
+statements that SQLAlchemy compiled, which it keeps apart for each of them otherwise.
 """
 
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from typing import Any
 from unittest.mock import patch
 
-from sqlalchemy import Connection, create_engine, insert
+from sqlalchemy import Connection, Engine, create_engine, insert
+from sqlalchemy.util import LRUCache
 
 from daybook.store import store
+from daybook.store.database import connection as connections
 from daybook.store.database.tables import WORKSPACE_IDENTITY, WORKSPACE_ROOT
 from daybook.store.database.workspace_root import WorkspaceRoot
 
@@ -44,4 +48,22 @@ def copy_schema(connection: Connection, root: WorkspaceRoot | None = None) -> No
 @contextmanager
 def made_by(upgrade: Upgrade) -> Iterator[None]:
     with patch.object(store, "upgrade_schema", upgrade):
+        yield
+
+
+@contextmanager
+def shared_statements() -> Iterator[None]:
+    first = create_engine("sqlite://")
+    first.connect().close()
+    compiled = LRUCache[Any, Any](1000)
+
+    def create(url: Any, **options: Any) -> Engine:
+        engine = create_engine(url, **options)
+        if engine.dialect.name == first.dialect.name:
+            # Compiled statements are found by the dialect that they were compiled for.
+            engine.dialect = engine.pool._dialect = first.dialect
+            engine.update_execution_options(compiled_cache=compiled)
+        return engine
+
+    with patch.object(connections, "create_engine", create):
         yield

@@ -69,7 +69,7 @@ def record_run(
             OperationResult(1, "op-1", "delete", rows_picked=1, rows_added=0, rows_deleted=1),
             OperationResult(2, "op-2", "output", rows_written=2, duration_ms=1200),
         ):
-            transaction.outcomes.record_operation(lease, result)
+            transaction.outcomes.record_operations(lease, result)
         place = f"{folder.root.resolve()}/lake/result"
         commit = OutputCommit(2, "op-2", place, "replace_period", rows=2, details={"dataset_id": "booked"})
         transaction.outcomes.record_commit(lease, commit, now=later(4))

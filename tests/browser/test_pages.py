@@ -138,7 +138,7 @@ def test_a_run_of_another_process_is_followed(page: Page, tmp_path: Path) -> Non
         page.goto(f"{address}/runs/{RUN}")
         expect(page.locator("#run-state")).to_have_text("running")
         with open_store("sqlite:///.daybook/store.db", root=folder.root) as store, store.write() as transaction:
-            transaction.outcomes.record_operation(
+            transaction.outcomes.record_operations(
                 _lease(transaction), OperationResult(2, "op-2", "output", rows_written=77)
             )
         expect(page.locator("#steps")).to_contain_text("77")

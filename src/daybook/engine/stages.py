@@ -11,7 +11,7 @@ from typing import TypeAlias, assert_never
 from daybook.expression import CompiledExpression
 from daybook.expression.typed_tree import TypedCall, TypedNode
 from daybook.model.types import ColumnType, DecimalType
-from daybook.plan.conditions import excludes_all
+from daybook.plan.conditions import are_joins_by_key, excludes_all
 from daybook.plan.steps import (
     AggregateStep,
     AppendStep,
@@ -130,8 +130,10 @@ def columns_read_from(stages: Sequence[Stage], index: int, natural_key: Iterable
                 found |= working_columns(*stage.expressions, *(join.on for join in stage.joins))
                 # Rows that are not picked keep their value.
                 found |= {value.column for value in stage.assignments}
-                if stage.joins or stage.windows:
+                if stage.windows:
                     found |= {*natural_key, "_row_id"}
+                if not are_joins_by_key(stage):
+                    found.add("_row_id")
             case DeleteStep():
                 found |= working_columns(*stage.expressions)
             case CheckStep():

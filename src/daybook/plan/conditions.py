@@ -24,7 +24,7 @@ from daybook.expression.typed_tree import (
     TypedNullCheck,
 )
 from daybook.model.types import INTEGER, ColumnType, DecimalType, IntegerType
-from daybook.plan.steps import AggregateStep, AppendStep
+from daybook.plan.steps import AggregateStep, AppendStep, UpdateStep
 
 
 def conjuncts(tree: TypedNode) -> Iterator[TypedNode]:
@@ -59,6 +59,11 @@ class JoinParts:
     def is_by_key(self) -> bool:
         """Whether equal keys alone decide on a match, so that counting keys finds every double match."""
         return bool(self.keys) and not self.rest
+
+
+def are_joins_by_key(step: UpdateStep) -> bool:
+    """Whether equal keys alone decide on every match of an update; else rows that match twice are found by their id."""
+    return all(split_join_condition(join.on.tree, join.alias).is_by_key for join in step.joins)
 
 
 def split_join_condition(condition: TypedNode, alias: str) -> JoinParts:

@@ -13,12 +13,12 @@ from daybook.expression import CompiledExpression
 from daybook.expression.typed_tree import LiteralValue
 from daybook.model.types import STRING, SYSTEM_COLUMNS
 from daybook.plan.conditions import (
+    are_joins_by_key,
     column_uses,
     excludes,
     excludes_known,
     holds_for,
     joined_aliases,
-    split_join_condition,
 )
 from daybook.plan.references import INPUT_KEY
 from daybook.plan.steps import (
@@ -303,4 +303,4 @@ def _joined_columns(alias: str, expressions: Iterable[CompiledExpression | None]
 def _compares_row_ids(step: UpdateStep) -> bool:
     """Whether copies of a row are found by its id: the selector reads a join that has no key."""
     is_late = step.selector is not None and bool(joined_aliases(step.selector.tree))
-    return is_late and not all(split_join_condition(join.on.tree, join.alias).is_by_key for join in step.joins)
+    return is_late and not are_joins_by_key(step)

@@ -87,6 +87,13 @@ TOTALS = (
     "- {type: aggregate, selector: _operation_seq = 0, "
     "arguments: {group_by: [region], aggregations: [{column: total, expression: SUM(amount)}]}}\n"
 )
+JOIN = """
+- type: update
+  arguments:
+    joins: [{alias: c, dataset_id: customers, on: CONDITION}]
+    assignments: [{column: tier, expression: c.tier}]
+"""
+BY_KEY, BY_RANGE = JOIN.replace("CONDITION", "customer_id = c.id"), JOIN.replace("CONDITION", "customer_id < c.id")
 SOME = "- {type: output, arguments: {columns: [order_id, region, amount], destination: {location: some.csv}}}\n"
 ALL = "- {type: output, arguments: {destination: {location: all.csv}}}\n"
 
@@ -94,18 +101,21 @@ ALL = "- {type: output, arguments: {destination: {location: all.csv}}}\n"
 def scan_text(world: World, folder: Path, operations: str) -> str:
     """How Spark reads the input, a Parquet file, for the first output."""
     plan = plan_of(operations)
-    load = plan.loads[0]
+    load, *joins = plan.loads
     source(world.spark, load, ORDERS).df.drop(ORIGIN_COLUMN, ORDINAL_COLUMN).coalesce(1).write.parquet(str(folder))
     bindings = [Binding(name, name, column_type) for name, column_type in {**load.types, "_period": STRING}.items()]
     files = [DataFile(str(file)) for file in folder.glob("*.parquet")]
     rows = scan_parquet(world.spark, files, bindings, frozenset(), str(folder))
-    frame = SourceFrame(rows.df, frozenset({"_period"}), plain=rows.plain)
-    with world.pipeline(plan, {INPUT_KEY: frame}) as executing, contextlib.redirect_stdout(io.StringIO()) as shown:
+    frames = {
+        INPUT_KEY: SourceFrame(rows.df, frozenset({"_period"}), plain=rows.plain),
+        **{join.key: source(world.spark, join, CUSTOMERS) for join in joins},
+    }
+    with world.pipeline(plan, frames) as executing, contextlib.redirect_stdout(io.StringIO()) as shown:
         next(iter(executing.groups())).outputs[0].df.explain()
     return shown.getvalue()
 
 
-@pytest.mark.parametrize("operations", [SOME, CLASSIFY + DROP + SOME, CLASSIFY + TOTALS + SOME])
+@pytest.mark.parametrize("operations", [SOME, CLASSIFY + DROP + SOME, BY_KEY + TOTALS + SOME])
 def test_where_a_row_stands_in_its_file_is_not_read_where_nothing_needs_its_id(
     world: World, tmp_path: Path, operations: str
 ) -> None:
@@ -115,7 +125,7 @@ def test_where_a_row_stands_in_its_file_is_not_read_where_nothing_needs_its_id(
     assert "file_path" not in text
 
 
-@pytest.mark.parametrize("operations", [ALL, CLASSIFY + TOTALS + ALL])
+@pytest.mark.parametrize("operations", [ALL, BY_RANGE + SOME])
 def test_where_a_row_stands_in_its_file_is_read_for_its_id(world: World, tmp_path: Path, operations: str) -> None:
     text = scan_text(world, tmp_path / "orders", operations)
     assert "row_index" in text

@@ -1,9 +1,12 @@
 """Sessions as users get them: started, stopped, adopted, on both kinds of Java."""
 
 from decimal import Decimal
+from unittest.mock import patch
 
 import pytest
+from py4j.protocol import REFLECTION_COMMAND_NAME
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from daybook.engine.java.connect import is_connect
 from daybook.engine.java.session import adopt_session
@@ -49,6 +52,22 @@ def test_an_unfit_session_gets_a_fitting_sibling_and_keeps_its_own_settings(spar
     assert adopted.conf.get("spark.sql.session.timeZone") == "UTC"
     assert given.conf.get("spark.sql.ansi.enabled") == "false"
     assert given.conf.get("spark.sql.session.timeZone") == "Europe/Zurich"
+
+
+def test_java_is_asked_once_what_makes_columns(spark: SparkSession, is_connect: bool) -> None:
+    if is_connect:
+        pytest.skip("a session through Connect makes columns without Java")
+
+    def make_columns() -> None:
+        spark.range(1).select(F.expr("id + 1"), F.col("id"), F.lit(1)).selectExpr("id", "1")
+
+    make_columns()
+    client = spark.sparkContext._gateway._gateway_client  # type: ignore[union-attr]
+    with patch.object(client, "send_command", wraps=client.send_command) as sent:
+        make_columns()
+    commands = [call.args[0] for call in sent.call_args_list]
+    assert any("selectExpr" in command for command in commands)
+    assert not [command for command in commands if command.startswith(REFLECTION_COMMAND_NAME)]
 
 
 @pytest.mark.usefixtures("product_settings")

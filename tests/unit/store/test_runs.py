@@ -104,7 +104,7 @@ def test_who_was_taken_over_can_do_nothing_more(store: MetadataStore) -> None:
         lambda transaction: transaction.runs.mark_running(zombie, now=later(32)),
         lambda transaction: transaction.runs.finish(zombie, "completed", now=later(32)),
         lambda transaction: transaction.outcomes.record_commit(zombie, COMMIT, now=later(32)),
-        lambda transaction: transaction.outcomes.record_operation(zombie, OperationResult(10, "op-10", "update")),
+        lambda transaction: transaction.outcomes.record_operations(zombie, OperationResult(10, "op-10", "update")),
         lambda transaction: transaction.outcomes.complete_operation(zombie, 10),
     ]
     for attempt in attempts:
@@ -192,7 +192,7 @@ def test_results_are_kept_and_replaced_by_a_retry(store: MetadataStore) -> None:
     ]
     with store.write() as transaction:
         for result in results:
-            transaction.outcomes.record_operation(lease, result)
+            transaction.outcomes.record_operations(lease, result)
     with store.read() as transaction:
         assert transaction.outcomes.operations("r1") == (results[2], results[1])
 

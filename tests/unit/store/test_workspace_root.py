@@ -22,7 +22,7 @@ def fill(root: Path, url: str = URL) -> None:
         run = {**new_run("r1"), "snapshot": f'{{"root": "{root}", "uri": "{lake}", "other": "{root}-else/x"}}'}
         lease = transaction.runs.start(**run, process=PROCESS, now=NOW)
         pins = {"pins": {"input": [{"kind": "delta", "uri": lake, "version": "0", "table_id": "t"}]}}
-        transaction.outcomes.record_operation(lease, OperationResult(0, "load", "load", details=pins))
+        transaction.outcomes.record_operations(lease, OperationResult(0, "load", "load", details=pins))
         details = {"identity": lake, "format": "delta"}
         commit = OutputCommit(
             20, "op-20", lake, "replace_period", table_version=TableVersion("delta", "1"), rows=1, details=details

@@ -47,7 +47,7 @@ def test_steps_come_as_they_finish_and_the_events_end_with_the_run(folder: Folde
         lease = Lease(RUN, "p", "2026-01", first["token"], later(3600))
         with open_store("sqlite:///.daybook/store.db", root=folder.root) as store:
             with store.write() as transaction:
-                transaction.outcomes.record_operation(lease, OperationResult(2, "op-2", "output", rows_written=77))
+                transaction.outcomes.record_operations(lease, OperationResult(2, "op-2", "output", rows_written=77))
             _, second = next(heard)
             assert second["operations"][2]["rows_written"] == 77
             with store.write() as transaction:

@@ -223,6 +223,7 @@ def open_classic_session(
     try:
         bridge: Any = open_py4j_gateway(gateway)
         check_java_properties(bridge)
+        remember_classes(bridge)
         SparkContext._ensure_initialized(gateway=bridge)
         session = _build_or_explain(session_settings, launch.conf.get("spark.master", ""))
     except BaseException:
@@ -272,6 +273,32 @@ def open_py4j_gateway(gateway: Gateway) -> "object":
         bridge: object = launch_gateway()  # type: ignore[no-untyped-call]
     weakref.finalize(bridge, gateway.close)
     return bridge
+
+
+# The names by which PySpark asks for the classes that it makes columns with.
+_CLASSES_OF_COLUMNS: Mapping[str, str] = {
+    "org.apache.spark.sql.functions": "org.apache.spark.sql.functions",
+    "functions": "org.apache.spark.sql.functions",
+    "PythonUtils": "org.apache.spark.api.python.PythonUtils",
+}
+
+
+def remember_classes(bridge: Any) -> None:
+    """Ask Java once for each function that makes columns.
+
+    PySpark asks again with every column, and for a name without a package Java searches all its archives each time.
+    """
+    from py4j.java_gateway import JavaClass, JavaMember
+
+    class RememberedClass(JavaClass):  # type: ignore[misc]
+        def __getattr__(self, name: str) -> object:
+            found: object = super().__getattr__(name)
+            if isinstance(found, JavaMember):
+                setattr(self, name, found)
+            return found
+
+    for name, class_name in _CLASSES_OF_COLUMNS.items():
+        setattr(bridge.jvm, name, RememberedClass(class_name, bridge._gateway_client))
 
 
 def check_java_properties(bridge: Any) -> None:

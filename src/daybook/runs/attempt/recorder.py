@@ -125,7 +125,7 @@ class RunRecorder:
         details = {"pins": {key: [pin_to_json(pin) for pin in each] for key, each in pins.items()}}
         with self._store.write() as transaction:
             result = OperationResult(LOAD_SEQ, "load", "load", details=details)
-            transaction.outcomes.record_operation(self._keeper.lease, result)
+            transaction.outcomes.record_operations(self._keeper.lease, result)
 
     def require_slice(self, planned: PlannedOutput, written: tuple[WrittenSlice, ...]) -> tuple[Notice, ...]:
         """Refuse another owner's slice, and a locked one, before anything is written."""
@@ -212,23 +212,24 @@ class RunRecorder:
 
     def _record_counts(self, transaction: Transaction, counts: GroupCounts) -> None:
         """The counts of the operations before an output are known once it is written."""
-        lease = self._keeper.lease
         operations = {operation.seq: operation for operation in self._prepared.snapshot.project.operations}
-        for count in counts.operations:
-            operation = operations[count.seq]
-            result = OperationResult(
-                operation.seq,
-                operation.id,
-                operation.type,
+        counted = [
+            OperationResult(
+                count.seq,
+                operations[count.seq].id,
+                operations[count.seq].type,
                 rows_picked=count.picked,
                 rows_added=count.added,
-                rows_deleted=count.picked if operation.type == "delete" else 0,
+                rows_deleted=count.picked if operations[count.seq].type == "delete" else 0,
             )
-            transaction.outcomes.record_operation(lease, result)
+            for count in counts.operations
+        ]
         if counts.input_rows is not None:
-            known = transaction.outcomes.operations(lease.run_id)
+            known = transaction.outcomes.operations(self._keeper.lease.run_id)
             load = next(item for item in known if item.seq == LOAD_SEQ)
-            transaction.outcomes.record_operation(lease, replace(load, rows_added=counts.input_rows))
+            counted.append(replace(load, rows_added=counts.input_rows))
+        if counted:
+            transaction.outcomes.record_operations(self._keeper.lease, *counted)
 
     def _record_output(self, transaction: Transaction, planned: PlannedOutput, output: OutputResult) -> None:
         lease = self._keeper.lease
@@ -246,7 +247,7 @@ class RunRecorder:
                 **({INCLUDES_DELETED: True} if includes_deleted else {}),
             },
         )
-        transaction.outcomes.record_operation(lease, written)
+        transaction.outcomes.record_operations(lease, written)
         transaction.outcomes.complete_operation(lease, output.operation_seq)
 
     def _registered(

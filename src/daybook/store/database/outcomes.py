@@ -36,12 +36,14 @@ class Outcomes:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def record_operation(self, lease: Lease, result: OperationResult) -> None:
-        """Keep the counts of an operation; a repeat in a retry replaces them."""
+    def record_operations(self, lease: Lease, *results: OperationResult) -> None:
+        """Keep the counts of operations; a repeat in a retry replaces them."""
         require_lease(self._connection, lease)
-        known = (RUN_OPERATION.c.run_id == lease.run_id) & (RUN_OPERATION.c.seq == result.seq)
+        seqs = [result.seq for result in results]
+        known = (RUN_OPERATION.c.run_id == lease.run_id) & RUN_OPERATION.c.seq.in_(seqs)
         self._connection.execute(delete(RUN_OPERATION).where(known))
-        self._connection.execute(insert(RUN_OPERATION).values(to_row(RUN_OPERATION, result, run_id=lease.run_id)))
+        rows = [to_row(RUN_OPERATION, result, run_id=lease.run_id) for result in results]
+        self._connection.execute(insert(RUN_OPERATION), rows)
 
     def complete_operation(self, lease: Lease, seq: int) -> None:
         """Move `last_completed_operation` forward."""
