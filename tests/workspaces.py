@@ -52,6 +52,10 @@ def assign(column: str, expression: str, **more: Any) -> dict[str, Any]:
     return {"type": "update", "arguments": {"assignments": [{"column": column, "expression": expression}]}, **more}
 
 
+def dump(definition: dict[str, Any]) -> str:
+    return yaml.dump(definition, Dumper=yaml.CSafeDumper, sort_keys=False)
+
+
 def no_session() -> NoReturn:
     """For workspaces of commands, which start a session of their own."""
     raise AssertionError("the command has its own")
@@ -68,7 +72,7 @@ class Folder:
     def new(cls, root: Path, session: SessionProvider, **settings: Any) -> "Folder":
         folder = cls(root, session)
         root.mkdir(parents=True, exist_ok=True)
-        (root / "daybook.yaml").write_text(yaml.safe_dump({"name": "tests", **settings}))
+        (root / "daybook.yaml").write_text(dump({"name": "tests", **settings}))
         folder.write_csv("data/orders.csv", ORDERS)
         folder.datasource("lake", "delta", path="lake")
         folder.dataset("orders", COLUMNS, {"path": "data/orders.csv"}, temporal_mode="period")
@@ -93,7 +97,7 @@ class Folder:
         path.parent.mkdir(exist_ok=True)
         # Through JSON, since what is used twice would become an alias.
         definition = json.loads(json.dumps({kind: {"name": body["id"], **body}}))
-        path.write_text(yaml.safe_dump(definition, sort_keys=False))
+        path.write_text(dump(definition))
 
     def datasource(self, id_: str, type_: str, **options: Any) -> None:
         self.define("datasource", {"id": id_, "type": type_, "options": options})

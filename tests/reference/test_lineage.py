@@ -29,7 +29,7 @@ from tests.reference.projects import generate_project
 from tests.reference.tree import Column, Expression
 from tests.reference.windows import Window
 
-SEEDS = range(150)
+SEEDS = range(75)
 # What the random projects have; sorted outputs are held against Spark.
 HOWS: tuple[How, ...] = (
     "identity",
@@ -129,6 +129,11 @@ def changes() -> list[Change]:
 def test_what_changes_a_column_is_named_in_its_lineage(changes: list[Change]) -> None:
     assert len(changes) > 1000
     assert [change for change in changes if not change.hows()] == []
+
+
+@pytest.mark.slow
+def test_what_changes_a_column_is_named_in_many_more_projects() -> None:
+    assert [change for seed in range(75, 600) for change in changes_of(seed) if not change.hows()] == []
 
 
 @pytest.mark.parametrize("how", HOWS)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -38,8 +39,13 @@ HEAVY = (
 )
 
 
+@cache
+def _nodes(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
 def attributes(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _nodes(path):
         match node:
             case ast.Attribute(attr=name):
                 yield name
@@ -100,7 +106,7 @@ def test_importing_brings_in_nothing_heavy(statement: str) -> None:
 
 
 def imported(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _nodes(path):
         match node:
             case ast.Import(names=names):
                 yield from (name.name.partition(".")[0] for name in names)

@@ -4,6 +4,7 @@ import ast
 import string
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,8 +26,13 @@ class Raise:
     has_more: bool
 
 
-def raises() -> Iterator[Raise]:
+@cache
+def raises() -> tuple[Raise, ...]:
     """Every call in the sources that words a code and names it literally."""
+    return tuple(_raises())
+
+
+def _raises() -> Iterator[Raise]:
     for path in sorted(SOURCES.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and _name(node.func) in RAISING and node.args:
@@ -47,7 +53,7 @@ def placeholders(template: str) -> set[str]:
 
 
 def test_codes_get_the_parameters_of_their_messages() -> None:
-    found = list(raises())
+    found = raises()
     assert len(found) > 100
     unknown = [one for one in found if one.code not in CODES]
     assert unknown == []

@@ -3,7 +3,7 @@
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from daybook.expression.parser import parse_expression
@@ -92,13 +92,11 @@ def _grown(parts: st.SearchStrategy[SyntaxNode]) -> st.SearchStrategy[SyntaxNode
 TREES = st.recursive(_LEAVES, _grown, max_leaves=25)
 
 
-@settings(max_examples=400)
 @given(TREES)
 def test_parsing_the_printed_tree_gives_the_tree(tree: SyntaxNode) -> None:
     assert parse_expression(format_tree(tree)) == tree
 
 
-@settings(max_examples=200)
 @given(TREES)
 def test_canonical_text_is_its_own_canonical_text(tree: SyntaxNode) -> None:
     text = format_tree(tree)

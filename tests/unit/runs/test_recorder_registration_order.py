@@ -2,6 +2,7 @@
 
 import datetime
 import itertools
+import operator
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,10 +22,15 @@ COMMIT, REGISTER = "commit", "register"
 
 
 def interleavings() -> Iterator[tuple[tuple[str, str], ...]]:
-    """Every order of three commits and three registrations in which each run commits before it registers."""
+    """Every order of three commits and three registrations in which each run commits before it registers.
+
+    No period differs from another, so that the order of the commits is always the same one.
+    """
     steps = [(period, step) for period in PERIODS for step in (COMMIT, REGISTER)]
     for order in itertools.permutations(steps):
-        if all(order.index((period, COMMIT)) < order.index((period, REGISTER)) for period in PERIODS):
+        commits = [order.index((period, COMMIT)) for period in PERIODS]
+        registrations = [order.index((period, REGISTER)) for period in PERIODS]
+        if commits == sorted(commits) and all(map(operator.lt, commits, registrations)):
             yield order
 
 
@@ -42,7 +48,7 @@ def periods_at(pin: RegisteredDataPin) -> set[str]:
 def test_in_every_order_the_latest_version_holds_all_slices_that_are_registered(tmp_path: Path) -> None:
     folder = Folder.new(tmp_path / "w", no_session)
     orders = list(interleavings())
-    assert len(orders) == 90
+    assert len(orders) == 15
     declared = folder.load().definitions["dataset"]["orders"].model
     with folder.around() as environment:
         for number, order in enumerate(orders):
