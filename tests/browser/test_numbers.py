@@ -6,7 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 from pyspark.sql import SparkSession
 
 from daybook.workspace.open_workspace import open_workspace
@@ -76,7 +76,7 @@ def test_three_clicks_from_a_total_to_the_lines_of_the_source(page: Page, folder
         assert page.url.partition("?")[0].endswith("/outputs/1")
 
 
-def test_two_runs_are_compared_and_the_difference_has_causes(page: Page, folder: Folder) -> None:
+def test_two_runs_are_compared_and_the_difference_has_causes(chromium: Browser, page: Page, folder: Folder) -> None:
     before = folder.run("2026-01", "regions").run_id
     path = folder.root / "data" / "orders.csv"
     path.write_text(path.read_text() + "O-9,EMEA,25.00,2026-01\n")
@@ -100,7 +100,9 @@ def test_two_runs_are_compared_and_the_difference_has_causes(page: Page, folder:
     request = ReportRequest(after, against=before, measures=("amount",))
     report = write_report(open_workspace(folder.root, session=folder.session), request, folder.root / "report.html")
     assert (report.run_id, report.compared_with) == (after, before)
-    page.goto(report.path.as_uri())
-    in_report = page.locator("#differences svg.picture").evaluate("each => each.outerHTML")
+    file = chromium.new_page()
+    file.goto(report.path.as_uri())
+    in_report = file.locator("#differences svg.picture").evaluate("each => each.outerHTML")
+    file.close()
     # Ids are made for each document.
     assert re.sub(r"bridge-0(?=[-\"])", "bridge", in_report) == on_page

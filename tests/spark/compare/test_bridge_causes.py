@@ -110,6 +110,7 @@ def test_a_version_of_a_dataset_that_the_project_pins(ledger: Ledger) -> None:
     assert shares(found) == {"data:journal": "10.00"}
 
 
+@pytest.mark.slow
 def test_another_dataset_version_written_in_the_project_is_the_data_of_that_version(ledger: Ledger) -> None:
     """Version 1 lies in one file and version 2 in another; nothing but the number in the project changes."""
     ledger.write(*CLOSE)

@@ -13,7 +13,7 @@ from daybook.workspace.open_workspace import OpenedWorkspace, open_workspace
 from tests.spark_session import as_users_run_it
 
 PERIOD = "2026-01"
-_JOURNALS = 600
+_JOURNALS = 300
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,8 @@ from tests.close_by_hand import balances_by_hand, by_account_type, close_by_hand
 from tests.office import convert, sheet_formulas, sheet_values, without_stored_values
 from tests.spark.demo.conftest import PERIOD, ClosedDemo
 
+pytestmark = pytest.mark.usefixtures("product_settings")
+
 
 @pytest.fixture(scope="module")
 def workspace(demo: ClosedDemo) -> Path:
@@ -32,7 +34,7 @@ def workspace(demo: ClosedDemo) -> Path:
 
 
 @pytest.fixture(scope="module")
-def quarter(demo: ClosedDemo) -> DemoQuarter:
+def quarter(demo: ClosedDemo, product_settings: None) -> DemoQuarter:
     return build_quarter(demo.workspace, PERIOD)
 
 
