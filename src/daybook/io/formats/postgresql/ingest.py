@@ -3,9 +3,13 @@
 Executors need nothing of Daybook: this module imports only installed packages and is pickled by value.
 """
 
+import os
+import select
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
@@ -20,6 +24,8 @@ TABLE = "staging_table"
 ACKNOWLEDGED = "acknowledged_table"
 # Long enough for Spark to fill what lies between it and a worker.
 UNTAKEN_SECONDS = 2.0
+# Spark notices a failure when it has filled that; a slow query may take a while.
+NOTICE_SECONDS = 60.0
 
 
 @dataclass
@@ -59,12 +65,34 @@ class CopyWriter(DataSourceArrowWriter):
                 with adbc.connect(self.options[ADDRESS]) as connection, connection.cursor() as cursor:
                     cursor.adbc_ingest(self.options[TABLE], reader, mode="append", db_schema_name=self.options[SCHEMA])
                     connection.commit()
-            except Exception:
-                # Spark looks for a failure only when its rows are not taken, and a failed worker takes them all:
-                # without a moment in which none are taken, the rest of the partition is computed for nothing.
-                time.sleep(UNTAKEN_SECONDS if context else 0)
+            except Exception as failure:
+                if context:
+                    self._wait_until_noticed(failure)
                 raise
         return Copied(attempt, rows)
+
+    def _wait_until_noticed(self, failure: Exception) -> None:
+        """Report the failure to Spark, and take no rows until Spark has noticed it.
+
+        Spark looks for a failure only when its rows are not taken, and a failed worker takes them all: the rest of the
+        partition would be computed for nothing.
+        """
+        from pyspark.util import handle_worker_exception
+
+        frame: FrameType | None = sys._getframe()
+        while frame is not None and not {"infile", "outfile"} <= frame.f_locals.keys():
+            frame = frame.f_back
+        if frame is None or not hasattr(select, "poll"):
+            time.sleep(UNTAKEN_SECONDS)
+            return
+        output = frame.f_locals["outfile"]
+        handle_worker_exception(failure, output)
+        output.flush()
+        closed = select.poll()
+        closed.register(output.fileno(), getattr(select, "POLLRDHUP", select.POLLHUP))
+        if closed.poll(NOTICE_SECONDS * 1000):
+            # Nobody is left who could be told more.
+            os._exit(1)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Note which attempts Spark acknowledged; only their rows will move."""
