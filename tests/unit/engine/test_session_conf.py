@@ -65,9 +65,22 @@ def test_driver_memory_is_half_of_the_machine_within_bounds(memory: int, expecte
     assert everything(memory=memory)["spark.driver.memory"] == expected
 
 
-def test_a_cluster_keeps_its_own_memory_address_and_partitions() -> None:
+@pytest.mark.parametrize(
+    ("memory", "expected"), [(8, "1m"), (16, "1m"), (24, "2m"), (32, "2m"), (48, "4m"), (512, "4m")]
+)
+def test_pages_are_as_small_as_a_task_with_8192_of_them_allows(memory: int, expected: str) -> None:
+    assert everything(memory=memory * GIGABYTE)["spark.buffer.pageSize"] == expected
+
+
+def test_who_chooses_the_memory_gets_the_pages_that_spark_chooses() -> None:
+    assert "spark.buffer.pageSize" not in everything(spark__driver__memory="200g")
+    assert everything(spark__buffer__pageSize="8m")["spark.buffer.pageSize"] == "8m"
+
+
+def test_a_cluster_keeps_its_own_memory_pages_address_and_partitions() -> None:
     conf = everything(master="spark://host:7077")
-    assert conf.keys().isdisjoint({"spark.driver.memory", "spark.driver.host", "spark.sql.shuffle.partitions"})
+    ours = {"spark.driver.memory", "spark.buffer.pageSize", "spark.driver.host", "spark.sql.shuffle.partitions"}
+    assert conf.keys().isdisjoint(ours)
 
 
 @pytest.mark.parametrize(

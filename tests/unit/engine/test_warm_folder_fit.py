@@ -23,7 +23,7 @@ def test_the_same_settings_fit() -> None:
 @pytest.mark.parametrize(
     ("other", "difference"),
     [
-        (fit(EngineSettings(conf={"spark.driver.memory": "3g"})), "the setting spark.driver.memory differs"),
+        (fit(EngineSettings(conf={"spark.task.cpus": 2})), "the setting spark.task.cpus differs"),
         (fit(EngineSettings(master="local[1]")), "the setting spark.master differs"),
         (fit(state="/v/.daybook"), "the state folder is /v/.daybook, not /w/.daybook"),
         (fit(AWS_PROFILE="prod"), "the variable AWS_PROFILE differs"),

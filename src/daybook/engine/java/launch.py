@@ -49,6 +49,19 @@ def driver_memory_megabytes(memory: int) -> int:
     return max(1024, min(31 * 1024, memory // 2 // (1 << 20)))
 
 
+# What Spark can count for a task.
+_MOST_PAGES = 8192
+
+
+def page_megabytes(heap: int) -> int:
+    """The smallest pages, a power of two, with which one task can still use the whole heap, given in MB.
+
+    Every operator of every task takes at least one. By itself Spark takes 64 MB, which Java clears first: for a query
+    of a few rows most of what is allocated, and the reason for most collections.
+    """
+    return int(1 << ((heap - 1) // _MOST_PAGES).bit_length())
+
+
 def _read_limit(path: Path) -> int | None:
     try:
         text = path.read_text(encoding="ascii").strip()
@@ -259,7 +272,8 @@ def virtual_machine_flags(workload: Workload, chosen: Sequence[str] = ()) -> lis
 
 def heap_flags(conf: Mapping[str, str]) -> list[str]:
     memory = conf.get("spark.driver.memory")
-    return [f"-Xmx{memory}"] if memory else []
+    # Java begins with space for 20 MB of classes, and collects everything each time before it takes more.
+    return [*([f"-Xmx{memory}"] if memory else []), "-XX:MetaspaceSize=256m"]
 
 
 def module_flags(java: JavaRuntime) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from daybook.engine.java.launch import driver_memory_megabytes, usable_cores
+from daybook.engine.java.launch import driver_memory_megabytes, page_megabytes, usable_cores
 from daybook.errors import DaybookError, raise_all
 from daybook.model.settings import EngineSettings
 
@@ -136,7 +136,10 @@ def build_session_conf(
         application |= _LOOPBACK_CONF
     threads = local_threads(master, cores)
     if threads is not None:
-        application["spark.driver.memory"] = f"{driver_memory_megabytes(memory)}m"
+        heap = driver_memory_megabytes(memory)
+        application["spark.driver.memory"] = f"{heap}m"
+        if "spark.driver.memory" not in chosen:
+            application["spark.buffer.pageSize"] = f"{page_megabytes(heap)}m"
         # More than the threads, so that a large shuffle spills less; adaptive execution joins the small ones.
         session["spark.sql.shuffle.partitions"] = str(max(4, min(200, 4 * threads)))
     for key, value in chosen.items():
