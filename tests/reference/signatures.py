@@ -155,14 +155,14 @@ AGGREGATES: dict[str, tuple[Values, ...]] = {
 }
 
 
-def arguments(signature: Signature) -> tuple[Expression, ...]:
-    """The arguments, columns being named by their place."""
-    return tuple(Column(f"a{i}", a.type) if isinstance(a, Values) else a for i, a in enumerate(signature))
+def arguments(signature: Signature, prefix: str) -> tuple[Expression, ...]:
+    """The arguments; columns are named by the prefix and their position."""
+    return tuple(Column(f"{prefix}{i}", a.type) if isinstance(a, Values) else a for i, a in enumerate(signature))
 
 
-def rows(signature: Signature, limit: int = 60) -> list[dict[str, Any]]:
+def rows(signature: Signature, prefix: str, limit: int = 60) -> list[dict[str, Any]]:
     """Every combination of values where there are few, NULL in each argument in any case."""
-    pools = {f"a{i}": (None, *a.values) for i, a in enumerate(signature) if isinstance(a, Values)}
+    pools = {f"{prefix}{i}": (None, *a.values) for i, a in enumerate(signature) if isinstance(a, Values)}
     combined = [dict(zip(pools, values, strict=True)) for values in itertools.product(*pools.values())]
     if len(combined) <= limit:
         return combined

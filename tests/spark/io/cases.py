@@ -4,7 +4,7 @@ import datetime as dt
 import hashlib
 import math
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -82,7 +82,8 @@ class Place:
             case "sqlite":
                 return SqliteSource(id="s", name="s", type="sqlite", options=SqliteOptions(path="data.db"))
             case _:
-                url = f"jdbc:derby:{self.workspace}/derby;create=true"
+                # Derby on a disk waits for it at every commit, and a second for each new database.
+                url = f"jdbc:derby:memory:{self.workspace}/derby;create=true"
                 return JdbcSource(id="j", name="j", type="jdbc", options=JdbcOptions(url=url, driver=DERBY))
 
 
@@ -103,10 +104,13 @@ TABLES = tuple(case for case in CASES if not case.is_one_file)
 _REPEATED = ("parquet-file", "csv-folder", "json-folder", "json-file")
 
 
-def parameters(cases: Iterable[Case]) -> list[ParameterSet]:
+def parameters(cases: Iterable[Case], repeated: Container[str] = ()) -> list[ParameterSet]:
     """Cases for tests of modes and commits: `make faults` also has those that take the same steps as another one."""
     return [
-        pytest.param(case, marks=pytest.mark.slow if case.name in _REPEATED else (), id=case.name) for case in cases
+        pytest.param(
+            case, marks=pytest.mark.slow if case.name in _REPEATED or case.name in repeated else (), id=case.name
+        )
+        for case in cases
     ]
 
 

@@ -15,6 +15,10 @@ from tests.spark.io.cases import CASES, TABLES, Case, Place, frame, parameters, 
 
 COLUMNS = (OutputColumn("key", STRING), OutputColumn("amount", DecimalType(10, 2)))
 ONE_FILES = tuple(case for case in CASES if case.is_one_file)
+# Where the writer that all databases share decides, the others take the steps of SQLite.
+one_database = pytest.mark.parametrize("case", parameters(TABLES, repeated=("postgresql", "jdbc")))
+# Java's side of a session belongs to a thread: the lake is committed from Python, JDBC from Java.
+python_and_java = pytest.mark.parametrize("case", parameters(TABLES, repeated=("parquet-folder", "postgresql", "sqlite")))
 
 
 @pytest.fixture(params=parameters(TABLES))
@@ -42,6 +46,7 @@ def test_replace_takes_everything_away(spark: SparkSession, place: Place) -> Non
     assert keys(spark, place.target(COLUMNS)) == [("c", None)]
 
 
+@python_and_java
 def test_another_thread_than_the_one_that_started_the_session_writes_as_well(spark: SparkSession, place: Place) -> None:
     df, target = rows(spark, "a"), place.target(COLUMNS)
     with ThreadPoolExecutor(1) as pool:
@@ -64,6 +69,7 @@ def test_append_adds(spark: SparkSession, place: Place) -> None:
     assert keys(spark, place.target(COLUMNS)) == [("a", "2026-01"), ("b", "2026-01")]
 
 
+@one_database
 def test_error_refuses_what_exists(spark: SparkSession, place: Place) -> None:
     write(rows(spark, "a"), place.target(COLUMNS, mode="error"))
     with pytest.raises(DaybookError) as caught:
@@ -93,6 +99,7 @@ def test_a_run_and_operation_commit_once(spark: SparkSession, place: Place, mode
     assert keys(spark, target) == [("a", period)]
 
 
+@one_database
 def test_other_columns_are_refused_with_the_difference(spark: SparkSession, place: Place) -> None:
     write(rows(spark, "a"), place.target(COLUMNS, mode="append", run_period="2026-01"))
     others = (OutputColumn("key", STRING), OutputColumn("note", INTEGER))
@@ -130,6 +137,7 @@ def test_replace_takes_the_new_schema(spark: SparkSession, place: Place) -> None
     assert read_target(spark, target).frame.df.select("key").collect() == [("b",)]
 
 
+@one_database
 @pytest.mark.parametrize("mode", [pytest.param("replace", marks=pytest.mark.slow), "replace_period"])
 def test_rows_are_not_replaced_by_none_unless_allowed(spark: SparkSession, place: Place, mode: str) -> None:
     period = "2026-01" if mode == "replace_period" else None
@@ -165,6 +173,7 @@ def test_columns_that_an_output_no_longer_has_are_kept_with_null(spark: SparkSes
     assert sorted(map(tuple, df.collect())) == [("a", "1.50"), ("b", None)]
 
 
+@one_database
 def test_writers_of_different_slices_both_commit(spark: SparkSession, place: Place) -> None:
     writer = writer_for(place.case.format)
     targets = [place.target(COLUMNS, mode="replace_period", run_period=period) for period in ("2026-01", "2026-02")]
@@ -174,6 +183,7 @@ def test_writers_of_different_slices_both_commit(spark: SparkSession, place: Pla
     assert keys(spark, place.target(COLUMNS)) == [("2026-01", "2026-01"), ("2026-02", "2026-02")]
 
 
+@one_database
 def test_a_refused_fence_commits_nothing(spark: SparkSession, place: Place) -> None:
     write(rows(spark, "a"), place.target(COLUMNS))
     target = place.target(COLUMNS)

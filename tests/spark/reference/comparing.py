@@ -97,9 +97,7 @@ def accepted_failures(df: DataFrame, case: Case, limit: int) -> list[str]:
     found: list[str] = []
     for number in case.failing[:limit]:
         try:
-            result = (
-                df.where(f"`{NUMBER}` = {number}").select(expr(case.compiled().sql(CONSTANTS))).toArrow().to_pylist()
-            )
+            result = df.where(f"`{NUMBER}` = {number}").select(expr(case.compiled().sql(CONSTANTS))).collect()
         except PySparkException:
             continue
         found.append(f"{case.expression}: row {number}: {result}, expected a failure")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql.functions import expr
 
 from daybook.expression import Constants, Grouping, Scope, compile_expression
@@ -18,8 +18,9 @@ from tests.reference.grouping import Aggregate, Group, groups_of
 from tests.reference.numbers import ValueFailureError
 from tests.reference.parse import parse
 from tests.reference.planning import CONSTANTS
-from tests.reference.signatures import AGGREGATES, SIGNATURES, Signature, Values
+from tests.reference.signatures import AGGREGATES, SIGNATURES, Values
 from tests.spark.reference.comparing import (
+    Case,
     accepted_failures,
     disagreements,
     evaluated,
@@ -33,21 +34,30 @@ AGGREGATING = sorted(name for name, function in FUNCTIONS.items() if function.is
 CLOCK = frozenset({"TODAY", "NOW"})
 
 
-def columns_of(signature: Signature) -> dict[str, ColumnType]:
-    return {f"a{place}": each.type for place, each in enumerate(signature) if isinstance(each, Values)}
+def test_the_reference_knows_every_function() -> None:
+    assert [name for name in SCALAR if name not in SIGNATURES] == []
+    assert [name for name in AGGREGATING if name not in AGGREGATES] == []
 
 
-@pytest.mark.parametrize("name", SCALAR)
-def test_function(spark: SparkSession, name: str) -> None:
-    assert name in SIGNATURES, f"the reference does not know {name}: add it to tests/reference"
-    found: list[str] = []
-    for signature in SIGNATURES[name]:
-        rows = signatures.rows(signature)
-        types = columns_of(signature)
-        scope = Scope(columns=types, qualifiers={})
-        case = evaluated(Call(name, signatures.arguments(signature)), scope, rows)
-        df = numbered_frame(spark, rows, types).repartition(1)
-        found += disagreements(df, [case]) + accepted_failures(df, case, limit=2)
+def test_functions(spark: SparkSession) -> None:
+    """Every function with every kind of arguments, each in columns of its own beside the others, in one query."""
+    types: dict[str, ColumnType] = {}
+    table: list[dict[str, Any]] = []
+    cases: list[Case] = []
+    for name in SCALAR:
+        for number, signature in enumerate(SIGNATURES[name]):
+            prefix = f"{name}_{number}_"
+            own = {f"{prefix}{place}": each.type for place, each in enumerate(signature) if isinstance(each, Values)}
+            rows = signatures.rows(signature, prefix)
+            call = Call(name, signatures.arguments(signature, prefix))
+            cases.append(evaluated(call, Scope(columns=own, qualifiers={}), rows))
+            types |= own
+            table += [{} for _ in range(len(rows) - len(table))]
+            for place, row in enumerate(rows):
+                table[place] |= row
+    df = numbered_frame(spark, [dict.fromkeys(types) | row for row in table], types)
+    found = disagreements(df.repartition(1), cases)
+    found += [line for case in cases for line in accepted_failures(df, case, limit=2)]
     assert not found, "\n".join(found)
 
 
@@ -69,11 +79,10 @@ def test_clock_example(spark: SparkSession, name: str) -> None:
     assert row["v"] == (moment if name == "NOW" else moment.date()) == FUNCTIONS[name].example.value
 
 
-def grouped_rows(values: Sequence[Any]) -> list[dict[str, Any]]:
+def grouped_values(values: Sequence[Any]) -> dict[str, list[Any]]:
     """Groups of: each value alone, all of them with NULLs, a value three times, NULLs only."""
-    members = {f"one {place}": [value] for place, value in enumerate(values)}
-    members |= {"all": [*values, None], "thrice": [values[1]] * 3 + [None], "none": [None, None]}
-    return [{"g": group, "x": value} for group, group_values in members.items() for value in group_values]
+    alone = {f"one {place}": [value] for place, value in enumerate(values)}
+    return alone | {"all": [*values, None], "thrice": [values[1]] * 3 + [None], "none": [None, None]}
 
 
 def group_values(aggregate: Aggregate, groups: Sequence[Group]) -> tuple[dict[str, Any], list[str]]:
@@ -88,35 +97,45 @@ def group_values(aggregate: Aggregate, groups: Sequence[Group]) -> tuple[dict[st
     return values, failing
 
 
-@pytest.mark.parametrize("name", AGGREGATING)
-def test_aggregate(spark: SparkSession, name: str) -> None:
-    assert name in AGGREGATES, f"the reference does not know {name}: add it to tests/reference"
+def test_aggregates(spark: SparkSession) -> None:
+    """Every aggregate of every type, each in a column and in groups of its own beside the others, in one query."""
+    columns = {f"{name}_{n}": (name, each) for name in AGGREGATING for n, each in enumerate(AGGREGATES[name])}
+    types: dict[str, ColumnType] = {"g": STRING, **{column: values.type for column, (_, values) in columns.items()}}
+    scope, table = Scope(columns=types, qualifiers={}), list[dict[str, Any]]()
+    aggregates, sql = dict[str, Aggregate](), dict[str, Column]()
+    expected, failing = dict[str, dict[str, Any]](), dict[str, list[str]]()
     found: list[str] = []
-    for values in AGGREGATES[name]:
-        types: dict[str, ColumnType] = {"g": STRING, "x": values.type}
-        rows = grouped_rows(values.values)
-        aggregate = parse(f"{name}(x)", types)
+    for column, (name, values) in columns.items():
+        groups = grouped_values(values.values).items()
+        rows = [{"g": f"{column} {group}", column: value} for group, members in groups for value in members]
+        aggregate = parse(f"{name}({column})", types)
         assert isinstance(aggregate, Aggregate)
-        expected, failing = group_values(aggregate, groups_of(rows, ["g"]))
-        scope = Scope(columns=types, qualifiers={})
+        expected[column], failing[column] = group_values(aggregate, groups_of(rows, ["g"]))
         product = compile_expression(str(aggregate), scope, grouping=Grouping(columns=("g",), strict=False))
         if product.type != aggregate.type:
             found.append(f"{aggregate} of {values.type}: type {product.type}, expected {aggregate.type}")
-        df = frame(spark, rows, types).repartition(2)
-        result = df.where(~df.g.isin(failing)).groupBy("g").agg(expr(product.sql(CONSTANTS)).alias("v"))
-        if result.schema["v"].dataType != spark_type(aggregate.type):
-            found.append(f"{aggregate} of {values.type}: Spark has {result.schema['v'].dataType}")
+        aggregates[column], sql[column] = aggregate, expr(product.sql(CONSTANTS)).alias(column)
+        table += [dict.fromkeys(types) | row for row in rows]
+    df = frame(spark, table, types).repartition(2)
+    refused = [group for groups in failing.values() for group in groups]
+    result = df.where(~df.g.isin(refused)).groupBy("g").agg(*sql.values())
+    for column, aggregate in aggregates.items():
+        if result.schema[column].dataType != spark_type(aggregate.type):
+            found.append(f"{aggregate} of {types[column]}: Spark has {result.schema[column].dataType}")
+    actual = {row["g"]: row for row in result.toArrow().to_pylist()}
+    for column, values_by_group in expected.items():
         found += [
-            f"{aggregate} of {values.type}, group {row['g']}: {row['v']!r}, expected {expected[row['g']]!r}"
-            for row in result.toArrow().to_pylist()
-            if not same(row["v"], expected[row["g"]])
+            f"{aggregates[column]} of {types[column]}, group {group}: {actual[group][column]!r}, expected {value!r}"
+            for group, value in values_by_group.items()
+            if not same(actual[group][column], value)
         ]
-        for group in failing:
+    for column, groups_of_column in failing.items():
+        for group in groups_of_column:
             try:
-                value = df.where(df.g == group).groupBy("g").agg(expr(product.sql(CONSTANTS)).alias("v")).toArrow()
+                value = df.where(df.g == group).groupBy("g").agg(sql[column]).collect()
             except PySparkException:
                 continue
-            found.append(f"{aggregate} of {values.type}, group {group}: {value.to_pylist()}, expected a failure")
+            found.append(f"{aggregates[column]} of {types[column]}, group {group}: {value}, expected a failure")
     assert not found, "\n".join(found)
 
 

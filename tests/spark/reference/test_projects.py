@@ -5,6 +5,7 @@ import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,8 @@ from tests.reference.windows import BadAllocationError, UndecidedOrderError, Win
 from tests.spark.reference.running import Written, run
 
 PROJECTS, PER_TEST, THREADS = 304, 16, 2
-# Further ones are of the same kinds; `make faults` compares them all.
-ALWAYS = 32
+# Together they have every kind that any of the projects has; `make faults` compares them all.
+EVERY_KIND = (3, 13, 28, 35, 43, 44, 59, 73, 111, 155, 186)
 PERIOD_START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 
 
@@ -103,33 +104,52 @@ def compared(spark: SparkSession, seed: int, staging: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "first",
-    [pytest.param(first, marks=() if first < ALWAYS else pytest.mark.slow) for first in range(0, PROJECTS, PER_TEST)],
+    "seeds",
+    [
+        pytest.param(EVERY_KIND, id="every kind"),
+        *(
+            pytest.param(range(first, first + PER_TEST), marks=pytest.mark.slow, id=str(first))
+            for first in range(0, PROJECTS, PER_TEST)
+        ),
+    ],
 )
-def test_random_projects(spark: SparkSession, tmp_path: Path, first: int) -> None:
+def test_random_projects(spark: SparkSession, tmp_path: Path, seeds: Sequence[int]) -> None:
     with ThreadPoolExecutor(THREADS) as pool:
-        results = list(pool.map(lambda seed: compared(spark, seed, tmp_path), range(first, first + PER_TEST)))
+        results = list(pool.map(lambda seed: compared(spark, seed, tmp_path), seeds))
     found = [line for result in results for line in result]
     assert not found, "\n".join(found)
+
+
+@cache
+def outcome(seed: int) -> tuple[GeneratedProject, Mapping[int, list[Record]] | ValueFailureError | FailedRunError]:
+    """The project of a seed, and its rows or how it fails."""
+    project = generate_project(seed)
+    try:
+        return project, project.expected()
+    except (ValueFailureError, FailedRunError) as error:
+        return project, error
 
 
 def test_most_projects_are_compared() -> None:
     """A generator whose projects mostly fail would prove nothing."""
     kinds: Counter[str] = Counter()
     for seed in range(PROJECTS):
-        try:
-            kinds["rows"] += sum(map(len, generate_project(seed).expected().values()))
-            kinds["compared"] += 1
-        except UndecidedOrderError:
-            kinds["order"] += 1
-        except ValueFailureError:
-            kinds["values"] += 1
-        except BadAllocationError:
-            kinds["allocations"] += 1
-        except FanOutError:
-            kinds["fan out"] += 1
-        except NullValueError:
-            kinds["nulls"] += 1
+        match outcome(seed)[1]:
+            case UndecidedOrderError():
+                kinds["order"] += 1
+            case ValueFailureError():
+                kinds["values"] += 1
+            case BadAllocationError():
+                kinds["allocations"] += 1
+            case FanOutError():
+                kinds["fan out"] += 1
+            case NullValueError():
+                kinds["nulls"] += 1
+            case FailedRunError() as error:
+                raise AssertionError(f"no kind for {error!r}")
+            case rows:
+                kinds["rows"] += sum(map(len, rows.values()))
+                kinds["compared"] += 1
     assert kinds["compared"] >= 0.8 * PROJECTS
     assert kinds["rows"] >= 5 * kinds["compared"]
     assert kinds["fan out"] >= 3
@@ -137,31 +157,57 @@ def test_most_projects_are_compared() -> None:
     assert kinds["allocations"] >= 2
 
 
+def windows_of(project: GeneratedProject) -> list[tuple[str, bool]]:
+    """Its window functions, and whether each has an order."""
+    nodes = [node for each in project.operations for root in expressions(each) for node in root.walk()]
+    windows = [node for node in nodes if isinstance(node, Window)]
+    return [
+        (each.call.function if isinstance(each.call, Aggregate) else each.call, bool(each.order)) for each in windows
+    ]
+
+
 def test_every_window_is_compared() -> None:
     """Each function with and without an order, as far as it may have one, in projects that run through."""
     found: Counter[tuple[str, bool]] = Counter()
-    for project in map(generate_project, range(PROJECTS)):
-        if not is_compared(project):
-            continue
-        nodes = [node for each in project.operations for root in expressions(each) for node in root.walk()]
-        windows = [node for node in nodes if isinstance(node, Window)]
-        names = [each.call.function if isinstance(each.call, Aggregate) else each.call for each in windows]
-        found.update(zip(names, (bool(each.order) for each in windows), strict=True))
+    for project, rows in map(outcome, range(PROJECTS)):
+        if isinstance(rows, Mapping) and sum(map(len, rows.values())) > 0:
+            found.update(windows_of(project))
     aggregates = product(("SUM", "COUNT", "AVG", "MIN_AGG", "MAX_AGG"), (False, True))
     others = (("RANK", True), ("ROW_NUMBER", True), ("PREVIOUS", True), ("NEXT", True), ("ALLOCATE", False))
     assert {each: found[each] for each in (*aggregates, *others) if found[each] < 3} == {}
 
 
-def is_compared(project: GeneratedProject) -> bool:
-    try:
-        return sum(map(len, project.expected().values())) > 0
-    except (ValueFailureError, FailedRunError):
-        return False
+def kinds_of(seed: int) -> set[object]:
+    """How a project fails, or its operations with what they have, its aggregates and its windows."""
+    project, rows = outcome(seed)
+    if isinstance(rows, Exception):
+        return {type(rows)}
+    parts = ("joins", "selector", "group_by", "columns")
+    found: set[object] = {
+        (type(each), part if getattr(each, part, None) else None) for each in project.operations for part in parts
+    }
+    nodes = (node for each in project.operations for root in expressions(each) for node in root.walk())
+    found |= {node.function for node in nodes if isinstance(node, Aggregate)}
+    return found.union(windows_of(project))
+
+
+def test_the_projects_that_are_always_compared_have_every_kind() -> None:
+    kinds = {seed: kinds_of(seed) for seed in range(PROJECTS)}
+    assert set().union(*kinds.values()) - set().union(*(kinds[seed] for seed in EVERY_KIND)) == set()
 
 
 @pytest.mark.usefixtures("product_settings")
-@pytest.mark.parametrize("seed", [1000, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1001, 1002, 1003))])
-def test_session_settings_do_not_matter(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        pytest.param((155,), id="one with many kinds"),
+        *(
+            pytest.param(range(first, first + 5), marks=pytest.mark.slow, id=str(first))
+            for first in range(10000, 10040, 10)
+        ),
+    ],
+)
+def test_session_settings_do_not_matter(spark: SparkSession, tmp_path: Path, seeds: Sequence[int]) -> None:
     """With generated code and adaptive execution the rows are the same."""
-    found = [line for each in range(seed * 10, seed * 10 + 5) for line in compared(spark, each, tmp_path)]
+    found = [line for each in seeds for line in compared(spark, each, tmp_path)]
     assert not found, "\n".join(found)

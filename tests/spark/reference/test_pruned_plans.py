@@ -21,7 +21,7 @@ from tests.spark.reference.running import source_frame
 
 PROJECTS, PER_TEST, THREADS = 96, 12, 2
 # Further ones are of the same kinds; `make faults` compares them all.
-ALWAYS = 12
+ALWAYS = range(4)
 
 
 def chosen_plans(plan: Plan, seed: int) -> list[PartialPlan]:
@@ -65,12 +65,19 @@ def findings(spark: SparkSession, seed: int, staging: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "first",
-    [pytest.param(first, marks=() if first < ALWAYS else pytest.mark.slow) for first in range(0, PROJECTS, PER_TEST)],
+    "seeds",
+    [
+        ALWAYS,
+        *(
+            pytest.param(range(first, first + PER_TEST), marks=pytest.mark.slow)
+            for first in range(0, PROJECTS, PER_TEST)
+        ),
+    ],
+    ids=str,
 )
-def test_pruned_plans_of_random_projects(spark: SparkSession, tmp_path: Path, first: int) -> None:
+def test_pruned_plans_of_random_projects(spark: SparkSession, tmp_path: Path, seeds: range) -> None:
     with ThreadPoolExecutor(THREADS) as pool:
-        results = list(pool.map(lambda seed: findings(spark, seed, tmp_path), range(first, first + PER_TEST)))
+        results = list(pool.map(lambda seed: findings(spark, seed, tmp_path), seeds))
     found = [line for result in results for line in result]
     assert not found, "\n".join(found)
 
