@@ -1,6 +1,7 @@
 """Commands called in this process, where what is tested is not the process."""
 
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -8,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from daybook.cli.app import main
+from tests.e2e.program import completion_variables
 
 
 class Command(Protocol):
@@ -26,6 +28,20 @@ def called(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
         return subprocess.CompletedProcess(arguments, code, output, errors)
 
     return call
+
+
+@pytest.fixture
+def offered(called: Command, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """What bash would offer at the end of a line, without a process of its own."""
+
+    def complete(words: str, *, folder: Path) -> list[str]:
+        for name, value in completion_variables(words).items():
+            monkeypatch.setenv(name, value)
+        done = called(folder=folder)
+        assert done.stderr == ""
+        return done.stdout.split()
+
+    return complete
 
 
 @pytest.fixture

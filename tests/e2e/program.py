@@ -43,15 +43,15 @@ def piped(*arguments: str, folder: Path, stdin: str | None = None) -> subprocess
 
 def completed(words: str, *, folder: Path) -> list[str]:
     """What bash would offer at the end of a line."""
-    variables = {
-        **environment(),
-        "_DAYBOOK_COMPLETE": "complete_bash",
-        "COMP_WORDS": words,
-        "COMP_CWORD": str(words.count(" ")),
-    }
+    variables = {**environment(), **completion_variables(words)}
     done = subprocess.run([PROGRAM], cwd=folder, env=variables, capture_output=True, text=True, check=False)
     assert done.stderr == ""
     return done.stdout.split()
+
+
+def completion_variables(words: str) -> dict[str, str]:
+    """How bash asks for what it could offer."""
+    return {"_DAYBOOK_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
 
 
 def spawned(*arguments: str, folder: Path, columns: int = COLUMNS) -> "pexpect.spawn[str]":

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -73,8 +74,8 @@ def test_json_is_one_document(workspace: Path, called: Command, arguments: list[
     assert ESCAPE not in done.stdout
 
 
-def test_a_failure_is_json_too(workspace: Path) -> None:
-    done = piped("show", "project", "monthly-sale", "--json", folder=workspace)
+def test_a_failure_is_json_too(workspace: Path, called: Command) -> None:
+    done = called("show", "project", "monthly-sale", "--json", folder=workspace)
     assert done.returncode == 2
     (error,) = json.loads(done.stdout)["errors"]
     assert error["code"] == "STORE_007"
@@ -98,7 +99,7 @@ def test_lines_are_wrapped_for_nobody_but_people(workspace: Path) -> None:
     assert max(len(line) for line in shown.text.splitlines()) <= COLUMNS
 
 
-@pytest.mark.parametrize("columns", [60, 80, 100])
+@pytest.mark.parametrize("columns", [60, *(pytest.param(each, marks=pytest.mark.slow) for each in (80, 100))])
 def test_ids_of_runs_are_never_cut(tmp_path: Path, columns: int) -> None:
     """What is needed least gives way; where even that is not enough, the terminal wraps."""
     (tmp_path / "daybook.yaml").write_text("name: test\n", encoding="utf-8")
@@ -116,14 +117,14 @@ def test_ids_of_runs_are_never_cut(tmp_path: Path, columns: int) -> None:
     assert header.split() == titles[: {100: 7, 80: 5, 60: 4}[columns]]
 
 
-def test_quiet_leaves_results_and_errors(workspace: Path) -> None:
-    assert piped("validate", "--quiet", folder=workspace).stderr == ""
-    assert "nothing wrong" in piped("validate", folder=workspace).stderr
-    assert "RUN_001" in piped("compile", "nothing", "--quiet", folder=workspace).stderr
+def test_quiet_leaves_results_and_errors(workspace: Path, called: Command) -> None:
+    assert called("validate", "--quiet", folder=workspace).stderr == ""
+    assert "nothing wrong" in called("validate", folder=workspace).stderr
+    assert "RUN_001" in called("compile", "nothing", "--quiet", folder=workspace).stderr
 
 
-def test_debug_adds_the_traceback(workspace: Path) -> None:
-    assert "Traceback" in piped("compile", "nothing", "--debug", folder=workspace).stderr
+def test_debug_adds_the_traceback(workspace: Path, called: Command) -> None:
+    assert "Traceback" in called("compile", "nothing", "--debug", folder=workspace).stderr
 
 
 def test_help_in_a_terminal_and_in_a_pipe_is_the_same(workspace: Path) -> None:
@@ -141,14 +142,14 @@ def test_a_pipe_that_closes_early_is_no_error(workspace: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_shell_completes_commands_projects_and_options(workspace: Path) -> None:
-    assert completed("daybook val", folder=workspace) == ["validate"]
+def test_a_shell_completes_commands_projects_and_options(workspace: Path, offered: Callable[..., list[str]]) -> None:
     assert completed("daybook run m", folder=workspace) == ["monthly-sales"]
-    assert completed("daybook show data", folder=workspace) == ["dataset", "datasource"]
-    assert completed("daybook functions EO", folder=workspace) == ["EOMONTH"]
-    assert completed("daybook run monthly-sales --per", folder=workspace) == ["--period"]
+    assert offered("daybook val", folder=workspace) == ["validate"]
+    assert offered("daybook show data", folder=workspace) == ["dataset", "datasource"]
+    assert offered("daybook functions EO", folder=workspace) == ["EOMONTH"]
+    assert offered("daybook run monthly-sales --per", folder=workspace) == ["--period"]
 
 
-def test_completion_is_silent_where_there_is_no_workspace(tmp_path: Path) -> None:
-    assert completed("daybook run m", folder=tmp_path) == []
-    assert completed("daybook retry 2", folder=tmp_path) == []
+def test_completion_is_silent_where_there_is_no_workspace(tmp_path: Path, offered: Callable[..., list[str]]) -> None:
+    assert offered("daybook run m", folder=tmp_path) == []
+    assert offered("daybook retry 2", folder=tmp_path) == []

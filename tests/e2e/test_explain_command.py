@@ -1,6 +1,7 @@
 """`daybook explain` as a user calls it."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.e2e.conftest import Command
-from tests.e2e.program import completed, piped
 from tests.workspaces import Folder, assign, to_table
 
 TOTALS = {
@@ -37,9 +37,10 @@ def state(root: Path) -> set[Path]:
     return {path for path in found if not any(part.startswith("store.db") for part in path.parts)}
 
 
-def test_a_number_and_the_rows_that_make_it(folder: Folder) -> None:
+@pytest.mark.usefixtures("on_shared_spark")
+def test_a_number_and_the_rows_that_make_it(folder: Folder, called: Command) -> None:
     before = state(folder.root)
-    done = piped("explain", run_id(folder), "totals", "region=EMEA", "--limit", "1", folder=folder.root)
+    done = called("explain", run_id(folder), "totals", "region=EMEA", "--limit", "1", folder=folder.root)
     assert (done.returncode, done.stderr) == (0, "")
     lines = [" ".join(line.split()[:-1]) for line in done.stdout.splitlines() if line.strip()]
     assert lines[:-1] == [
@@ -77,9 +78,9 @@ def test_codes_need_no_workspace(tmp_path: Path, called: Command) -> None:
     assert done.stdout.startswith("[IO_021] ")
 
 
-def test_runs_and_their_operations_are_completed(folder: Folder) -> None:
-    assert completed("daybook explain 20", folder=folder.root) == [run_id(folder)]
-    assert completed(f"daybook explain {run_id(folder)} ", folder=folder.root) == ["op-1", "totals", "op-3"]
+def test_runs_and_their_operations_are_completed(folder: Folder, offered: Callable[..., list[str]]) -> None:
+    assert offered("daybook explain 20", folder=folder.root) == [run_id(folder)]
+    assert offered(f"daybook explain {run_id(folder)} ", folder=folder.root) == ["op-1", "totals", "op-3"]
 
 
 def total(column: str, expression: str, *group_by: str) -> dict[str, Any]:

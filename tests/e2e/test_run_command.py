@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pexpect
@@ -16,7 +17,7 @@ from tests.e2e.conftest import Command
 from tests.workspaces import ORDERS, Folder, assign, to_path, to_table
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "DAYBOOK_CLASS_ARCHIVE": "use"}
-MANY = 100_000
+MANY = 40_000
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +117,8 @@ def test_ctrl_c_on_a_terminal(tmp_path: Path) -> None:
     assert not (folder.root / "out/2026-05.csv").exists()
 
 
-def test_ctrl_c_ends_a_build_with_130(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("on_shared_spark")
+def test_ctrl_c_ends_a_build_with_130(tmp_path: Path, called: Command) -> None:
     """What runs is cancelled, the rest is not begun, and building again completes it."""
     folder = made(tmp_path / "w")
     rows = [
@@ -142,6 +144,12 @@ def test_ctrl_c_ends_a_build_with_130(tmp_path: Path) -> None:
     assert [(run.period, run.status) for run in folder.all_runs()] == [("2026-05", "cancelled")]
     assert folder.staged() == []
     assert not list((folder.root / "out").glob("*"))
+    again = called("build", "--period", "2026-05..2026-06", folder=folder.root)
+    assert again.returncode == 0, again.stderr
+    for period in ("2026-05", "2026-06"):
+        assert len(folder.csv_rows(f"out/{period}.csv")) == MANY / 2
+    assert Counter(row["_run_period"] for row in folder.table()) == {"2026-05": MANY / 2, "2026-06": MANY / 2}
+    assert folder.staged() == []
 
 
 @pytest.mark.usefixtures("on_shared_spark")

@@ -14,7 +14,7 @@ from tests.spark.io.cases import CASES, Case, Place, parameters, write
 MODES: tuple[OutputMode, ...] = ("replace", "replace_period", "append")
 
 
-@pytest.fixture(params=parameters(CASES))
+@pytest.fixture(params=parameters(CASES, repeated=("xlsx-file", "sqlite")))
 def case(request: pytest.FixtureRequest) -> Case:
     chosen: Case = request.param
     return chosen

@@ -20,7 +20,7 @@ from tests.spark.io.cases import CASES, Case, Place, parameters, write
 KILLABLE = tuple(case for case in CASES if case.format != "jdbc")
 
 
-@pytest.fixture(params=parameters(KILLABLE))
+@pytest.fixture(params=parameters(KILLABLE, repeated=("xlsx-file",)))
 def case(request: pytest.FixtureRequest) -> Case:
     chosen: Case = request.param
     return chosen

@@ -82,7 +82,9 @@ def test_killed_during_copy(spark: SparkSession, place: Place, connection: psyco
     assert sweep(place, target) == 0
 
 
-@pytest.mark.parametrize("mode", ["replace", "replace_period", "append"])
+@pytest.mark.parametrize(
+    "mode", ["replace_period", *(pytest.param(mode, marks=pytest.mark.slow) for mode in ("replace", "append"))]
+)
 def test_killed_during_the_swap(spark: SparkSession, place: Place, connection: psycopg.Connection, mode: str) -> None:
     write(rows(spark, "old"), place.target(COLUMNS, mode="replace_period", run_period=PERIOD))
     target = place.target(COLUMNS, mode=mode, run_period=PERIOD)
@@ -147,7 +149,7 @@ def test_readers_see_old_or_new_during_swaps(
     for thread in threads:
         thread.start()
     try:
-        for generation in range(1, 201 if is_long else 41):
+        for generation in range(1, 201 if is_long else 16):
             staged, target = stage_by_hand(connection, place, generation, 100 + generation)
             writer.commit(staged, target)
     finally:

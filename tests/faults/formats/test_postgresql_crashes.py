@@ -140,7 +140,7 @@ def test_in_the_middle_of_copy(spark: SparkSession, server: CrashingServer, plac
     target = place.target(COLUMNS, mode="replace_period", run_period=PERIOD)
     writer = writer_for("postgresql")
     # More than can be copied before the crash; what a failed task leaves is computed for nothing.
-    many = rows(spark, "new", 1_000_000).withColumn("key", sf.concat("key", sf.repeat(sf.lit("x"), 200)))
+    many = rows(spark, "new", 600_000).withColumn("key", sf.concat("key", sf.repeat(sf.lit("x"), 200)))
     copying = "select pid from pg_stat_progress_copy where tuples_processed > 2000"
     thread = crash_when(server, place, kind, copying)
     try:
@@ -159,7 +159,9 @@ def test_in_the_middle_of_copy(spark: SparkSession, server: CrashingServer, plac
 @pytest.mark.parametrize(
     ("kind", "mode"),
     [
-        *((kind, "replace_period") for kind in CRASHES),
+        ("server killed", "replace_period"),
+        pytest.param("stopped at once", "replace_period", marks=pytest.mark.slow),
+        ("backend killed", "replace_period"),
         pytest.param("server killed", "replace", marks=pytest.mark.slow),
         pytest.param("server killed", "append", marks=pytest.mark.slow),
     ],
@@ -196,7 +198,7 @@ def test_while_rows_are_moved(server: CrashingServer, place: Place, kind: Crash)
     target = place.target(COLUMNS, mode="replace_period", run_period=PERIOD)
     writer = writer_for("postgresql")
     with closing(connect(place)) as connection:
-        staged = stage_for(connection, target, "new", 1_000_000)
+        staged = stage_for(connection, target, "new", 500_000)
     moving = "select pid from pg_stat_activity where state = 'active' and query like 'insert into%select%daybook-%'"
     thread = crash_when(server, place, kind, moving)
     try:
@@ -237,7 +239,7 @@ def test_at_random_moments_of_the_swap(server: CrashingServer, place: Place, is_
     reader.start()
     outcomes = set()
     try:
-        for _ in range(40 if is_long else 2):
+        for _ in range(40 if is_long else 1):
             target = place.target(COLUMNS, mode="replace_period", run_period=PERIOD)
             with closing(connect(place)) as connection:
                 staged = stage_for(connection, target, "new", NEW)

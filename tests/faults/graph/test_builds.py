@@ -69,7 +69,9 @@ def test_a_build_that_is_killed_is_completed_by_the_next(close: Folder, commit: 
     check_complete(close)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
+# tests/e2e interrupts a build of the program itself and completes it.
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_build_ends_in_order(close: Folder, number: signal.Signals) -> None:
     with child(close, "endless", "report") as process:
         process.wait_for("stage", f"report@{MONTHS[0]}", "writing")

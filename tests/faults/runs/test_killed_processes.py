@@ -39,7 +39,7 @@ def watched(folder: Folder) -> Iterator[None]:
                 looks[name] += 1
                 if found not in (OLD_ROWS, NEW_ROWS):
                     anomalies.append((name, found))
-            ended.wait(0.02)
+            ended.wait(0.05)
 
     thread = threading.Thread(target=watch)
     thread.start()
@@ -75,7 +75,7 @@ def test_named_points(
         pytest.skip("part of the long campaign")
     folder = workspace()
     write_orders(folder, "new", NEW)
-    with watched(folder), child(folder) as process:
+    with child(folder) as process, watched(folder):
         process.tell(f"die {point} {format_}")
         process.tell("run")
         assert process.wait() == -signal.SIGKILL
@@ -87,7 +87,7 @@ def test_random_moments(workspace: NewWorkspace, is_long: bool) -> None:
     for _ in range(40 if is_long else 1):
         folder = workspace()
         write_orders(folder, "new", NEW)
-        with watched(folder), child(folder) as process:
+        with child(folder) as process, watched(folder):
             process.tell("run")
             (run_id,) = process.wait_for("begun")
             time.sleep(chance.uniform(0, 8))

@@ -127,11 +127,12 @@ def largest_remainders(amount: Decimal, weights: Sequence[Fraction]) -> list[Dec
     return [D(part if amount >= 0 else -part).scaleb(-2) for part in whole]
 
 
-def test_ten_thousand_random_groups(world: World) -> None:
+@pytest.mark.parametrize("count", [1_500, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_random_groups(world: World, count: int) -> None:
     chance = random.Random(17)
     rows: list[dict[str, Any]] = []
     groups: dict[str, tuple[Decimal, list[int]]] = {}
-    for number in range(10_000):
+    for number in range(count):
         amount = D(
             chance.choice((0, 1, -1, chance.randint(-(10**4), 10**4), chance.randint(-(10**17), 10**17)))
         ).scaleb(-2)
@@ -168,7 +169,7 @@ def test_the_shares_are_the_same_in_every_partitioning_and_ties_go_by_row_id_wit
     chance = random.Random(18)
     groups = {
         f"G{number}": (D(chance.randint(-999, 999)).scaleb(-2), [chance.randint(1, 3) for _ in range(6)])
-        for number in range(300)
+        for number in range(150)
     }
     rows = [
         {**order(f"{name}-{n}", region=name, quantity=weight), "amount": amount}
@@ -176,9 +177,9 @@ def test_the_shares_are_the_same_in_every_partitioning_and_ties_go_by_row_id_wit
         for n, weight in enumerate(weights)
     ]
     operations = update("ALLOCATE(amount, quantity) OVER (region)") + OUTPUT
-    found = [world.run(operations, rows, partitions=partitions).by_id() for partitions in (1, 2, 7)]
+    found = [world.run(operations, rows, partitions=partitions).by_id() for partitions in (1, 7)]
     parts = [{key: (row["_row_id"], row["x0"]) for key, row in each.items()} for each in found]
-    assert parts[0] == parts[1] == parts[2]
+    assert parts[0] == parts[1]
     for name, (amount, weights) in groups.items():
         by_id = sorted(range(len(weights)), key=lambda n: parts[0][f"{name}-{n}"][0])
         expected = largest_remainders(amount, [Fraction(weights[n]) for n in by_id])

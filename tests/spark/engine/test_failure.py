@@ -92,7 +92,7 @@ def test_a_value_that_the_column_cannot_take_has_the_rule_of_the_seed(
         ("LEN(CONCAT(status, status, status, status, status, RIGHT(status, quantity * 9223372036854775807)))", None),
     ],
 )
-@pytest.mark.parametrize("is_selector", [False, True])
+@pytest.mark.parametrize("is_selector", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_function_that_fails_names_its_operation_and_value(
     world: World, expression: str, value: str | None, is_selector: bool
 ) -> None:

@@ -66,8 +66,8 @@ def running_tasks(spark: SparkSession) -> int:
 
 def test_stopping_one_run_leaves_the_other_alone_and_does_not_wait_for_it(spark: SparkSession) -> None:
     one, other = separate_session(spark), separate_session(spark)
-    stopped = Background(lambda: sleep_in_tasks(one, "run-one", 2))
-    goes_on = Background(lambda: sleep_in_tasks(other, "run-other", 8))
+    stopped = Background(lambda: sleep_in_tasks(one, "run-one", 1))
+    goes_on = Background(lambda: sleep_in_tasks(other, "run-other", 6))
     wait_for_jobs(spark, 2)
     began = time.monotonic()
     stop_jobs(one, "run-one")
@@ -75,7 +75,7 @@ def test_stopping_one_run_leaves_the_other_alone_and_does_not_wait_for_it(spark:
     waited = time.monotonic() - began
     # Those of the other run at most; a busy machine may not have begun them yet.
     assert running_tasks(spark) <= 1
-    assert waited < 6
+    assert waited < 5
     assert goes_on.is_running
     assert isinstance(stopped.join(), Exception)
     assert goes_on.join() == 1

@@ -84,7 +84,7 @@ def test_totals_that_fail_a_check_fail_the_run_whatever_is_written(world: World,
     assert "region = EU" in failed.value.message
 
 
-@pytest.mark.parametrize("output", [LINES, TOTALS, ALL])
+@pytest.mark.parametrize("output", [LINES, pytest.param(TOTALS, marks=pytest.mark.slow), ALL])
 def test_two_checks_of_the_same_totals_both_hold(world: World, output: str) -> None:
     executed = world.run(TOTAL + CHECK_TOTALS % 0 + CHECK_TOTALS % 1 + output, ORDERS)
     assert {seq: picked for seq, (picked, _) in executed.picked().items()} == {1: 3, 2: 2, 3: 2}

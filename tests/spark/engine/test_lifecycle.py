@@ -54,7 +54,17 @@ def test_sessions_follow_one_another_silently_and_leave_nothing_behind(tmp_path:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out-False", "out-True"]
 
 
-def test_java_from_the_package_runs_spark_and_dies_with_its_killed_parent(tmp_path: Path) -> None:
+@pytest.mark.parametrize("archive", [b"this is no archive", pytest.param(b"", marks=pytest.mark.slow)])
+def test_java_from_the_package_runs_spark_without_a_broken_archive_and_dies_with_its_killed_parent(
+    tmp_path: Path, archive: bytes
+) -> None:
+    packaged = find_java({"PATH": str(tmp_path)})
+    assert packaged.origin == "package"
+    cache = {"DAYBOOK_CACHE": str(tmp_path / "cache")}
+    broken = archive_path(packaged, spark_home(), cache)
+    assert broken is not None
+    broken.parent.mkdir(parents=True)
+    broken.write_bytes(archive)
     running = program(
         """
         spark = start_session(settings, app_name="close", workload="short")
@@ -66,39 +76,20 @@ def test_java_from_the_package_runs_spark_and_dies_with_its_killed_parent(tmp_pa
         tmp_path,
         PATH=str(tmp_path),
         JAVA_HOME="",
+        **cache,
     )
     try:
         assert running.stdout is not None
         version = running.stdout.readline().strip()
-        packaged = find_java({"PATH": str(tmp_path)})
-        assert packaged.origin == "package"
         assert version.split(".")[0] == str(packaged.version)
         children = psutil.Process(running.pid).children(recursive=True)
         assert [Path(child.exe()).name for child in children] == ["java"]
     finally:
         running.send_signal(signal.SIGKILL)
-        running.communicate()
+        _, warnings = running.communicate()
+    assert warnings == ""
     _, alive = psutil.wait_procs(children, timeout=60)
     assert alive == []
-
-
-@pytest.mark.parametrize("content", [b"this is no archive", pytest.param(b"", marks=pytest.mark.slow)])
-def test_a_broken_archive_is_passed_over(tmp_path: Path, content: bytes) -> None:
-    cache = {"DAYBOOK_CACHE": str(tmp_path / "cache")}
-    archive = archive_path(find_java(os.environ), spark_home(), cache)
-    assert archive is not None
-    archive.parent.mkdir(parents=True)
-    archive.write_bytes(content)
-    running = program(
-        """
-        spark = start_session(settings, app_name="close", workload="short")
-        print(spark.range(5).count())
-        stop_session(spark, quick=True)
-        """,
-        tmp_path,
-        **cache,
-    )
-    assert running.communicate(timeout=180) == ("5\n", "")
 
 
 def test_java_that_cannot_start_is_a_coded_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

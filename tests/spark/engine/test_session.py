@@ -74,7 +74,7 @@ def test_java_is_asked_once_what_makes_columns(spark: SparkSession, is_connect: 
 def test_progress_tells_tasks_done_of_tasks_known(spark: SparkSession, is_connect: bool) -> None:
     reports: list[tuple[int, int]] = []
     # A Connect server reports every two seconds.
-    rows = 300_000_000 if is_connect else 40_000_000
+    rows = 300_000_000 if is_connect else 10_000_000
     report = watch_progress(spark, "progress", lambda done, total: reports.append((done, total)), interval=0.01)
     with tag_jobs(spark, "progress"), report:
         spark.range(0, rows, numPartitions=8).selectExpr("sum(hash(id))").collect()

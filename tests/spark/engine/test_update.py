@@ -169,11 +169,11 @@ def test_an_expression_can_look_at_the_time_of_the_last_update(world: World) -> 
 
 
 def test_more_operations_than_fit_one_word_of_bits(world: World) -> None:
-    operations = "".join(update(("quantity", "quantity + 1"), selector=f"quantity >= {n % 3}") for n in range(70))
+    operations = "".join(update(("quantity", "quantity + 1"), selector=f"quantity >= {n % 3}") for n in range(66))
     executed = world.run(operations + OUTPUT, [order("O-1", quantity=0), order("O-2", quantity=None)])
     # 0 is not >= 1 nor >= 2, so it becomes 1 at once, stays below 2 once, and counts up every time after that.
     count, picked = 0, {}
-    for n in range(70):
+    for n in range(66):
         hit = count >= n % 3
         count += hit
         picked[n + 1] = (int(hit), 0)

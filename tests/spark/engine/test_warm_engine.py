@@ -14,6 +14,7 @@ import pytest
 
 from daybook.engine.java.connect import clear_connect_mode, open_loopback_session
 from daybook.engine.java.launch import archive_path, cache_folder, find_java, spark_home
+from daybook.engine.java.session import open_warm_session
 from daybook.engine.java.warm_engines import WarmEngines
 from daybook.engine.java.warm_folder import EngineFolder, EngineRecord
 from daybook.errors import DaybookError
@@ -122,7 +123,6 @@ def test_two_that_start_it_at_once_get_the_same_engine(cache: Path, raced: list[
 
 @pytest.mark.usefixtures("raced")
 def test_commands_use_it_and_nobody_ends_it_meanwhile(cache: Path) -> None:
-    assert said(program(_USE, cache)) == "5"
     user = program(_USE, cache, "wait")
     assert user.stdout is not None
     assert user.stdout.readline() == "5\n"
@@ -203,7 +203,7 @@ def test_an_engine_whose_keeper_or_java_is_killed_is_gone_and_can_be_started_aga
     java = java_of(state.record)
     os.kill(state.record.pid, signal.SIGKILL)
     wait_until(lambda: engines_in(cache).states() == [])
-    assert said(program(_USE, cache)) == "no engine is running"
+    assert open_warm_session(engines_in(cache), app_name="test") == "no engine is running"
     _, alive = psutil.wait_procs(java, timeout=60)
     assert alive == []
     again = engines_in(cache).start("10m")
@@ -218,7 +218,7 @@ def test_an_engine_whose_keeper_or_java_is_killed_is_gone_and_can_be_started_aga
 def test_it_ends_by_itself_when_nothing_uses_it(tmp_path: Path, cache: Path) -> None:
     shutil.copytree(cache, tmp_path / "cache", ignore=shutil.ignore_patterns("engines"))
     engines = engines_in(tmp_path / "cache")
-    record = engines.start("2s")
+    record = engines.start("1s")
     assert record is not None
     java = java_of(record)
     wait_until(lambda: engines.states() == [])

@@ -18,7 +18,9 @@ ONE_FILES = tuple(case for case in CASES if case.is_one_file)
 # Where the writer that all databases share decides, the others take the steps of SQLite.
 one_database = pytest.mark.parametrize("case", parameters(TABLES, repeated=("postgresql", "jdbc")))
 # Java's side of a session belongs to a thread: the lake is committed from Python, JDBC from Java.
-python_and_java = pytest.mark.parametrize("case", parameters(TABLES, repeated=("parquet-folder", "postgresql", "sqlite")))
+python_and_java = pytest.mark.parametrize(
+    "case", parameters(TABLES, repeated=("parquet-folder", "postgresql", "sqlite"))
+)
 
 
 @pytest.fixture(params=parameters(TABLES))
