@@ -13,8 +13,8 @@ workspaces = []
 for name in ("a", "b"):
     write_workspace("starter", Path(name))
     with Path(name, "daybook.yaml").open("a") as settings:
-        conf = "{spark.driver.memory: 1g, spark.sql.shuffle.partitions: 1}"
-        settings.write(f"engine: {{master: 'local[1]', conf: {conf}}}\\n")
+        settings.write("engine: {master: 'local[1]', conf: {spark.driver.memory: 1g, spark.sql.shuffle.partitions: 1,"
+            " spark.sql.codegen.wholeStage: false, spark.sql.codegen.factoryMode: NO_CODEGEN}}\\n")
     workspaces.append(daybook.Workspace(name))
 frames = [workspace.run("monthly-sales", "2026-01").output() for workspace in workspaces]
 print(*(frame.count() for frame in frames))

@@ -166,7 +166,7 @@ def test_java_that_is_killed_fails_the_run_and_a_retry_completes_it(tmp_path: Pa
     process.close()
     shown = str(process.before)
     assert process.exitstatus == 1, shown
-    assert "[RUN_030]" in shown
+    assert "[RUN_030]" in shown, shown
     assert "Traceback" not in shown
     run = folder.last_run()
     assert (run.status, run.error and run.error["code"]) == ("failed", "RUN_030")

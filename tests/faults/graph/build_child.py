@@ -24,6 +24,7 @@ from daybook.io.writer import StagedOutput
 from daybook.model.loading import load_workspace
 from daybook.runs.attempt.recorder import RunRecorder
 from daybook.runs.environment import open_run_environment
+from tests.faults.runs.run_child import NEVER
 
 
 def say(*words: str) -> None:
@@ -65,7 +66,7 @@ def never_complete(project: str) -> None:
 
     def stage(self: object, df: DataFrame, target: Target) -> StagedOutput:
         if target.owner.project_id == project:
-            df = df.crossJoin(df.sparkSession.range(1 << 50).where("xxhash64(id) = 0")).drop("id")
+            df = df.crossJoin(df.sparkSession.range(1 << 50).where(NEVER)).drop("id")
         return original(self, df, target)  # type: ignore[arg-type]
 
     patch.object(writer, "stage", stage).start()

@@ -41,7 +41,8 @@ def output_of(format_: str) -> dict[str, Any]:
             return to_table("result", format_, columns=COLUMNS)
 
 
-def prepare(folder: Folder, postgresql: PostgresqlSource, formats: tuple[str, ...] = FORMATS) -> None:
+def prepare(folder: Folder, postgresql: PostgresqlSource, formats: tuple[str, ...] = FORMATS) -> str:
+    """The schema of PostgreSQL that is the workspace's own."""
     folder.datasource("parquet", "parquet", path="parquet")
     folder.datasource("json", "json", path="json")
     folder.datasource("sqlite", "sqlite", path="sqlite/data.db")
@@ -53,6 +54,7 @@ def prepare(folder: Folder, postgresql: PostgresqlSource, formats: tuple[str, ..
     with psycopg.connect(host=options.host, dbname="postgres", user="postgres", autocommit=True) as connection:
         connection.execute(f'create schema if not exists "{schema}"'.encode())
     folder.project(*(output_of(format_) for format_ in formats))
+    return schema
 
 
 def readers(folder: Folder) -> dict[str, Callable[[], Held]]:

@@ -8,12 +8,14 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame
 from daybook.engine.counters import GroupCounts
+from daybook.engine.java.session_conf import temporary_settings
 from daybook.engine.pipeline import Pipeline
-from daybook.expression import spark_type
+from daybook.io.column_types import arrow_type
 from daybook.model.types import RUN_PERIOD_COLUMN, STRING, SYSTEM_COLUMNS
 from daybook.plan.steps import LoadStep, Plan
 from tests.unit.plan.planned import JANUARY, WORLD, Datasets, plan_of
@@ -56,9 +58,12 @@ def source(spark: SparkSession, load: LoadStep, rows: Sequence[Row], partitions:
         carried = {"_period"}
     known = {**SYSTEM_COLUMNS, RUN_PERIOD_COLUMN: STRING}
     types = {**load.types, **{name: known[name] for name in sorted(carried)}}
-    schema = ", ".join(f"`{name}` {spark_type(column_type)}" for name, column_type in types.items())
-    data = [(*(row.get(name) for name in types), "part-0", number) for number, row in enumerate(rows)]
-    df = spark.createDataFrame(data, f"{schema}, {ORIGIN_COLUMN} STRING, {ORDINAL_COLUMN} BIGINT")
+    columns = {name: pa.array([row.get(name) for row in rows], arrow_type(each)) for name, each in types.items()}
+    columns[ORIGIN_COLUMN] = pa.array(["part-0"] * len(rows), pa.string())
+    columns[ORDINAL_COLUMN] = pa.array(range(len(rows)), pa.int64())
+    # Rows that Spark knows while it plans would be computed then.
+    with temporary_settings(spark, {"spark.sql.execution.arrow.localRelationThreshold": "0"}):
+        df = spark.createDataFrame(pa.table(columns))
     return SourceFrame(df.repartition(partitions) if partitions else df, frozenset(carried))
 
 

@@ -42,7 +42,7 @@ def test_a_value_that_does_not_fit_fails(
     assert writer_for("jdbc").committed(target) is None
 
 
-@pytest.mark.parametrize("columns", [WIDE, FINE])
+@pytest.mark.parametrize("columns", [WIDE, pytest.param(FINE, marks=pytest.mark.slow)])
 def test_values_that_fit_are_exact(spark: SparkSession, place: Place, columns: tuple[OutputColumn, ...]) -> None:
     rows: list[dict[str, Any]] = [{"wide": Decimal("-1.5")}, {"wide": None}, {"wide": Decimal("1234567.123")}]
     target = place.target(columns)

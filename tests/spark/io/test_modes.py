@@ -31,7 +31,7 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 def rows(spark: SparkSession, *keys: str, columns: tuple[OutputColumn, ...] = COLUMNS) -> DataFrame:
     values = {column.name: None for column in columns}
-    return frame(spark, columns, [{**values, "key": key} for key in keys])
+    return frame(spark, columns, [{**values, "key": key} for key in keys], parts=1)
 
 
 def keys(spark: SparkSession, target: Target, *periods: str) -> list[tuple[str, str | None]]:

@@ -6,7 +6,18 @@ from pyspark.sql import SparkSession
 from daybook.io.registry import writer_for, written_fingerprint
 from daybook.io.writer import fingerprint
 from daybook.model.formats import FORMATS
-from tests.spark.io.cases import CASES, Case, Place, columns_of, frame, hard_rows, read_target, rows_of, sorted_rows
+from tests.spark.io.cases import (
+    CASES,
+    Case,
+    Place,
+    columns_of,
+    frame,
+    hard_rows,
+    parameters,
+    read_target,
+    rows_of,
+    sorted_rows,
+)
 
 
 @pytest.fixture(params=CASES, ids=lambda case: case.name)
@@ -38,6 +49,7 @@ def test_hard_values_come_back(spark: SparkSession, case: Case, place: Place) ->
     assert len({tuple(row.values()) for row in identities}) == len(rows)
 
 
+@pytest.mark.parametrize("case", parameters(CASES))
 def test_an_empty_table_comes_back_empty(spark: SparkSession, case: Case, place: Place) -> None:
     columns = columns_of(case)
     target = place.target(columns)
