@@ -120,9 +120,9 @@ def test_twice_the_operations_make_at_most_twice_the_plan(world: World, project:
 
 def test_rounds_are_cut_before_their_rows_multiply_the_plan(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stages, "_MAX_WIDTH", 3)
-    cut = optimised_nodes(last_frame(world, rounds(4)))
+    cut = optimised_nodes(last_frame(world, rounds(5)))
     monkeypatch.setattr(stages, "_MAX_WIDTH", 100)
-    assert cut < optimised_nodes(last_frame(world, rounds(4))) / 2
+    assert cut < optimised_nodes(last_frame(world, rounds(5))) / 2
 
 
 def test_a_very_long_chain_is_cut(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
