@@ -17,6 +17,7 @@ from rich.text import Text
 COLUMNS = 84
 TIMEOUT = 1200
 BEGIN, END = "Actual versus budget", "Where the numbers are"
+BUILD, STATUS = "daybook build --period", "daybook status --period"
 
 
 def shown_by(program: str, *arguments: str) -> str:
@@ -27,20 +28,38 @@ def shown_by(program: str, *arguments: str) -> str:
         )
         terminal.expect(pexpect.EOF)
         terminal.close()
-    text = (terminal.before or "").replace("\r\n", "\n")
-    return "\n".join(line.rsplit("\r", 1)[-1] for line in text.split("\n"))
+    return left_on_screen(terminal.before or "")
+
+
+def left_on_screen(text: str) -> str:
+    """The lines that are there at the end, where tables and bars were drawn again over earlier ones."""
+    lines, row, is_rewritten = [""], 0, False
+    for part in re.split(r"(\r|\n|\x1b\[\d*A|\x1b\[2K)", text):
+        if part == "\n":
+            row += 1
+            lines += [""] * (row + 1 - len(lines))
+        elif re.fullmatch(r"\x1b\[\d*A", part):
+            row = max(0, row - int(part[2:-1] or 1))
+        elif part == "\x1b[2K":
+            lines[row] = ""
+        elif part and part != "\r":
+            # Whoever returns to the beginning of a line writes all of it again.
+            lines[row] = part if is_rewritten else lines[row] + part
+        if part:
+            is_rewritten = part == "\r"
+    return "\n".join(lines)
 
 
 def picture(text: str) -> str:
-    """The run of the close, its headline table and the chart."""
+    """The run of the close, its headline table, the charts, and the status of the quarter."""
     plain = re.sub(r"\x1b\[[0-9;?]*[A-LN-Za-ln-z]", "", text)
     close = re.search(r"^close for .*$", plain, re.MULTILINE)
     second = re.search(r"^\S+ for .*$", plain[close.end() :], re.MULTILINE) if close else None
     if close is None or second is None:
         raise LookupError("the demonstration looks different now")
-    # How long it took says more about the machine than about the demonstration.
+    # How long the run and the build took says more about the machine than about the demonstration.
     run = plain[close.end() : close.end() + second.start()].strip("\n")
-    numbers = plain[plain.index(BEGIN) : plain.index(END)].rstrip()
+    numbers = plain[plain.index(BEGIN) : plain.index(BUILD)] + plain[plain.index(STATUS) : plain.index(END)].rstrip()
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
     console.print(Text.from_ansi(f"$ daybook demo\n\n{run}\n\n{numbers}"))
     svg = console.export_svg(title="daybook demo", theme=MONOKAI, font_aspect_ratio=0.6)
