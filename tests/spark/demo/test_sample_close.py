@@ -4,7 +4,6 @@ from decimal import Decimal
 from pathlib import Path
 
 import pyarrow.parquet as pq
-import pytest
 from pyspark.sql import SparkSession
 
 from daybook.demo.sample_close import compute_month, create_sample_close, sample_months
@@ -15,7 +14,6 @@ def test_rounds_go_through_the_months_of_a_year() -> None:
     assert list(sample_months(11, 13)) == ["2026-12", "2026-01"]
 
 
-@pytest.mark.usefixtures("product_settings")
 def test_it_runs_and_its_number_is_explained_down_to_the_sales(spark: SparkSession, tmp_path: Path) -> None:
     workspace = create_sample_close(tmp_path / "sample", spark)
     found = compute_month(workspace, "2026-01")
