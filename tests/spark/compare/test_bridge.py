@@ -45,6 +45,7 @@ def test_a_moved_operation_is_one_cause_though_two_have_new_seqs(ledger: Ledger)
     assert found.causes[0].label.endswith("(moved)")
 
 
+@pytest.mark.slow
 def test_a_changed_allocation_base_moves_between_groups_and_not_in_total(ledger: Ledger) -> None:
     by_line = change("share", 20, "ALLOCATE(100.00, 1) OVER ()", "eur")
     by_amount = change("share", 20, "ALLOCATE(100.00, amount) OVER ()", "eur")
@@ -131,6 +132,7 @@ def test_the_rows_with_the_largest_effects_come_first(ledger: Ledger) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_all_at_once_in_another_order_splits_otherwise_and_adds_up(everything: tuple[Ledger, str, str]) -> None:
     ledger, before, after = everything
 
