@@ -17,7 +17,7 @@ from tests.e2e.conftest import Command
 from tests.workspaces import ORDERS, Folder, assign, to_path, to_table
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "DAYBOOK_CLASS_ARCHIVE": "use"}
-MANY = 40_000
+MANY = 20_000
 
 
 @pytest.fixture(scope="module")

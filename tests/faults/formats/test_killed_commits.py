@@ -89,6 +89,7 @@ def test_random_moments(spark: SparkSession, place: Place, mode: OutputMode, is_
         retry(spark, place, target, mode)
 
 
+@pytest.mark.parametrize("case", parameters(KILLABLE, repeated=("xlsx-file", "parquet-folder", "sqlite")))
 def test_litter_of_a_dead_run_is_found_and_removed(spark: SparkSession, place: Place, mode: OutputMode) -> None:
     _, target = start(spark, place, mode)
     assert sweep(place, target, live=(target.run_id,)) == 0

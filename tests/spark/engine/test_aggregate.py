@@ -8,8 +8,6 @@ import pytest
 from tests.spark.engine.executed import OUTPUT, World, order
 from tests.unit.plan.planned import TIMESTAMP
 
-pytestmark = pytest.mark.usefixtures("product_settings")
-
 
 def aggregate(group_by: str, *results: tuple[str, str], selector: str | None = None) -> str:
     picked = f"  selector: '{selector}'\n" if selector else ""
@@ -56,25 +54,6 @@ def test_summary_rows_have_exactly_the_seeds_columns(world: World) -> None:
     assert len(executed.rows) == 4 + 3
     details = [row for row in executed.rows if row["order_id"]]
     assert {(row["total"], row["orders"]) for row in details} == {(None, None)}
-
-
-def test_nulls_in_groups_and_in_what_is_aggregated(world: World) -> None:
-    results = [
-        ("s", "SUM(amount)"),
-        ("c", "COUNT(amount)"),
-        ("n", "COUNT(*)"),
-        ("a", "AVG(amount)"),
-        ("lo", "MIN_AGG(quantity)"),
-        ("hi", "MAX_AGG(quantity)"),
-    ]
-    found = world.run(aggregate("region", *results) + OUTPUT, ROWS).summaries()
-    assert by_region(found, "s") == {"EMEA": Decimal("15.50"), "US": None, None: Decimal("1.00")}
-    assert by_region(found, "c") == {"EMEA": 2, "US": 0, None: 1}
-    assert by_region(found, "n") == {"EMEA": 2, "US": 1, None: 1}
-    assert by_region(found, "a") == {"EMEA": Decimal("7.750000"), "US": None, None: Decimal("1.000000")}
-    assert by_region(found, "lo") == {"EMEA": 1, "US": None, None: 4}
-    assert by_region(found, "hi") == {"EMEA": 1, "US": None, None: 4}
-    assert by_region(found, "_period") == dict.fromkeys(("EMEA", "US", None))
 
 
 def test_no_rows_no_summary_rows(world: World) -> None:
@@ -151,3 +130,23 @@ def test_ids_of_summary_rows_follow_from_their_group(world: World) -> None:
     second = {row["_row_id"] for row in world.run(operations + OUTPUT, [*ROWS, order("O-9", region="US")]).summaries()}
     assert first == second
     assert len(first) == 6
+
+
+@pytest.mark.usefixtures("product_settings")
+def test_nulls_in_groups_and_in_what_is_aggregated(world: World) -> None:
+    results = [
+        ("s", "SUM(amount)"),
+        ("c", "COUNT(amount)"),
+        ("n", "COUNT(*)"),
+        ("a", "AVG(amount)"),
+        ("lo", "MIN_AGG(quantity)"),
+        ("hi", "MAX_AGG(quantity)"),
+    ]
+    found = world.run(aggregate("region", *results) + OUTPUT, ROWS).summaries()
+    assert by_region(found, "s") == {"EMEA": Decimal("15.50"), "US": None, None: Decimal("1.00")}
+    assert by_region(found, "c") == {"EMEA": 2, "US": 0, None: 1}
+    assert by_region(found, "n") == {"EMEA": 2, "US": 1, None: 1}
+    assert by_region(found, "a") == {"EMEA": Decimal("7.750000"), "US": None, None: Decimal("1.000000")}
+    assert by_region(found, "lo") == {"EMEA": 1, "US": None, None: 4}
+    assert by_region(found, "hi") == {"EMEA": 1, "US": None, None: 4}
+    assert by_region(found, "_period") == dict.fromkeys(("EMEA", "US", None))

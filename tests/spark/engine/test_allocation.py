@@ -12,8 +12,6 @@ from daybook.errors import DaybookError
 from tests.spark.engine.executed import OUTPUT, World, order
 from tests.unit.plan.planned import CUSTOMERS, ORDERS, Datasets
 
-pytestmark = pytest.mark.usefixtures("product_settings")
-
 D = Decimal
 KEYED = Datasets(ORDERS.replace("  name: Orders\n", "  name: Orders\n  natural_key_columns: [order_id]\n"), CUSTOMERS)
 
@@ -127,6 +125,7 @@ def largest_remainders(amount: Decimal, weights: Sequence[Fraction]) -> list[Dec
     return [D(part if amount >= 0 else -part).scaleb(-2) for part in whole]
 
 
+@pytest.mark.usefixtures("product_settings")
 @pytest.mark.parametrize("count", [1_500, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_random_groups(world: World, count: int) -> None:
     chance = random.Random(17)
@@ -163,6 +162,7 @@ def test_random_groups(world: World, count: int) -> None:
         assert max(distances) < Fraction(1, 100)
 
 
+@pytest.mark.usefixtures("product_settings")
 def test_the_shares_are_the_same_in_every_partitioning_and_ties_go_by_row_id_without_a_natural_key(
     world: World,
 ) -> None:

@@ -198,7 +198,7 @@ def test_it_warms_itself_up_until_a_command_comes_and_that_is_no_use(cache: Path
 
 
 @pytest.mark.usefixtures("raced")
-def test_an_engine_whose_keeper_or_java_is_killed_is_gone_and_can_be_started_again(cache: Path) -> None:
+def test_an_engine_whose_keeper_is_killed_is_gone_and_the_next_one_ends_when_nothing_uses_it(cache: Path) -> None:
     (state,) = engines_in(cache).states()
     java = java_of(state.record)
     os.kill(state.record.pid, signal.SIGKILL)
@@ -206,23 +206,24 @@ def test_an_engine_whose_keeper_or_java_is_killed_is_gone_and_can_be_started_aga
     assert open_warm_session(engines_in(cache), app_name="test") == "no engine is running"
     _, alive = psutil.wait_procs(java, timeout=60)
     assert alive == []
-    again = engines_in(cache).start("10m")
+    again = engines_in(cache).start("1s")
     assert again is not None
-    assert said(program(_USE, cache)) == "5"
-    for process in java_of(again):
-        process.kill()
+    java = java_of(again)
     wait_until(lambda: engines_in(cache).states() == [])
-    wait_until(lambda: not is_running(again.pid))
-
-
-def test_it_ends_by_itself_when_nothing_uses_it(tmp_path: Path, cache: Path) -> None:
-    shutil.copytree(cache, tmp_path / "cache", ignore=shutil.ignore_patterns("engines"))
-    engines = engines_in(tmp_path / "cache")
-    record = engines.start("1s")
-    assert record is not None
-    java = java_of(record)
-    wait_until(lambda: engines.states() == [])
     _, alive = psutil.wait_procs(java, timeout=60)
     assert alive == []
     for name in ("engine.json", "warm-up.json", "sample.*"):
-        assert not list((tmp_path / "cache").rglob(name))
+        assert not list(cache.rglob(name))
+
+
+@pytest.mark.slow
+def test_an_engine_whose_java_is_killed_is_gone(tmp_path: Path, cache: Path) -> None:
+    shutil.copytree(cache, tmp_path / "cache", ignore=shutil.ignore_patterns("engines"))
+    engines = engines_in(tmp_path / "cache")
+    record = engines.start("10m")
+    assert record is not None
+    assert said(program(_USE, tmp_path / "cache")) == "5"
+    for process in java_of(record):
+        process.kill()
+    wait_until(lambda: engines.states() == [])
+    wait_until(lambda: not is_running(record.pid))

@@ -65,6 +65,7 @@ def test_replace_period_leaves_other_slices_alone(spark: SparkSession, place: Pl
     assert [row for row in keys(spark, target, "2026-02") if row[1] == "2026-02"] == [("b", "2026-02")]
 
 
+@one_database
 def test_append_adds(spark: SparkSession, place: Place) -> None:
     for key in ("a", "b"):
         write(rows(spark, key), place.target(COLUMNS, mode="append", run_period="2026-01"))

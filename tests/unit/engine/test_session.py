@@ -41,7 +41,8 @@ def test_any_failure_after_java_ended_is_its_end(session: Any, process: subproce
     assert has_session_ended(session)
 
 
-def test_a_failure_while_java_runs_is_something_else(session: Any) -> None:
+def test_a_failure_while_java_runs_is_something_else(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("daybook.engine.java.session._JAVA_END_SECONDS", 0.05)
     assert session_failure(session, ConnectionRefusedError()) is None
     assert not has_session_ended(session)
 
@@ -51,6 +52,27 @@ def test_java_has_a_moment_to_end_after_its_connection_broke(session: Any, proce
     found = session_failure(session, Py4JError())
     assert found is not None
     assert found.code == "RUN_030"
+
+
+class _EndingServer:
+    """Java that was killed: its connections are closed, and it ends in a moment."""
+
+    def has_ended(self, seconds: float = 0) -> bool:
+        return seconds > 0
+
+    def close(self) -> None:
+        raise AssertionError("nobody closes it")
+
+
+def test_java_that_refuses_a_connection_while_it_ends_is_not_a_failure_of_writing() -> None:
+    session: Any = SimpleNamespace()
+    attach_server(session, _EndingServer())
+    failure = DaybookError("OUTPUT_006", target="t")
+    failure.__cause__ = ConnectionRefusedError(111, "Connection refused")
+    found = session_failure(session, failure)
+    assert found is not None
+    assert found.code == "RUN_030"
+    assert session_failure(session, DaybookError("OUTPUT_006", target="t")) is None
 
 
 def test_a_session_of_somebody_else_is_gone_when_nobody_answers() -> None:

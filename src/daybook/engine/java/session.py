@@ -162,9 +162,12 @@ _JAVA_END_SECONDS = 5.0
 def session_failure(spark: "SparkSession | None", failure: Exception) -> DaybookError | None:
     """RUN_030 when something failed because the Java process behind the session ended; None for other failures."""
     server = attached_server(spark) if spark is not None else None
-    is_disconnected = any(_is_disconnection(each) for each in _failure_chain(failure))
+    chain = tuple(_failure_chain(failure))
+    is_disconnected = any(_is_disconnection(each) for each in chain)
     if server is not None:
-        is_disconnected = server.has_ended(_JAVA_END_SECONDS if is_disconnected else 0)
+        # A Java process that is killed refuses connections before it has ended; others may refuse them as well.
+        is_ending = is_disconnected or any(isinstance(each, ConnectionError | EOFError) for each in chain)
+        is_disconnected = server.has_ended(_JAVA_END_SECONDS if is_ending else 0)
     return DaybookError("RUN_030") if is_disconnected else None
 
 
