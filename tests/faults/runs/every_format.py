@@ -16,6 +16,8 @@ from daybook.model.datasource import PostgresqlSource
 from tests.workspaces import Folder, to_path, to_table
 
 FORMATS = ("delta", "parquet", "csv", "json", "sqlite", "postgresql")
+# A table with a log of versions, a file and a database: the others are written like one of them.
+ONE_OF_A_KIND = ("delta", "csv", "postgresql")
 OLD, NEW = 90, 120
 COLUMNS = ["order_id", "region", "amount"]
 

@@ -14,7 +14,7 @@ import pytest
 
 from tests.faults.runs.children import Child, child
 from tests.faults.runs.conftest import NewWorkspace
-from tests.faults.runs.every_format import FORMATS, NEW, OLD, held, staged_in_databases, write_orders
+from tests.faults.runs.every_format import FORMATS, NEW, OLD, ONE_OF_A_KIND, held, staged_in_databases, write_orders
 from tests.workspaces import Folder
 
 
@@ -46,8 +46,7 @@ class Running:
 
 @pytest.fixture(scope="module")
 def shared(workspace: NewWorkspace, is_long: bool) -> Iterator[Running]:
-    # A table with a log of versions, a file and a database: the others are written like one of them.
-    formats = FORMATS if is_long else ("delta", "csv", "postgresql")
+    formats = FORMATS if is_long else ONE_OF_A_KIND
     folder = workspace(formats)
     with child(folder) as process:
         yield Running(folder, process, formats)
@@ -79,6 +78,8 @@ def test_a_run_ends_in_order(running: Running) -> None:
     assert running.holds("new", NEW)
 
 
+# A run that is stopped at named moments, by the same signals, is in every test run.
+@pytest.mark.slow
 def test_at_random_moments(running: Running, is_long: bool) -> None:
     """Signals that meet the process wherever it is: in Python, in the store, in the middle of a word to Spark."""
     process = running.process

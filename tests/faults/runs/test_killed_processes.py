@@ -82,6 +82,8 @@ def test_named_points(
     complete(folder)
 
 
+# A process that is killed at a named moment is in every test run.
+@pytest.mark.slow
 def test_random_moments(workspace: NewWorkspace, is_long: bool) -> None:
     chance = random.Random(11)
     for _ in range(40 if is_long else 1):

@@ -11,7 +11,7 @@ from daybook.runs.result import RunFailedError, RunResult
 from daybook.store.process import current_process
 from tests.faults.runs.conftest import NewWorkspace
 from tests.faults.runs.dying import dying_at
-from tests.faults.runs.every_format import FORMATS, NEW, OLD, held, staged_in_databases, write_orders
+from tests.faults.runs.every_format import NEW, OLD, ONE_OF_A_KIND, held, staged_in_databases, write_orders
 from tests.workspaces import Folder
 
 
@@ -23,15 +23,15 @@ def lose_lease(folder: Folder) -> None:
 
 
 def test_a_lost_lease_refuses_the_commit(workspace: NewWorkspace) -> None:
-    folder = workspace()
+    folder = workspace(ONE_OF_A_KIND)
     write_orders(folder, "new", NEW)
     with (
-        dying_at("after write", FORMATS[-1], lambda: lose_lease(folder)),
+        dying_at("after write", ONE_OF_A_KIND[-1], lambda: lose_lease(folder)),
         pytest.raises(RunFailedError) as failed,
     ):
         folder.run()
     assert failed.value.error.code == "STORE_013"
-    assert held(folder) == {format_: Counter(old=OLD) for format_ in FORMATS}
+    assert held(folder, ONE_OF_A_KIND) == {format_: Counter(old=OLD) for format_ in ONE_OF_A_KIND}
     run = next(run for run in folder.all_runs() if run.id == failed.value.run_id)
     assert run.status == "failed"
 
@@ -39,7 +39,7 @@ def test_a_lost_lease_refuses_the_commit(workspace: NewWorkspace) -> None:
 @pytest.mark.parametrize("point", ["after write", "before commit"])
 def test_a_zombie_leaves_its_successor_alone(workspace: NewWorkspace, point: str) -> None:
     """The retry runs to its end while the zombie stands still in the middle of its commits."""
-    formats = FORMATS if point == "after write" else ("delta",)
+    formats = ONE_OF_A_KIND if point == "after write" else ("delta",)
     folder = workspace(formats)
     write_orders(folder, "new", NEW)
     successors: list[RunResult] = []

@@ -9,8 +9,6 @@ from daybook.errors import DaybookError
 from tests.spark.engine.executed import OUTPUT, World, budget, order
 from tests.unit.plan.planned import BUDGET, ORDERS, TIMESTAMP, Datasets
 
-pytestmark = pytest.mark.usefixtures("product_settings")
-
 APPEND = "- {type: append, arguments: {source: {dataset_id: budget}%s}}\n"
 EVERYTHING = "- {type: output, arguments: {destination: {location: all.csv}, include_deleted: true}}\n"
 

@@ -7,8 +7,6 @@ import pytest
 from daybook.errors import DaybookError
 from tests.spark.engine.executed import OUTPUT, World, order
 
-pytestmark = pytest.mark.usefixtures("product_settings")
-
 THEN = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
 BY_REGION = "- {type: aggregate, arguments: {group_by: [region], aggregations: [{column: n, expression: COUNT(*)}]}}\n"
 LINES = "- {type: output, selector: _operation_seq = 0, arguments: {destination: {location: lines.csv}}}\n"

@@ -12,8 +12,6 @@ from daybook.engine import stages
 from tests.spark.engine.executed import OUTPUT, World, order, source
 from tests.unit.plan.planned import plan_of
 
-pytestmark = pytest.mark.usefixtures("product_settings")
-
 ROWS = [order(f"O-{n}", region=f"r{n % 2}", amount="1.00", quantity=n) for n in range(4)]
 
 

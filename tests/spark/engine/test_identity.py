@@ -56,7 +56,7 @@ def expected() -> list[list[tuple[tuple[str, Any], ...]]]:
     return []
 
 
-@pytest.mark.parametrize("partitions", [1, *(pytest.param(each, marks=pytest.mark.slow) for each in (2, 7)), 16])
+@pytest.mark.parametrize("partitions", [1, 5, *(pytest.param(each, marks=pytest.mark.slow) for each in (2, 7, 16))])
 def test_rows_and_ids_do_not_depend_on_partitions(
     world: World, expected: list[list[tuple[tuple[str, Any], ...]]], partitions: int
 ) -> None:

@@ -12,8 +12,6 @@ from daybook.engine.java.session_conf import temporary_settings
 from tests.spark.engine.executed import OUTPUT, World, order, source
 from tests.unit.plan.planned import TIMESTAMP, plan_of
 
-pytestmark = pytest.mark.usefixtures("product_settings")
-
 THEN = datetime.datetime(2025, 12, 1, tzinfo=datetime.UTC)
 
 
@@ -181,6 +179,7 @@ def test_more_operations_than_fit_one_word_of_bits(world: World) -> None:
     assert executed.picked() == picked
 
 
+@pytest.mark.usefixtures("product_settings")
 def test_the_code_that_spark_compiles_is_the_same_whenever_a_run_begins(world: World) -> None:
     """Spark keeps what it has compiled, so that the next run of a session or a warm engine has it."""
     plan = plan_of(update(("status", '"x"'), selector='region = "EU"') + OUTPUT)
