@@ -308,13 +308,12 @@ class ProgressListener:
 class NoticeListener:
     """Warnings only, as they come."""
 
+    progress = None
+
     def prepared(self, run_id: str, project_id: str, period: str) -> None:
         pass
 
     def stage(self, text: str) -> None:
-        pass
-
-    def progress(self, done: int, total: int) -> None:
         pass
 
     def written(self, output: "OutputResult") -> None:

@@ -131,12 +131,15 @@ class _TaskTally:
 
 @contextlib.contextmanager
 def watch_progress(
-    spark: "SparkSession", tag: str, on_progress: OnProgress, *, interval: float = 0.2
+    spark: "SparkSession", tag: str, on_progress: OnProgress | None, *, interval: float = 0.2
 ) -> Iterator[None]:
     """Call `on_progress(done, total)` from another thread whenever either changes, while the block runs.
 
-    Only jobs of the tag count; a Connect session reports its own jobs alone.
+    Without `on_progress` Spark is not asked. Only jobs of the tag count; a Connect session reports its own jobs alone.
     """
+    if on_progress is None:
+        yield
+        return
     tally = _TaskTally(on_progress)
     by_handler = is_connect(spark)
     watching = _report_by_handler(spark, tally) if by_handler else _report_by_polling(spark, tag, tally, interval)

@@ -465,15 +465,13 @@ class _NodeListener:
 
     owner: _Build
     node: Node
+    progress = None
 
     def prepared(self, run_id: str, project_id: str, period: str) -> None:
         self.owner.listener.started(self.node, run_id)
 
     def stage(self, text: str) -> None:
         self.owner.listener.stage(self.node, text)
-
-    def progress(self, done: int, total: int) -> None:
-        pass
 
     def written(self, output: OutputResult) -> None:
         pass

@@ -3,11 +3,14 @@
 import datetime
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, assert_never
+from typing import TYPE_CHECKING, Literal, Protocol, assert_never
 
 from daybook.errors import DaybookError, Notice
 from daybook.model.definition import TableVersion
 from daybook.store.records import FinalStatus, OperationResult, RunStatus
+
+if TYPE_CHECKING:
+    from daybook.engine.jobs import OnProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +98,9 @@ class RunListener(Protocol):
         """A new stage of work began, in a few words."""
         ...
 
-    def progress(self, done: int, total: int) -> None:
-        """Tasks of Spark that are done, of those known so far."""
+    @property
+    def progress(self) -> "OnProgress | None":
+        """Called with the tasks of Spark that are done, of those known so far; without it Spark is not asked."""
         ...
 
     def written(self, output: OutputResult) -> None: ...
@@ -105,13 +109,12 @@ class RunListener(Protocol):
 
 
 class SilentListener:
+    progress: "OnProgress | None" = None
+
     def prepared(self, run_id: str, project_id: str, period: str) -> None:
         pass
 
     def stage(self, text: str) -> None:
-        pass
-
-    def progress(self, done: int, total: int) -> None:
         pass
 
     def written(self, output: OutputResult) -> None:

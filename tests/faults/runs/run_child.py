@@ -54,14 +54,14 @@ def endless(format_: str) -> AbstractContextManager[object]:
 
 
 class Telling(SilentListener):
+    def __init__(self) -> None:
+        self.progress = lambda done, total: say("tasks", str(done), str(total))
+
     def prepared(self, run_id: str, project_id: str, period: str) -> None:
         say("begun", run_id)
 
     def stage(self, text: str) -> None:
         say("stage", text)
-
-    def progress(self, done: int, total: int) -> None:
-        say("tasks", str(done), str(total))
 
 
 def execute(root: Path, session: object) -> None:

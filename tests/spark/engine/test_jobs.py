@@ -101,3 +101,13 @@ def test_work_for_another_thread_takes_the_tags_along(spark: SparkSession) -> No
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(carried).result() == {"explained"}
         assert pool.submit(tags).result() == set()
+
+
+def test_spark_is_not_asked_for_progress_that_nobody_wants(spark: SparkSession) -> None:
+    def is_asked() -> bool:
+        return "daybook-progress" in {thread.name for thread in threading.enumerate()}
+
+    with watch_progress(spark, "unwatched", None):
+        assert not is_asked()
+    with watch_progress(spark, "watched", lambda done, total: None):
+        assert is_asked()
