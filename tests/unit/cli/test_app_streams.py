@@ -36,7 +36,7 @@ def test_streams_may_be_closed(redirected: str) -> None:
 
 @pytest.mark.parametrize("redirected", ["", ">&-", "2>&-", ">/dev/full", "2>/dev/full"])
 def test_a_failure_keeps_its_exit_code(tmp_path: Path, redirected: str) -> None:
-    assert run("validate", redirected=redirected, folder=tmp_path).returncode == 2
+    assert run("functions", "nothing", redirected=redirected, folder=tmp_path).returncode == 2
 
 
 @pytest.mark.parametrize("redirected", [">&-", ">/dev/full"])
@@ -59,7 +59,7 @@ def in_terminal(folder: Path, **variables: str) -> str:
     environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
     terminal = pexpect.spawn(
         PROGRAM[0],
-        [*PROGRAM[1:], "validate"],
+        [*PROGRAM[1:], "functions", "nothing"],
         cwd=str(folder),
         env={**environment, "TERM": "xterm-256color", **variables},
         encoding="utf-8",

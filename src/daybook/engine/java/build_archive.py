@@ -172,6 +172,8 @@ def _record_classes(java: JavaRuntime, classes: Path, folder: Path) -> None:
         conf=conf.application,
         scratch=create_scratch_folder(),
         is_local=True,
+        # Every class is loaded, nothing runs long: a second compiler would only take time.
+        workload="short",
         extra_flags=(f"-XX:DumpLoadedClassList={classes}",),
     )
     spark = open_classic_session(launch, conf.session)
@@ -188,7 +190,7 @@ def _dump_archive(java: JavaRuntime, classes: Path, archive: Path) -> None:
         "-Xshare:dump",
         f"-XX:SharedClassListFile={classes}",
         f"-XX:SharedArchiveFile={archive}",
-        *(flag for flag in virtual_machine_flags("long") if not flag.startswith("-Xshare")),
+        *(flag for flag in virtual_machine_flags("short") if not flag.startswith("-Xshare")),
         "-cp",
         jars,
     ]
