@@ -29,7 +29,7 @@ def system(operations: str, *also: str) -> set[str]:
         ("- {type: delete, selector: _labels = 'x'}\n", {"_labels"}),
         ("- {type: check, arguments: {condition: _created_at <= _updated_at}}\n", {"_created_at", "_updated_at"}),
         (BY_PERIOD, {"_period"}),
-        (JOIN, {"_row_id"}),
+        (JOIN.replace("customer_id = c.id", "customer_id > c.id"), {"_row_id"}),
     ],
 )
 def test_what_an_operation_reads_is_there(operations: str, read: set[str]) -> None:
@@ -41,6 +41,10 @@ def test_what_an_operation_reads_is_there(operations: str, read: set[str]) -> No
 
 def test_an_output_of_business_columns_needs_no_identity() -> None:
     assert system(SOME) == ALWAYS
+
+
+def test_a_join_by_key_needs_no_identity() -> None:
+    assert system(JOIN + SOME) == ALWAYS
 
 
 def test_an_output_of_all_columns_needs_all() -> None:
