@@ -17,8 +17,8 @@ demo: ## run a month-end close on generated data, then build its quarter
 
 # What is not imported need not be collected: half of the folders have nothing for the other half's markers.
 PYTEST := $(RUN)/python -m pytest --dist worksteal -q
-# One more than cores: they often wait for processes that start and end, for servers and disks.
-WORKERS_WITH_JAVA := $(shell expr $(CORES) + 1)
+# Two more than cores: they often wait for processes that start and end, for servers and disks.
+WORKERS_WITH_JAVA := $(shell expr $(CORES) + 2)
 WITHOUT_JAVA := -m "not spark and not slow" $(addprefix --ignore=tests/,spark e2e faults cluster)
 WITH_JAVA := -m "spark and not cluster and not slow" $(addprefix --ignore=tests/,unit golden cluster)
 
