@@ -1,6 +1,6 @@
 """What each mode does to rows that are there already, for every format."""
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 
 import pytest
@@ -9,7 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 from daybook.engine.java.classic import activate_session
 from daybook.errors import DaybookError
 from daybook.io.registry import writer_for
-from daybook.io.target import OutputColumn, Target
+from daybook.io.target import OutputColumn, Target, WrittenSlice
+from daybook.io.writer import Commit
 from daybook.model.types import INTEGER, STRING, DecimalType
 from tests.spark.io.cases import CASES, TABLES, Case, Place, frame, parameters, read_target, write
 
@@ -235,3 +236,25 @@ class TestOneFile:
             write(rows(spark), place.target(COLUMNS))
         assert caught.value.code == "IO_023"
         write(rows(spark), place.target(COLUMNS, allow_empty=True))
+
+
+@pytest.mark.parametrize("case", parameters(TABLES, repeated=("parquet-folder",)))
+def test_two_first_slices_that_are_committed_at_once_are_both_kept(spark: SparkSession, place: Place) -> None:
+    """The second commit begins while the first one has made the table and is not yet done."""
+    targets = [
+        place.target(COLUMNS, mode="replace_period", run_period=period, run_id=f"run-{period}")
+        for period in ("2026-01", "2026-02")
+    ]
+    writer = writer_for(targets[0].format)
+    staged = [writer.stage(rows(spark, target.run_period or ""), target) for target in targets]
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(activate_session, spark).result()
+        second: list[Future[Commit]] = []
+
+        def commit_beside(_: tuple[WrittenSlice, ...]) -> None:
+            second.append(pool.submit(writer.commit, staged[1], targets[1]))
+            wait(second, timeout=1)
+
+        writer.commit(staged[0], targets[0], commit_beside)
+        second[0].result()
+    assert keys(spark, place.target(COLUMNS)) == [("2026-01", "2026-01"), ("2026-02", "2026-02")]

@@ -87,8 +87,8 @@ class Database(ABC):
     @abstractmethod
     def commit(self) -> None: ...
 
-    def begin(self) -> None:
-        """Keep other writers out from here on, where a database does not do so by itself."""
+    def begin(self, table: str) -> None:
+        """Keep other Daybooks from committing to a table, which may not be there yet, where a database needs that."""
         return
 
     def lock(self, table: str) -> None:

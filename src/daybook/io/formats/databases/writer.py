@@ -48,7 +48,7 @@ class DatabaseWriter:
         try:
             self._create_ledger(target)
             with dialect.connect(target) as database:
-                database.begin()
+                database.begin(target.table)
                 if (done := _find_commit(database, target)) is not None:
                     return done
                 slices = affected_slices(_slices(database, target), target)
@@ -118,7 +118,7 @@ class DatabaseWriter:
         try:
             self._create_ledger(target)
             with dialect.connect(target) as database:
-                database.begin()
+                database.begin(target.table)
                 if (done := _find_commit(database, target)) is not None:
                     return done
                 if not database.has_table(target.table):

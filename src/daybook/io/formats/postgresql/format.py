@@ -92,6 +92,10 @@ class PostgresqlDatabase(Database):
             "unique (run_id, operation_seq))"
         )
 
+    def begin(self, table: str) -> None:
+        # Of two transactions that create a table, one fails; a table that is not there cannot be locked.
+        self.query("select pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"daybook {self.table(table)}",))
+
     def lock(self, table: str) -> None:
         self.execute(f"lock table {self.table(table)} in share row exclusive mode")
 

@@ -266,7 +266,7 @@ class SqliteDatabase(Database):
         """Names that differ in case are one table."""
         return f"{self.quote(self.ledger.target)} = ? collate nocase", (table,)
 
-    def begin(self) -> None:
+    def begin(self, table: str) -> None:
         self.execute("begin immediate")
 
     def commit(self) -> None:
