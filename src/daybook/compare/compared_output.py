@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -226,7 +227,7 @@ class SliceRows:
     types: Mapping[str, ColumnType]
     is_computed: bool
     finish: Callable[[], None]
-    translate: Callable[[Exception], Exception]
+    translate: Callable[[PySparkException], DaybookError]
 
 
 def open_slice(

@@ -7,6 +7,7 @@ from decimal import Decimal
 from functools import reduce
 from typing import Any
 
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -91,8 +92,8 @@ def compare_rows(
         found = observed.metrics()
         left.finish()
         right.finish()
-    except Exception as failure:
-        raise right.translate(left.translate(failure)) from failure
+    except PySparkException as failure:
+        raise left.translate(failure) from failure
     counts = DiffCounts(**{name: found[name] or 0 for name in ("a", "b", "added", "removed", "changed", "same")})
     return ComparedSlices(
         counts,

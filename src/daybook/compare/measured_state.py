@@ -154,13 +154,10 @@ class StateEngine:
             forks=self.shared.forks(this),
             start=start,
         ) as pipeline:
-            try:
-                (group,) = pipeline.groups()
-                (output,) = group.outputs
-                yield output.df
-                group.verify()
-            except Exception as failure:
-                raise pipeline.failure(failure) from failure
+            (group,) = pipeline.groups()
+            (output,) = group.outputs
+            yield output.df
+            group.verify()
             self.shared.keep(this, pipeline.kept)
 
 

@@ -59,10 +59,8 @@ _QUOTED_SQL = re.compile(r"== SQL.*==\n(.*)\n( *)\^")
 _SPARK_ADVICE = re.compile(r"\.? (?:Use [`']try_|If necessary set |SQLSTATE: ).*")
 
 
-def translate_failure(plan: Plan, error: Exception) -> Exception:
-    """A coded error for a failure of Spark; everything else as it is."""
-    if not isinstance(error, PySparkException):
-        return error
+def translate_failure(plan: Plan, error: PySparkException) -> DaybookError:
+    """A coded error for a failure of Spark."""
     condition = error.getCondition() or type(error).__name__
     parameters = {
         key: _without_question_mark(str(value)) for key, value in (error.getMessageParameters() or {}).items()

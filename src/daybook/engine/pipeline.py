@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import assert_never
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from daybook.engine.context import RunContext, SourceFrame
@@ -46,6 +47,7 @@ from daybook.engine.stages import (
     reads_every_join,
 )
 from daybook.engine.working_dataset import AddedRows, OutputFrames, Staging, StagingFolder, WorkingDataset
+from daybook.errors import DaybookError
 from daybook.expression import quote_identifier, quote_literal, spark_type
 from daybook.model.types import STRING, SYSTEM_COLUMNS
 from daybook.plan.references import INPUT_KEY
@@ -191,14 +193,17 @@ class Pipeline:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        """Failures of Spark become errors that name operation, column and value; others pass with their cause."""
         self.close()
+        if isinstance(error, PySparkException):
+            raise self.failure(error) from error
 
     def close(self) -> None:
         """Forget what was kept for the groups."""
         self._row_counts.clear()
         self._counters.forget()
 
-    def failure(self, error: Exception) -> Exception:
+    def failure(self, error: PySparkException) -> DaybookError:
         """A Spark failure while an output was written, as an error that names operation, column and value."""
         return translate_failure(self._plan, error)
 
@@ -263,7 +268,7 @@ class Pipeline:
     def _keep(self, df: DataFrame, label: str) -> DataFrame:
         try:
             return self._staging.keep(df, label)
-        except Exception as error:
+        except PySparkException as error:
             raise self.failure(error) from error
 
     def _apply(

@@ -181,7 +181,7 @@ def check_outputs(outputs: Iterable[PlannedOutput]) -> None:
         if format_named(planned.target.format).needs_session:
             continue
         try:
-            with output_errors(planned, lambda failure: failure):
+            with output_errors(planned):
                 writer_for(planned.target.format).check(planned.target)
         except DaybookError as error:
             errors.append(error)
@@ -189,7 +189,9 @@ def check_outputs(outputs: Iterable[PlannedOutput]) -> None:
 
 
 @contextmanager
-def output_errors(planned: PlannedOutput, translated: Callable[[Exception], Exception]) -> Iterator[None]:
+def output_errors(
+    planned: PlannedOutput, translated: Callable[[PySparkException], DaybookError] | None = None
+) -> Iterator[None]:
     """OUTPUT_006 with the finding as its cause; `translated` names the operation behind a failure of Spark.
 
     A lost lease, a cancelled run, a locked period and values that other operations could not compute are no
@@ -202,8 +204,10 @@ def output_errors(planned: PlannedOutput, translated: Callable[[Exception], Exce
             raise
         raise _output_failure(planned, *flatten(error)) from error
     except PySparkException as failure:
+        if translated is None:
+            raise
         found = translated(failure)
-        if isinstance(found, DaybookError) and found.code == _SPARK_FAILED_CODE:
+        if found.code == _SPARK_FAILED_CODE:
             raise _output_failure(planned, found) from failure
         raise found from failure
     except Exception as failure:

@@ -113,12 +113,9 @@ def _replay_outputs(
         as_of=prepared.snapshot.as_of,
         skip=frozenset(output.step.seq for output in prepared.outputs if output.step.seq not in commits),
     ) as pipeline:
-        try:
-            for group in pipeline.groups():
-                outputs += [_replay_output(output, prepared, commits, scratch, keep=keep) for output in group.outputs]
-                group.verify()
-        except Exception as failure:
-            raise pipeline.failure(failure) from failure
+        for group in pipeline.groups():
+            outputs += [_replay_output(output, prepared, commits, scratch, keep=keep) for output in group.outputs]
+            group.verify()
     return tuple(sorted(outputs, key=lambda output: output.operation_seq))
 
 

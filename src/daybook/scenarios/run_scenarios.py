@@ -274,10 +274,7 @@ class _ScenarioRun:
                 for load in plan.loads
             }
             with Pipeline(spark, plan, frames, staging=MemoryStaging(spark), as_of=as_of) as pipeline:
-                try:
-                    self._collect(pipeline, plan, period)
-                except Exception as failure:
-                    raise pipeline.failure(failure) from failure
+                self._collect(pipeline, plan, period)
 
     def _collect(self, pipeline: Pipeline, plan: Plan, period: Period) -> None:
         """What every output would write; the same destination again replaces what it had in the same run."""

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from daybook.compare.compared_output import SliceRows
 from daybook.compare.diff import ComparedColumn, compare_rows, plan_comparison
+from daybook.errors import DaybookError
 from daybook.model.types import STRING, DecimalType
 
 AMOUNT = DecimalType(18, 2)
@@ -17,9 +19,10 @@ VALUES = [ComparedColumn("account", STRING), ComparedColumn("amount", AMOUNT)]
 
 
 def rows(df: DataFrame) -> SliceRows:
-    return SliceRows(
-        df, {"line": STRING, "account": STRING, "amount": AMOUNT}, False, lambda: None, lambda error: error
-    )
+    def failed(error: PySparkException) -> DaybookError:
+        raise error
+
+    return SliceRows(df, {"line": STRING, "account": STRING, "amount": AMOUNT}, False, lambda: None, failed)
 
 
 @pytest.fixture

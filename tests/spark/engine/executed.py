@@ -117,16 +117,13 @@ class World:
         sources = {load.key: source(self.spark, load, data[load.dataset_id], partitions) for load in plan.loads}
         executed = Executed(plan)
         with self.pipeline(plan, sources, as_of=as_of) as pipeline:
-            try:
-                for group in pipeline.groups():
-                    collected = {output.step.seq: output.df.toArrow() for output in group.outputs}
-                    group.verify()
-                    executed.counts.append(group.counts())
-                    for seq, table in collected.items():
-                        executed.outputs[seq] = table.to_pylist()
-                        executed.columns[seq] = table.column_names
-            except Exception as error:
-                raise pipeline.failure(error) from error
+            for group in pipeline.groups():
+                collected = {output.step.seq: output.df.toArrow() for output in group.outputs}
+                group.verify()
+                executed.counts.append(group.counts())
+                for seq, table in collected.items():
+                    executed.outputs[seq] = table.to_pylist()
+                    executed.columns[seq] = table.column_names
         return executed
 
     def pipeline(

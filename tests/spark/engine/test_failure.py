@@ -8,6 +8,7 @@ import pytest
 from daybook.errors import DaybookError, render
 from daybook.model.types import parse_type
 from tests.spark.engine.executed import OUTPUT, World, customer, order
+from tests.unit.plan.planned import plan_of
 
 
 def fails(world: World, operations: str, *rows: dict[str, object]) -> DaybookError:
@@ -23,6 +24,14 @@ def update(column: str, expression: str, more: str = "") -> str:
 
 
 FINE = update("status", '"fine"', "selector: 'quantity = 99', ")
+
+
+def test_what_is_no_failure_of_spark_keeps_its_cause(world: World) -> None:
+    """A run finds out by the cause that Java has ended."""
+    refused = ConnectionRefusedError(111, "Connection refused")
+    with pytest.raises(DaybookError) as caught, world.pipeline(plan_of(OUTPUT), {}):
+        raise DaybookError("OUTPUT_006", target="t") from refused
+    assert caught.value.__cause__ is refused
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame
@@ -38,9 +37,8 @@ def run(spark: SparkSession, generated: GeneratedProject, staging: str) -> Writt
     plan = planned(generated)
     tables = {table.dataset_id: table for table in (generated.input, *generated.others)}
     sources = {load.key: source_frame(spark, tables[load.version.dataset.id]) for load in plan.loads}
-    pipeline = Pipeline(spark, plan, sources, staging=staging, as_of=generated.run.as_of)
     written = Written()
-    try:
+    with Pipeline(spark, plan, sources, staging=staging, as_of=generated.run.as_of) as pipeline:
         for group in pipeline.groups():
             collected = {output.step.seq: output.df.toArrow() for output in group.outputs}
             group.verify()
@@ -53,8 +51,4 @@ def run(spark: SparkSession, generated: GeneratedProject, staging: str) -> Writt
                 written.rows[output.step.seq] = table.to_pylist()
                 written.columns[output.step.seq] = table.column_names
                 written.types[output.step.seq] = output.step.columns
-    except PySparkException as error:
-        raise pipeline.failure(error) from error
-    finally:
-        pipeline.close()
     return written

@@ -83,11 +83,8 @@ class Execution:
                 skip=frozenset(output.operation_seq for output in self.outputs),
             ) as pipeline,
         ):
-            try:
-                for group in pipeline.groups():
-                    self._write(group, pipeline, sources)
-            except Exception as failure:
-                raise pipeline.failure(failure) from failure
+            for group in pipeline.groups():
+                self._write(group, pipeline, sources)
 
     def _read(self, pinned: Mapping[str, tuple[Pin, ...]]) -> Mapping[str, ReadSource]:
         """A retry reads exactly the data of the first attempt."""

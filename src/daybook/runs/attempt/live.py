@@ -133,14 +133,11 @@ def live_writer(
         frames = {key: sources[whole].frame for key, whole in found.rows.feeds.items()}
         folder = f"{staging}/details-{aggregate.seq}"
         with Pipeline(spark, found.rows.plan, frames, staging=folder, as_of=pipeline.as_of) as details:
-            try:
-                (group,) = details.groups()
-                (output,) = group.outputs
-                context = RunContext.of(found.rows.plan, pipeline.as_of)
-                columns = {name: quote_identifier(name) for name in found.step.group_by}
-                df = output.df.withColumn(GROUP_COLUMN, F.expr(summary_id_sql(found.step, columns, context)))
-                df.orderBy(*map(quote_identifier, found.rows.order)).write.mode("error").parquet(place)
-            except Exception as failure:
-                raise details.failure(failure) from failure
+            (group,) = details.groups()
+            (output,) = group.outputs
+            context = RunContext.of(found.rows.plan, pipeline.as_of)
+            columns = {name: quote_identifier(name) for name in found.step.group_by}
+            df = output.df.withColumn(GROUP_COLUMN, F.expr(summary_id_sql(found.step, columns, context)))
+            df.orderBy(*map(quote_identifier, found.rows.order)).write.mode("error").parquet(place)
 
     return LiveWorkbookWriter(tuple(each.aggregate for each in live.details), write_details)

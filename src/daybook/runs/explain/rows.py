@@ -169,34 +169,31 @@ class RowsComputation:
         as_of = self._run.snapshot.as_of
         is_counting = not self._is_checked(step)
         with Pipeline(self._spark, cut.plan, frames, staging=staging, as_of=as_of, is_counting=is_counting) as pipeline:
-            try:
-                (group,) = pipeline.groups()
-                (output,) = group.outputs
-                names = {name: f"{_SUMMAND_PREFIX}{number}" for number, name in enumerate(added)}
-                values = {
-                    names[name]: each if isinstance(each, str) else pipeline.context.sql(each)
-                    for name, each in added.items()
-                }
-                df = output.df.selectExpr("*", *(f"{sql} AS {name}" for name, sql in values.items()))
-                summary = GroupSummary(step, pipeline.context) if is_summarized else None
-                totals = RowTotals(self._spark, df, tuple(names.values()), summary.aggregates if summary else {})
-                first = totals.frame.orderBy(*map(quote_identifier, cut.order)).limit(self._limit + 1)
-                types = {**output.step.columns, **dict.fromkeys(names.values(), NULL)}
-                rows = _collect_rows(first, types)
-                if len(rows) <= self._limit:
-                    count = len(rows)
-                    sums = {name: _sum(row[column] for row in rows) for name, column in names.items()}
-                else:
-                    found = totals.compute()
-                    count, sums = found[_COUNT], {name: found[column] or 0 for name, column in names.items()}
-                if is_counting:
-                    group.verify()
-                shown = tuple({name: row[name] for name in output.step.columns} for row in rows[: self._limit])
-                load = self._run.plan.load(cut.feeds[INPUT_KEY])
-                stored = self._stored_rows(pipeline, load, frames[INPUT_KEY], shown, origins)
-                made = summary.found(totals.observed, rows[0], count) if summary and rows else None
-            except Exception as failure:
-                raise pipeline.failure(failure) from failure
+            (group,) = pipeline.groups()
+            (output,) = group.outputs
+            names = {name: f"{_SUMMAND_PREFIX}{number}" for number, name in enumerate(added)}
+            values = {
+                names[name]: each if isinstance(each, str) else pipeline.context.sql(each)
+                for name, each in added.items()
+            }
+            df = output.df.selectExpr("*", *(f"{sql} AS {name}" for name, sql in values.items()))
+            summary = GroupSummary(step, pipeline.context) if is_summarized else None
+            totals = RowTotals(self._spark, df, tuple(names.values()), summary.aggregates if summary else {})
+            first = totals.frame.orderBy(*map(quote_identifier, cut.order)).limit(self._limit + 1)
+            types = {**output.step.columns, **dict.fromkeys(names.values(), NULL)}
+            rows = _collect_rows(first, types)
+            if len(rows) <= self._limit:
+                count = len(rows)
+                sums = {name: _sum(row[column] for row in rows) for name, column in names.items()}
+            else:
+                found = totals.compute()
+                count, sums = found[_COUNT], {name: found[column] or 0 for name, column in names.items()}
+            if is_counting:
+                group.verify()
+            shown = tuple({name: row[name] for name in output.step.columns} for row in rows[: self._limit])
+            load = self._run.plan.load(cut.feeds[INPUT_KEY])
+            stored = self._stored_rows(pipeline, load, frames[INPUT_KEY], shown, origins)
+            made = summary.found(totals.observed, rows[0], count) if summary and rows else None
         return FoundRows(tuple(output.step.columns), shown, count, sums, stored, made)
 
     def _stored_rows(
