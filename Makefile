@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help archive demo test test-quick test-connect test-cluster faults orchestrators check lint format types layers reference docs docs-serve bench bench-full lock clean
+.PHONY: help archive demo test test-quick test-java test-connect test-cluster faults orchestrators check lint format types layers reference docs docs-serve bench bench-full lock clean
 
 VENV ?= .venv
 export DAYBOOK_VENV := $(VENV)
@@ -22,12 +22,14 @@ WORKERS_WITH_JAVA := $(shell expr $(CORES) + 2)
 WITHOUT_JAVA := -m "not spark and not slow" $(addprefix --ignore=tests/,spark e2e faults cluster)
 WITH_JAVA := -m "spark and not cluster and not slow" $(addprefix --ignore=tests/,unit golden cluster)
 
-test: test-quick archive ## run the tests, those without a Java virtual machine first; faults and races bounded
-	@$(PYTEST) -n $(WORKERS_WITH_JAVA) $(WITH_JAVA)
+test: test-quick test-java ## run the tests; faults and races bounded
 
 test-quick: ## run the tests that need no Java virtual machine
 	@tools/environment dev
 	@$(PYTEST) -n $(CORES) $(WITHOUT_JAVA)
+
+test-java: archive ## run the tests that need a Java virtual machine
+	@$(PYTEST) -n $(WORKERS_WITH_JAVA) $(WITH_JAVA)
 
 archive: ## make the class-data archive by which Java starts quicker
 	@tools/environment dev

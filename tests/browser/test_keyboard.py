@@ -116,22 +116,23 @@ def test_the_first_key_leads_past_the_navigation(page: Page, folder: Folder) -> 
         assert page.url.endswith("#main")
 
 
-@pytest.mark.parametrize("path", ["/close", "/runs", "/numbers", "/compare", "/lineage", "/definitions", "/periods"])
-def test_everything_that_can_be_clicked_can_be_reached_by_key(page: Page, folder: Folder, path: str) -> None:
+def test_everything_that_can_be_clicked_can_be_reached_by_key(page: Page, folder: Folder) -> None:
+    clickable = "a[href], button, input:not([type=hidden]), select, summary, [onclick]"
     with shown(page, folder) as address:
         log_in(page, address)
-        page.goto(address + path)
-        clickable = "a[href], button, input:not([type=hidden]), select, summary, [onclick]"
-        page.evaluate(
-            "selector => document.querySelectorAll(selector).forEach((each, at) => each.dataset.key = at)", clickable
-        )
-        wanted = set(page.eval_on_selector_all(clickable, "found => found.map(each => each.dataset.key)"))
-        reached: set[str] = set()
-        for _ in range(len(wanted) + 5):
-            page.keyboard.press("Tab")
-            reached.add(page.evaluate("document.activeElement.dataset.key || ''"))
-        assert wanted <= reached
-        assert not page.locator("[tabindex]:not([tabindex='0']):not([tabindex='-1'])").count()
+        for path in ("/close", "/runs", "/numbers", "/compare", "/lineage", "/definitions", "/periods"):
+            page.goto(address + path)
+            page.evaluate(
+                "selector => document.querySelectorAll(selector).forEach((each, at) => each.dataset.key = at)",
+                clickable,
+            )
+            wanted = set(page.eval_on_selector_all(clickable, "found => found.map(each => each.dataset.key)"))
+            reached: set[str] = set()
+            for _ in range(len(wanted) + 5):
+                page.keyboard.press("Tab")
+                reached.add(page.evaluate("document.activeElement.dataset.key || ''"))
+            assert wanted <= reached, path
+            assert not page.locator("[tabindex]:not([tabindex='0']):not([tabindex='-1'])").count(), path
 
 
 def test_the_focus_stays_when_the_page_shows_something_new(page: Page, folder: Folder) -> None:

@@ -1,6 +1,7 @@
 """The Java process as users meet it: quiet, on any Java, never left behind, never stopped by its cache."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,7 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from daybook.engine.java.launch import archive_path, find_java, spark_home
+from daybook.engine.java.build_archive import build_archive
+from daybook.engine.java.launch import archive_path, find_java, spark_home, spark_jars, virtual_machine_flags
 from daybook.engine.java.session import start_session
 from daybook.errors import DaybookError
 from daybook.model.settings import EngineSettings
@@ -52,6 +54,17 @@ def test_sessions_follow_one_another_silently_and_leave_nothing_behind(tmp_path:
     assert running.communicate(timeout=180) == ("", "")
     assert running.returncode == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out-False", "out-True"]
+
+
+@pytest.mark.slow
+def test_java_takes_the_classes_of_spark_from_an_archive_that_was_made_for_it(tmp_path: Path) -> None:
+    java, log = find_java(os.environ), tmp_path / "classes.log"
+    assert build_archive(tmp_path / "new.jsa", java)
+    flags = [*virtual_machine_flags("short"), "-Xshare:on", f"-XX:SharedArchiveFile={tmp_path / 'new.jsa'}"]
+    jars = os.pathsep.join(map(str, spark_jars(spark_home())))
+    command = [str(java.executable), *flags, f"-Xlog:class+load:file={log}", "-cp", jars]
+    subprocess.run([*command, "org.apache.spark.deploy.SparkSubmit", "--version"], check=True, capture_output=True)
+    assert re.search(r" org\.apache\.spark\.\S+ source: shared objects file", log.read_text())
 
 
 @pytest.mark.parametrize("archive", [b"this is no archive", pytest.param(b"", marks=pytest.mark.slow)])
