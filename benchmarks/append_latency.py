@@ -23,7 +23,7 @@ from pyspark.sql import functions as sf
 
 from benchmarks.figures import record
 from benchmarks.meter import Reading, measure
-from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame
+from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame, SourceRows
 from daybook.engine.java.session import start_session, stop_session
 from daybook.engine.pipeline import Pipeline
 from daybook.expression import Constants
@@ -127,7 +127,7 @@ def frame(spark: SparkSession, path: Path) -> SourceFrame:
         .parquet(str(path))
         .select("*", place.alias(ORIGIN_COLUMN), sf.col("_metadata.row_index").alias(ORDINAL_COLUMN))
     )
-    return SourceFrame(df, frozenset({"_period"}))
+    return SourceFrame(SourceRows.of(df), frozenset({"_period"}))
 
 
 def one_round(spark: SparkSession, extras: tuple[str, ...], folder: Path) -> Timing:

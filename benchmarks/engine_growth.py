@@ -22,7 +22,7 @@ import psutil
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame
+from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame, SourceRows
 from daybook.engine.pipeline import Pipeline
 from daybook.expression import Constants
 from daybook.model.calendar import Period
@@ -93,7 +93,7 @@ def data(spark: SparkSession, folder: Path, rows: int) -> SourceFrame:
     df = spark.read.parquet(path).select(
         "*", sf.lit("f").alias(ORIGIN_COLUMN), sf.col("_metadata.row_index").alias(ORDINAL_COLUMN)
     )
-    return SourceFrame(df, frozenset())
+    return SourceFrame(SourceRows.of(df), frozenset())
 
 
 def processor_time() -> float:
@@ -153,7 +153,7 @@ def measure_runs(name: str, project: Callable[[int], str], counts: tuple[int, ..
 
 def measure_forks(spark: SparkSession, source: SourceFrame, folder: Path) -> bool:
     """Aggregates in a row by four rules, in plain Spark."""
-    base = source.df.drop(ORIGIN_COLUMN, ORDINAL_COLUMN).selectExpr(*COLUMNS, "0 AS seq")
+    base = source.rows.identified.drop(ORIGIN_COLUMN, ORDINAL_COLUMN).selectExpr(*COLUMNS, "0 AS seq")
 
     def summary(df: DataFrame, number: int) -> DataFrame:
         key = COLUMNS[number % 7]
@@ -238,7 +238,7 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="daybook-growth-"))
     try:
         source = data(spark, folder, arguments.rows)
-        source.df.write.mode("overwrite").format("noop").save()
+        source.rows.identified.write.mode("overwrite").format("noop").save()
         results = [MEASUREMENTS[name](spark, source, folder) for name in arguments.what or MEASUREMENTS]
         return 0 if all(results) else 1
     finally:

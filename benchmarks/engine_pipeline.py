@@ -20,7 +20,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from benchmarks.figures import record
-from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame
+from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame, SourceRows
 from daybook.engine.pipeline import Pipeline
 from daybook.expression import Constants
 from daybook.model.calendar import Period
@@ -129,8 +129,8 @@ def by_engine(spark: SparkSession, folder: Path, target: Path) -> None:
         "*", sf.lit("c").alias(ORIGIN_COLUMN), sf.lit(0).cast("bigint").alias(ORDINAL_COLUMN)
     )
     sources = {
-        "input": SourceFrame(orders(spark, folder), frozenset({"_period"})),
-        "2.c": SourceFrame(customers, frozenset()),
+        "input": SourceFrame(SourceRows.of(orders(spark, folder)), frozenset({"_period"})),
+        "2.c": SourceFrame(SourceRows.of(customers), frozenset()),
     }
     with Pipeline(spark, planned(), sources, staging=f"{target}-staging") as pipeline:
         for group in pipeline.groups():

@@ -3,8 +3,9 @@
 import contextlib
 import datetime
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil
 
 from pyspark.sql import DataFrame, SparkSession
@@ -32,6 +33,11 @@ def picked_words(operations: int) -> tuple[str, ...]:
 
 def quote_identifiers(*names: str) -> list[str]:
     return [quote_identifier(name) for name in names]
+
+
+def aliased_sql(columns: Mapping[str, str]) -> list[str]:
+    """Columns as texts, each with its name: one text is one call to Spark, a column with an alias two."""
+    return [f"{sql} AS {quote_identifier(name)}" for name, sql in columns.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +154,44 @@ ORDINAL_COLUMN = "__ordinal"
 POSITION_COLUMN = "__position"
 
 
+class SourceRows:
+    """Rows with their identity `__place` and `__ordinal`, and the `plain` ones, where those are cheaper to read.
+
+    Either is asked of Spark when somebody needs it: every call takes time, and Spark reads where a row stands in its
+    file for every query on a frame that has ever asked for it.
+    """
+
+    def __init__(self, identified: Callable[[], DataFrame], plain: Callable[[], DataFrame] | None = None) -> None:
+        self._identified = identified
+        self._plain = plain
+
+    @classmethod
+    def of(cls, df: DataFrame) -> "SourceRows":
+        return cls(lambda: df)
+
+    @cached_property
+    def identified(self) -> DataFrame:
+        return self._identified()
+
+    @cached_property
+    def plain(self) -> DataFrame:
+        return self._plain() if self._plain is not None else self.identified
+
+    def map(self, change: Callable[[DataFrame], DataFrame]) -> "SourceRows":
+        plain = None if self._plain is None else lambda: change(self.plain)
+        return SourceRows(lambda: change(self.identified), plain)
+
+    def union(self, other: "SourceRows") -> "SourceRows":
+        is_either_plain = self._plain is not None and other._plain is not None
+        plain = (lambda: self.plain.unionByName(other.plain)) if is_either_plain else None
+        return SourceRows(lambda: self.identified.unionByName(other.identified), plain)
+
+
 @dataclass(frozen=True)
 class SourceFrame:
-    """Declared columns in their types, `carried` system columns as stored, and the identity `__place`, `__ordinal`."""
+    """Rows with declared columns in their types, and `carried` system columns as stored."""
 
-    df: DataFrame
+    rows: SourceRows
     carried: frozenset[str]
     # The period identifiers the time filter accepts; none given, the run's own.
     periods: tuple[str, ...] = ()
@@ -166,11 +205,6 @@ class SourceFrame:
     row_period: str | None = None
     # Whether the rows carry their position in a file, as `__position`.
     has_positions: bool = False
-    # The same rows without their identity, where that is cheaper to read.
-    plain: DataFrame | None = None
-
-    def rows(self, *, with_identity: bool) -> DataFrame:
-        return self.df if with_identity or self.plain is None else self.plain
 
 
 _MAX_SPLIT_KEY = "spark.sql.files.maxPartitionBytes"

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias, assert_never
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
-from daybook.engine.context import FAULT_COLUMN, RunContext
+from daybook.engine.context import FAULT_COLUMN, RunContext, aliased_sql
 from daybook.errors import DaybookError
 from daybook.expression import quote_literal
 from daybook.model.types import STRING
@@ -197,7 +197,7 @@ class ObservedFrame:
     ) -> None:
         self._rows = rows
         self._checked = checked or rows
-        self._aggregates = [F.expr(sql).alias(name) for name, sql in metrics.items()]
+        self._aggregates = [F.expr(text) for text in aliased_sql(metrics)]
         self._observation: Observation | None = None
         self._found: Mapping[str, Any] = {}
 

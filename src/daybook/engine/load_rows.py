@@ -17,6 +17,7 @@ from daybook.engine.context import (
     POSITION_COLUMN,
     RunContext,
     SourceFrame,
+    aliased_sql,
     null_sql,
     quote_identifiers,
 )
@@ -152,7 +153,7 @@ LOADED_ID_COLUMN = "__row_id"
 
 def filter_by_time(frame: SourceFrame, load: LoadStep, context: RunContext, *, with_identity: bool = True) -> DataFrame:
     """Period tables by their period, bitemporal ones as of a date; both by the slice when Daybook wrote them."""
-    rows = frame.rows(with_identity=with_identity)
+    rows = frame.rows.identified if with_identity else frame.rows.plain
     match load.temporal_mode:
         case "period":
             column = RUN_PERIOD_COLUMN if RUN_PERIOD_COLUMN in frame.carried else "_period"
@@ -204,7 +205,7 @@ def load_input(frame: SourceFrame, load: LoadStep, context: RunContext) -> DataF
         hidden[FAULT_COLUMN] = _loaded_row_fault(frame, load)
     return filter_by_time(frame, load, context, with_identity=is_made.get("_row_id", False)).selectExpr(
         *quote_identifiers(*load.types),
-        *(f"{sql} AS {quote_identifier(name)}" for name, sql in {**empty, **carried, **hidden}.items()),
+        *aliased_sql({**empty, **carried, **hidden}),
     )
 
 
@@ -217,7 +218,7 @@ def load_source(frame: SourceFrame, load: LoadStep, context: RunContext, columns
     rows = filter_by_time(frame, load, context, with_identity="_row_id" in columns)
     if "_deleted" in frame.carried:
         rows = rows.where(F.expr("`_deleted` IS NOT TRUE"))
-    return rows.selectExpr(*(f"{sql} AS {quote_identifier(name)}" for name, sql in chosen.items()))
+    return rows.selectExpr(*aliased_sql(chosen))
 
 
 def stored_rows(frame: SourceFrame, load: LoadStep, context: RunContext, ids: Collection[str]) -> DataFrame:

@@ -9,7 +9,7 @@ from typing import assert_never
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from daybook.engine.context import RunContext, SourceFrame
+from daybook.engine.context import RunContext, SourceFrame, aliased_sql
 from daybook.engine.counters import (
     FAULT_TEXT_METRIC,
     FIRST_FAULT_SQL,
@@ -75,7 +75,7 @@ def checked_rows(working: WorkingDataset, added: AddedRows, step: CheckStep, con
     texts = {name: changed.get(name, quote_identifier(name)) for name in names}
 
     def rows() -> DataFrame:
-        return added.aligned(schema).selectExpr(*(f"{sql} AS {quote_identifier(name)}" for name, sql in texts.items()))
+        return added.aligned(schema).selectExpr(*aliased_sql(texts))
 
     metrics = {picked_metric(step.seq): picked_rows_sql(step, context), FAULT_TEXT_METRIC: FIRST_FAULT_SQL}
     same = {name: quote_identifier(name) for name in names}

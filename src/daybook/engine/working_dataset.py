@@ -9,7 +9,7 @@ from typing import Protocol
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from daybook.engine.context import RunContext, literal_path_pattern, null_sql
+from daybook.engine.context import RunContext, aliased_sql, literal_path_pattern, null_sql
 from daybook.engine.counters import Counters, ObservedFrame
 from daybook.engine.failures import VALUE, mark_sql
 from daybook.engine.layer import Layer, guarded_condition, updated_at_sql
@@ -38,7 +38,7 @@ class AddedRows:
         if self.kept is not None:
             return self.kept
         rows = self.observed.frame.where(F.expr(self.is_new)) if self.is_new else self.observed.frame
-        return rows.selectExpr(*(f"{sql} AS {quote_identifier(name)}" for name, sql in self.columns.items()))
+        return rows.selectExpr(*aliased_sql(self.columns))
 
     def aligned(self, schema: Mapping[str, ColumnType]) -> DataFrame:
         """The rows with the business columns of a later moment: more of them, or wider ones."""

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     # Whether files changed is asked without Spark.
     from pyspark.sql import DataFrame
 
+    from daybook.engine.context import SourceRows
+
 
 @dataclass(frozen=True, slots=True)
 class TablePin:
@@ -101,7 +103,7 @@ def pin_from_json(data: Mapping[str, Any]) -> Pin:
 
 @dataclass(frozen=True, slots=True)
 class ReadPart:
-    df: "DataFrame"
+    rows: "SourceRows"
     carried: frozenset[str]
     pins: tuple[Pin, ...]
     notices: tuple[Notice, ...] = ()
@@ -111,12 +113,10 @@ class ReadPart:
     may_repeat_ids: bool = False
     # Whether the rows carry their position in a file.
     has_positions: bool = False
-    # The same rows without their identity, where that is cheaper to read.
-    plain: "DataFrame | None" = None
 
     def map(self, change: Callable[["DataFrame"], "DataFrame"]) -> "ReadPart":
         """The part with a change of its rows."""
-        return replace(self, df=change(self.df), plain=change(self.plain) if self.plain is not None else None)
+        return replace(self, rows=self.rows.map(change))
 
     def with_period(self, location: Location) -> "ReadPart":
         """Rows of a location that belongs to one period may lack `_period`."""

@@ -12,10 +12,17 @@ from pathlib import Path
 from typing import assert_never
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, POSITION_COLUMN, SourceFrame, literal_path_pattern
+from daybook.engine.context import (
+    ORDINAL_COLUMN,
+    ORIGIN_COLUMN,
+    POSITION_COLUMN,
+    SourceFrame,
+    SourceRows,
+    literal_path_pattern,
+)
 from daybook.errors import DaybookError, Notice
 from daybook.io.bindings import Binding, carried_types, extra_column_notices, needed_slices
 from daybook.io.column_types import arrow_frame, arrow_type, spark_data_type
@@ -172,7 +179,7 @@ def _read_landing(spark: SparkSession, landed: PublishedLanding, request: Landin
         manifest and manifest.has_appended_slice(request.slices) for manifest in manifests
     )
     return ReadPart(
-        df,
+        SourceRows.of(df),
         frozenset(landed.carried),
         (pin,),
         notices,
@@ -225,8 +232,7 @@ def read_source(
         return source
     names = ", ".join(location.uri or "" for location in resolution.locations[:_MAX_NAMED_LOCATIONS])
     frame = source.frame
-    rows = frame.rows(with_identity=False)
-    repeated = find_repeated_by_spark(rows, dataset_version.dataset, frame.carried, frame.periods)
+    repeated = find_repeated_by_spark(frame.rows.plain, dataset_version.dataset, frame.carried, frame.periods)
     found = report_repeated(dataset_version.dataset, repeated, names)
     return replace(source, notices=(*source.notices, *found))
 
@@ -318,32 +324,28 @@ def _empty_part(spark: SparkSession, dataset_version: DatasetVersion) -> ReadPar
     fields = [pa.field(name, arrow_type(type_)) for name, type_ in {**declared, **carried}.items()]
     identity = [pa.field(ORIGIN_COLUMN, pa.string()), pa.field(ORDINAL_COLUMN, pa.int64())]
     table = pa.schema([*fields, *identity]).empty_table()
-    return ReadPart(arrow_frame(spark, table), frozenset(carried), ())
+    return ReadPart(SourceRows.of(arrow_frame(spark, table)), frozenset(carried), ())
 
 
 def _union_parts(parts: Sequence[ReadPart], resolution: Resolution) -> ReadSource:
     carried = frozenset[str]().union(*(part.carried for part in parts))
     types = carried_types()
     has_positions = any(part.has_positions for part in parts)
-    frames: list[DataFrame] = []
-    plain: list[DataFrame] = []
+    rows: list[SourceRows] = []
     for part in parts:
         lacking: dict[str, Column] = {
             name: F.lit(None).cast(spark_data_type(types[name])) for name in sorted(carried - part.carried)
         }
         if has_positions and not part.has_positions:
             lacking[POSITION_COLUMN] = F.lit(None).cast("string")
-        whole = part.map(methodcaller("withColumns", lacking)) if lacking else part
-        frames.append(whole.df)
-        plain += [whole.plain] if whole.plain is not None else []
-    df = reduce(DataFrame.unionByName, frames)
+        rows.append(part.rows.map(methodcaller("withColumns", lacking)) if lacking else part.rows)
     notices = tuple(dict.fromkeys(notice for part in parts for notice in part.notices))
     pins = tuple(pin for part in parts for pin in part.pins)
     sizes = tuple(size for part in parts for size in part.sizes)
     is_small = all(part.sizes for part in parts) and sum(sizes) <= _SMALL_BYTES
     may_repeat_ids = len(resolution.locations) > 1 or any(part.may_repeat_ids for part in parts)
     frame = SourceFrame(
-        df,
+        reduce(SourceRows.union, rows),
         carried,
         resolution.periods,
         is_small,
@@ -351,6 +353,5 @@ def _union_parts(parts: Sequence[ReadPart], resolution: Resolution) -> ReadSourc
         resolution.as_of,
         resolution.row_period,
         has_positions,
-        reduce(DataFrame.unionByName, plain) if len(plain) == len(frames) else None,
     )
     return ReadSource(frame, pins, notices, sizes)

@@ -304,7 +304,7 @@ def read_written_rows(
     resolution = Resolution((location,), (period,))
     landing = environment.landing(prepared.snapshot.run_id)
     found = read_source(spark, resolution, dataset_of(planned.target.columns), landing, workspace=environment.root)
-    df = found.frame.rows(with_identity=False)
+    df = found.frame.rows.plain
     if RUN_PERIOD_COLUMN in found.frame.carried:
         df = df.where(F.col(RUN_PERIOD_COLUMN) == period)
     return df.select(*(F.col(f"`{name}`") for name in planned.step.columns))

@@ -17,7 +17,7 @@ import pyarrow as pa
 from pydantic import BeforeValidator, Field
 from pyspark.sql import SparkSession
 
-from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame
+from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame, SourceRows
 from daybook.errors import DaybookError
 from daybook.errors.error import did_you_mean
 from daybook.io.bindings import PHYSICAL_TIME_COLUMNS, carried_types, validity_types
@@ -312,7 +312,7 @@ def source_frame(spark: SparkSession, table: pa.Table, dataset: Dataset) -> Sour
     declared = {column.name for column in dataset.main_table.columns}
     types = {**carried_types(), **validity_types(dataset.main_table)}
     carried = frozenset(name for name in table.column_names if name in types and name not in declared)
-    return SourceFrame(arrow_frame(spark, table), carried)
+    return SourceFrame(SourceRows.of(arrow_frame(spark, table)), carried)
 
 
 def written_rows(slices: Mapping[str, pa.Table], dataset: Dataset, given: pa.Table | None) -> pa.Table:

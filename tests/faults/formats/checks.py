@@ -19,7 +19,7 @@ def rows(spark: SparkSession, key: str, count: int = 90, parts: int = 3) -> Data
 
 def found(spark: SparkSession, target: Target) -> dict[str, int]:
     """Rows by key."""
-    df = read_target(spark, target, COLUMNS).frame.df
+    df = read_target(spark, target, COLUMNS).frame.rows.identified
     return {row[0]: row[1] for row in df.groupBy("key").count().collect()}
 
 

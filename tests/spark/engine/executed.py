@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame
+from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame, SourceRows
 from daybook.engine.counters import GroupCounts
 from daybook.engine.java.session_conf import temporary_settings
 from daybook.engine.pipeline import Pipeline
@@ -64,7 +64,7 @@ def source(spark: SparkSession, load: LoadStep, rows: Sequence[Row], partitions:
     # Rows that Spark knows while it plans would be computed then.
     with temporary_settings(spark, {"spark.sql.execution.arrow.localRelationThreshold": "0"}):
         df = spark.createDataFrame(pa.table(columns))
-    return SourceFrame(df.repartition(partitions) if partitions else df, frozenset(carried))
+    return SourceFrame(SourceRows.of(df.repartition(partitions) if partitions else df), frozenset(carried))
 
 
 @dataclass

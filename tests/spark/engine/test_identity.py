@@ -102,12 +102,14 @@ def scan_text(world: World, folder: Path, operations: str) -> str:
     """How Spark reads the input, a Parquet file, for the first output."""
     plan = plan_of(operations)
     load, *joins = plan.loads
-    source(world.spark, load, ORDERS).df.drop(ORIGIN_COLUMN, ORDINAL_COLUMN).coalesce(1).write.parquet(str(folder))
+    source(world.spark, load, ORDERS).rows.identified.drop(ORIGIN_COLUMN, ORDINAL_COLUMN).coalesce(1).write.parquet(
+        str(folder)
+    )
     bindings = [Binding(name, name, column_type) for name, column_type in {**load.types, "_period": STRING}.items()]
     files = [DataFile(str(file)) for file in folder.glob("*.parquet")]
     rows = scan_parquet(world.spark, files, bindings, frozenset(), str(folder))
     frames = {
-        INPUT_KEY: SourceFrame(rows.df, frozenset({"_period"}), plain=rows.plain),
+        INPUT_KEY: SourceFrame(rows, frozenset({"_period"})),
         **{join.key: source(world.spark, join, CUSTOMERS) for join in joins},
     }
     with world.pipeline(plan, frames) as executing, contextlib.redirect_stdout(io.StringIO()) as shown:

@@ -71,6 +71,25 @@ def test_java_is_asked_once_what_makes_columns(spark: SparkSession, is_connect: 
 
 
 @pytest.mark.usefixtures("product_settings")
+def test_a_list_of_texts_is_sent_in_one_call(spark: SparkSession, is_connect: bool) -> None:
+    if is_connect:
+        pytest.skip("py4j sends nothing")
+    client = spark.sparkContext._gateway._gateway_client  # type: ignore[union-attr]
+    texts = [f"'{number}: \u20ac \U0001f600\n\\t' AS c{number}" for number in range(50)]
+    one = spark.range(1)
+    with patch.object(client, "send_command", wraps=client.send_command) as sent:
+        df = one.selectExpr(*texts)
+    assert sent.call_count < 10
+    assert df.collect()[0][49] == "49: \u20ac \U0001f600\n\t"
+
+
+@pytest.mark.parametrize("texts", [["a\x1fb", "c"], ["a", ""], [""], []])
+def test_a_list_of_any_texts_arrives_as_it_is(spark: SparkSession, is_connect: bool, texts: list[str]) -> None:
+    if is_connect:
+        pytest.skip("py4j sends nothing")
+    assert list(spark.sparkContext._jvm.java.util.ArrayList(texts)) == texts  # type: ignore[union-attr]
+
+
 def test_progress_tells_tasks_done_of_tasks_known(spark: SparkSession, is_connect: bool) -> None:
     reports: list[tuple[int, int]] = []
     # A Connect server reports every two seconds.

@@ -239,7 +239,7 @@ def read_target(
 
 
 def rows_of(source: ReadSource, *names: str) -> list[dict[str, Any]]:
-    return sorted_rows(source.frame.df.select(*names).toArrow().to_pylist())
+    return sorted_rows(source.frame.rows.identified.select(*names).toArrow().to_pylist())
 
 
 def sorted_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

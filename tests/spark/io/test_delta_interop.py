@@ -106,7 +106,7 @@ def test_vacuum_keeps_what_is_pinned(spark: SparkSession, place: Place) -> None:
     removed = vacuum_table(VacuumRequest(uri, {"0"}, 1, far))
     assert would == removed
     assert len(removed) > 0
-    assert [row[0] for row in read_target(spark, target).frame.df.select("key").collect()] == ["d"]
+    assert [row[0] for row in read_target(spark, target).frame.rows.identified.select("key").collect()] == ["d"]
     assert DeltaTable(uri, version=0).to_pyarrow_table().num_rows == 1
     with pytest.raises(FileNotFoundError):
         DeltaTable(uri, version=1).to_pyarrow_table()

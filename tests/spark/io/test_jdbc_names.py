@@ -42,9 +42,9 @@ def test_names_are_found_as_the_database_keeps_them(spark: SparkSession, place: 
     run(spark, place, "create table Orders (a bigint)", 'create table "Odd name" (A bigint)')
     run(spark, place, "insert into orders values (1)", 'insert into "Odd name" values (2)')
     for table in ("orders", "ORDERS", "app.orders"):
-        assert read(spark, place, table).frame.df.select("A").collect() == [(1,)]
-    assert read(spark, place, "orders", "app").frame.df.select("A").collect() == [(1,)]
-    assert read(spark, place, "Odd name").frame.df.select("A").collect() == [(2,)]
+        assert read(spark, place, table).frame.rows.identified.select("A").collect() == [(1,)]
+    assert read(spark, place, "orders", "app").frame.rows.identified.select("A").collect() == [(1,)]
+    assert read(spark, place, "Odd name").frame.rows.identified.select("A").collect() == [(2,)]
 
 
 def test_a_query_is_no_table(spark: SparkSession, place: Place) -> None:
@@ -54,7 +54,7 @@ def test_a_query_is_no_table(spark: SparkSession, place: Place) -> None:
             read(spark, place, table)
         assert caught.value.code == "IO_001", table
     # No statement behind a semicolon was executed.
-    assert read(spark, place, "orders").frame.df.count() == 0
+    assert read(spark, place, "orders").frame.rows.identified.count() == 0
 
 
 def test_a_table_with_an_odd_name_is_read_by_it(spark: SparkSession, place: Place) -> None:
@@ -63,4 +63,4 @@ def test_a_table_with_an_odd_name_is_read_by_it(spark: SparkSession, place: Plac
         quoted = '"' + name.replace('"', '""') + '"'
         run(spark, place, f"create table {quoted} (a bigint)", f"insert into {quoted} values ({odd.index(name)})")
     for name in odd[:6]:
-        assert read(spark, place, name).frame.df.select("A").collect() == [(odd.index(name),)]
+        assert read(spark, place, name).frame.rows.identified.select("A").collect() == [(odd.index(name),)]

@@ -38,7 +38,7 @@ def rows(spark: SparkSession, *keys: str, columns: tuple[OutputColumn, ...] = CO
 def keys(spark: SparkSession, target: Target, *periods: str) -> list[tuple[str, str | None]]:
     """Keys with their slice."""
     source = read_target(spark, target, COLUMNS, periods=periods, temporal_mode="period" if periods else None)
-    df = source.frame.df
+    df = source.frame.rows.identified
     slice_ = "_run_period" if "_run_period" in df.columns else "NULL"
     return sorted((row[0], row[1]) for row in df.selectExpr("key", slice_).collect())
 
@@ -123,7 +123,7 @@ def test_columns_are_added_when_asked_for(spark: SparkSession, place: Place) -> 
     target = place.target(more, mode="replace_period", run_period="2026-02", on_schema_change="add")
     write(rows(spark, "b", columns=more).fillna("n", ["note"]), target)
     source = read_target(spark, target)
-    assert sorted(map(tuple, source.frame.df.select("key", "note").collect())) == [("a", None), ("b", "n")]
+    assert sorted(map(tuple, source.frame.rows.identified.select("key", "note").collect())) == [("a", None), ("b", "n")]
 
 
 def test_replace_takes_the_new_schema(spark: SparkSession, place: Place) -> None:
@@ -138,7 +138,7 @@ def test_replace_takes_the_new_schema(spark: SparkSession, place: Place) -> None
         assert keys(spark, place.target(COLUMNS)) == [("a", None)]
         return
     write(rows(spark, "b", columns=others), target)
-    assert read_target(spark, target).frame.df.select("key").collect() == [("b",)]
+    assert read_target(spark, target).frame.rows.identified.select("key").collect() == [("b",)]
 
 
 @one_database
@@ -173,7 +173,7 @@ def test_columns_that_an_output_no_longer_has_are_kept_with_null(spark: SparkSes
     fewer = COLUMNS[:1]
     target = place.target(fewer, mode="replace_period", run_period="2026-02", on_schema_change="keep")
     write(rows(spark, "b").select(fewer[0].name), target)
-    df = read_target(spark, place.target(COLUMNS)).frame.df.selectExpr("key", "CAST(amount AS STRING)")
+    df = read_target(spark, place.target(COLUMNS)).frame.rows.identified.selectExpr("key", "CAST(amount AS STRING)")
     assert sorted(map(tuple, df.collect())) == [("a", "1.50"), ("b", None)]
 
 
@@ -216,7 +216,7 @@ class TestOneFile:
         ordered = rows(spark, *(f"{number:04}" for number in range(500, 0, -1))).repartition(5).orderBy("key")
         target = place.target(COLUMNS)
         write(ordered, target)
-        df = read_target(spark, target).frame.df
+        df = read_target(spark, target).frame.rows.identified
         assert [row[0] for row in df.select("key").collect()] == [f"{number:04}" for number in range(1, 501)]
 
     def test_it_commits_once(self, spark: SparkSession, place: Place) -> None:

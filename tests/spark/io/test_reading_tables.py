@@ -161,7 +161,7 @@ class TestDelta:
         for region in ("EU", "US"):
             uri = self.write(tables.folder, {"a": [1], "region": [region]}, partition_by=["region"])
         source = tables.read(dataset("a integer", "region string"), Location("delta", uri=uri))
-        source.frame.df.explain()
+        source.frame.rows.identified.explain()
         plan = capsys.readouterr().out
         assert "LocalTableScan" in plan
         assert "ExistingRDD" not in plan

@@ -79,7 +79,7 @@ def reader(spark: SparkSession, tmp_path: Path) -> Reader:
 
 
 def values(source: ReadSource, *names: str) -> list[tuple[Any, ...]]:
-    rows = source.frame.df.select(*names).toArrow().to_pylist()
+    rows = source.frame.rows.identified.select(*names).toArrow().to_pylist()
     return sorted((tuple(row.values()) for row in rows), key=repr)
 
 
@@ -219,7 +219,9 @@ def test_many_rows_get_the_same_identity_from_spark(
         area = LandingArea(str(tmp_path / f"state{limit}"), "run")
         request = LandingRequest([Location("csv", uri=str(path))], version, area, None, tmp_path, limit)
         part = read_landed(spark, request)
-        found.append(sorted(map(repr, part.df.select("a", "b", "f", "__place", "__ordinal").toArrow().to_pylist())))
+        found.append(
+            sorted(map(repr, part.rows.identified.select("a", "b", "f", "__place", "__ordinal").toArrow().to_pylist()))
+        )
     assert found[0] == found[1]
     assert len(set(found[0])) == 60
 

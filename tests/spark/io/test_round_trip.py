@@ -44,8 +44,8 @@ def test_hard_values_come_back(spark: SparkSession, case: Case, place: Place) ->
     source = read_target(spark, target)
 
     assert rows_of(source, *(column.name for column in columns)) == sorted_rows(rows)
-    assert written_fingerprint(spark, target, staged, commit) == fingerprint(source.frame.df, columns)
-    identities = source.frame.df.select("__place", "__ordinal").toArrow().to_pylist()
+    assert written_fingerprint(spark, target, staged, commit) == fingerprint(source.frame.rows.identified, columns)
+    identities = source.frame.rows.identified.select("__place", "__ordinal").toArrow().to_pylist()
     assert len({tuple(row.values()) for row in identities}) == len(rows)
 
 
@@ -59,7 +59,7 @@ def test_an_empty_table_comes_back_empty(spark: SparkSession, case: Case, place:
 
     source = read_target(spark, target)
 
-    assert source.frame.df.count() == 0
+    assert source.frame.rows.identified.count() == 0
     assert [column.name for column in columns] == [
-        name for name in source.frame.df.columns if not name.startswith("__")
+        name for name in source.frame.rows.identified.columns if not name.startswith("__")
     ]

@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame
+from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame, SourceRows
 from daybook.engine.pipeline import Pipeline
 from daybook.model.types import INTEGER, STRING, SYSTEM_COLUMNS, ColumnType
 from tests.reference.generated import GeneratedProject
@@ -19,7 +19,7 @@ def source_frame(spark: SparkSession, table: Table) -> SourceFrame:
     identity: dict[str, ColumnType] = {ORIGIN_COLUMN: STRING, ORDINAL_COLUMN: INTEGER}
     types = {**table.columns, **{name: SYSTEM_COLUMNS.get(name, STRING) for name in table.carried}, **identity}
     rows = [{**row, ORIGIN_COLUMN: "part-0", ORDINAL_COLUMN: number} for number, row in enumerate(table.rows)]
-    return SourceFrame(frame(spark, rows, types), frozenset(table.carried))
+    return SourceFrame(SourceRows.of(frame(spark, rows, types)), frozenset(table.carried))
 
 
 @dataclass

@@ -224,6 +224,7 @@ def open_classic_session(
         bridge: Any = open_py4j_gateway(gateway)
         check_java_properties(bridge)
         remember_classes(bridge)
+        convert_arguments_in_one_call(bridge)
         SparkContext._ensure_initialized(gateway=bridge)
         session = _build_or_explain(session_settings, launch.conf.get("spark.master", ""))
     except BaseException:
@@ -299,6 +300,40 @@ def remember_classes(bridge: Any) -> None:
 
     for name, class_name in _CLASSES_OF_COLUMNS.items():
         setattr(bridge.jvm, name, RememberedClass(class_name, bridge._gateway_client))
+
+
+# In no text that is sent: it would end one of them early.
+_SEPARATOR = "\x1f"
+_SENT_AS_THEY_ARE = (str, int, float, bool, type(None))
+
+
+def convert_arguments_in_one_call(bridge: Any) -> None:
+    """Send a list of texts in one piece, and texts and numbers without a question.
+
+    py4j makes an empty list in Java and adds one text after the other, which are most calls of a run; and it asks each
+    of its converters about every argument.
+    """
+    from py4j.java_gateway import JavaClass
+
+    client = bridge._gateway_client
+    originals = client.converters
+    split = JavaClass("org.apache.hadoop.util.StringUtils", client).getStringCollection
+
+    class Converter:
+        def can_convert(self, argument: object) -> bool:
+            if type(argument) in _SENT_AS_THEY_ARE:
+                return False
+            return any(each.can_convert(argument) for each in originals)
+
+        def convert(self, argument: Any, gateway_client: object) -> object:
+            if type(argument) in (list, tuple) and argument and all(type(each) is str and each for each in argument):
+                text = _SEPARATOR.join(argument)
+                if text.count(_SEPARATOR) == len(argument) - 1:
+                    return split(text, _SEPARATOR)
+            found = next(each for each in originals if each.can_convert(argument))
+            return found.convert(argument, gateway_client)
+
+    client.converters = [Converter()]
 
 
 def check_java_properties(bridge: Any) -> None:

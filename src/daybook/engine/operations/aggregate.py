@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from daybook.engine.context import FAULT_COLUMN, RunContext, null_sql, quote_identifiers
+from daybook.engine.context import FAULT_COLUMN, RunContext, aliased_sql, null_sql, quote_identifiers
 from daybook.engine.counters import (
     FAULT_TEXT_METRIC,
     FAULTY_METRIC,
@@ -54,11 +54,11 @@ class Summaries:
             rows = rows.withColumns({name: F.expr(_value_if_picked(name)) for name in self._columns})
         elif self.picked:
             rows = rows.where(F.expr(self.picked))
-        values = [
-            F.expr(self._value(step, number, value)).alias(_result_column(step, number))
+        values = {
+            _result_column(step, number): self._value(step, number, value)
             for step in self.steps
             for number, value in enumerate(step.aggregations)
-        ]
+        }
         figures = {_ROWS_IN_GROUP: "COUNT(1)", **{_count_column(name): sql for name, sql in self.counts.items()}}
         if len(self.steps) == 1:
             grouped = rows.groupBy(*quote_identifiers(*self._grouping))
@@ -66,7 +66,7 @@ class Summaries:
             sets = [quote_identifiers(*self._grouping_of(step)) for step in self.steps]
             grouped = rows.groupingSets(sets, *quote_identifiers(*self._grouping))
             figures[_GROUPING_SET] = "GROUPING_ID()"
-        return grouped.agg(*values, *(F.expr(sql).alias(name) for name, sql in figures.items()))
+        return grouped.agg(*(F.expr(text) for text in aliased_sql({**values, **figures})))
 
     def columns_of(self, step: AggregateStep | AppendStep) -> Mapping[str, str]:
         """Where group columns and values of a step are found, as SQL."""

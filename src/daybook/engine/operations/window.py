@@ -15,7 +15,7 @@ from decimal import Decimal
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from daybook.engine.context import RunContext, quote_identifiers
+from daybook.engine.context import RunContext, aliased_sql, quote_identifiers
 from daybook.engine.counters import BadAllocation, failed_check_sql, row_label_sql
 from daybook.engine.failures import VALUE, mark_sql
 from daybook.expression import ColumnUse, quote_identifier, spark_type
@@ -177,7 +177,7 @@ class UpdateWindows:
         df = _with_columns(df, self._prepared)
         if summed:
             rows = df if self.picked is None else df.where(F.expr(_IS_PICKED))
-            df = df.crossJoin(F.broadcast(rows.agg(*(F.expr(sql).alias(name) for name, sql in summed.items()))))
+            df = df.crossJoin(F.broadcast(rows.agg(*(F.expr(text) for text in aliased_sql(summed)))))
         df = _with_columns(df, grouped, *(each.totals() for each in allocations))
         df = _with_columns(df, *(each.shares() for each in allocations))
         df = _with_columns(df, *(each.positions() for each in allocations))

@@ -12,7 +12,7 @@ from typing import Any
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from daybook.engine.context import POSITION_COLUMN, RunContext, SourceFrame
+from daybook.engine.context import POSITION_COLUMN, RunContext, SourceFrame, aliased_sql
 from daybook.engine.counters import observe_rows, read_observation
 from daybook.engine.jobs import carry_tags, wait_for
 from daybook.engine.load_rows import LOADED_ID_COLUMN, stored_rows
@@ -279,7 +279,7 @@ class RowTotals:
             return self._df
         # A sum that does not fit must fail only if it is used.
         sums = [F.try_sum(column).alias(column) for column in self._columns]
-        others = [F.expr(sql).alias(name) for name, sql in self._others.items()]
+        others = [F.expr(text) for text in aliased_sql(self._others)]
         return observe_rows(self._df, self._observation, F.count("*").alias(_COUNT), *sums, *others)
 
     @cached_property

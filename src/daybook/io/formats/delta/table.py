@@ -140,7 +140,7 @@ def read_delta(
     sizes = tuple(file.size for file in files)
     notices = extra_column_notices(bindings.extra, uri)
     may_repeat_ids = _has_appended_slice(table, files, uri)
-    return ReadPart(rows.df, carried, (found,), notices, sizes, may_repeat_ids, plain=rows.plain)
+    return ReadPart(rows, carried, (found,), notices, sizes, may_repeat_ids)
 
 
 def _has_appended_slice(table: DeltaTable, files: Sequence[DataFile], uri: str) -> bool:

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
-from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, literal_path_pattern
+from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceRows, aliased_sql, literal_path_pattern
 from daybook.errors import DaybookError, Notice, raise_all
 from daybook.expression import quote_identifier, quote_literal
 from daybook.expression import spark_type as sql_type
@@ -68,28 +68,16 @@ class DataFile:
     size: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ScannedFiles:
-    """The rows of files with `__place` and `__ordinal`, and the same `plain` rows without.
-
-    Spark reads where a row stands in its file for every query on a frame that has ever asked for it.
-    """
-
-    df: DataFrame
-    plain: DataFrame
-
-
 def scan_parquet(
     spark: SparkSession,
     files: Sequence[DataFile],
     bindings: Sequence[Binding],
     partitions: frozenset[str],
     root: str | None,
-) -> ScannedFiles:
+) -> SourceRows:
     """The bound columns of all files; no files give an empty frame."""
     if not files:
-        empty = _empty_frame(spark, bindings)
-        return ScannedFiles(empty, empty)
+        return SourceRows.of(_empty_frame(spark, bindings))
     stored = {binding.stored: binding for binding in bindings if binding.stored not in partitions}
     schema = spark_types.StructType(
         [spark_types.StructField(name, spark_data_type(binding.type)) for name, binding in stored.items()]
@@ -105,16 +93,19 @@ def scan_parquet(
     if len(set(values)) == 1:
         columns |= {b.name: _partition_value_sql(value, b) for b, value in zip(attached, values[0], strict=True)}
         # One text, since every call to Spark takes time.
-        return ScannedFiles(df.selectExpr(*_aliased({**columns, **identity})), df.selectExpr(*_aliased(columns)))
+        return SourceRows(
+            lambda: df.selectExpr(*aliased_sql({**columns, **identity})), lambda: df.selectExpr(*aliased_sql(columns))
+        )
     file = f"{_file_key_sql(files)} AS {_FILE_COLUMN}"
     lookup = _partition_values(spark, files, values, attached)
-    identified = _join_by_file(df.selectExpr("*", *_aliased(identity), file), lookup)
-    identified = identified.selectExpr(*_aliased({**columns, **{name: name for name in identity}}))
-    return ScannedFiles(identified, _join_by_file(df.selectExpr("*", file), lookup).selectExpr(*_aliased(columns)))
 
+    def identified() -> DataFrame:
+        joined = _join_by_file(df.selectExpr("*", *aliased_sql(identity), file), lookup)
+        return joined.selectExpr(*aliased_sql({**columns, **{name: name for name in identity}}))
 
-def _aliased(columns: Mapping[str, str]) -> list[str]:
-    return [f"{sql} AS {quote_identifier(name)}" for name, sql in columns.items()]
+    return SourceRows(
+        identified, lambda: _join_by_file(df.selectExpr("*", file), lookup).selectExpr(*aliased_sql(columns))
+    )
 
 
 def spark_schema(bindings: Sequence[Binding], *, with_ordinal: bool) -> spark_types.StructType:
@@ -127,7 +118,7 @@ def spark_schema(bindings: Sequence[Binding], *, with_ordinal: bool) -> spark_ty
 def _empty_frame(spark: SparkSession, bindings: Sequence[Binding]) -> DataFrame:
     types = {**{binding.name: binding.type for binding in bindings}, ORDINAL_COLUMN: INTEGER, ORIGIN_COLUMN: STRING}
     return spark.range(0).selectExpr(
-        *_aliased({name: f"CAST(NULL AS {sql_type(type_)})" for name, type_ in types.items()})
+        *aliased_sql({name: f"CAST(NULL AS {sql_type(type_)})" for name, type_ in types.items()})
     )
 
 
@@ -174,7 +165,7 @@ def _partition_values(
     # Of an Arrow table Spark makes a constant; rows of Python would start Python workers.
     rows = pa.table({name: pa.array(found, pa.string()) for name, found in texts.items()})
     typed = {c.stored: f"CAST({quote_identifier(c.stored)} AS {sql_type(c.type)})" for c in columns}
-    return spark.createDataFrame(rows).selectExpr(_PARTITION_FILE_COLUMN, *_aliased(typed))
+    return spark.createDataFrame(rows).selectExpr(_PARTITION_FILE_COLUMN, *aliased_sql(typed))
 
 
 def _join_by_file(df: DataFrame, lookup: DataFrame) -> DataFrame:
@@ -276,7 +267,7 @@ def read_parquet(spark: SparkSession, found: Sequence[ParquetFiles]) -> Iterator
         pins = tuple(each.pin for each in group)
         sizes = tuple(file.size for file in files)
         may_repeat_ids = any(each.may_repeat_ids for each in group)
-        yield ReadPart(rows.df, first.carried, pins, notices, sizes, may_repeat_ids, plain=rows.plain)
+        yield ReadPart(rows, first.carried, pins, notices, sizes, may_repeat_ids)
 
 
 def _with_period(found: ParquetFiles, location: Location) -> ParquetFiles:
