@@ -23,8 +23,19 @@ _MARKERS_BY_FOLDER = {
 }
 # `make test` does not look for tests with a session there.
 _WITHOUT_JAVA = ("unit", "golden")
-# Single tests take longest here: they begin first, so that no worker is left alone with one at the end.
-_LONGEST = ("faults/", "e2e/", "spark/demo/", "spark/scenarios/", "spark/engine/test_lifecycle", "unit/cli/")
+# Single tests take longest here: every worker begins with some of them, so that none is left alone with one at the end.
+_LONGEST = (
+    "browser/",
+    "e2e/",
+    "faults/",
+    "spark/demo/",
+    "spark/engine/test_lifecycle",
+    "spark/engine/test_locale",
+    "spark/engine/test_warm_engine",
+    "spark/scenarios/",
+    "spark/web/",
+    "unit/cli/",
+)
 
 # What collection makes lives as long as the process: thousands of tests, all modules. Nobody looks for garbage in it.
 gc.disable()
@@ -52,7 +63,37 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(marker)
         if folder in _WITHOUT_JAVA and item.get_closest_marker("spark"):
             raise pytest.UsageError(f"{item.nodeid} needs Java and belongs below tests/spark")
-    items.sort(key=lambda item: not _path_below_tests(item).startswith(_LONGEST))
+
+
+class _LongestFirst:
+    """Orders what other plugins leave; xdist gives every worker one piece of the list, all of one length."""
+
+    def __init__(self, workers: int) -> None:
+        self._workers = workers
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        modules: dict[str, list[pytest.Item]] = {}
+        others: list[pytest.Item] = []
+        for item in items:
+            path = _path_below_tests(item)
+            (modules.setdefault(path, []) if path.startswith(_LONGEST) else others).append(item)
+        pieces: list[list[pytest.Item]] = [[] for _ in range(self._workers)]
+        for module in modules.values():
+            # Tests of a module share what it makes.
+            min(pieces, key=len).extend(module)
+        ordered: list[pytest.Item] = []
+        for number, piece in enumerate(pieces):
+            length = (len(items) - len(ordered)) // (self._workers - number)
+            rest = max(0, length - len(piece))
+            ordered += [*piece, *others[:rest]]
+            del others[:rest]
+        items[:] = [*ordered, *others]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    config.pluginmanager.register(_LongestFirst(workers))
 
 
 def pytest_collection_finish() -> None:
