@@ -93,7 +93,9 @@ def compare_rows(
         left.finish()
         right.finish()
     except PySparkException as failure:
-        raise left.translate(failure) from failure
+        error = left.translate(failure)
+        # Only the operation that failed says which side it was.
+        raise (error if error.operation_seq is not None else right.translate(failure)) from failure
     counts = DiffCounts(**{name: found[name] or 0 for name in ("a", "b", "added", "removed", "changed", "same")})
     return ComparedSlices(
         counts,

@@ -182,8 +182,8 @@ class SourceRows:
         return SourceRows(lambda: change(self.identified), plain)
 
     def union(self, other: "SourceRows") -> "SourceRows":
-        is_either_plain = self._plain is not None and other._plain is not None
-        plain = (lambda: self.plain.unionByName(other.plain)) if is_either_plain else None
+        has_plain = self._plain is not None and other._plain is not None
+        plain = (lambda: self.plain.unionByName(other.plain)) if has_plain else None
         return SourceRows(lambda: self.identified.unionByName(other.identified), plain)
 
 

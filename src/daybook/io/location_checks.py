@@ -1,7 +1,8 @@
 """Checks that the inputs of a run exist and that no output overlaps them, without reading data."""
 
 import os
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import assert_never
@@ -88,37 +89,83 @@ def data_exists(location: Location, workspace: Path) -> bool:
 
 def refuse_overlap(target: Target, sources: Iterable[Location]) -> None:
     """IO_027 for the first input that the output equals, lies inside of or contains."""
-    for source in sources:
-        if target_overlaps(target, source):
-            raise DaybookError("IO_027", output=target.label, input=source.uri or source.table)
+    given = tuple(sources)
+    number = OccupiedPlaces(given, target.workspace).first_overlap(target.location)
+    if number is not None:
+        source = given[number]
+        raise DaybookError("IO_027", output=target.label, input=source.uri or source.table)
 
 
 def target_overlaps(target: Target, source: Location) -> bool:
-    return locations_overlap(target.location, source, target.workspace)
+    return OccupiedPlaces([source], target.workspace).first_overlap(target.location) is not None
 
 
-def locations_overlap(one: Location, other: Location, workspace: Path) -> bool:
-    """Two tables of databases overlap when they are one; everything else when a path contains the other."""
-    if one.is_database and other.is_database:
-        return location_identity(one, workspace) == location_identity(other, workspace)
-    path, other_path = one.occupied_path(workspace), other.occupied_path(workspace)
-    return path is not None and other_path is not None and _paths_overlap(path, other_path, workspace)
+class OccupiedPlaces:
+    """Locations by number, of which the first that overlaps another one is found without comparing it with all.
+
+    Two tables of databases overlap when they are one; everything else when a path contains the other.
+    """
+
+    def __init__(self, locations: Iterable[Location], workspace: Path) -> None:
+        self._workspace = workspace
+        self._tables: dict[str, int] = {}
+        databases: list[tuple[str, int]] = []
+        files: list[tuple[str, int]] = []
+        for number, location in enumerate(locations):
+            if location.is_database:
+                self._tables.setdefault(location_identity(location, workspace), number)
+            if (path := location.occupied_path(workspace)) is not None:
+                (databases if location.is_database else files).append((path, number))
+        self._files, self._databases = _NumberedPaths(files, workspace), _NumberedPaths(databases, workspace)
+
+    def first_overlap(self, location: Location) -> int | None:
+        path = location.occupied_path(self._workspace)
+        found = [] if path is None else self._files.overlapping(path)
+        if location.is_database:
+            identity = location_identity(location, self._workspace)
+            found += [self._tables[identity]] if identity in self._tables else []
+        elif path is not None:
+            found += self._databases.overlapping(path)
+        return min(found, default=None)
 
 
-def _paths_overlap(one: str, two: str, workspace: Path) -> bool:
-    # A file system that ignores case may hold both spellings as one; refusing more than needed is harmless.
-    first, second = uri_identity(one, workspace).casefold(), uri_identity(two, workspace).casefold()
-    if first == second or first.startswith(second + "/") or second.startswith(first + "/"):
-        return True
-    return _is_same_file(one, two, workspace)
+class _NumberedPaths:
+    def __init__(self, paths: Iterable[tuple[str, int]], workspace: Path) -> None:
+        self._workspace = workspace
+        self._numbers: dict[str, int] = {}
+        self._same_files: dict[tuple[int, int], int] = {}
+        for path, number in paths:
+            self._numbers.setdefault(self._name(path), number)
+            if (file := self._file(path)) is not None:
+                self._same_files.setdefault(file, number)
+        self._names = sorted(self._numbers)
+
+    def overlapping(self, path: str) -> list[int]:
+        name = self._name(path)
+        containing = [self._numbers[each] for each in _with_folders(name) if each in self._numbers]
+        inside = self._names[bisect_left(self._names, f"{name}/") : bisect_left(self._names, f"{name}0")]
+        file = self._file(path)
+        same = [self._same_files[file]] if file in self._same_files else []
+        return [*containing, *(self._numbers[each] for each in inside), *same]
+
+    def _name(self, path: str) -> str:
+        # A file system that ignores case may hold both spellings as one; refusing more than needed is harmless.
+        return uri_identity(path, self._workspace).casefold()
+
+    def _file(self, path: str) -> tuple[int, int] | None:
+        """Hard links and bind mounts: the same file or folder under unrelated names."""
+        local = local_path(path)
+        if local is None:
+            return None
+        try:
+            found = (self._workspace / local).stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
 
-def _is_same_file(one: str, two: str, workspace: Path) -> bool:
-    """Hard links and bind mounts: the same file or folder under unrelated names."""
-    first, second = local_path(one), local_path(two)
-    if first is None or second is None:
-        return False
-    try:
-        return (workspace / first).samefile(workspace / second)
-    except OSError:
-        return False
+def _with_folders(name: str) -> Iterator[str]:
+    """A path and the folders that it lies in, but for the root."""
+    while name.strip("/"):
+        yield name
+        name = name.rpartition("/")[0]

@@ -14,7 +14,7 @@ from typing import assert_never
 
 from daybook.errors import DaybookError, Notice, Span, notice, raise_all
 from daybook.io.filesystem import local_path
-from daybook.io.location_checks import location_exists, locations_overlap
+from daybook.io.location_checks import OccupiedPlaces, location_exists
 from daybook.io.target import SliceOwner, Target, WrittenSlice
 from daybook.model.calendar import Period
 from daybook.model.definition import DEFINITION_KINDS
@@ -207,14 +207,14 @@ class WrittenPlace:
 
 def refuse_workspace_files(workspace: LoadedWorkspace, places: Iterable[WrittenPlace], *, is_sandboxed: bool) -> None:
     """IO_034 for outputs that equal, lie inside of or contain files of the workspace; IO_043 for hidden ones."""
-    own = tuple(_own_places(workspace, is_sandboxed=is_sandboxed))
+    own = _OwnPlaces(_own_places(workspace, is_sandboxed=is_sandboxed), workspace.root)
     found = (_place_error(place, own, workspace.root, is_sandboxed=is_sandboxed) for place in places)
     raise_all(error for error in found if error is not None)
 
 
 def own_file_errors(workspace: LoadedWorkspace) -> Iterator[DaybookError]:
     """The same for the outputs of all project files, whatever their period, with the place in the file."""
-    own = tuple(_own_places(workspace, is_sandboxed=False))
+    own = _OwnPlaces(_own_places(workspace, is_sandboxed=False), workspace.root)
     catalog = WorkspaceCatalog(workspace)
     for definition in workspace.definitions["project"].values():
         for index, operation in enumerate(definition.model.operations):
@@ -240,15 +240,31 @@ def _declared_place(operation: OutputOperation, catalog: WorkspaceCatalog, root:
     return WrittenPlace(location, given.path, operation.seq, columns)
 
 
+class _OwnPlaces:
+    """The files of the workspace, each with what it is."""
+
+    def __init__(self, places: Iterable[tuple[str, Location]], root: Path) -> None:
+        self._places = tuple(places)
+        self._occupied = OccupiedPlaces((location for _, location in self._places), root)
+
+    def find(self, location: Location) -> tuple[str, str | None] | None:
+        """The first that overlaps a location: what it is, and where."""
+        number = self._occupied.first_overlap(location)
+        if number is None:
+            return None
+        what, found = self._places[number]
+        return what, found.uri
+
+
 def _place_error(
     place: WrittenPlace,
-    own: tuple[tuple[str, Location], ...],
+    own: "_OwnPlaces",
     root: Path,
     *,
     is_sandboxed: bool,
     span: Span | None = None,
 ) -> DaybookError | None:
-    touched = next(((what, at.uri) for what, at in own if locations_overlap(place.location, at, root)), None)
+    touched = own.find(place.location)
     if touched is None and not is_sandboxed:
         if (hidden := _hidden_part(place.location, root)) is not None:
             return DaybookError("IO_043", span=span, operation_seq=place.seq, output=place.label, part=hidden)

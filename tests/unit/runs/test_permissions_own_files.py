@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from daybook.errors import DaybookError
+from daybook.io.filesystem import uri_identity
 from daybook.runs.attempt.execution import prepare_runs
 from daybook.runs.attempt.start import RunRequest
+from daybook.runs.permissions import own_file_errors
 from daybook.workspace.definitions import validate_definitions
 from tests.attacks.tables import paths
 from tests.workspaces import COLUMNS, Folder, no_session, to_table
@@ -145,3 +147,22 @@ def test_a_store_elsewhere_is_kept_as_well(tmp_path: Path) -> None:
 
 def test_the_sandbox_may_lie_in_the_state_folder(tmp_path: Path) -> None:
     assert plan(tmp_path, to_table(), sandbox=".daybook/sandbox") == ("lake.result (sandbox)",)
+
+
+def test_outputs_are_not_compared_with_every_file_of_the_workspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thousand files took half a minute when each output was compared with each of them."""
+    folder = Folder.new(tmp_path / "w", no_session)
+    for number in range(40):
+        folder.project(at(f"out/{number}.csv", "csv"), id_=f"p{number}")
+    workspace = folder.load()
+    looked_at: list[str] = []
+
+    def identity(uri: str, root: Path) -> str:
+        looked_at.append(uri)
+        return uri_identity(uri, root)
+
+    monkeypatch.setattr("daybook.io.location_checks.uri_identity", identity)
+    assert list(own_file_errors(workspace)) == []
+    assert 80 < len(looked_at) < 200

@@ -302,7 +302,7 @@ def remember_classes(bridge: Any) -> None:
         setattr(bridge.jvm, name, RememberedClass(class_name, bridge._gateway_client))
 
 
-# In no text that is sent: it would end one of them early.
+# Lists with a text that holds it are sent as py4j sends them.
 _SEPARATOR = "\x1f"
 _SENT_AS_THEY_ARE = (str, int, float, bool, type(None))
 
