@@ -90,17 +90,17 @@ def data_exists(location: Location, workspace: Path) -> bool:
 def refuse_overlap(target: Target, sources: Iterable[Location]) -> None:
     """IO_027 for the first input that the output equals, lies inside of or contains."""
     given = tuple(sources)
-    number = OccupiedPlaces(given, target.workspace).first_overlap(target.location)
+    number = OccupiedLocations(given, target.workspace).first_overlap(target.location)
     if number is not None:
         source = given[number]
         raise DaybookError("IO_027", output=target.label, input=source.uri or source.table)
 
 
 def target_overlaps(target: Target, source: Location) -> bool:
-    return OccupiedPlaces([source], target.workspace).first_overlap(target.location) is not None
+    return OccupiedLocations([source], target.workspace).first_overlap(target.location) is not None
 
 
-class OccupiedPlaces:
+class OccupiedLocations:
     """Locations by number, of which the first that overlaps another one is found without comparing it with all.
 
     Two tables of databases overlap when they are one; everything else when a path contains the other.

@@ -14,7 +14,7 @@ from typing import assert_never
 
 from daybook.errors import DaybookError, Notice, Span, notice, raise_all
 from daybook.io.filesystem import local_path
-from daybook.io.location_checks import OccupiedPlaces, location_exists
+from daybook.io.location_checks import OccupiedLocations, location_exists
 from daybook.io.target import SliceOwner, Target, WrittenSlice
 from daybook.model.calendar import Period
 from daybook.model.definition import DEFINITION_KINDS
@@ -245,7 +245,7 @@ class _OwnPlaces:
 
     def __init__(self, places: Iterable[tuple[str, Location]], root: Path) -> None:
         self._places = tuple(places)
-        self._occupied = OccupiedPlaces((location for _, location in self._places), root)
+        self._occupied = OccupiedLocations((location for _, location in self._places), root)
 
     def find(self, location: Location) -> tuple[str, str | None] | None:
         """The first that overlaps a location: what it is, and where."""

@@ -1,5 +1,6 @@
 """The plan of a diff: each side read once, one shuffle, and no row leaves Spark but those shown."""
 
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from daybook.compare.compared_output import SliceRows
 from daybook.compare.diff import ComparedColumn, compare_rows, plan_comparison
@@ -78,3 +80,15 @@ def test_as_many_rows_as_are_shown_are_collected(
     assert (found.counts.added, found.counts.removed, found.counts.changed, found.counts.same) == (1, 1, 999, 0)
     # 1 to 1000 with a cent each, less 0 to 999.
     assert str(found.totals[0].difference) == "1010.00"
+
+
+def test_a_failure_is_named_by_the_side_that_knows_its_operation(
+    sides: tuple[SliceRows, SliceRows],
+) -> None:
+    failing = sides[1].df.withColumn("amount", F.expr("CAST(CONCAT(account, 'x') AS DECIMAL(18, 2))"))
+    left = replace(sides[0], translate=lambda _: DaybookError("PROJECT_034", reason="r", condition="c"))
+    named = DaybookError("OUTPUT_006", operation_seq=7, target="t")
+    right = replace(sides[1], df=failing, translate=lambda _: named)
+    with pytest.raises(DaybookError) as caught:
+        compare_rows(left, right, KEY, VALUES)
+    assert caught.value is named
