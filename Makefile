@@ -16,7 +16,7 @@ demo: ## run a month-end close on generated data, then build its quarter
 	@$(RUN)/daybook demo build/daybook-demo
 
 # What is not imported need not be collected: half of the folders have nothing for the other half's markers.
-PYTEST := $(RUN)/python -m pytest --dist worksteal -q
+PYTEST := tools/in_memory $(RUN)/python -m pytest --dist worksteal -q
 # Two more than cores: they often wait for processes that start and end, for servers and disks.
 WORKERS_WITH_JAVA := $(shell expr $(CORES) + 2)
 WITHOUT_JAVA := -m "not spark and not slow" $(addprefix --ignore=tests/,spark e2e faults cluster)
@@ -29,7 +29,7 @@ test-quick: ## run the tests that need no Java virtual machine
 	@$(PYTEST) -n $(CORES) $(WITHOUT_JAVA)
 
 test-java: archive ## run the tests that need a Java virtual machine
-	@$(PYTEST) -n $(WORKERS_WITH_JAVA) $(WITH_JAVA)
+	@$(PYTEST) -n $(WORKERS_WITH_JAVA) --share-java $(WITH_JAVA)
 
 archive: ## make the class-data archive by which Java starts quicker
 	@tools/environment dev

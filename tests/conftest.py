@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.chromium import chromium, page
 from tests.postgres import PostgresServer, running_server
-from tests.spark_session import is_connect, product_settings, spark
+from tests.spark_session import is_connect, product_settings, shared_settings, spark
 
 __all__ = ["chromium", "is_connect", "page", "product_settings", "spark"]
 
@@ -53,6 +53,7 @@ settings.load_profile("long" if os.environ.get("DAYBOOK_FAULTS") == "long" else 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--sail", action="store_true", help="run the Spark tests on Sail, from the extra daybook[sail]")
     parser.addoption("--connect", action="store_true", help="run the Spark tests through a local Spark Connect server")
+    parser.addoption("--share-java", action="store_true", help="let all workers use one Java process")
     parser.addoption("--master", help="run the Spark tests at this master instead of two local threads")
 
 
@@ -94,6 +95,10 @@ class _LongestFirst:
 def pytest_configure(config: pytest.Config) -> None:
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
     config.pluginmanager.register(_LongestFirst(workers))
+    if config.getoption("--share-java") and not hasattr(config, "workerinput"):
+        from tests.shared_java import SharedJava
+
+        config.pluginmanager.register(SharedJava(shared_settings(config)))
 
 
 def pytest_collection_finish() -> None:

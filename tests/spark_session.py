@@ -1,4 +1,4 @@
-"""One Spark session for the whole test run, classic or through Connect.
+"""One Spark session for every test process, classic or through Connect.
 
 A second one would take the place of the first. What it needs is imported late: most tests know nothing of Spark.
 """
@@ -12,6 +12,8 @@ import pytest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from daybook.model.settings import EngineSettings
 
 # Queries of tests are many and tiny: compiling code for one takes longer than running it without, and rows are the
 # same either way. The fixture `product_settings` proves that where it matters.
@@ -34,6 +36,24 @@ def is_connect(request: pytest.FixtureRequest) -> bool:
     return bool(is_told or os.environ.get("DAYBOOK_TEST_CONNECT"))
 
 
+def classic_settings(config: pytest.Config, *, threads: int, memory: str) -> "EngineSettings":
+    """Of a Java process for tests."""
+    from daybook.model.settings import EngineSettings
+    from tests.postgres import jdbc_driver
+
+    # Joins of small tables keep whole pages until Java collects its garbage: large ones fill the heap in no time.
+    conf = {**_SHUFFLE, **_QUICK, "spark.driver.memory": memory, "spark.buffer.pageSize": "64k"}
+    if (driver := jdbc_driver()) is not None:
+        conf["spark.jars"] = str(driver)
+    master = config.getoption("--master") or os.environ.get("DAYBOOK_TEST_MASTER") or f"local[{threads}]"
+    return EngineSettings(master=master, conf=conf)
+
+
+def shared_settings(config: pytest.Config) -> "EngineSettings":
+    """Of the Java process that all workers share."""
+    return classic_settings(config, threads=4, memory="3g")
+
+
 @pytest.fixture(scope="session")
 def spark(request: pytest.FixtureRequest, is_connect: bool) -> "Iterator[SparkSession]":
     """A session whose results are the product's, and that spends little on each query; two threads by default."""
@@ -41,28 +61,27 @@ def spark(request: pytest.FixtureRequest, is_connect: bool) -> "Iterator[SparkSe
     from daybook.engine.java.session import start_session, stop_session
     from daybook.engine.java.session_conf import remote_conf
     from daybook.model.settings import EngineSettings
-    from tests.postgres import jdbc_driver
+    from tests.shared_java import join_shared_java, shared_address
     from tests.spark.local_files import leave_modes_to_umask
 
-    # Joins of small tables keep whole pages until Java collects its garbage: large ones fill the heap in no time.
-    conf: dict[str, str | int | bool] = {
-        **_SHUFFLE,
-        **_QUICK,
-        "spark.driver.memory": "1g",
-        "spark.buffer.pageSize": "64k",
-    }
-    if not is_connect and (driver := jdbc_driver()) is not None:
-        conf["spark.jars"] = str(driver)
-    master = request.config.getoption("--master") or os.environ.get("DAYBOOK_TEST_MASTER") or "local[2]"
-    settings = EngineSettings(remote=master, conf=conf) if is_connect else EngineSettings(master=master, conf=conf)
+    if (address := shared_address(request.config)) is not None:
+        with address.lock():
+            session = join_shared_java(address, shared_settings(request.config))
+            leave_modes_to_umask(session)
+        yield session
+        return
+    settings = classic_settings(request.config, threads=2, memory="1g")
     if request.config.getoption("--sail"):
         # Without the question whether Sail can do it: that is what the tests tell.
         session = open_sail_session(remote_conf(EngineSettings(conf=_SHUFFLE)), "daybook-tests")
+    elif is_connect:
+        conf = {key: value for key, value in settings.conf.items() if key != "spark.jars"}
+        remote = EngineSettings(remote=settings.master, conf=conf)
+        session = start_session(remote, app_name="daybook-tests", workload="short")
     else:
         # Java's second compiler costs ten thousand small queries more than it gives them.
         session = start_session(settings, app_name="daybook-tests", workload="short")
-        if not is_connect:
-            leave_modes_to_umask(session)
+        leave_modes_to_umask(session)
     yield session
     stop_session(session)
 

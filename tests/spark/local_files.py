@@ -25,12 +25,14 @@ def leave_modes_to_umask(spark: SparkSession) -> None:
     jvm, context = spark._jvm, spark._jsc
     assert jvm is not None
     assert context is not None
+    file_system, root = jvm.org.apache.hadoop.fs.FileSystem, jvm.java.net.URI("file:///")
+    if file_system.get(root, context.hadoopConfiguration()).getClass().getName() == _NAME:
+        return
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
     compiler.cook(_SOURCE)
     conf = jvm.org.apache.hadoop.conf.Configuration(context.hadoopConfiguration())
     conf.setClassLoader(compiler.getClassLoader())
     conf.set("fs.file.impl", _NAME)
-    file_system = jvm.org.apache.hadoop.fs.FileSystem
     file_system.closeAll()
-    kept = file_system.get(jvm.java.net.URI("file:///"), conf)
+    kept = file_system.get(root, conf)
     assert kept.getClass().getName() == _NAME

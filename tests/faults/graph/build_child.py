@@ -14,6 +14,7 @@ from unittest.mock import patch
 
 from pyspark.sql import DataFrame
 
+from daybook.engine.java.classic import Gateway, attached_server
 from daybook.engine.java.session import start_session, stop_session
 from daybook.errors import Notice
 from daybook.graph.build import BuildRequest, NodeResult, build
@@ -80,7 +81,9 @@ def main() -> None:
         never_complete(more[0])
     workspace = load_workspace(Path(root))
     session = start_session(workspace.settings.engine, app_name="child", workload="short")
-    say("ready")
+    gateway = attached_server(session)
+    assert isinstance(gateway, Gateway)
+    say("ready", str(gateway.process.pid))
     with open_run_environment(workspace, lambda: session) as environment:
         result = build(workspace, environment, BuildRequest(span), Telling())
     say("ended", "cancelled" if result.is_cancelled else "ok" if result.is_ok else "failed")

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import psutil
 import pytest
 from pyspark.sql import SparkSession
 
@@ -56,8 +57,11 @@ def check_complete(folder: Folder) -> None:
 @pytest.mark.parametrize("commit", [pytest.param(1, marks=pytest.mark.slow), 5])
 def test_a_build_that_is_killed_is_completed_by_the_next(close: Folder, commit: int) -> None:
     with child(close, "die", str(commit)) as process:
+        (java,) = (psutil.Process(int(number)) for number in process.wait_for("ready"))
         (run_id,) = process.wait_for("dying")
         assert process.wait() == -signal.SIGKILL
+    # Java writes until it notices.
+    java.wait(60)
     # Only what had not been recorded is run, the node that died among it.
     done = {(run.project_id, run.period) for run in close.all_runs() if run.status == "completed"}
     again = built(close, SPAN)

@@ -2,10 +2,12 @@
 
 Each line of standard input is a command, answered by lines on standard output:
 `run` executes the project, `die POINT FORMAT` kills the process when an output of the format gets there,
-`endless FORMAT` lets Spark work for ever on outputs of the format, `finite` ends that.
+`endless FORMAT` lets Spark work for ever on outputs of the format, `finite` ends that,
+`limit BYTES` lets no file of Java grow beyond that.
 """
 
 import os
+import resource
 import signal
 import sys
 import time
@@ -13,8 +15,9 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from unittest.mock import patch
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
+from daybook.engine.java.classic import Gateway, attached_server
 from daybook.engine.java.session import start_session, stop_session
 from daybook.io.registry import writer_for
 from daybook.io.target import Target
@@ -53,6 +56,12 @@ def endless(format_: str) -> AbstractContextManager[object]:
     return patch.object(writer, "stage", stage)
 
 
+def limit_files(session: SparkSession, size: int) -> None:
+    gateway = attached_server(session)
+    assert isinstance(gateway, Gateway)
+    resource.prlimit(gateway.process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+
 class Telling(SilentListener):
     def __init__(self) -> None:
         self.progress = lambda done, total: say("tasks", str(done), str(total))
@@ -88,6 +97,8 @@ def main() -> None:
                     patches.enter_context(endless(format_))
                 case ["finite"]:
                     patches.close()
+                case ["limit", size]:
+                    limit_files(session, int(size))
                 case ["run"]:
                     execute(root, session)
                 case _:

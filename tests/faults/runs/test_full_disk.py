@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from unittest.mock import patch
 
 import pytest
-from pyspark.sql import SparkSession
 
-from daybook.engine.java.classic import Gateway, attached_server
 from daybook.runs.result import RunFailedError
+from tests.faults.runs.children import child
 from tests.faults.runs.conftest import NewWorkspace
 from tests.faults.runs.dying import dying_at
 from tests.faults.runs.every_format import FORMATS, NEW, OLD, held, staged_in_databases, write_orders
@@ -22,14 +21,14 @@ ENOUGH_FOR_THE_STORE = 2 << 20
 
 
 @contextmanager
-def files_at_most(size: int, process: int = 0) -> Iterator[None]:
-    """Files of a process cannot grow beyond a size; 0 is this process."""
-    before = resource.prlimit(process, resource.RLIMIT_FSIZE)
-    resource.prlimit(process, resource.RLIMIT_FSIZE, (size, before[1]))
+def files_at_most(size: int) -> Iterator[None]:
+    """Files of this process cannot grow beyond a size."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
         yield
     finally:
-        resource.prlimit(process, resource.RLIMIT_FSIZE, before)
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def write_many(folder: Folder, count: int = 60_000) -> None:
@@ -65,18 +64,19 @@ def test_while_landing(workspace: NewWorkspace) -> None:
     assert held(folder, formats) == {format_: Counter(new=60_000) for format_ in formats}
 
 
-def test_while_writing(workspace: NewWorkspace, spark: SparkSession) -> None:
-    gateway = attached_server(spark)
-    if not isinstance(gateway, Gateway):
-        pytest.skip("the limit is set on our own Java process")
+def test_while_writing(workspace: NewWorkspace) -> None:
+    """In a process of its own, whose Java has the limit."""
     folder = workspace(("delta", "csv"))
     write_many(folder)
-    with files_at_most(100_000, gateway.process.pid):
-        failure = failed(folder)
-    assert failure.error.code == "OUTPUT_006"
-    assert [cause.code for cause in failure.error.causes] == ["IO_026"]
+    with child(folder) as process:
+        process.tell("limit 100000")
+        process.tell("run")
+        assert process.wait_for("ended") == ["failed", "OUTPUT_006"]
+    run = folder.last_run()
+    assert run.error is not None
+    assert [cause["code"] for cause in run.error["causes"]] == ["IO_026"]
     assert is_untouched(folder, ("delta", "csv"))
-    folder.retry(failure.run_id)
+    folder.retry(run.id)
     assert held(folder, ("delta", "csv")) == {"delta": Counter(new=60_000), "csv": Counter(new=60_000)}
 
 

@@ -52,29 +52,38 @@ class Background:
         return self.result
 
 
-def wait_for_jobs(spark: SparkSession, count: int) -> None:
+def stages(spark: SparkSession, tag: str) -> set[int]:
+    """The stages of a tag's jobs; other tests may have jobs in the same application."""
+    tracker = spark.sparkContext.statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in spark.sparkContext._jsc.sc().statusTracker().getJobIdsForTag(tag)]
+    return {stage for job in jobs if job is not None for stage in job.stageIds}
+
+
+def wait_for_stage(spark: SparkSession, tag: str) -> None:
+    tracker = spark.sparkContext.statusTracker()
     deadline = time.monotonic() + 30
-    while len(spark.sparkContext.statusTracker().getActiveStageIds()) < count and time.monotonic() < deadline:
+    while not stages(spark, tag) & {*tracker.getActiveStageIds()} and time.monotonic() < deadline:
         time.sleep(0.02)
 
 
-def running_tasks(spark: SparkSession) -> int:
-    """Of the whole application."""
-    executors = spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()
-    return sum(executor.numRunningTasks() for executor in executors)
+def running_tasks(spark: SparkSession, tag: str) -> int:
+    """Spark reports them when a stage has ended, sooner or later before that."""
+    tracker = spark.sparkContext.statusTracker()
+    found = [tracker.getStageInfo(stage) for stage in stages(spark, tag)]
+    return sum(stage.numActiveTasks for stage in found if stage is not None)
 
 
 def test_stopping_one_run_leaves_the_other_alone_and_does_not_wait_for_it(spark: SparkSession) -> None:
     one, other = separate_session(spark), separate_session(spark)
+    goes_on = Background(lambda: sleep_in_tasks(other, "run-other", 8))
+    wait_for_stage(spark, "run-other")
     stopped = Background(lambda: sleep_in_tasks(one, "run-one", 1))
-    goes_on = Background(lambda: sleep_in_tasks(other, "run-other", 6))
-    wait_for_jobs(spark, 2)
+    wait_for_stage(spark, "run-one")
     began = time.monotonic()
     stop_jobs(one, "run-one")
     wait_until_idle(one, "run-one")
     waited = time.monotonic() - began
-    # Those of the other run at most; a busy machine may not have begun them yet.
-    assert running_tasks(spark) <= 1
+    assert running_tasks(spark, "run-one") == 0
     assert waited < 5
     assert goes_on.is_running
     assert isinstance(stopped.join(), Exception)

@@ -1,5 +1,6 @@
 """A run costs what its outputs cost: one job of Spark per output, counts and checks included."""
 
+import uuid
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 
 from daybook.engine.java.connect import is_connect
+from daybook.engine.jobs import tag_jobs
 from daybook.store.store import MetadataStore
 from tests.unit.runs.counting import Counts
 from tests.workspaces import Folder, assign, to_path, to_table
@@ -20,10 +22,10 @@ def jobs(folder: Folder, action: Callable[[], object] | None = None) -> int:
     spark = folder.session()
     if is_connect(spark):
         pytest.skip("a Connect server does not tell its jobs")
-    tracker = spark.sparkContext.statusTracker()
-    before = set(tracker.getJobIdsForGroup(None))
-    (action or folder.run)()
-    return len(set(tracker.getJobIdsForGroup(None)) - before)
+    tag = f"cost-{uuid.uuid4()}"
+    with tag_jobs(spark, tag):
+        (action or folder.run)()
+    return len(spark.sparkContext._jsc.sc().statusTracker().getJobIdsForTag(tag))
 
 
 def test_one_job_per_output(folder: Folder) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from daybook.engine.java.classic import (
-    Gateway,
     attach_server,
     attached_server,
     build_classic_session,
@@ -99,7 +98,7 @@ def join_running_session(settings: EngineSettings) -> "SparkSession | None":
     """
     running = None if settings.remote or settings.sail else running_classic_session()
     server = attached_server(running) if running is not None else None
-    if running is None or not isinstance(server, Gateway) or server.has_ended():
+    if running is None or server is None or server.has_ended():
         return None
     conf = application_conf(settings, app_name="daybook")
     session = running.newSession()
