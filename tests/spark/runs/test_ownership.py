@@ -146,9 +146,11 @@ def test_a_server_under_two_names_is_one_database(
     session: Any, tmp_path: Path, postgres_server: PostgresServer
 ) -> None:
     database = urlsplit(postgres_server.create_database()).path[1:]
-    (tmp_path / "link").symlink_to(postgres_server.folder)
+    # Paths of sockets are short.
+    link = postgres_server.folder / "link"
+    link.symlink_to(postgres_server.folder)
     folders = []
-    for name, host in (("first", str(postgres_server.folder)), ("second", str(tmp_path / "link"))):
+    for name, host in (("first", str(postgres_server.folder)), ("second", str(link))):
         folder = Folder.new(tmp_path / name, session, name=name)
         folder.datasource("shared", "postgresql", host=host, database=database, user="postgres")
         folder.project(to_table("result", "shared"))
@@ -156,6 +158,6 @@ def test_a_server_under_two_names_is_one_database(
     first, second = folders
     first.run("2026-01")
     assert refusal(second).startswith("operation op-1 of project p of workspace first (id ")
-    first.datasource("again", "postgresql", host=str(tmp_path / "link"), database=database, user="postgres")
+    first.datasource("again", "postgresql", host=str(link), database=database, user="postgres")
     first.project(to_table("result", "again"), id_="other")
     assert refusal(first, "other") == "operation op-1 of project p"
