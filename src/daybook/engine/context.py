@@ -15,7 +15,7 @@ from daybook.engine.java.session_conf import read_setting, temporary_settings, t
 from daybook.engine.stages import columns_read_from, group_into_stages
 from daybook.expression import CompiledExpression, Constants, cast_sql, quote_identifier, quote_literal, spark_type
 from daybook.model.calendar import Period
-from daybook.model.types import INTEGER, STRING, SYSTEM_COLUMNS, TIMESTAMP, ColumnType
+from daybook.model.types import INTEGER, RUN_PERIOD_COLUMN, STRING, SYSTEM_COLUMNS, TIMESTAMP, ColumnType
 from daybook.plan.steps import AggregateStep, ComputedColumn, DeleteStep, OutputStep, Plan, RowStep, UpdateStep
 
 # One bit for every update and delete that picked the row.
@@ -187,6 +187,11 @@ class SourceRows:
         return SourceRows(lambda: self.identified.unionByName(other.identified), plain)
 
 
+def period_column(carried: Collection[str]) -> str:
+    """The column by which a period table is filtered: in a table that Daybook wrote, the slice."""
+    return RUN_PERIOD_COLUMN if RUN_PERIOD_COLUMN in carried else "_period"
+
+
 @dataclass(frozen=True)
 class SourceFrame:
     """Rows with declared columns in their types, and `carried` system columns as stored."""
@@ -195,6 +200,8 @@ class SourceFrame:
     carried: frozenset[str]
     # The period identifiers the time filter accepts; none given, the run's own.
     periods: tuple[str, ...] = ()
+    # The periods of all rows, where files say so and the time filter has nothing to find out; None where they do not.
+    known_periods: frozenset[str] | None = None
     # Whether one task reads all of it in no time, so that grouping needs no shuffle.
     is_small: bool = False
     # Whether a carried row id can occur twice in one slice: more than one commit or location filled it.

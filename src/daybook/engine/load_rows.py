@@ -19,6 +19,7 @@ from daybook.engine.context import (
     SourceFrame,
     aliased_sql,
     null_sql,
+    period_column,
     quote_identifiers,
 )
 from daybook.engine.counters import MalformedRowId, NullValue, failed_check_sql, text_sql
@@ -156,8 +157,10 @@ def filter_by_time(frame: SourceFrame, load: LoadStep, context: RunContext, *, w
     rows = frame.rows.identified if with_identity else frame.rows.plain
     match load.temporal_mode:
         case "period":
-            column = RUN_PERIOD_COLUMN if RUN_PERIOD_COLUMN in frame.carried else "_period"
+            column = period_column(frame.carried)
             _require_column(frame, load, column)
+            if frame.known_periods is not None and frame.known_periods <= {*_accepted_periods(frame, context)}:
+                return rows
             return rows.where(F.expr(_period_condition(column, frame, context)))
         case "bitemporal":
             _require_column(frame, load, "_valid_from")
@@ -182,9 +185,12 @@ def _validity_condition(frame: SourceFrame, load: LoadStep, context: RunContext)
     return f"`_valid_from` <= {as_of} AND (`_valid_to` > {as_of} OR `_valid_to` IS NULL)"
 
 
+def _accepted_periods(frame: SourceFrame, context: RunContext) -> tuple[str, ...]:
+    return frame.periods or (context.period.identifier,)
+
+
 def _period_condition(column: str, frame: SourceFrame, context: RunContext) -> str:
-    accepted = frame.periods or (context.period.identifier,)
-    choices = ", ".join(quote_literal(identifier, STRING) for identifier in accepted)
+    choices = ", ".join(quote_literal(identifier, STRING) for identifier in _accepted_periods(frame, context))
     return f"{quote_identifier(column)} IN ({choices})"
 
 

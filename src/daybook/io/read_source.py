@@ -22,6 +22,7 @@ from daybook.engine.context import (
     SourceFrame,
     SourceRows,
     literal_path_pattern,
+    period_column,
 )
 from daybook.errors import DaybookError, Notice
 from daybook.io.bindings import Binding, carried_types, extra_column_notices, needed_slices
@@ -348,6 +349,7 @@ def _union_parts(parts: Sequence[ReadPart], resolution: Resolution) -> ReadSourc
         reduce(SourceRows.union, rows),
         carried,
         resolution.periods,
+        _known_periods(parts, period_column(carried)),
         is_small,
         may_repeat_ids,
         resolution.as_of,
@@ -355,3 +357,13 @@ def _union_parts(parts: Sequence[ReadPart], resolution: Resolution) -> ReadSourc
         has_positions,
     )
     return ReadSource(frame, pins, notices, sizes)
+
+
+def _known_periods(parts: Sequence[ReadPart], column: str) -> frozenset[str] | None:
+    """The periods of all rows; a part without the column has rows that the time filter does not accept."""
+    known = frozenset[str]()
+    for part in parts:
+        if part.known_periods is None or column not in part.carried:
+            return None
+        known |= part.known_periods
+    return known

@@ -49,6 +49,29 @@ def tables(spark: SparkSession, tmp_path: Path) -> Tables:
 
 
 class TestParquet:
+    @pytest.mark.parametrize(
+        ("files", "options", "known"),
+        [
+            ([["2026-01", "2026-01"], ["2026-02"]], {}, {"2026-01", "2026-02"}),
+            ([["2026-01", "2026-02"]], {}, None),
+            ([["2026-01", None]], {}, None),
+            ([["2026-01", "2026-01", "2026-02"]], {"row_group_size": 2}, None),
+            ([["2026-01", "2026-01", "2026-01"]], {"row_group_size": 2}, {"2026-01"}),
+            ([["2026-01"], ["2026-01"]], {"write_statistics": False}, None),
+            ([["2026-01"], []], {}, None),
+        ],
+    )
+    def test_periods_that_statistics_prove(
+        self, tables: Tables, files: list[list[str | None]], options: dict[str, Any], known: set[str] | None
+    ) -> None:
+        folder = tables.folder / "parts"
+        folder.mkdir()
+        for number, periods in enumerate(files):
+            columns = {"a": pa.array(range(len(periods)), pa.int64()), "_period": pa.array(periods, pa.string())}
+            pq.write_table(pa.table(columns), folder / f"{number}.parquet", **options)
+        source = tables.read(dataset("a integer", mode="period"), Location("parquet", uri=str(folder)))
+        assert source.frame.known_periods == known
+
     def test_two_columns_of_one_name(self, tables: Tables) -> None:
         path = tables.folder / "doubled.parquet"
         pq.write_table(pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"]), path)

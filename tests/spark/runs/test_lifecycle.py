@@ -1,6 +1,7 @@
 """Which version runs, where drafts write, and what periods allow."""
 
 import datetime
+from collections.abc import Callable
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -11,6 +12,7 @@ import yaml
 from pyarrow.csv import ConvertOptions, read_csv
 from pyarrow.parquet import write_table
 
+from daybook.engine import load_rows
 from daybook.errors import DaybookError
 from daybook.model.calendar import PeriodStatus
 from daybook.resolve.calendars.calendar import GREGORIAN
@@ -21,6 +23,16 @@ from tests.workspaces import COLUMNS, Folder, assign, to_path, to_table
 
 UTC_TIME = pa.timestamp("us", tz="UTC")
 NOW = datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC)
+
+
+def spy(function: Callable[..., str], columns: list[str]) -> Callable[..., str]:
+    """The same function, which notes the column it is asked for."""
+
+    def noting(column: str, *arguments: Any) -> str:
+        columns.append(column)
+        return function(column, *arguments)
+
+    return noting
 
 
 def refused(folder: Folder, period: str = "2026-01", **wish: Any) -> DaybookError:
@@ -225,6 +237,34 @@ def test_validity_may_be_timestamps(folder: Folder, format_: str) -> None:
     assert [(row["rate"], row["_valid_from"], row["_valid_to"]) for row in folder.table()] == [
         (Decimal("3.0"), after, None)
     ]
+
+
+def test_rows_are_filtered_by_period_unless_the_statistics_of_files_prove_it(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = folder.root / "data/lines"
+    data.mkdir()
+    columns = [{"name": "line", "type": "integer"}]
+    folder.dataset("lines", columns, {"path": "data/lines", "format": "parquet"}, temporal_mode="period")
+    folder.project(to_table(columns=["line"]), input_="lines")
+    filtered: list[str] = []
+    monkeypatch.setattr(load_rows, "_period_condition", spy(load_rows._period_condition, filtered))
+
+    def lines_of(period: str, **files: list[tuple[int, str | None]]) -> list[int]:
+        for name, rows in files.items():
+            lines, periods = zip(*rows, strict=True)
+            write_table(pa.table({"line": pa.array(lines), "_period": pa.array(periods)}), data / f"{name}.parquet")
+        filtered.clear()
+        folder.run(period)
+        return sorted(row["line"] for row in folder.table() if row["_run_period"] == period)
+
+    assert lines_of("2026-01", a=[(1, "2026-01"), (2, "2026-01")]) == [1, 2]
+    assert filtered == []
+    # Each file has one period, but not each the one that is wanted.
+    assert lines_of("2026-01", b=[(3, "2026-02")]) == [1, 2]
+    assert filtered == ["_period"]
+    assert lines_of("2026-02") == [3]
+    assert lines_of("2026-02", a=[(1, "2026-01"), (2, "2026-02"), (4, None)]) == [2, 3]
 
 
 def test_an_input_without_rows_is_noticed(folder: Folder) -> None:

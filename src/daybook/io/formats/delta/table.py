@@ -38,7 +38,7 @@ from daybook.io.filesystem import (
     translate_read_errors,
 )
 from daybook.io.formats.delta.log import TABLE_TRANSACTION, is_appended_since, read_entry, slice_transaction, table_uri
-from daybook.io.formats.parquet.format import DataFile, scan_parquet, type_errors
+from daybook.io.formats.parquet.format import DataFile, known_periods, scan_parquet, type_errors
 from daybook.io.pins import ReadPart, TablePin
 from daybook.io.stored_rows import ParquetPart, StoredRows, parquet_rows
 from daybook.io.target import FileTarget, parse_staged_name
@@ -140,7 +140,8 @@ def read_delta(
     sizes = tuple(file.size for file in files)
     notices = extra_column_notices(bindings.extra, uri)
     may_repeat_ids = _has_appended_slice(table, files, uri)
-    return ReadPart(rows, carried, (found,), notices, sizes, may_repeat_ids)
+    known = known_periods(files, carried)
+    return ReadPart(rows, carried, (found,), notices, sizes, may_repeat_ids, known_periods=known)
 
 
 def _has_appended_slice(table: DeltaTable, files: Sequence[DataFile], uri: str) -> bool:

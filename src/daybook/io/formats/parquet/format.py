@@ -4,7 +4,7 @@ They become one DataFrame with partition values and the position of each row in 
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,7 +17,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
-from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceRows, aliased_sql, literal_path_pattern
+from daybook.engine.context import (
+    ORDINAL_COLUMN,
+    ORIGIN_COLUMN,
+    SourceRows,
+    aliased_sql,
+    literal_path_pattern,
+    period_column,
+)
 from daybook.errors import DaybookError, Notice, raise_all
 from daybook.expression import quote_identifier, quote_literal
 from daybook.expression import spark_type as sql_type
@@ -66,6 +73,25 @@ class DataFile:
     path: str
     partitions: Mapping[str, str | None] = field(default_factory=dict)
     size: int = 0
+    # What all rows have in the column `_period`, where the file's statistics prove it.
+    only_period: str | None = None
+
+    def period(self, column: str) -> str | None:
+        """The period of all rows in a column, if it is known."""
+        if column in self.partitions:
+            return self.partitions[column]
+        return self.only_period if column == "_period" else None
+
+
+def known_periods(files: Iterable[DataFile], carried: frozenset[str]) -> frozenset[str] | None:
+    """The periods of all rows, if each file has one and it is known."""
+    column = period_column(carried)
+    found: set[str] = set()
+    for file in files:
+        if (period := file.period(column)) is None:
+            return None
+        found.add(period)
+    return frozenset(found)
 
 
 def scan_parquet(
@@ -233,14 +259,17 @@ def find_parquet(
     files = _needed_files(found, uri, slices)
     if pin is not None and tuple(files) != pin.files:
         raise DaybookError("IO_009", location=uri, reason="its files have changed")
-    schemas = _read_schemas(list(files))
+    footers = _read_footers(list(files))
+    schemas = {path: footer.schema for path, footer in footers.items()}
     manifest = read_manifest(uri)
     partitions = frozenset(name for file in found for name in partition_values(relative_to(file.path, uri)))
     promised = frozenset(manifest.columns) if manifest else frozenset[str]()
     stored = [*partitions, *(name for schema in schemas.values() for name in schema.names), *promised]
     bindings = bind_columns(stored, version, location)
     raise_all(_schema_errors(bindings, schemas, partitions | promised, files, uri))
-    data = tuple(DataFile(file.path, values, file.size) for file, values in files.items())
+    data = tuple(
+        DataFile(file.path, values, file.size, footers[file.path].only_period) for file, values in files.items()
+    )
     notices = extra_column_notices(bindings.extra, uri)
     found_files = ParquetFiles(
         data,
@@ -267,7 +296,8 @@ def read_parquet(spark: SparkSession, found: Sequence[ParquetFiles]) -> Iterator
         pins = tuple(each.pin for each in group)
         sizes = tuple(file.size for file in files)
         may_repeat_ids = any(each.may_repeat_ids for each in group)
-        yield ReadPart(rows, first.carried, pins, notices, sizes, may_repeat_ids)
+        known = known_periods(files, first.carried)
+        yield ReadPart(rows, first.carried, pins, notices, sizes, may_repeat_ids, known_periods=known)
 
 
 def _with_period(found: ParquetFiles, location: Location) -> ParquetFiles:
@@ -288,27 +318,57 @@ def _needed_files(
     return {file: partitions for file, partitions in values.items() if is_slice_needed(partitions, slices)}
 
 
-def _read_schemas(files: Sequence[FileStat]) -> dict[str, pa.Schema]:
+@dataclass(frozen=True, slots=True)
+class _Footer:
+    """What the end of a file says: the stored types, and the one period of all its rows if there is no other."""
+
+    schema: pa.Schema
+    only_period: str | None
+
+
+def _read_footers(files: Sequence[FileStat]) -> dict[str, _Footer]:
     if len(files) <= _FEW_FILES and not any(is_uri(file.path) for file in files):
-        return {file.path: _read_schema(file) for file in files}
+        return {file.path: _read_footer(file) for file in files}
     with ThreadPoolExecutor(_FOOTER_READERS) as pool:
-        return dict(zip((file.path for file in files), pool.map(_read_schema, files), strict=True))
+        return dict(zip((file.path for file in files), pool.map(_read_footer, files), strict=True))
 
 
-def _read_schema(file: FileStat) -> pa.Schema:
-    """The stored types; the old 96-bit timestamps, which Arrow shows as nanoseconds, are Spark's microseconds."""
+def _read_footer(file: FileStat) -> _Footer:
     place = arrow_path(file.path)
     try:
         with place.system.open_input_file(place.path) as stream:
             parquet = pq.ParquetFile(stream)
-            schema, columns = parquet.schema_arrow, parquet.schema
+            return _Footer(_stored_schema(parquet), _only_period(parquet.metadata))
     except (OSError, pa.ArrowInvalid) as failure:
         raise DaybookError("IO_012", location=file.path, reason=str(failure)) from failure
+
+
+def _stored_schema(parquet: pq.ParquetFile) -> pa.Schema:
+    """The stored types; the old 96-bit timestamps, which Arrow shows as nanoseconds, are Spark's microseconds."""
+    schema, columns = parquet.schema_arrow, parquet.schema
     for index in range(len(columns)):
         column = columns.column(index)
         if column.physical_type == "INT96" and (position := schema.get_field_index(column.path)) >= 0:
             schema = schema.set(position, pa.field(column.path, pa.timestamp("us", tz="UTC")))
     return schema
+
+
+def _only_period(metadata: pq.FileMetaData) -> str | None:
+    """What all rows have in the column `_period`, where the smallest and the largest value are the same."""
+    names = [metadata.schema.column(index).path for index in range(metadata.num_columns)]
+    if "_period" not in names:
+        return None
+    column = names.index("_period")
+    found: set[object] = set()
+    for number in range(metadata.num_row_groups):
+        statistics = metadata.row_group(number).column(column).statistics
+        if statistics is None or not statistics.has_min_max or statistics.null_count != 0:
+            return None
+        found |= {statistics.min, statistics.max}
+        if len(found) > 1:
+            return None
+    period = found.pop() if found else None
+    return period if isinstance(period, str) else None
 
 
 def _schema_errors(
