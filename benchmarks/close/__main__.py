@@ -162,13 +162,20 @@ def report(millions: float, times: dict[str, list[Reading]], memory: float | Non
     walls = {name: [each.wall for each in taken] for name, taken in times.items()}
     processor = {name: statistics.median(each.processor for each in taken) for name, taken in times.items()}
     base = "by hand" if "by hand" in times else next(iter(times))
+    # Whatever slows the machine down slows all programs of a round.
+    ratios = {
+        name: [own / other for own, other in zip(taken, walls[base], strict=True)] for name, taken in walls.items()
+    }
     print(f"\n{millions:g} million lines; every contender gave the same rows")
-    print(f"{'':12}{'best s':>9}{'median s':>10}{'worst s':>9}{'by hand =1':>12}{'processor s':>13}{'by hand =1':>12}")
+    print(
+        f"{'':12}{'best s':>9}{'median s':>10}{'worst s':>9}{f'of {base}, by round':>24}{'processor s':>13}{'of it':>8}"
+    )
     for name, taken in walls.items():
         best, median, worst = min(taken), statistics.median(taken), max(taken)
+        by_round = f"{statistics.median(ratios[name]):.2f} ({min(ratios[name]):.2f} to {max(ratios[name]):.2f})"
         print(
-            f"{name:12}{best:9.2f}{median:10.2f}{worst:9.2f}{best / min(walls[base]):12.2f}"
-            f"{processor[name]:13.2f}{processor[name] / processor[base]:12.2f}"
+            f"{name:12}{best:9.2f}{median:10.2f}{worst:9.2f}{by_round:>24}"
+            f"{processor[name]:13.2f}{processor[name] / processor[base]:8.2f}"
         )
         record(f"close, {millions:g} million lines: {name}", taken)
     if memory is not None:
@@ -178,8 +185,8 @@ def report(millions: float, times: dict[str, list[Reading]], memory: float | Non
     entry = {"millions": millions, "seconds": walls, "processor_seconds": processor, "held_megabytes": memory}
     with (results / "close.jsonl").open("a") as file:
         file.write(json.dumps(entry) + "\n")
-    if {"daybook", "by hand"} <= walls.keys() and min(walls["daybook"]) > HAND_AIM * min(walls["by hand"]):
-        print(f"missed: daybook against by hand: aim {HAND_AIM}")
+    if {"daybook", "by hand"} <= walls.keys() and (missed := statistics.median(ratios["daybook"])) > HAND_AIM:
+        print(f"missed: daybook against by hand: {missed:.3f}, aim {HAND_AIM}")
         return 1
     return 0
 
