@@ -70,6 +70,8 @@ def measure(name: str, contender: Contender, scratch: Path, ledger: Path, round_
         apply_changes(open_workspace(write_workspace(scratch / f"{out.name}-workspace", ledger)))
     else:
         out.mkdir()
+    # A commit waits for the disk: not for what the program before it wrote.
+    os.sync()
     taken = meter.measure(lambda: contender(out))
     return taken, scratch / f"{out.name}-workspace" / "out" if name == "daybook" else out
 

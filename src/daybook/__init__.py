@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from daybook.model.dataset import Dataset
     from daybook.model.project import Project
     from daybook.runs.result import OutputResult, RunFailedError, RunResult
-    from daybook.workspace.python_api import Run, Workspace
+    from daybook.workspace.python_api.results import Run
+    from daybook.workspace.python_api.workspace import Workspace
 
 # Imported when asked for, so that the command line does not pay for what it does not use.
 _EXPORTED_FROM = {
@@ -26,10 +27,10 @@ _EXPORTED_FROM = {
     "OutputResult": "daybook.runs.result",
     "Period": "daybook.model.calendar",
     "Project": "daybook.model.project",
-    "Run": "daybook.workspace.python_api",
+    "Run": "daybook.workspace.python_api.results",
     "RunFailedError": "daybook.runs.result",
     "RunResult": "daybook.runs.result",
-    "Workspace": "daybook.workspace.python_api",
+    "Workspace": "daybook.workspace.python_api.workspace",
     "render": "daybook.errors",
 }
 

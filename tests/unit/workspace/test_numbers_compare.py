@@ -13,7 +13,8 @@ from daybook.errors import DaybookError
 from daybook.runs.attempt.execution import prepare_runs
 from daybook.runs.attempt.start import RunRequest
 from daybook.workspace.numbers import causes_table, changes_table, groups_table, parse_tolerance
-from daybook.workspace.python_api import Bridge, Diff, Workspace
+from daybook.workspace.python_api.results import Bridge, Diff
+from daybook.workspace.python_api.workspace import Workspace
 from tests.comparisons import ORDERS, ROWS, A, B, a_bridge
 from tests.recorded_runs import record_run
 from tests.workspaces import Folder, no_session, to_table

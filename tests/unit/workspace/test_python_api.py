@@ -11,7 +11,7 @@ import pytest
 
 import daybook
 from daybook.demo.data_files import write_workspace
-from daybook.workspace.python_api import ARGUMENT_CHECKS
+from daybook.workspace.python_api.arguments import ARGUMENT_CHECKS
 
 NOW = datetime.datetime(2026, 1, 5, 12, tzinfo=datetime.UTC)
 RUN = "20260101-000000-000000"

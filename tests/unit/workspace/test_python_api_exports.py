@@ -9,9 +9,9 @@ import pytest
 
 import daybook
 from daybook.demo.data_files import write_workspace
-from daybook.workspace import python_api
+from daybook.workspace import open_workspace
 
-WORKSPACE = Path(python_api.__file__).parent
+WORKSPACE = Path(open_workspace.__file__).parent
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "api.md"
 
 
@@ -50,7 +50,7 @@ def use_cases() -> Iterator[tuple[str, str]]:
 
 def test_every_use_case_has_a_method() -> None:
     """Except for what concerns the user's machine rather than a workspace."""
-    text = (WORKSPACE / "python_api.py").read_text(encoding="utf-8")
+    text = (WORKSPACE / "python_api" / "workspace.py").read_text(encoding="utf-8")
     of_machine = {"start_engine", "stop_engine", "engine_status", "engines_of"}
     found = [(module, name) for module, name in use_cases() if name not in of_machine]
     assert len(found) > 20

@@ -1,35 +1,33 @@
 """The Python interface: every use case as a method of an opened workspace."""
 
 import datetime
-import functools
-import inspect
-import numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING
 
-from daybook.errors import Code, DaybookError, Notice
-from daybook.model.definition import DEFINITION_KINDS, DefinitionKind
+from daybook.errors import Code, DaybookError
+from daybook.model.definition import DefinitionKind
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.project import Project
 from daybook.model.types import value_text
-from daybook.workspace.open_workspace import open_workspace, system_error
+from daybook.workspace.open_workspace import open_workspace
+from daybook.workspace.python_api.arguments import Condition, checked
+from daybook.workspace.python_api.results import Bridge, Diff, Explanation, Run
 from daybook.workspace.spark_session import ProgramSession
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
-    from daybook.compare.result import BridgeResult, DiffResult
     from daybook.graph.build import BuildPlan, BuildResult
     from daybook.model.types import Value
     from daybook.runs.attempt.start import RunRequest
-    from daybook.runs.explain.levels import NumberExplanation, OperationExplanation
+    from daybook.runs.explain.levels import NumberExplanation
     from daybook.runs.maintenance import CollectedGarbage
     from daybook.runs.recovery import Recovery
     from daybook.runs.replay import ReplayResult
-    from daybook.runs.result import OutputResult, RunResult
+    from daybook.runs.result import OutputResult
     from daybook.runs.slices import SliceDrop, SliceEntry
     from daybook.scenarios.new_scenario import NewScenario
     from daybook.store.apply import Activation, ApplyPlan
@@ -54,276 +52,7 @@ if TYPE_CHECKING:
     from daybook.workspace.reference import CheckedExpression, FunctionEntry
     from daybook.workspace.report import WrittenReport
 
-_Parameters = ParamSpec("_Parameters")
-_Result = TypeVar("_Result")
-_Follow = Callable[[int | None, Sequence[str]], "NumberExplanation"]
-_Check = tuple[Callable[[Any], bool], str]
-Condition = tuple[str, str] | tuple[str, str, Any]
-
 _RANGE_SEPARATOR = ".."
-_MOST_ROWS = 10_000
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_date(value: Any) -> bool:
-    return isinstance(value, datetime.date) and not isinstance(value, datetime.datetime)
-
-
-def _is_condition(value: Any) -> bool:
-    """A column, a comparison, and a value unless the comparison needs none."""
-    is_pair = isinstance(value, list | tuple) and len(value) in (2, 3) and all(map(_is_text, value[:2]))
-    return is_pair and all(map(_is_key, value[2:]))
-
-
-def _is_key(value: Any) -> bool:
-    return value is None or isinstance(value, str | numbers.Number | datetime.date)
-
-
-_TEXT: _Check = (_is_text, "a text")
-_FLAG: _Check = (lambda value: isinstance(value, bool), "True or False")
-_PATH: _Check = (lambda value: isinstance(value, str | Path), "a path")
-_POSITIVE: _Check = (lambda value: _is_whole(value) and value >= 1, "a whole number from 1")
-
-_COLUMNS: _Check = (lambda value: isinstance(value, list | tuple) and all(map(_is_text, value)), "a list of columns")
-
-# What each parameter of the methods takes; the same name means the same everywhere.
-ARGUMENT_CHECKS: Mapping[str, _Check] = {
-    "path": _PATH,
-    "folder": _PATH,
-    "spark": (lambda value: hasattr(value, "newSession"), "a Spark session"),
-    "project": _TEXT,
-    "project_id": _TEXT,
-    "period": _TEXT,
-    "periods": _TEXT,
-    "run_id": _TEXT,
-    "run": _TEXT,
-    "against": _TEXT,
-    "identifier": _TEXT,
-    "expression": _TEXT,
-    "columns": _TEXT,
-    "written": (lambda value: all(map(_is_text, value)), "names of columns"),
-    "downstream": _TEXT,
-    "parameter_types": _TEXT,
-    "names": (
-        lambda value: isinstance(value, Mapping) and all(map(_is_text, (*value, *value.values()))),
-        "expressions by name",
-    ),
-    "code": _TEXT,
-    "reason": _TEXT,
-    "workspace": _TEXT,
-    "table": _TEXT,
-    "destination": _TEXT,
-    "kind": (lambda value: value in DEFINITION_KINDS, f"one of {', '.join(DEFINITION_KINDS)}"),
-    "operation": (lambda value: _is_text(value) or _is_whole(value), "the id or the seq of an operation"),
-    "keys": (lambda value: all(map(_is_key, value.values())), "columns with texts, numbers, dates or None"),
-    "parameters": (
-        lambda value: isinstance(value, Mapping) and all(map(_is_text, value)),
-        "values by the names of parameters",
-    ),
-    "as_of": (lambda value: _is_text(value) or _is_date(value), "a date, or its text such as 2026-01-15"),
-    "group_by": _COLUMNS,
-    "key": _COLUMNS,
-    "by": _COLUMNS,
-    "order": (lambda value: isinstance(value, list | tuple) and all(map(_is_text, value)), "a list of causes"),
-    "measure": _TEXT,
-    "a": _TEXT,
-    "b": _TEXT,
-    "output": _TEXT,
-    "rows": (lambda value: _is_whole(value) and value >= 0, "the seq of an operation, or 0"),
-    "tolerance": (
-        lambda value: isinstance(value, str | int | float | Decimal) and not isinstance(value, bool),
-        "a number from 0",
-    ),
-    "sort": _COLUMNS,
-    "measures": _COLUMNS,
-    "where": (
-        lambda value: isinstance(value, list | tuple) and all(map(_is_condition, value)),
-        'a list of comparisons such as ("amount", ">=", 100)',
-    ),
-    "offset": (lambda value: _is_whole(value) and value >= 0, "a whole number from 0"),
-    "projects": (lambda value: all(map(_is_text, value)), "ids of projects"),
-    "jobs": _POSITIVE,
-    "paths": (lambda value: all(isinstance(each, str | Path) for each in value), "paths"),
-    "limit": (lambda value: _is_whole(value) and 1 <= value <= _MOST_ROWS, f"a whole number from 1 to {_MOST_ROWS}"),
-    "version": _POSITIVE,
-    "version_a": _POSITIVE,
-    "version_b": _POSITIVE,
-    "dataset_version": _POSITIVE,
-    "year": (lambda value: _is_whole(value) and 1 <= value <= 9999, "a year"),
-    "status": _TEXT,
-    "after": _TEXT,
-    "calendar": _TEXT,
-    "level": _TEXT,
-    "keyword": _TEXT,
-    "name": _TEXT,
-    **dict.fromkeys(
-        (
-            "draft",
-            "allow_empty",
-            "require_fresh",
-            "sandbox_inputs",
-            "prune",
-            "keep_rows",
-            "fix",
-            "with_spark",
-            "dry_run",
-            "only",
-            "full",
-            "keep_going",
-            "ask",
-            "totals",
-            "to_start",
-            "differences",
-        ),
-        _FLAG,
-    ),
-}
-
-
-def _coded(method: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
-    """Refuse wrong arguments, and what the system refuses, by an error with a code."""
-    signature = inspect.signature(method)
-
-    @functools.wraps(method)
-    def checked(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
-        for name, value in signature.bind(*args, **kwargs).arguments.items():
-            if name == "self" or (value is None and signature.parameters[name].default is None):
-                continue
-            is_right, expected = ARGUMENT_CHECKS[name]
-            if not is_right(value):
-                raise DaybookError("RUN_031", argument=name, expected=expected, value=repr(value))
-        try:
-            return method(*args, **kwargs)
-        except OSError as failure:
-            if (refused := system_error(failure)) is None:
-                raise
-            raise refused from failure
-
-    return checked
-
-
-class Explanation:
-    """The rows that one operation picked, and the summary rows it made of them; a notebook shows them as tables."""
-
-    def __init__(self, result: "OperationExplanation", follow: "_Follow | None" = None) -> None:
-        self.result = result
-        self._follow = follow
-
-    def follow(self, depth: int | None = None, *, columns: Sequence[str] = ()) -> "NumberExplanation":
-        """The rows behind these rows, and theirs, through all runs they went through, down to lines of sources.
-
-        `depth` is the number of levels, this one included; `columns` are shown on every level that has them.
-        """
-        if self._follow is None:
-            raise ValueError("an explanation that a workspace gave can be followed")
-        return self._follow(depth, columns)
-
-    @property
-    def rows(self) -> tuple[Mapping[str, Any], ...]:
-        """The first rows that it picked, by column."""
-        return self.result.rows.rows
-
-    @property
-    def count(self) -> int:
-        """How many rows it picked."""
-        return self.result.rows.count
-
-    @property
-    def summary_rows(self) -> tuple[Mapping[str, Any], ...]:
-        """The first rows that it made of groups; none where it groups nothing."""
-        return self.result.summary_rows.rows if self.result.summary_rows else ()
-
-    def __repr__(self) -> str:
-        found = self.result
-        return f"<Explanation of operation {found.seq} ({found.name}) of run {found.run_id}: {self.count:,} rows>"
-
-    def _repr_html_(self) -> str:
-        from daybook.workspace.report_page import explanation_html
-
-        return explanation_html(self.result)
-
-
-class Diff:
-    """What two runs wrote, compared; `changes` are the largest, also as a DataFrame."""
-
-    def __init__(self, workspace: "Workspace", result: "DiffResult") -> None:
-        self._workspace = workspace
-        self.result = result
-
-    @property
-    def changes(self) -> "DataFrame":
-        """One row for each change that is shown: its key, and every column before and after."""
-        from daybook.io.column_types import arrow_frame
-        from daybook.workspace.numbers import changes_table
-
-        return arrow_frame(self._workspace.spark, changes_table(self.result))
-
-    @property
-    def totals(self) -> Mapping[str, Any]:
-        """The difference of every numeric column."""
-        return {total.column: total.difference for total in self.result.totals}
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as `daybook diff --json`."""
-        from daybook.workspace.json.close import diff_as_json
-
-        return diff_as_json(self.result)
-
-    def __repr__(self) -> str:
-        rows = self.result.rows
-        counts = f"{rows.added:,} added, {rows.removed:,} removed, {rows.changed:,} changed, {rows.same:,} the same"
-        return f"<Diff of run {self.result.b.run_id} against {self.result.a.run_id}: {counts}>"
-
-
-class Bridge:
-    """Why a total moved; causes and groups also as DataFrames."""
-
-    def __init__(self, workspace: "Workspace", result: "BridgeResult") -> None:
-        self._workspace = workspace
-        self.result = result
-
-    @property
-    def shares(self) -> Mapping[str, Any]:
-        """The share of every cause, by `KIND:NAME`."""
-        return {" + ".join(member.text for member in cause.members): cause.share for cause in self.result.causes}
-
-    @property
-    def causes(self) -> "DataFrame":
-        """One row for each cause."""
-        from daybook.io.column_types import arrow_frame
-        from daybook.workspace.numbers import causes_table
-
-        return arrow_frame(self._workspace.spark, causes_table(self.result))
-
-    @property
-    def groups(self) -> "DataFrame":
-        """One row for each group and cause."""
-        from daybook.io.column_types import arrow_frame
-        from daybook.workspace.numbers import groups_table
-
-        return arrow_frame(self._workspace.spark, groups_table(self.result))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as `daybook bridge --json`."""
-        from daybook.workspace.json.close import bridge_as_json
-
-        return bridge_as_json(self.result)
-
-    def __repr__(self) -> str:
-        found = self.result
-        return f"<Bridge of {found.measure} from {found.before} to {found.after}: {len(found.causes)} causes>"
-
-    def _repr_html_(self) -> str:
-        from daybook.workspace.numbers import draw_bridge
-
-        return draw_bridge(self.result)
 
 
 class Workspace:
@@ -333,7 +62,7 @@ class Workspace:
     something needs one, and stopped by `close`; a session that is passed in is never stopped.
     """
 
-    @_coded
+    @checked
     def __init__(self, path: str | Path = ".", *, spark: "SparkSession | None" = None) -> None:
         opened = open_workspace(Path(path))
         self._session = ProgramSession(opened.settings.engine, spark)
@@ -353,7 +82,7 @@ class Workspace:
         """The ids of the projects that are defined here."""
         return tuple(self.definitions.definitions["project"])
 
-    @_coded
+    @checked
     def project(self, project_id: str) -> Project:
         """A project as it is written."""
         from daybook.store.references import find_project
@@ -364,14 +93,14 @@ class Workspace:
         """Everything that is wrong with the definitions and with what projects compute."""
         return self.check().errors
 
-    @_coded
+    @checked
     def check(self, path: str | Path | None = None) -> "ValidationResult":
         """Errors and warnings of the whole workspace, or of the files below a path."""
         from daybook.workspace.definitions import validate_definitions
 
         return validate_definitions(None if path is None else Path(path), workspace=self.root)
 
-    @_coded
+    @checked
     def compile(
         self, project: str, *, period: str | None = None, parameters: "Mapping[str, Value] | None" = None
     ) -> "CompiledProject":
@@ -380,42 +109,42 @@ class Workspace:
 
         return compile_project(self._opened, project, period=period, parameters=parameters)
 
-    @_coded
+    @checked
     def plan(self, *, prune: bool = False) -> "ApplyPlan":
         """What `apply` would change and break."""
         from daybook.workspace.lifecycle import plan_changes
 
         return plan_changes(self._opened, prune=prune)
 
-    @_coded
+    @checked
     def apply(self, *, prune: bool = False) -> "ApplyPlan":
         """Store the definitions, all or none; `prune` disables what the files no longer define."""
         from daybook.workspace.lifecycle import apply_changes
 
         return apply_changes(self._opened, prune=prune)
 
-    @_coded
+    @checked
     def activate(self, project: str, *, dataset_version: int | None = None) -> "Activation":
         """Check a project and make it the version that runs."""
         from daybook.workspace.lifecycle import activate_project
 
         return activate_project(self._opened, project, dataset_version=dataset_version)
 
-    @_coded
+    @checked
     def activate_all(self, *projects: str) -> "tuple[Activation, ...]":
         """Check projects together, against what they will register, and make them what runs; without names, all."""
         from daybook.workspace.lifecycle import activate_projects
 
         return activate_projects(self._opened, projects)
 
-    @_coded
+    @checked
     def deactivate(self, project: str) -> "Deactivation":
         """Keep a project from running until it is activated again."""
         from daybook.workspace.lifecycle import deactivate_project
 
         return deactivate_project(self._opened, project)
 
-    @_coded
+    @checked
     def run(
         self,
         project: str,
@@ -427,7 +156,7 @@ class Workspace:
         parameters: "Mapping[str, Value] | None" = None,
         require_fresh: bool = False,
         sandbox_inputs: bool = True,
-    ) -> "Run":
+    ) -> Run:
         """Run a project, by its id or file, for one period; `parameters` are values by name.
 
         `require_fresh` refuses to read what is out of date; without `sandbox_inputs` a draft reads live data only.
@@ -448,7 +177,7 @@ class Workspace:
         )
         return done
 
-    @_coded
+    @checked
     def run_range(
         self,
         project: str,
@@ -460,7 +189,7 @@ class Workspace:
         parameters: "Mapping[str, Value] | None" = None,
         require_fresh: bool = False,
         sandbox_inputs: bool = True,
-    ) -> "tuple[Run, ...]":
+    ) -> tuple[Run, ...]:
         """Run a project for the periods of a range such as `2026-01..2026-12`, one after the other.
 
         The first failure ends the range and is raised; what ran before it stays.
@@ -477,7 +206,7 @@ class Workspace:
             raise result.failure
         return tuple(Run(self, completed) for completed in result.completed)
 
-    @_coded
+    @checked
     def dry_run(
         self,
         project: str,
@@ -493,14 +222,14 @@ class Workspace:
 
         return dry_run_project(self._opened, _run_request(project, periods, as_of, draft, allow_empty, parameters))
 
-    @_coded
+    @checked
     def graph(self, *, period: str | None = None) -> "CloseGraphResult":
         """Which projects read what others write; with a period, which projects and periods."""
         from daybook.workspace.close import close_graph
 
         return close_graph(self._opened, period=period)
 
-    @_coded
+    @checked
     def lineage(
         self, project: str | None = None, *written: str, downstream: str | None = None, to_start: bool = False
     ) -> "LineageResult":
@@ -513,14 +242,14 @@ class Workspace:
 
         return trace_columns(self._opened, project, written, downstream=downstream, to_start=to_start)
 
-    @_coded
+    @checked
     def status(self, *, period: str | None = None, ask: bool = False) -> "CloseStatus":
         """Which numbers are up to date, and why others are not; without a period, of all that have been run."""
         from daybook.workspace.close import close_status
 
         return close_status(self._opened, period=period, ask=ask)
 
-    @_coded
+    @checked
     def build(
         self,
         *projects: str,
@@ -545,7 +274,7 @@ class Workspace:
         request = BuildRequest(period, projects, only, full, keep_going, jobs, allow_empty, draft, given)
         return build_close(self._opened, request)
 
-    @_coded
+    @checked
     def plan_build(
         self,
         *projects: str,
@@ -562,21 +291,21 @@ class Workspace:
         request = BuildRequest(period, projects, only, full, parameters=by_project(parameters or {}))
         return plan_close_build(self._opened, request)
 
-    @_coded
-    def retry(self, run_id: str) -> "Run":
+    @checked
+    def retry(self, run_id: str) -> Run:
         """Continue a failed or cancelled run from its snapshot; what it committed is not written again."""
         from daybook.workspace.execution import retry_run
 
         return Run(self, retry_run(self._opened, run_id))
 
-    @_coded
+    @checked
     def replay(self, run_id: str, *, keep_rows: bool = False) -> "ReplayResult":
         """Compute a run, by its id or as PROJECT@PERIOD, again from its snapshot and compare it with what it wrote."""
         from daybook.workspace.execution import replay_run
 
         return replay_run(self._opened, run_id, keep_rows=keep_rows)
 
-    @_coded
+    @checked
     def explain(self, run_id: str, operation: str | int, /, *, limit: int = 20, **keys: "Value") -> Explanation:
         """The rows that an operation of a run picked, by its id or seq, as they were when it came to them.
 
@@ -597,7 +326,7 @@ class Workspace:
 
         return Explanation(explain_operation(self._opened, run_id, str(operation), texts, limit=limit), follow)
 
-    @_coded
+    @checked
     def diff(
         self,
         a: str,
@@ -620,7 +349,7 @@ class Workspace:
         request = DiffRequest(a, b, output, rows, tuple(key or ()), parse_tolerance(tolerance), limit)
         return Diff(self, diff_runs(self._opened, request))
 
-    @_coded
+    @checked
     def bridge(
         self,
         a: str,
@@ -642,7 +371,7 @@ class Workspace:
         request = BridgeRequest(a, b, measure, output, rows, tuple(by or ()), tuple(order or ()))
         return Bridge(self, bridge_runs(self._opened, request))
 
-    @_coded
+    @checked
     def runs(
         self,
         *,
@@ -657,21 +386,21 @@ class Workspace:
 
         return list_runs(self._opened, project=project, period=period, status=status, limit=limit, after=after)
 
-    @_coded
+    @checked
     def show_run(self, run_id: str) -> "RunDetails":
         """Everything that is known of a run, by its id or as PROJECT@PERIOD."""
         from daybook.workspace.history import show_run
 
         return show_run(self._opened, run_id)
 
-    @_coded
+    @checked
     def outputs(self, run_id: str) -> "tuple[OutputResult, ...]":
         """What a run has committed, in the order of its operations."""
         from daybook.workspace.numbers import list_outputs
 
         return list_outputs(self._opened, run_id)
 
-    @_coded
+    @checked
     def numbers(
         self,
         run_id: str,
@@ -694,7 +423,7 @@ class Workspace:
         request = replace(request, offset=offset, limit=limit, has_totals=totals)
         return read_numbers(self._opened, request)
 
-    @_coded
+    @checked
     def numbers_csv(
         self,
         run_id: str,
@@ -708,7 +437,7 @@ class Workspace:
 
         return stream_csv(self._opened, _numbers_request(run_id, output, where, sort))
 
-    @_coded
+    @checked
     def report(
         self,
         run: str,
@@ -728,21 +457,21 @@ class Workspace:
 
         return write_report(self._opened, ReportRequest(run, against, differences, limit, tuple(measures)), Path(path))
 
-    @_coded
+    @checked
     def show(self, kind: DefinitionKind, identifier: str, *, version: int | None = None) -> "DefinitionDetails":
         """A definition as the store has it, by default its latest version."""
         from daybook.workspace.history import show_definition
 
         return show_definition(self._opened, kind, identifier, version)
 
-    @_coded
+    @checked
     def stored_definitions(self) -> "tuple[DefinitionSummary, ...]":
         """Every definition of the store with its latest version and its status."""
         from daybook.workspace.history import list_definitions
 
         return list_definitions(self._opened)
 
-    @_coded
+    @checked
     def compare_versions(
         self, kind: DefinitionKind, identifier: str, version_a: int, version_b: int
     ) -> "VersionDifference":
@@ -751,21 +480,21 @@ class Workspace:
 
         return compare_versions(self._opened, kind, identifier, version_a, version_b)
 
-    @_coded
+    @checked
     def actions(self, *, limit: int = 20) -> "tuple[Action, ...]":
         """What was done on the page of `daybook serve`, newest first."""
         from daybook.workspace.history import list_actions
 
         return list_actions(self._opened, limit=limit)
 
-    @_coded
+    @checked
     def cancel(self, run_id: str) -> "CancelResult":
         """Ask a run to stop."""
         from daybook.workspace.history import cancel_run
 
         return cancel_run(self._opened, run_id)
 
-    @_coded
+    @checked
     def periods(
         self, *, year: int | None = None, level: str | None = None, calendar: str | None = None
     ) -> "tuple[PeriodListing, ...]":
@@ -774,56 +503,56 @@ class Workspace:
 
         return list_periods(self._opened, calendar=calendar, year=year, level=level)
 
-    @_coded
+    @checked
     def show_period(self, period: str, *, calendar: str | None = None) -> "PeriodListing":
         """A period with its status and every change of it."""
         from daybook.workspace.history import show_period
 
         return show_period(self._opened, period, calendar=calendar)
 
-    @_coded
+    @checked
     def close_period(self, period: str, *, reason: str | None = None, calendar: str | None = None) -> "PeriodChange":
         """Close a period: runs on it and inside it warn."""
         from daybook.workspace.history import close_period
 
         return close_period(self._opened, period, reason=reason, calendar=calendar)
 
-    @_coded
+    @checked
     def lock_period(self, period: str, *, reason: str | None = None, calendar: str | None = None) -> "PeriodChange":
         """Lock a period: runs on it and inside it are refused."""
         from daybook.workspace.history import lock_period
 
         return lock_period(self._opened, period, reason=reason, calendar=calendar)
 
-    @_coded
+    @checked
     def reopen_period(self, period: str, *, reason: str, calendar: str | None = None) -> "PeriodChange":
         """Open a closed or locked period again; the reason is recorded permanently."""
         from daybook.workspace.history import reopen_period
 
         return reopen_period(self._opened, period, reason=reason, calendar=calendar)
 
-    @_coded
+    @checked
     def slices(self, table: str | None = None) -> "tuple[SliceEntry, ...]":
         """What runs wrote into tables that collect periods, by table and period."""
         from daybook.workspace.maintenance import list_slices
 
         return list_slices(self._opened, table)
 
-    @_coded
+    @checked
     def drop_slice(self, table: str, period: str, *, reason: str) -> "SliceDrop":
         """Remove the slice of a period from a table; the reason is recorded permanently."""
         from daybook.workspace.maintenance import drop_slice
 
         return drop_slice(self._opened, table, period, reason=reason)
 
-    @_coded
+    @checked
     def take_over_slices(self, workspace: str, *, reason: str) -> "Recovery":
         """Make what another workspace wrote into tables of the projects this one's; recorded permanently."""
         from daybook.workspace.maintenance import take_over_slices
 
         return take_over_slices(self._opened, workspace, reason=reason)
 
-    @_coded
+    @checked
     def test(self, *paths: str | Path, keyword: str | None = None) -> "ScenarioReport":
         """Run the scenarios of files and folders, by default of `tests/scenarios`."""
         from daybook.workspace.execution import run_scenarios, select_scenarios
@@ -831,28 +560,28 @@ class Workspace:
         files = select_scenarios([Path(path) for path in paths], self.root, keyword=keyword)
         return run_scenarios(files, self._opened.session)
 
-    @_coded
+    @checked
     def new_scenario(self, project: str, *, run_id: str | None = None, path: str | Path | None = None) -> "NewScenario":
         """Write a scenario from a few rows that a run of a project read, by default its last completed one."""
         from daybook.workspace.execution import new_scenario
 
         return new_scenario(self._opened, project, run_id=run_id, file=None if path is None else Path(path))
 
-    @_coded
+    @checked
     def doctor(self, *, fix: bool = False, with_spark: bool = True) -> "Examination":
         """Check everything that a run needs; `fix` removes what killed runs left behind."""
         from daybook.workspace.maintenance import examine
 
         return examine(self._opened, fix=fix, session=self._opened.session if with_spark else None)
 
-    @_coded
+    @checked
     def restore_store(self) -> "StoreRestoration":
         """Put the newest backup in the place of a damaged store, and find again what was committed since."""
         from daybook.workspace.maintenance import restore_store
 
         return restore_store(self._opened)
 
-    @_coded
+    @checked
     def gc(self, *, dry_run: bool = False) -> "CollectedGarbage":
         """Remove what the retention of daybook.yaml no longer keeps."""
         from daybook.workspace.maintenance import apply_retention
@@ -860,7 +589,7 @@ class Workspace:
         return apply_retention(self._opened, dry_run=dry_run)
 
     @staticmethod
-    @_coded
+    @checked
     def functions(name: str | None = None) -> "tuple[FunctionEntry, ...]":
         """The functions of the expression language, or the one with this name."""
         from daybook.workspace.reference import list_functions
@@ -868,7 +597,7 @@ class Workspace:
         return list_functions(name)
 
     @staticmethod
-    @_coded
+    @checked
     def parse(
         expression: str,
         *,
@@ -886,7 +615,7 @@ class Workspace:
         return check_expression(expression, columns=columns, group_by=group_by, names=names, parameters=parameter_types)
 
     @staticmethod
-    @_coded
+    @checked
     def explain_code(code: str) -> Code:
         """What an error code means and what to do about it."""
         from daybook.workspace.reference import explain_code
@@ -894,7 +623,7 @@ class Workspace:
         return explain_code(code)
 
     @staticmethod
-    @_coded
+    @checked
     def write_schemas(folder: str | Path) -> tuple[Path, ...]:
         """Write JSON Schemas of all definition files into a folder."""
         from daybook.workspace.definitions import write_schemas
@@ -940,54 +669,3 @@ def _numbers_request(
     conditions = tuple(RowCondition(*each) for each in where)
     order = tuple(RowOrder(name.removeprefix("-"), name.startswith("-")) for name in sort)
     return NumbersRequest(run_id, output, conditions, order)
-
-
-class Run:
-    """A completed run; a notebook shows it as a page."""
-
-    def __init__(self, workspace: Workspace, result: "RunResult") -> None:
-        self._workspace = workspace
-        self.result = result
-
-    @property
-    def id(self) -> str:
-        return self.result.run_id
-
-    @property
-    def outputs(self) -> "tuple[OutputResult, ...]":
-        return self.result.outputs
-
-    @property
-    def notices(self) -> tuple[Notice, ...]:
-        return self.result.notices
-
-    @_coded
-    def output(self, destination: str | None = None) -> "DataFrame":
-        """The rows an output of this run wrote, by its destination as the project has it, its operation's id or name,
-        or the dataset it was registered as; the last one by default.
-        """
-        from daybook.runs.slices import read_output
-
-        with self._workspace._opened.open_run_environment() as environment:
-            return read_output(environment, self.result, destination)
-
-    def explain(self, operation: str | int, /, *, limit: int = 20, **keys: "Value") -> Explanation:
-        """The rows that an operation of this run picked, as `Workspace.explain` gives them."""
-        return self._workspace.explain(self.id, operation, limit=limit, **keys)
-
-    def to_dict(self) -> dict[str, Any]:
-        from dataclasses import asdict
-
-        data = asdict(self.result)
-        for output, fields in zip(self.result.outputs, data["outputs"], strict=True):
-            fields["delta_version"] = output.delta_version
-        return data
-
-    def __repr__(self) -> str:
-        outputs = ", ".join(f"{output.destination} {output.rows_written:,} rows" for output in self.outputs)
-        return f"<Run {self.id} of {self.result.project_id} for {self.result.period}: {outputs}>"
-
-    def _repr_html_(self) -> str:
-        from daybook.workspace.report_page import run_html
-
-        return run_html(self.result)
