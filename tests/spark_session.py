@@ -37,7 +37,7 @@ def is_connect(request: pytest.FixtureRequest) -> bool:
 
 
 def classic_settings(config: pytest.Config, *, threads: int, memory: str) -> "EngineSettings":
-    """Of a Java process for tests."""
+    """The settings of a Java process for tests."""
     from daybook.model.settings import EngineSettings
     from tests.postgres import jdbc_driver
 
@@ -50,7 +50,7 @@ def classic_settings(config: pytest.Config, *, threads: int, memory: str) -> "En
 
 
 def shared_settings(config: pytest.Config) -> "EngineSettings":
-    """Of the Java process that all workers share."""
+    """The settings of the Java process that all workers share."""
     return classic_settings(config, threads=4, memory="3g")
 
 

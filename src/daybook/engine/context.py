@@ -200,7 +200,7 @@ class SourceFrame:
     carried: frozenset[str]
     # The period identifiers the time filter accepts; none given, the run's own.
     periods: tuple[str, ...] = ()
-    # The periods of all rows, where files say so and the time filter has nothing to find out; None where they do not.
+    # The periods of all rows where the files prove them, so that the time filter may have nothing to do; else None.
     known_periods: frozenset[str] | None = None
     # Whether one task reads all of it in no time, so that grouping needs no shuffle.
     is_small: bool = False

@@ -113,7 +113,7 @@ class ReadPart:
     may_repeat_ids: bool = False
     # Whether the rows carry their position in a file.
     has_positions: bool = False
-    # The periods of all rows, by the column that says it; None where the files do not tell.
+    # The periods of all rows, in the column that the time filter reads; None where the files do not prove them.
     known_periods: frozenset[str] | None = None
 
     def map(self, change: Callable[["DataFrame"], "DataFrame"]) -> "ReadPart":

@@ -362,7 +362,7 @@ def _only_period(metadata: pq.FileMetaData) -> str | None:
     found: set[object] = set()
     for number in range(metadata.num_row_groups):
         statistics = metadata.row_group(number).column(column).statistics
-        if statistics is None or not statistics.has_min_max or statistics.null_count != 0:
+        if statistics is None or not (statistics.has_min_max and statistics.has_null_count) or statistics.null_count:
             return None
         found |= {statistics.min, statistics.max}
         if len(found) > 1:
