@@ -62,6 +62,7 @@ class BackgroundSession:
         self._on_note = on_note
         self._session: SparkSession | None = None
         self._failure: BaseException | None = None
+        self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._is_warm = False
 
@@ -71,11 +72,14 @@ class BackgroundSession:
         return self._session is not None and not self._is_warm and self._engines is not None
 
     def begin(self, workload: "Workload" = "short", *, needs_classic: bool = False) -> None:
-        if self._thread is None:
-            self._thread = threading.Thread(
-                target=self._start, args=(workload, needs_classic), name="daybook-spark", daemon=True
-            )
-            self._thread.start()
+        # Two nodes of a build may ask at the same moment: a thread that is there has been started.
+        with self._lock:
+            if self._thread is None:
+                thread = threading.Thread(
+                    target=self._start, args=(workload, needs_classic), name="daybook-spark", daemon=True
+                )
+                thread.start()
+                self._thread = thread
 
     def begin_for(self, snapshot: "RunSnapshot") -> None:
         """Start for a run that is about to begin: quickly for a small one, with all optimisations for a large one."""

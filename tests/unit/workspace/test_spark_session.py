@@ -1,6 +1,9 @@
 """The session of a command, without Spark behind it."""
 
 import logging
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import pytest
@@ -31,6 +34,30 @@ def test_a_session_that_nobody_asked_for_is_never_started(ended: list[object]) -
     with background_session(EngineSettings()):
         pass
     assert ended == []
+
+
+def test_two_threads_that_need_it_at_once_get_the_same_session(
+    ended: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second asks between the moment the first makes the thread and the moment it starts it."""
+    start, asked = threading.Thread.start, threading.Event()
+
+    def late_start(thread: threading.Thread) -> None:
+        if thread.name == "daybook-spark":
+            asked.wait(10)
+            time.sleep(0.05)
+        start(thread)
+
+    with background_session(EngineSettings()) as session, ThreadPoolExecutor(2) as pool:
+
+        def second() -> object:
+            asked.set()
+            return session()
+
+        monkeypatch.setattr(threading.Thread, "start", late_start)
+        first, other = pool.submit(session), pool.submit(second)
+        assert first.result(20) is other.result(20)
+    assert len(ended) == 1
 
 
 def test_a_failure_to_start_is_raised_where_the_session_is_needed(
