@@ -1,9 +1,9 @@
 """The same close as a user of each tool would run it, by its command line: `python -m benchmarks.close.other_tools`.
 
 Two times count for people: from a cold terminal to the numbers, and from an edited rule to the new numbers. Daybook
-writes Delta tables with versions, dbt and SQLMesh write into a DuckDB file; all read the same Parquet files, and all
-must give the same rows before and after the edit. dbt and SQLMesh are installed into environments of their own below
-the data folder; a tool that cannot be installed here is left out and named.
+writes Delta tables with versions, the PySpark script Parquet files, dbt and SQLMesh write into a DuckDB file; all read
+the same Parquet files, and all must give the same rows before and after the edit. dbt and SQLMesh are installed into
+environments of their own below the data folder; a tool that cannot be installed here is left out and named.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from benchmarks.close import by_hand
 from benchmarks.close.by_duckdb import LINES, SUMMARY
 from benchmarks.close.comparing import differences
 from benchmarks.close.data import make_ledger
@@ -31,6 +32,16 @@ BEFORE, AFTER = "10000", "20000"
 # Nothing is reported to anybody while it is measured.
 _QUIET = {"DBT_SEND_ANONYMOUS_USAGE_STATS": "false", "SQLMESH__DISABLE_ANONYMIZED_ANALYTICS": "true"}
 _DAYBOOK = (sys.executable, "-m", "daybook")
+_HAND_MAIN = """
+
+if __name__ == "__main__":
+    import shutil
+
+    shutil.rmtree("out", ignore_errors=True)
+    session = SparkSession.builder.master("local[*]").config("spark.driver.memory", "4g").getOrCreate()
+    close(session, Path("{ledger}"), Path("out"))
+    session.stop()
+"""
 _DBT_PROJECT = """\
 name: close
 version: "1.0.0"
@@ -121,6 +132,24 @@ class WarmDaybook(Daybook):
     afterwards = (*_DAYBOOK, "engine", "stop")
 
 
+class ByHand(Tool):
+    """A PySpark script, in a session as PySpark starts it."""
+
+    def write(self) -> None:
+        self.folder.mkdir(parents=True)
+        self.edit(BEFORE)
+
+    def edit(self, threshold: str) -> None:
+        rules = Path(by_hand.__file__).read_text().replace("10_000", threshold)
+        (self.folder / "close.py").write_text(rules + _HAND_MAIN.format(ledger=self.ledger))
+
+    def commands(self) -> list[list[str]]:
+        return [[sys.executable, "close.py"]]
+
+    def results(self) -> Path:
+        return self.folder / "out"
+
+
 class _SqlTool(Tool):
     """A tool whose models are the DuckDB statements that the close by DuckDB runs."""
 
@@ -178,7 +207,13 @@ class SqlMesh(_SqlTool):
         return [[self.program("sqlmesh"), "plan", "--auto-apply", "--no-prompts", "--skip-tests"]]
 
 
-TOOLS: dict[str, type[Tool]] = {"daybook": Daybook, "daybook, warm": WarmDaybook, "dbt": Dbt, "sqlmesh": SqlMesh}
+TOOLS: dict[str, type[Tool]] = {
+    "daybook": Daybook,
+    "daybook, warm": WarmDaybook,
+    "by hand": ByHand,
+    "dbt": Dbt,
+    "sqlmesh": SqlMesh,
+}
 
 
 def environment_of(tool: type[Tool], folder: Path) -> Path:

@@ -2,8 +2,7 @@
 
 import logging
 import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
 import pytest
@@ -40,23 +39,19 @@ def test_two_threads_that_need_it_at_once_get_the_same_session(
     ended: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second asks between the moment the first makes the thread and the moment it starts it."""
-    start, asked = threading.Thread.start, threading.Event()
+    start = threading.Thread.start
+    with background_session(EngineSettings()) as session, ThreadPoolExecutor(1) as pool:
+        second: list[Future[object]] = []
 
-    def late_start(thread: threading.Thread) -> None:
-        if thread.name == "daybook-spark":
-            asked.wait(10)
-            time.sleep(0.05)
-        start(thread)
-
-    with background_session(EngineSettings()) as session, ThreadPoolExecutor(2) as pool:
-
-        def second() -> object:
-            asked.set()
-            return session()
+        def late_start(thread: threading.Thread) -> None:
+            if thread.name == "daybook-spark":
+                second.append(pool.submit(session))
+                done, _ = wait(second, timeout=0.1)
+                assert not done, "the second did not wait"
+            start(thread)
 
         monkeypatch.setattr(threading.Thread, "start", late_start)
-        first, other = pool.submit(session), pool.submit(second)
-        assert first.result(20) is other.result(20)
+        assert session() is second[0].result(20)
     assert len(ended) == 1
 
 
