@@ -21,6 +21,7 @@ from benchmarks.close.data import make_ledger
 from benchmarks.close.workspace import write_workspace
 from benchmarks.figures import record
 from benchmarks.meter import Reading
+from daybook.cli.app import collect_seldom
 from daybook.engine.java.connect import is_connect
 from daybook.engine.java.session import start_session, stop_session
 from daybook.model.loading import load_workspace
@@ -89,6 +90,8 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     if max(options.lines) > _MOST_MILLIONS:
         parser.error(f"--lines counts millions: {max(options.lines):g} million lines do not fit this machine")
+    # As in the process of a command: both programs would wait for what only one of them has filled.
+    collect_seldom()
     settings = EngineSettings(remote=options.remote, conf={"spark.driver.memory": options.memory})
     times: dict[float, dict[str, list[Reading]]] = {}
     memory: dict[float, float | None] = {}

@@ -7,6 +7,7 @@ environments of their own below the data folder; a tool that cannot be installed
 """
 
 import argparse
+import json
 import os
 import statistics
 import subprocess
@@ -74,9 +75,10 @@ class Tool(ABC):
     environments: Path
     packages: ClassVar[tuple[str, ...]] = ()
     schema: ClassVar[str] = "main"
-    # What a user started before, which is not measured, and how it is ended.
-    before: ClassVar[tuple[str, ...]] = ()
-    afterwards: ClassVar[tuple[str, ...]] = ()
+    # What the first run of a round shows.
+    first: ClassVar[str] = "cold to numbers"
+    # Something was started before the first round, and serves all of them.
+    stays_up: ClassVar[bool] = False
 
     @abstractmethod
     def write(self) -> None: ...
@@ -98,13 +100,19 @@ class Tool(ABC):
             self.execute(command)
         return time.perf_counter() - began
 
-    def execute(self, command: Sequence[str]) -> None:
-        if not command:
-            return
+    def start(self) -> None:
+        """What a user has started before, which is not measured."""
+        return
+
+    def stop(self) -> None:
+        return
+
+    def execute(self, command: Sequence[str]) -> str:
         environment = {**os.environ, **_QUIET}
         done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False)
         if done.returncode:
             raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout}\n{done.stderr}")
+        return done.stdout
 
 
 class Daybook(Tool):
@@ -126,10 +134,22 @@ class Daybook(Tool):
 
 
 class WarmDaybook(Daybook):
-    """The same with an engine that is up, as it is after the first command of a day."""
+    """The same with an engine that is up and has warmed itself up, as it is for most of a day."""
 
-    before = (*_DAYBOOK, "engine", "start")
-    afterwards = (*_DAYBOOK, "engine", "stop")
+    first = "edit back to numbers"
+    stays_up = True
+
+    def start(self) -> None:
+        self.execute([*_DAYBOOK, "engine", "start"])
+        while not self._is_warmed_up():
+            time.sleep(1)
+
+    def _is_warmed_up(self) -> bool:
+        (engine,) = json.loads(self.execute([*_DAYBOOK, "engine", "status", "--json"]))["engines"]
+        return engine["warm_up"] is not None and bool(engine["warm_up"]["is_over"])
+
+    def stop(self) -> None:
+        self.execute([*_DAYBOOK, "engine", "stop"])
 
 
 class ByHand(Tool):
@@ -255,22 +275,24 @@ def main(arguments: list[str]) -> int:
 
 def compare(tools: dict[str, type[Tool]], ledger: Path, scratch: Path, options: argparse.Namespace) -> int:
     times: dict[str, list[float]] = {}
-    last: list[Tool] = []
-    for round_ in range(options.rounds):
-        last = [
-            make(scratch / f"{number}-{round_}", ledger, options.data) for number, make in enumerate(tools.values())
-        ]
-        for name, tool in zip(tools, last, strict=True):
-            tool.write()
-            tool.execute(tool.before)
-            try:
-                times.setdefault(f"{name}: cold to numbers", []).append(tool.run())
-                tool.edit(AFTER)
-                times.setdefault(f"{name}: edit to numbers", []).append(tool.run())
-            finally:
-                tool.execute(tool.afterwards)
-            print(f"  round {round_ + 1}: {name} done", flush=True)
-    disagreements = _disagreements(last)
+    last: dict[str, Tool] = {}
+    try:
+        for round_ in range(options.rounds):
+            for name, make in tools.items():
+                if name in last and make.stays_up:
+                    last[name].edit(BEFORE)
+                else:
+                    last[name] = make(scratch / f"{make.__name__}-{round_}", ledger, options.data)
+                    last[name].write()
+                    last[name].start()
+                times.setdefault(f"{name}: {make.first}", []).append(last[name].run())
+                last[name].edit(AFTER)
+                times.setdefault(f"{name}: edit to numbers", []).append(last[name].run())
+                print(f"  round {round_ + 1}: {name} done", flush=True)
+    finally:
+        for tool in last.values():
+            tool.stop()
+    disagreements = _disagreements(list(last.values()))
     for line in disagreements:
         print(f"DIFFERENT {line}")
     print(f"\n{'':32}{'best s':>9}{'median s':>10}{'worst s':>9}")

@@ -250,6 +250,11 @@ add_command(app, "doctor", maintenance.doctor, "daybook doctor", "daybook doctor
 add_command(app, "gc", maintenance.collect_garbage, "daybook gc --dry-run")
 
 
+def collect_seldom() -> None:
+    """A command runs shortly and keeps most of its objects, so frequent garbage collection only costs time."""
+    gc.set_threshold(50_000, 20, 20)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command line; 0 done, 1 the run or a test failed, 2 the input is wrong, 3 an internal error.
 
@@ -277,8 +282,7 @@ def command_tree() -> Callable[..., object]:
 
 
 def _execute(arguments: Sequence[str]) -> int:
-    # A command runs shortly and keeps most of its objects, so frequent garbage collection only costs time.
-    gc.set_threshold(50_000, 20, 20)
+    collect_seldom()
     given = move_root_options_first(arguments)
     try:
         command_tree()(given, prog_name="daybook")
