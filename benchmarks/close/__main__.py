@@ -90,7 +90,7 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     if max(options.lines) > _MOST_MILLIONS:
         parser.error(f"--lines counts millions: {max(options.lines):g} million lines do not fit this machine")
-    # As in the process of a command: both programs would wait for what only one of them has filled.
+    # As in the process of a command; else one run in five waits for a collection of all that the process holds.
     collect_seldom()
     settings = EngineSettings(remote=options.remote, conf={"spark.driver.memory": options.memory})
     times: dict[float, dict[str, list[Reading]]] = {}
