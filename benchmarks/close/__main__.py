@@ -124,8 +124,15 @@ def ratio_of_session(times: dict[str, list[Reading]]) -> str:
     """Java compiles a little differently in every process, and one program may gain more from it than another."""
     if not {"daybook", "by hand"} <= times.keys():
         return "nothing to compare with"
-    ratios = [own.wall / other.wall for own, other in zip(times["daybook"], times["by hand"], strict=True)]
-    return f"daybook takes {statistics.median(ratios):.2f} of by hand"
+    return f"daybook takes {statistics.median(ratios_by_round(times, 'by hand')['daybook']):.2f} of by hand"
+
+
+def ratios_by_round(times: dict[str, list[Reading]], base: str) -> dict[str, list[float]]:
+    """Whatever slows the machine down slows all programs of a round."""
+    return {
+        name: [own.wall / other.wall for own, other in zip(taken, times[base], strict=True)]
+        for name, taken in times.items()
+    }
 
 
 def growth(small: float, first: float, large: float, last: float) -> float:
@@ -184,10 +191,7 @@ def report(millions: float, times: dict[str, list[Reading]], memory: float | Non
     walls = {name: [each.wall for each in taken] for name, taken in times.items()}
     processor = {name: statistics.median(each.processor for each in taken) for name, taken in times.items()}
     base = "by hand" if "by hand" in times else next(iter(times))
-    # Whatever slows the machine down slows all programs of a round.
-    ratios = {
-        name: [own / other for own, other in zip(taken, walls[base], strict=True)] for name, taken in walls.items()
-    }
+    ratios = ratios_by_round(times, base)
     print(f"\n{millions:g} million lines; every contender gave the same rows")
     print(
         f"{'':12}{'best s':>9}{'median s':>10}{'worst s':>9}{f'of {base}, by round':>24}{'processor s':>13}{'of it':>8}"
