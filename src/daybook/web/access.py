@@ -80,6 +80,14 @@ class Visitor:
     csrf: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """One who shares the server with others: users of one token are told apart by login or address."""
+
+    visitor: Visitor
+    address: str
+
+
 def check_tokens(tokens: Mapping[str, str]) -> None:
     for name, token in tokens.items():
         if len(token) < _LEAST_TOKEN_LENGTH:
@@ -242,7 +250,8 @@ class Guard:
         except DaybookError as refusal:
             await self._refusal(request, refusal)(scope, receive, send_with_headers)
             return
-        scope.setdefault("state", {})["visitor"] = visitor
+        state = scope.setdefault("state", {})
+        state["visitor"], state["reader"] = visitor, Reader(visitor, self._access.address(request))
         await self._app(scope, _limited(receive, request.headers), send_with_headers)
 
     def _admit(self, request: Request) -> Visitor:

@@ -26,6 +26,7 @@ _STATUS_BY_CODE: Mapping[str, int] = {
     "WEB_014": 405,
     "WEB_016": 409,
     "WEB_017": 500,
+    "WEB_018": 429,
     # What is asked for is not there.
     **dict.fromkeys(
         ("STORE_007", "STORE_008", "STORE_014", "RUN_001", "RUN_015", "RUN_019", "RUN_022", "RUN_029"), 404

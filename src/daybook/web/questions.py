@@ -1,4 +1,4 @@
-"""Requests that need Spark: one at a time, in order, with progress, until they are cancelled."""
+"""Requests that need Spark: one at a time, readers in turn, with progress, until they are cancelled."""
 
 import contextlib
 import secrets
@@ -21,6 +21,9 @@ QuestionState = Literal["waiting", "running", "done", "failed"]
 Answering = Callable[[OpenedWorkspace, RunListener], Any]
 
 _KEPT_ANSWERS = 100
+# A reader sees a few pages at once; more only make all others wait.
+MOST_WAITING = 20
+_REMEMBERED_READERS = 1000
 # A failure is shown when the page is reloaded; later the question is computed again.
 _KEPT_FAILURE_SECONDS = 20.0
 _REPEAT_STOP_SECONDS = 0.5
@@ -33,6 +36,7 @@ class Question:
     key: Hashable
     title: str
     answering: Answering
+    reader: Hashable = None
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     state: QuestionState = "waiting"
     stage: str = "waiting for earlier requests"
@@ -85,16 +89,20 @@ class Questions:
         self._known: OrderedDict[Hashable, Question] = OrderedDict()
         self._by_id: dict[str, Question] = {}
         self._running: Question | None = None
+        # The readers whose questions were begun, the latest last.
+        self._served: OrderedDict[Hashable, None] = OrderedDict()
         self._thread: threading.Thread | None = None
 
-    def ask(self, key: Hashable, title: str, answering: Answering) -> Question:
-        """The question with this key: answered already, on its way, or asked now."""
+    def ask(self, key: Hashable, title: str, answering: Answering, *, reader: Hashable = None) -> Question:
+        """The question with this key: answered already, on its way, or asked now by this reader."""
         with self._lock:
-            found = self._known.get(key)
-            if found is not None and not self._is_outdated(found):
+            question = self._known.get(key)
+            if question is not None and not self._is_outdated(question):
                 self._known.move_to_end(key)
-                return found
-            question = Question(key, title, answering)
+                return question
+            if sum(waiting.reader == reader for waiting in self._waiting) >= MOST_WAITING:
+                raise DaybookError("WEB_018", limit=MOST_WAITING)
+            question = Question(key, title, answering, reader)
             self._known[key] = question
             self._by_id[question.id] = question
             self._waiting.append(question)
@@ -115,6 +123,7 @@ class Questions:
         limit: int,
         depth: int | None = None,
         columns: tuple[str, ...] = (),
+        reader: Hashable = None,
     ) -> Question:
         """Which rows are behind a number."""
         from daybook.workspace.execution import explain_number
@@ -125,23 +134,25 @@ class Questions:
             lambda workspace, _: explain_number(
                 workspace, run_id, operation, keys, limit=limit, depth=depth, columns=columns
             ),
+            reader=reader,
         )
 
-    def diff(self, wanted: "DiffRequest") -> Question:
+    def diff(self, request: "DiffRequest", *, reader: Hashable = None) -> Question:
         """What differs between two runs."""
         from daybook.workspace.numbers import diff_runs
 
-        title = f"Compare {wanted.a} and {wanted.b}"
-        return self.ask(("diff", wanted), title, lambda workspace, _: diff_runs(workspace, wanted))
+        title = f"Compare {request.a} and {request.b}"
+        return self.ask(("diff", request), title, lambda workspace, _: diff_runs(workspace, request), reader=reader)
 
-    def bridge(self, wanted: "BridgeRequest") -> Question:
+    def bridge(self, request: "BridgeRequest", *, reader: Hashable = None) -> Question:
         """Why a total moved from one run to another."""
         from daybook.workspace.numbers import bridge_runs
 
         return self.ask(
-            ("bridge", wanted),
-            f"Why {wanted.measure} moved from {wanted.a} to {wanted.b}",
-            lambda workspace, listener: bridge_runs(workspace, wanted, listener=listener),
+            ("bridge", request),
+            f"Why {request.measure} moved from {request.a} to {request.b}",
+            lambda workspace, listener: bridge_runs(workspace, request, listener=listener),
+            reader=reader,
         )
 
     def find(self, question_id: str) -> Question | None:
@@ -152,7 +163,8 @@ class Questions:
         """How many questions come before it."""
         with self._lock:
             before = 1 if self._running is not None else 0
-            return self._waiting.index(question) + before if question in self._waiting else 0
+            order = self._in_turn()
+            return order.index(question) + before if question in order else 0
 
     def cancel(self, question: Question) -> None:
         """End a question that waits or runs; one that is over stays as it is."""
@@ -169,6 +181,25 @@ class Questions:
             for question in (*self._waiting, *([self._running] if self._running else [])):
                 question.is_cancelled = True
             self._waiting.clear()
+
+    def _in_turn(self) -> list[Question]:
+        """Questions that wait, as they will be answered: readers in turn, those served longest ago first."""
+        served = {reader: place for place, reader in enumerate(self._served, start=1)}
+        rounds: dict[Hashable, int] = {}
+        places: dict[str, tuple[int, int]] = {}
+        for question in self._waiting:
+            rounds[question.reader] = rounds.get(question.reader, 0) + 1
+            places[question.id] = rounds[question.reader], served.get(question.reader, 0)
+        return sorted(self._waiting, key=lambda question: places[question.id])
+
+    def _take_next(self) -> Question:
+        question = self._in_turn()[0]
+        self._waiting.remove(question)
+        self._served[question.reader] = None
+        self._served.move_to_end(question.reader)
+        while len(self._served) > _REMEMBERED_READERS:
+            self._served.popitem(last=False)
+        return question
 
     def _is_outdated(self, question: Question) -> bool:
         return question.state == "failed" and time.monotonic() - question.ended_at > _KEPT_FAILURE_SECONDS
@@ -187,7 +218,7 @@ class Questions:
             with self._lock:
                 while not self._waiting:
                     self._lock.wait()
-                question = self._running = self._waiting.pop(0)
+                question = self._running = self._take_next()
                 question.state, question.stage = "running", "starting Spark"
             try:
                 answer = self._answer(question)

@@ -13,7 +13,7 @@ from fastapi import Depends, Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from daybook.errors import DaybookError
-from daybook.web.access import Access, Visitor
+from daybook.web.access import Access, Reader, Visitor
 from daybook.web.actions import PageActions
 from daybook.web.page_templates import Templates, preferred_negatives
 from daybook.web.questions import Questions
@@ -267,6 +267,12 @@ def _served(request: Request) -> Served:
 def _visitor(request: Request) -> Visitor:
     found: Visitor = request.state.visitor
     return found
+
+
+def reader_of(request: Request) -> Reader:
+    """Who shares the server with others, as the guard has named the reader."""
+    reader: Reader = request.state.reader
+    return reader
 
 
 def _acting_visitor(request: Request) -> Visitor:

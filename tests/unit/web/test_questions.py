@@ -9,7 +9,7 @@ import pytest
 
 from daybook.engine import jobs
 from daybook.errors import DaybookError
-from daybook.web.questions import Questions
+from daybook.web.questions import MOST_WAITING, Question, Questions
 from daybook.workspace.open_workspace import open_workspace
 from tests.page import page_folder
 
@@ -92,3 +92,43 @@ def test_a_question_that_runs_is_stopped_by_its_jobs(questions: Questions, monke
     assert question.wait(5)
     with pytest.raises(DaybookError, match="WEB_016"):
         question.result()
+
+
+def test_readers_take_turns(questions: Questions) -> None:
+    """Who asks much waits behind the one question of another reader."""
+    go, begun, order = threading.Event(), threading.Event(), list[str]()
+
+    def hold(*_: object) -> None:
+        begun.set()
+        go.wait(30)
+
+    def ask(reader: str, number: int) -> Question:
+        name = f"{reader}{number}"
+        return questions.ask(name, name, lambda *_: order.append(name), reader=reader)
+
+    questions.ask("held", "held", hold, reader="a")
+    assert begun.wait(30)
+    asked = [ask("a", number) for number in range(4)]
+    asked += [ask("b", 0), ask("b", 1), ask("c", 0)]
+    assert [questions.position(question) for question in asked] == [3, 5, 6, 7, 1, 4, 2]
+    go.set()
+    assert all(question.wait(30) for question in asked)
+    assert order == ["b0", "c0", "a0", "b1", "a1", "a2", "a3"]
+
+
+def test_a_reader_has_a_limited_number_of_questions(questions: Questions) -> None:
+    go, begun = threading.Event(), threading.Event()
+
+    def hold(*_: object) -> None:
+        begun.set()
+        go.wait(30)
+
+    questions.ask("held", "held", hold, reader="a")
+    assert begun.wait(30)
+    asked = [questions.ask(number, "", lambda *_: 1, reader="a") for number in range(MOST_WAITING)]
+    with pytest.raises(DaybookError, match="WEB_018"):
+        questions.ask("one more", "", lambda *_: 1, reader="a")
+    assert questions.ask(0, "", lambda *_: 1, reader="a") is asked[0]
+    other = questions.ask("other", "", lambda *_: 2, reader="b")
+    go.set()
+    assert other.wait(30)

@@ -104,4 +104,10 @@ WEB_CODES = code_family(
         "This is an error in Daybook, not in the workspace.",
         hint="report it with the lines of the log",
     ),
+    Code(
+        "WEB_018",
+        "You have too many requests at once: more than {limit}",
+        "The server is shared. The requests of a reader wait for each other, and only a limited number may wait.",
+        hint="wait until earlier requests are answered, or cancel them",
+    ),
 )

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from daybook.web.api.answer import Answer, Finding, RunId, answered, api_router, wait_for_answer
 from daybook.web.api.runs import TableVersion
-from daybook.web.served import ServedHere, csv_response, numbers_request
+from daybook.web.served import ServedHere, csv_response, numbers_request, reader_of
 
 router = api_router()
 
@@ -201,6 +201,7 @@ async def explain(
         limit=limit,
         depth=depth,
         columns=tuple(column or ()),
+        reader=reader_of(request),
     )
     found = await wait_for_answer(request, served.questions, question)
     return answered(number_explanation_as_json(found))

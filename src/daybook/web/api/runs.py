@@ -23,7 +23,7 @@ from daybook.web.api.answer import (
 )
 from daybook.web.problems import event_text
 from daybook.web.questions import Question
-from daybook.web.served import POLL_SECONDS, WATCHED_RUNS, Served, ServedHere, StoreWatch
+from daybook.web.served import POLL_SECONDS, WATCHED_RUNS, Served, ServedHere, StoreWatch, reader_of
 from daybook.workspace.json.results import run_details_as_json, run_listing_as_json
 
 _Found = TypeVar("_Found")
@@ -396,7 +396,7 @@ async def diff(
     from daybook.workspace.numbers import parse_tolerance
 
     wanted = DiffRequest(a, b, output, rows, tuple(key or ()), parse_tolerance(tolerance), limit)
-    found = await wait_for_answer(request, served.questions, served.questions.diff(wanted))
+    found = await wait_for_answer(request, served.questions, served.questions.diff(wanted, reader=reader_of(request)))
     return answered(diff_as_json(found))
 
 
@@ -417,5 +417,5 @@ async def bridge(
     from daybook.workspace.json.close import bridge_as_json
 
     wanted = BridgeRequest(a, b, measure, output, rows, tuple(by or ()), tuple(order or ()))
-    found = await wait_for_answer(request, served.questions, served.questions.bridge(wanted))
+    found = await wait_for_answer(request, served.questions, served.questions.bridge(wanted, reader=reader_of(request)))
     return answered(bridge_as_json(found))

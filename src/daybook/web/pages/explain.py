@@ -19,7 +19,7 @@ from daybook.pictures.texts import is_number
 from daybook.web.access import address_with, check_csrf, local_path
 from daybook.web.page_templates import preferred_negatives
 from daybook.web.questions import Question
-from daybook.web.served import AskedBy, Served, ServedHere
+from daybook.web.served import AskedBy, Served, ServedHere, reader_of
 
 if TYPE_CHECKING:
     from daybook.runs.explain.levels import OperationExplanation, ShownRows
@@ -122,7 +122,9 @@ def explain(
     # What an output wrote is what the rows before it are; two levels show where they come from.
     depth = 2 if operations.get(operation, {}).get("type") == "output" and keys else 1
     title = f"{found.record.project_id} {found.record.period}: rows of operation {operation}"
-    question = served.questions.explain(run_id, operation, keys, title=title, limit=limit, depth=depth)
+    question = served.questions.explain(
+        run_id, operation, keys, title=title, limit=limit, depth=depth, reader=reader_of(request)
+    )
     before = parse_trail(trail)
 
     def render(explained: Any) -> Response:
@@ -238,7 +240,7 @@ def compare(
         )
     if measure:
         cause = BridgeRequest(a, b, measure, output or None, rows, _names(by))
-        question = served.questions.bridge(cause)
+        question = served.questions.bridge(cause, reader=reader_of(request))
 
         def render_bridge(bridge: Any) -> Response:
             # Made by our own code, which escapes every text.
@@ -254,7 +256,7 @@ def compare(
 
         return answer_page(request, served, question, render_bridge)
     wanted = DiffRequest(a, b, output or None, rows, _names(key), limit=limit)
-    question = served.questions.diff(wanted)
+    question = served.questions.diff(wanted, reader=reader_of(request))
 
     def render(diff: Any) -> Response:
         return served.templates.page(
