@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help archive demo test test-quick test-java test-connect test-cluster faults orchestrators check lint format types layers reference docs docs-serve bench bench-full lock clean
+.PHONY: help archive demo test test-programs test-quick test-java test-connect test-cluster faults orchestrators check lint format types layers reference docs docs-serve bench bench-full lock clean
 
 VENV ?= .venv
 export DAYBOOK_VENV := $(VENV)
@@ -16,16 +16,25 @@ demo: ## run a month-end close on generated data, then build its quarter
 	@$(RUN)/daybook demo build/daybook-demo
 
 # What is not imported need not be collected: half of the folders have nothing for the other half's markers.
-PYTEST := tools/in_memory $(RUN)/python -m pytest --dist worksteal -q
+PYTEST := tools/in_memory $(RUN)/python -m pytest --dist worksteal -q --skipped-to build/skipped-tests $(PYTEST_FLAGS)
 # Two more than cores: they often wait for processes that start and end, for servers and disks.
 WORKERS_WITH_JAVA := $(shell expr $(CORES) + 2)
 WITHOUT_JAVA := -m "not spark and not slow" $(addprefix --ignore=tests/,spark e2e faults cluster)
 WITH_JAVA := -m "spark and not cluster and not slow" $(addprefix --ignore=tests/,unit golden cluster)
 
-test: test-quick test-java ## run the tests; faults and races bounded
+test: test-programs test-quick test-java ## run the tests; faults and races bounded
+	@sort build/skipped-tests | uniq -c | awk '{n += $$1; count = $$1; $$1 = ""; reasons = reasons ";" $$0 " (" count ")"} \
+	  END {print n ? n " tests were skipped:" substr(reasons, 2) : "no test was skipped"}'
+
+# What tests drive and no Python package brings, as far as it can be had here.
+test-programs:
+	@mkdir -p build && : >build/skipped-tests
+	@tools/programs chromium soffice
+	@tools/jars postgresql
 
 test-quick: ## run the tests that need no Java virtual machine
 	@tools/environment dev
+	@mkdir -p build
 	@$(PYTEST) -n $(CORES) $(WITHOUT_JAVA)
 
 test-java: archive ## run the tests that need a Java virtual machine

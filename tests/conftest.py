@@ -2,7 +2,9 @@
 
 import gc
 import os
+import random
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -55,6 +57,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--connect", action="store_true", help="run the Spark tests through a local Spark Connect server")
     parser.addoption("--share-java", action="store_true", help="let all workers use one Java process")
     parser.addoption("--master", help="run the Spark tests at this master instead of two local threads")
+    parser.addoption("--shuffle", type=int, metavar="SEED", help="run modules and the tests in them in random order")
+    parser.addoption("--skipped-to", metavar="FILE", help="append a line for every skipped test to this file")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -92,13 +96,43 @@ class _LongestFirst:
         items[:] = [*ordered, *others]
 
 
+class _Shuffled:
+    """Orders what other plugins leave: tests of a module stay together, since they share what it makes."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        chance = random.Random(self._seed)
+        modules: dict[str, list[pytest.Item]] = {}
+        for item in items:
+            modules.setdefault(_path_below_tests(item), []).append(item)
+        shuffled = list(modules.values())
+        chance.shuffle(shuffled)
+        for module in shuffled:
+            chance.shuffle(module)
+        items[:] = [item for module in shuffled for item in module]
+
+
 def pytest_configure(config: pytest.Config) -> None:
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
-    config.pluginmanager.register(_LongestFirst(workers))
+    seed = config.getoption("--shuffle")
+    config.pluginmanager.register(_LongestFirst(workers) if seed is None else _Shuffled(seed))
     if config.getoption("--share-java") and not hasattr(config, "workerinput"):
         from tests.shared_java import SharedJava
 
         config.pluginmanager.register(SharedJava(shared_settings(config)))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    file = config.getoption("--skipped-to")
+    if file is None:
+        return
+    # A report of a skipped test has its file, line and reason.
+    reasons = [report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.getreports("skipped")]
+    with Path(file).open("a") as lines:
+        lines.writelines(f"{reason}\n" for reason in reasons)
 
 
 def pytest_collection_finish() -> None:

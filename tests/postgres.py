@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _PREFIX = "daybook-pg-"
+_JARS = Path(__file__).parents[1] / "build/jars/postgresql"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +124,8 @@ def crashing_server() -> Iterator[CrashingServer]:
 
 
 def jdbc_driver() -> Path | None:
-    """The jar of PostgreSQL's JDBC driver, where Maven has fetched one."""
-    return max(Path.home().glob(".m2/repository/org/postgresql/postgresql/*/postgresql-*.jar"), default=None)
+    """The jar of PostgreSQL's JDBC driver, where `tools/jars` has fetched it."""
+    return next(_JARS.glob("postgresql-*.jar"), None)
 
 
 @contextmanager

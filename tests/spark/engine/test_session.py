@@ -79,7 +79,9 @@ def test_a_list_of_texts_is_sent_in_one_call(spark: SparkSession, is_connect: bo
     one = spark.range(1)
     with patch.object(client, "send_command", wraps=client.send_command) as sent:
         df = one.selectExpr(*texts)
-    assert sent.call_count < 10
+    # Python's garbage collector sends messages of its own, which carry no text.
+    with_texts = [call for call in sent.call_args_list if "AS c" in call.args[0]]
+    assert len(with_texts) == 1
     assert df.collect()[0][49] == "49: \u20ac \U0001f600\n\t"
 
 
