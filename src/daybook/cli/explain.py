@@ -51,6 +51,8 @@ def show_explanation(found: "OperationExplanation", *, with_leads: bool = True) 
     if found.summary_rows is not None:
         _show_rows("what it computed", found.summary_rows)
     _show_rows(ROWS_TITLES[found.type], found.rows)
+    for gap in found.gaps:
+        echo_note(f"\n{gap.error.message}")
     for number, (seq, keys) in enumerate(list(found.leads.items())[:_MOST_HINTS] if with_leads else ()):
         command = shlex.join(("daybook", "explain", found.run_id, str(seq), *format_keys(keys)))
         line = f"operation {seq} made some of them; `{command}` shows how"

@@ -349,3 +349,63 @@ def test_rows_that_an_append_mapped_are_found_in_its_source(folder: Folder) -> N
     assert [(each.column, each.above, each.rows) for each in below.sums] == [
         ("planned", money("15.00"), money("15.00"))
     ]
+
+
+def with_details_and_totals(folder: Folder) -> None:
+    """A table with EMEA 100, 50 and their total 150, and with APAC 0 and its total 0, which keeps no ids."""
+    folder.project(
+        total("amount", "SUM(amount)", "region"),
+        to_table("mixed", columns=["region", "amount"]),
+        id_="mixed",
+    )
+    folder.run(project="mixed")
+    columns = [{"name": "region", "type": "string"}, {"name": "amount", "type": "decimal(38,2)"}]
+    folder.dataset("mixed", columns, {"datasource_id": "lake", "table": "mixed"}, temporal_mode="period")
+
+
+def test_a_total_among_its_details_is_followed_alone(folder: Folder) -> None:
+    with_details_and_totals(folder)
+    folder.project(total("sum", "SUM(amount)", "region", selector="amount = 150.00"), to_table(), input_="mixed")
+    explained = folder.explain_number(folder.run().run_id, 1, {"region": "EMEA"})
+    written, summed = (level.explanations[0] for level in explained.levels)
+    assert values(written, "region", "amount", "_operation_seq") == [("EMEA", money("150.00"), 1)]
+    assert values(summed, "amount") == [(money("100.00"),), (money("50.00"),)]
+    assert [level.is_equal for level in explained.levels] == [True, True]
+
+
+def test_rows_that_are_alike_are_followed_together_or_not_at_all(folder: Folder) -> None:
+    with_details_and_totals(folder)
+    folder.project(total("sum", "COUNT(*)", "region"), to_table(), input_="mixed")
+    run_id = folder.run().run_id
+    both = folder.explain_number(run_id, 1, {"region": "APAC"})
+    assert values(both.levels[0].explanations[0], "_operation_seq") == [(0,), (1,)]
+    one = folder.explain_number(run_id, 1, {"region": "APAC"}, limit=1)
+    (gap,) = one.first.gaps
+    assert (gap.seq, gap.error.code, gap.error.parameters["rows"]) == (2, "RUN_053", 1)
+    assert one.levels == ()
+
+
+def test_one_of_two_alike_rows_that_were_appended(folder: Folder) -> None:
+    rows = [{"region": "EMEA", "amount": "10.00", "note": note} for note in ("a", "b")]
+    folder.write_csv("data/plan.csv", rows)
+    columns = [{"name": name, "type": "string"} for name in ("region", "note")]
+    folder.dataset("plan", [*columns, {"name": "amount", "type": "decimal(18,2)"}], {"path": "data/plan.csv"})
+    carried = {"region": "region", "amount": "amount"}
+    folder.project(
+        {"type": "append", "arguments": {"source": {"dataset_id": "plan"}, "columns": carried}},
+        total("sum", "SUM(amount)", "region", selector="_operation_seq = 1"),
+        to_table(),
+    )
+    run_id = folder.run().run_id
+    notes = set()
+    for note in ("a", "b"):
+        (source,) = folder.explain(run_id, 1, {"note": note}).rows.rows
+        (again,) = folder.explain(run_id, 1, {"_row_id": source["_row_id"]}).rows.rows
+        assert again == source
+    for appended in folder.explain(run_id, 2, {"region": "EMEA"}).rows.rows:
+        (source,) = folder.explain(run_id, 1, {"_row_id": appended["_row_id"]}).rows.rows
+        notes.add(source["note"])
+    assert notes == {"a", "b"}
+    first = folder.explain_number(run_id, 2, {"region": "EMEA"}, limit=1)
+    assert first.levels[0].explanations[0].rows.count == 1
+    assert first.levels[0].is_equal

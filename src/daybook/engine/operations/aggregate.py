@@ -203,7 +203,7 @@ def appended_rows(
         values[value.column] = mark_sql(fitted, step.seq, VALUE, number)
     columns |= {**values, **{name: quote_identifier(name) for name in _CARRIED_COLUMNS if load.needs(name)}}
     if load.needs("_row_id"):
-        columns["_row_id"] = row_id_sql(context.period, "appended", _id_scope(step, context), ["'row'", "`_row_id`"])
+        columns["_row_id"] = appended_row_id_sql(step, context)
     metrics = {picked_metric(step.seq): "COUNT(1)", added_metric(step.seq): "COUNT(1)"}
     metrics |= {FAULT_TEXT_METRIC: FIRST_FAULT_SQL} if may_fail else {}
     return AddedRows((step.seq,), step.schema, ObservedFrame(lambda: rows, metrics), _carried(columns, step, context))
@@ -232,6 +232,11 @@ def _aggregated_rows(
 def _carried(columns: Mapping[str, str], step: AppendStep, context: RunContext) -> dict[str, str]:
     """Those of the columns that rows of the working dataset carry, in order."""
     return {name: columns[name] for name in (*step.schema, *context.system, *context.hidden)}
+
+
+def appended_row_id_sql(step: AppendStep, context: RunContext) -> str:
+    """The id of the row that an append makes of a row of its source, over the columns of that row."""
+    return row_id_sql(context.period, "appended", _id_scope(step, context), ["'row'", "`_row_id`"])
 
 
 def appended_group_id_sql(step: AppendStep, found: Mapping[str, str], context: RunContext) -> str:

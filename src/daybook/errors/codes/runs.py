@@ -382,6 +382,13 @@ RUN_CODES: dict[str, Code] = code_family(
         hint="run it first: `daybook run {project} --period PERIOD`",
     ),
     Code(
+        "RUN_053",
+        "{rows} of the rows above cannot be followed: operation {seq} of run {run_id} wrote others just like them",
+        "The output keeps no `_row_id`, and it wrote several rows that are alike in all columns that were read of "
+        "them. Which of them a row is cannot be said, and showing all of them would show too many.",
+        hint="write `_row_id`, or a column that tells the rows apart, in the output",
+    ),
+    Code(
         "RUN_068",
         "Computed again, run {run_id} gives {found}, but the run wrote {written}",
         "A bridge starts with what the two runs wrote. Computing a run again from its snapshot must give the same.",

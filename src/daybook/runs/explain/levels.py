@@ -5,9 +5,10 @@ are removed.
 """
 
 import secrets
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, localcontext
 from typing import Any
 
@@ -21,7 +22,7 @@ from daybook.model.operation import Operation
 from daybook.model.types import COLUMN_SYNONYMS, DecimalType
 from daybook.plan.conditions import summands
 from daybook.plan.partial_plan import TRACE_COLUMNS, RowKeys, key_columns, selectable_columns
-from daybook.plan.steps import AggregateStep, AppendStep, Plan, Step
+from daybook.plan.steps import AggregateStep, AppendStep, OutputStep, Plan, Step
 from daybook.runs.environment import RunEnvironment, remove_folder
 from daybook.runs.explain.row_origins import (
     ROW_ID,
@@ -106,6 +107,8 @@ class OperationExplanation:
     group_by: tuple[str, ...] = ()
     # The run's values of the project's parameters.
     parameters: Mapping[str, str] = field(default_factory=dict)
+    # Of the shown rows, those that cannot be followed.
+    gaps: "tuple[ExplanationGap, ...]" = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +177,7 @@ class Explainer:
         finally:
             remove_folder(staging)
         traced = origins.find(found.rows, computing.frame(origins.load.key), found.stored)
+        traced, gaps = self._with_row_ids(traced)
         values = [{key.column: key.value for key in each} for each in keys]
         return OperationExplanation(
             run_id=run.run_id,
@@ -192,7 +196,62 @@ class Explainer:
             sums=tuple(_sums(step, found, made, question.above)),
             group_by=group_columns(step),
             parameters=run.snapshot.parameters,
+            gaps=gaps,
         )
+
+    def _with_row_ids(
+        self, origins: tuple[RowOrigin, ...]
+    ) -> tuple[tuple[RowOrigin, ...], "tuple[ExplanationGap, ...]"]:
+        """Rows that are named by their values are named by the ids that the run which wrote them gave them.
+
+        Rows whose values more rows of the output have than are shown here cannot be followed.
+        """
+        by_output: dict[tuple[str, int, tuple[str, ...]], list[int]] = {}
+        for place, origin in enumerate(origins):
+            if origin.is_by_content and origin.next is not None:
+                output = (origin.next.run_id, origin.next.seq, tuple(origin.next.keys))
+                by_output.setdefault(output, []).append(place)
+        followed = list(origins)
+        gaps: list[ExplanationGap] = []
+        for (run_id, seq, _), places in by_output.items():
+            try:
+                ids = self._row_ids(run_id, seq, [_asked_keys(origins[place]) for place in places])
+            except DaybookError:
+                # The next level has the same error, and says so.
+                continue
+            lost = 0
+            for place, row_id in zip(places, ids, strict=True):
+                origin = origins[place]
+                assert origin.next is not None
+                lost += row_id is None
+                asked = None if row_id is None else replace(origin.next, keys={ROW_ID: row_id})
+                followed[place] = replace(origin, next=asked, is_by_content=False)
+            if lost:
+                gaps.append(ExplanationGap(run_id, seq, DaybookError("RUN_053", seq=seq, run_id=run_id, rows=lost)))
+        return tuple(followed), tuple(gaps)
+
+    def _row_ids(self, run_id: str, seq: int, texts: Sequence[Mapping[str, str | None]]) -> list[str | None]:
+        """For each row of an output the id of the one that has these values; None where others have them as well."""
+        run = self._runs.get(run_id)
+        step = run.plan.step(seq)
+        assert isinstance(step, OutputStep)
+        keys = [typed_keys(run.plan, step, row) for row in texts]
+        if not keys[0]:
+            return [None] * len(keys)
+        staging = f"{self._environment.state}/staging/{run_id}.explain-{secrets.token_hex(4)}"
+        try:
+            with self._environment.spark(run.snapshot) as spark:
+                ids = RowsComputation(self._environment, spark, run, staging, 0).ids_by_content(step, keys)
+        finally:
+            remove_folder(staging)
+        contents = [tuple(key_text(key.value) for key in row) for row in keys]
+        counts = Counter(contents)
+        unused = {content: iter(ids.get(content, ())) for content in counts}
+        return [next(unused[content]) if len(ids.get(content, ())) == counts[content] else None for content in contents]
+
+
+def _asked_keys(origin: RowOrigin) -> Mapping[str, str | None]:
+    return origin.next.keys if origin.next is not None else {}
 
 
 def _shown_rows(found: FoundRows, origins: Sequence[RowOrigin], columns: Sequence[str]) -> ShownRows:

@@ -31,8 +31,9 @@ from daybook.model.types import (
     value_text,
 )
 from daybook.plan.conditions import excludes, is_exact, total_columns
+from daybook.plan.output_rows import columns_assigned, key_of_output
 from daybook.plan.partial_plan import RowKey, key_columns, selectable_columns
-from daybook.plan.steps import AggregateStep, AppendStep, LoadStep, OutputStep, Plan, Step, UpdateStep
+from daybook.plan.steps import AggregateStep, AppendStep, LoadStep, OutputStep, Plan, Step
 from daybook.runs.attempt.recorder import recorded_pins
 from daybook.runs.attempt.start import PreparedRun, restore_run
 from daybook.runs.environment import RunEnvironment
@@ -96,6 +97,11 @@ class WrittenOutput:
                 yield step
 
     @property
+    def unique_key(self) -> tuple[str, ...]:
+        """The columns that no two rows of the output share; none where nothing guarantees that."""
+        return key_of_output(self.run.plan, self.step)
+
+    @property
     def row_key(self) -> tuple[str, ...]:
         """What people know the rows by: what they are grouped by, and the natural key of the input."""
         groups = [name for maker in self.makers for name in maker.group_by]
@@ -157,16 +163,6 @@ class RestoredRuns:
 
 def group_columns(step: Step) -> tuple[str, ...]:
     return step.group_by if isinstance(step, AggregateStep | AppendStep) else ()
-
-
-def columns_assigned(plan: Plan, after: int, before: int) -> set[str]:
-    """The columns that updates between two operations assign."""
-    return {
-        value.column
-        for step in plan.steps
-        if isinstance(step, UpdateStep) and after < step.seq < before
-        for value in step.assignments
-    }
 
 
 def _is_system(name: str) -> bool:
@@ -258,13 +254,15 @@ class NextQuestion:
 class RowOrigin:
     """`key` is what people know the row by; a row without `next` is a line of a source.
 
-    `values` are the amounts, by column, that the rows behind it must sum up to.
+    `values` are the amounts, by column, that the rows behind it must sum up to. `is_by_content` is true while `next`
+    names a row by its values, because the output it was read from keeps no ids: other rows may have the same values.
     """
 
     key: Mapping[str, Any]
     dataset_id: str | None = None
     next: NextQuestion | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
+    is_by_content: bool = False
 
 
 class RowOrigins:
@@ -338,10 +336,9 @@ class RowOrigins:
         assert isinstance(maker, AppendStep)
         arrived = {source: name for name, source in maker.carried.items() if name not in changed}
         load = self._run.plan.load(maker.load_key)
-        names = _source_key(load, arrived)
-        # People know the row by what it has here, the source by what it has there.
-        key = {arrived[source]: row[arrived[source]] for source in names}
-        asked = self._question(self._run, maker, {source: row[arrived[source]] for source in names})
+        # People know the row by what it has here. Rows of the source may be alike in all of it.
+        key = {arrived[source]: row[arrived[source]] for source in _source_key(load, arrived)}
+        asked = self._question(self._run, maker, {ROW_ID: row[ROW_ID]})
         amounts = {
             source: row[name]
             for name, source in maker.carried.items()
@@ -366,10 +363,21 @@ class RowOrigins:
                 asked = self._question(writer.run, maker, {name: found[name] for name in maker.group_by})
                 amounts = {name: value for name, value in _totals(found, maker, changed).items() if name in names}
                 return RowOrigin(key, self.load.dataset_id, asked, amounts)
-        asked = self._question(writer.run, writer.step, self._row_in_output(found, writer, frame))
         types = {name: type_ for name, type_ in self.load.types.items() if name in writer.step.columns}
         amounts = {name: found[name] for name, type_ in types.items() if is_exact(type_)}
-        return RowOrigin(key, self.load.dataset_id, asked, amounts)
+        group_key = writer.unique_key
+        has_id = ROW_ID in frame.carried
+        names_row: tuple[str, ...]
+        if has_id:
+            names_row = (ROW_ID,)
+        elif group_key and types.keys() >= {*group_key}:
+            names_row = group_key
+        else:
+            # A float may be read as another than was written.
+            names_row = tuple(name for name, type_ in types.items() if not isinstance(type_, FloatType))
+        asked = self._question(writer.run, writer.step, {name: found[name] for name in names_row})
+        is_by_content = not has_id and names_row != group_key
+        return RowOrigin(key, self.load.dataset_id, asked, amounts, is_by_content)
 
     def _writer(self, stored: Row | None) -> WrittenOutput | None:
         if stored is None:
@@ -378,14 +386,6 @@ class RowOrigins:
             period = stored.get(RUN_PERIOD_COLUMN) or stored.get("_period")
             run_id = self._writers.get(period) or self._writers.get(None)
         return self._runs.written_output(run_id, self._run, self.load.key) if run_id else None
-
-    def _row_in_output(self, row: Row, writer: WrittenOutput, frame: SourceFrame) -> dict[str, Any]:
-        """What names a row among those that an output wrote: its id, else its key, else all its values."""
-        if ROW_ID in frame.carried:
-            return {ROW_ID: row[ROW_ID]}
-        written = [name for name in self.load.types if name in writer.step.columns]
-        names = [name for name in writer.row_key if name in written] or written
-        return {name: row[name] for name in names if not isinstance(self.load.types[name], FloatType)}
 
     def _question(self, run: RestoredRun, step: Step, values: Mapping[str, Any]) -> NextQuestion:
         keys = {name: key_text(value) for name, value in values.items()}

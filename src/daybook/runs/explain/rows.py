@@ -2,8 +2,10 @@
 
 import datetime
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
@@ -16,10 +18,10 @@ from daybook.engine.context import POSITION_COLUMN, RunContext, SourceFrame, ali
 from daybook.engine.counters import observe_rows, read_observation
 from daybook.engine.jobs import carry_tags, wait_for
 from daybook.engine.load_rows import LOADED_ID_COLUMN, stored_rows
-from daybook.engine.operations.aggregate import appended_group_id_sql, summary_id_sql
+from daybook.engine.operations.aggregate import appended_group_id_sql, appended_row_id_sql, summary_id_sql
 from daybook.engine.pipeline import Pipeline, may_lose_tasks
 from daybook.errors import DaybookError
-from daybook.expression import CompiledExpression, quote_identifier
+from daybook.expression import CompiledExpression, quote_identifier, quote_literal
 from daybook.io.bindings import carried_types
 from daybook.model.types import DATE, NULL, STRING, TIMESTAMP, FloatType
 from daybook.plan.conditions import has_columns_beside_aggregates, is_exact, summands, total_columns
@@ -35,9 +37,9 @@ from daybook.plan.partial_plan import (
     summary_rows,
 )
 from daybook.plan.references import INPUT_KEY
-from daybook.plan.steps import AggregateStep, AppendStep, ComputedColumn, LoadStep, Schema, Step
+from daybook.plan.steps import AggregateStep, AppendStep, ComputedColumn, LoadStep, OutputStep, Schema, Step
 from daybook.runs.environment import RunEnvironment
-from daybook.runs.explain.row_origins import ROW_ID, RestoredRun, Row, RowOrigins, group_columns
+from daybook.runs.explain.row_origins import ROW_ID, RestoredRun, Row, RowOrigins, group_columns, key_text
 
 # What a row adds to a total; no project can make a column of this name.
 _SUMMAND_PREFIX = "__daybook_summand_"
@@ -107,6 +109,27 @@ class RowsComputation:
             found = self._picked_rows(step, keys, origins, columns)
             return wait_for(summing), found
 
+    def ids_by_content(self, step: OutputStep, keys: RowKeys) -> dict[tuple[str | None, ...], list[str]]:
+        """The ids of the rows of an output that have these values, computed again, by the texts of the values.
+
+        All keys have the same columns. Of more than one row too many, the number is not counted.
+        """
+        names = [key.column for key in keys[0]]
+        types = {key.column: key.type for key in keys[0]}
+        cut = picked_rows(self._run.plan, step, keys, names)
+        cut = pruned(cut) if self._is_checked(step) else cut
+        wanted = Counter(tuple(key_text(key.value) for key in row) for row in keys)
+        most = max(wanted.values()) + 1
+        with self._pipeline(step, cut) as pipeline:
+            (group,) = pipeline.groups()
+            (output,) = group.outputs
+            ids = F.slice(F.sort_array(F.collect_list(ROW_ID)), 1, most).alias(ROW_ID)
+            df = output.df.groupBy(*map(quote_identifier, names)).agg(ids)
+            rows = _collect_rows(df, {**types, ROW_ID: NULL})
+            if not self._is_checked(step):
+                group.verify()
+        return {tuple(key_text(row[name]) for name in names): row[ROW_ID] for row in rows}
+
     def _is_checked(self, step: Step) -> bool:
         """Whether the run checked the rows: what a completed run computed was, but nothing after its last output."""
         outputs = self._run.plan.outputs
@@ -143,6 +166,11 @@ class RowsComputation:
     ) -> FoundRows:
         """`columns` are wanted beside the usual ones; those with amounts are summed up where nothing is grouped."""
         plan = self._run.plan
+        made_ids: tuple[str, ...] = ()
+        if isinstance(step, AppendStep) and not step.group_by and keys and _are_ids(keys):
+            # Of a row of the source, or of the row that the append made of it.
+            made_ids = tuple(str(key.value) for (key,) in keys)
+            keys = ()
         seen = selectable_columns(plan, step)
         usual = picked_rows(plan, step, keys)
         cut = self._picked_cut(step, keys, origins, columns)
@@ -151,7 +179,7 @@ class RowsComputation:
             added = summands(step)
         else:
             added = {name: quote_identifier(name) for name in columns if name in seen and is_exact(seen[name])}
-        found = self._collect(step, cut, added, origins, is_summarized=is_summarized)
+        found = self._collect(step, cut, added, origins, is_summarized=is_summarized, made_ids=made_ids)
         return replace(found, columns=tuple(usual.output.columns))
 
     def _collect(
@@ -162,13 +190,10 @@ class RowsComputation:
         origins: RowOrigins | None = None,
         *,
         is_summarized: bool = False,
+        made_ids: Sequence[str] = (),
     ) -> FoundRows:
-        sources = self._run.read(self._environment, self._spark, cut.feeds.values())
-        frames = {key: sources[whole].frame for key, whole in cut.feeds.items()}
-        staging = f"{self._staging}/{secrets.token_hex(4)}"
-        as_of = self._run.snapshot.as_of
         is_counting = not self._is_checked(step)
-        with Pipeline(self._spark, cut.plan, frames, staging=staging, as_of=as_of, is_counting=is_counting) as pipeline:
+        with self._pipeline(step, cut) as pipeline:
             (group,) = pipeline.groups()
             (output,) = group.outputs
             names = {name: f"{_SUMMAND_PREFIX}{number}" for number, name in enumerate(added)}
@@ -176,7 +201,13 @@ class RowsComputation:
                 names[name]: each if isinstance(each, str) else pipeline.context.sql(each)
                 for name, each in added.items()
             }
-            df = output.df.selectExpr("*", *(f"{sql} AS {name}" for name, sql in values.items()))
+            rows_of_step = output.df
+            if made_ids:
+                assert isinstance(step, AppendStep)
+                choices = ", ".join(quote_literal(row_id, STRING) for row_id in made_ids)
+                made_id = appended_row_id_sql(step, pipeline.context)
+                rows_of_step = rows_of_step.where(F.expr(f"`_row_id` IN ({choices}) OR {made_id} IN ({choices})"))
+            df = rows_of_step.selectExpr("*", *(f"{sql} AS {name}" for name, sql in values.items()))
             summary = GroupSummary(step, pipeline.context) if is_summarized else None
             totals = RowTotals(self._spark, df, tuple(names.values()), summary.aggregates if summary else {})
             first = totals.frame.orderBy(*map(quote_identifier, cut.order)).limit(self._limit + 1)
@@ -192,9 +223,19 @@ class RowsComputation:
                 group.verify()
             shown = tuple({name: row[name] for name in output.step.columns} for row in rows[: self._limit])
             load = self._run.plan.load(cut.feeds[INPUT_KEY])
-            stored = self._stored_rows(pipeline, load, frames[INPUT_KEY], shown, origins)
+            stored = self._stored_rows(pipeline, load, self.frame(load.key), shown, origins)
             made = summary.found(totals.observed, rows[0], count) if summary and rows else None
         return FoundRows(tuple(output.step.columns), shown, count, sums, stored, made)
+
+    @contextmanager
+    def _pipeline(self, step: Step, cut: PartialPlan) -> Iterator[Pipeline]:
+        sources = self._run.read(self._environment, self._spark, cut.feeds.values())
+        frames = {key: sources[whole].frame for key, whole in cut.feeds.items()}
+        staging = f"{self._staging}/{secrets.token_hex(4)}"
+        as_of = self._run.snapshot.as_of
+        is_counting = not self._is_checked(step)
+        with Pipeline(self._spark, cut.plan, frames, staging=staging, as_of=as_of, is_counting=is_counting) as pipeline:
+            yield pipeline
 
     def _stored_rows(
         self, pipeline: Pipeline, load: LoadStep, frame: SourceFrame, rows: Sequence[Row], origins: RowOrigins | None
@@ -208,6 +249,10 @@ class RowsComputation:
         found = stored_rows(frame, load, pipeline.context, ids)
         rows = _collect_rows(found, {LOADED_ID_COLUMN: STRING, **types, **load.types, **positions})
         return {row[LOADED_ID_COLUMN]: row for row in rows}
+
+
+def _are_ids(keys: RowKeys) -> bool:
+    return all([key.column for key in row] == [ROW_ID] and row[0].value is not None for row in keys)
 
 
 class GroupSummary:

@@ -101,6 +101,12 @@ class Sum(Answer):
     is_equal: bool
 
 
+class Gap(Answer):
+    run_id: str
+    seq: int
+    errors: list[Finding]
+
+
 class Explanation(Answer):
     run_id: str
     project_id: str
@@ -112,12 +118,7 @@ class Explanation(Answer):
     summary_rows: ShownRows | None
     rows: PickedRows
     sums: list[Sum]
-
-
-class Gap(Answer):
-    run_id: str
-    seq: int
-    errors: list[Finding]
+    gaps: list[Gap]
 
 
 class ExplanationLevel(Answer):

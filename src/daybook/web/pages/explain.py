@@ -142,7 +142,10 @@ def explain(
             title=title,
             explained=explained,
             views=[_ExplainedView(each, way, projects[each.run_id]) for each in levels],
-            gaps=[gap for level in explained.levels for gap in level.gaps],
+            gaps=[
+                *(gap for explanation in levels for gap in explanation.gaps),
+                *(gap for level in explained.levels for gap in level.gaps),
+            ],
             before=before,
             record=found.record,
             more=explain_address(run_id, explained.first.seq, format_keys(keys), trail=before, limit=limit * 5),

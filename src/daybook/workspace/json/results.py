@@ -2,7 +2,7 @@
 
 import datetime
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from decimal import Decimal
 from pathlib import PurePath
@@ -13,7 +13,7 @@ from daybook.model.types import value_text
 if TYPE_CHECKING:
     from daybook.errors import Code, DaybookError, Notice
     from daybook.model.definition import TableVersion
-    from daybook.runs.explain.levels import NumberExplanation, OperationExplanation, ShownRows
+    from daybook.runs.explain.levels import ExplanationGap, NumberExplanation, OperationExplanation, ShownRows
     from daybook.runs.explain.row_origins import RowOrigin
     from daybook.runs.maintenance import CollectedGarbage
     from daybook.runs.recovery import Recovery
@@ -373,8 +373,13 @@ def explanation_as_json(found: "OperationExplanation") -> JsonObject:
             }
             for each in found.sums
         ],
+        "gaps": _gaps_as_json(found.gaps),
     }
     return data
+
+
+def _gaps_as_json(gaps: "Sequence[ExplanationGap]") -> list[JsonObject]:
+    return [{"run_id": gap.run_id, "seq": gap.seq, "errors": errors_as_json([gap.error])} for gap in gaps]
 
 
 def number_explanation_as_json(found: "NumberExplanation") -> JsonObject:
@@ -383,9 +388,7 @@ def number_explanation_as_json(found: "NumberExplanation") -> JsonObject:
         {
             "depth": level.depth,
             "explanations": [explanation_as_json(each) for each in level.explanations],
-            "gaps": [
-                {"run_id": gap.run_id, "seq": gap.seq, "errors": errors_as_json([gap.error])} for gap in level.gaps
-            ],
+            "gaps": _gaps_as_json(level.gaps),
         }
         for level in found.levels
     ]
