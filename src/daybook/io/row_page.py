@@ -284,13 +284,15 @@ _FORMULA_START = "^[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]"
 def csv_texts(columns: Sequence[OutputColumn], batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
     """A header and the rows: exact numbers, ISO dates, NULL an empty field and the empty text `""`.
 
+    With one column NULL is `""`, too: many readers take an empty line for no row.
     Texts that a spreadsheet would take for formulas get an apostrophe in front.
     """
     header = pa.array([column.name for column in columns], pa.string())
     yield (",".join(_quoted(header).to_pylist()) + "\n").encode()
     for batch in batches:
         if batch.num_rows:
-            texts = [_texts(batch.column(column.name), column.type) for column in columns]
+            null = '""' if len(columns) == 1 else ""
+            texts = [pc.fill_null(_texts(batch.column(column.name), column.type), null) for column in columns]
             lines = pc.binary_join_element_wise(*texts, ",")
             yield ("\n".join(lines.to_pylist()) + "\n").encode()
 
@@ -308,7 +310,7 @@ def _texts(values: pa.Array, type_: ColumnType) -> pa.Array:
             texts = pc.replace_substring(texts, ".000000Z", "Z")
         case _:
             texts = values.cast(pa.string())
-    return pc.fill_null(texts, "")
+    return texts
 
 
 def _quoted(values: pa.Array) -> pa.Array:

@@ -95,7 +95,9 @@ _CSV_OPTIONS = (
         "null_value",
         "text",
         "",
-        "The unquoted field that is read as NULL; outputs write NULL as an empty field.",
+        "The unquoted field that is read as NULL; outputs write NULL as an empty field. In a file of one column they "
+        'write it as `""`, which is then NULL for numbers, dates and truth values, and for text if the header is in '
+        "quotes, too.",
         ("na_values", "nullvalue", "null"),
         is_fixed_in_outputs=True,
     ),

@@ -189,13 +189,13 @@ def hard_rows(case: Case) -> list[dict[str, Any]]:
         ),
     ]
     if case.format == "xlsx":
-        rows = [_in_a_sheet(row) for row in rows if any(value is not None for value in row)]
+        rows = [_in_a_sheet(row) for row in rows]
     names = [column.name for column in columns_of(case)]
     return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def _in_a_sheet(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Sheets have neither NaN nor dates before 1900, and times to the millisecond; blank rows are no rows."""
+    """Sheets have neither NaN nor dates before 1900, and times to the millisecond."""
 
     def fitted(value: Any) -> Any:
         if isinstance(value, float) and not math.isfinite(value):

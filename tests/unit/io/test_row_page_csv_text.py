@@ -43,6 +43,12 @@ def test_every_type_and_null() -> None:
     ]
 
 
+def test_null_in_a_single_column_is_a_row() -> None:
+    batch = pa.RecordBatch.from_arrays([pa.array([1, None, 2])], ["count"])
+    text = b"".join(csv_texts(COLUMNS[2:3], [batch])).decode()
+    assert list(csv.reader(io.StringIO(text))) == [["count"], ["1"], [""], ["2"]]
+
+
 def test_texts_that_begin_like_formulas_are_texts() -> None:
     lines = text_of(*((text, *[None] * 6) for text in ("=1+1", "-5", "@x", "+a"))).splitlines()[1:]
     assert [line.rstrip(",") for line in lines] == ["'=1+1", "'-5", "'@x", "'+a"]

@@ -1,6 +1,6 @@
 """CSV files: fields are exact text, bound by header name.
 
-An unquoted empty field is NULL, `""` is the empty text.
+An unquoted empty field is NULL, `""` is the empty text; for files of one column see `one_column`.
 """
 
 import codecs
@@ -23,6 +23,7 @@ from daybook.io.bindings import Binding, bind_columns, missing_column_errors
 from daybook.io.column_types import BadValueError, parse_texts, with_decimal_point
 from daybook.io.filesystem import arrow_path
 from daybook.io.format import Format
+from daybook.io.formats.csv.one_column import join_lines, null_is_quoted, write_lines
 from daybook.io.formats.files.format import FileWriter, FolderFormat, column_value, join_texts, timestamp_text
 from daybook.io.landing.request import TextFile
 from daybook.io.landing.rows import Batch, FileRows, RowSource, bad_value_error
@@ -56,6 +57,10 @@ class CsvWriter(FileWriter):
 
     def write_parts(self, df: DataFrame, folder: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
         """Parts have a header unless it is put before them later: Spark would quote a byte order mark."""
+        if len(target.columns) == 1:
+            (column,) = target.columns
+            write_lines(df, _csv_text(column, options), column.type, folder, options)
+            return
         texts = df.select(*(_csv_text(c, options).alias(_header_text(c, options)) for c in target.columns))
         texts.write.mode("error").csv(
             str(folder),
@@ -71,7 +76,10 @@ class CsvWriter(FileWriter):
         )
 
     def join_parts(self, parts: Sequence[Path], file: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
-        join_texts(parts, file, _header(target.columns, options))
+        if len(target.columns) == 1:
+            join_lines(parts, file, *_header_of_one_column(target.columns, options), options)
+        else:
+            join_texts(parts, file, _header(target.columns, options))
 
     def complete_folder(
         self, folder: Path, parts: Sequence[Path], target: FileTarget, options: Mapping[str, Any]
@@ -79,6 +87,10 @@ class CsvWriter(FileWriter):
         header = _header(target.columns, options)
         if not parts:
             (folder / "part-00000.csv").write_bytes(header)
+        elif len(target.columns) == 1:
+            for part in parts:
+                join_lines([part], part.with_suffix(".csv"), *_header_of_one_column(target.columns, options), options)
+                part.unlink()
         elif options["bom"]:
             for part in parts:
                 whole = part.with_name(f".{part.name}.whole")
@@ -120,6 +132,12 @@ def _header(columns: Iterable[OutputColumn], options: Mapping[str, Any]) -> byte
     return (_BYTE_ORDER_MARK if options["bom"] else b"") + text.getvalue().encode()
 
 
+def _header_of_one_column(columns: Sequence[OutputColumn], options: Mapping[str, Any]) -> tuple[str, bytes]:
+    """The line of the header, and what stands before it."""
+    mark = _BYTE_ORDER_MARK if options["bom"] else b""
+    return _header(columns, options).removeprefix(mark).decode().removesuffix("\n"), mark
+
+
 class CsvRows(FileRows):
     """One CSV file. Fields are read as text and converted here, so that a wrong one can be named with its line."""
 
@@ -132,7 +150,7 @@ class CsvRows(FileRows):
         self.carried = frozenset(binding.name for binding in bindings.carried)
         self.extra = frozenset(bindings.extra)
         first = 0
-        for batch in self._text_batches(header):
+        for batch in self._text_batches(header, self._is_null_quoted(header, bindings.all)):
             start = first
             first += batch.num_rows
 
@@ -156,7 +174,15 @@ class CsvRows(FileRows):
                 raise bad_value_error(self.name, place, binding.stored, value, binding.type) from None
         return columns
 
-    def _text_batches(self, header: list[str]) -> Iterator[pa.RecordBatch]:
+    def _is_null_quoted(self, header: list[str], bindings: tuple[Binding, ...]) -> bool:
+        if len(header) != 1:
+            return False
+        types = [binding.type for binding in bindings if binding.stored == header[0]]
+        with arrow_path(self.name).system.open_input_stream(arrow_path(self.name).path) as stream:
+            line = next(io.TextIOWrapper(stream, self._options["encoding"], newline=""), "").removeprefix(_MARK_TEXT)
+        return bool(types) and null_is_quoted(line, header[0], types[0], self._options)
+
+    def _text_batches(self, header: list[str], is_null_quoted: bool) -> Iterator[pa.RecordBatch]:
         place = arrow_path(self.name)
         try:
             with (
@@ -169,7 +195,7 @@ class CsvRows(FileRows):
                         column_types=dict.fromkeys(header, pa.string()),
                         null_values=[self._options["null_value"]],
                         strings_can_be_null=True,
-                        quoted_strings_can_be_null=False,
+                        quoted_strings_can_be_null=is_null_quoted,
                     ),
                 ) as reader,
             ):

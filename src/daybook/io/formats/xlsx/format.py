@@ -160,9 +160,13 @@ class XlsxRows(FileRows):
         self.extra = frozenset(layout.bindings.extra)
         first = max(layout.header.number + 1, selection.area.top)
         last = layout.header.number
+        own = workbook.own_rows(selection.sheet)
+        is_own = own is not None and own.top == layout.header.number
+        last_own = min(own.bottom, selection.area.bottom) if own is not None and is_own else 0
         pending: list[SheetRow] = []
-        for row in rows:
-            if row.number < first or not any(row.cells[number].text for number in row.cells.keys() & reader.columns):
+        for row in _with_blank_rows(rows, first, last_own):
+            is_blank = not any(row.cells[number].text for number in row.cells.keys() & reader.columns)
+            if row.number < first or (is_blank and row.number > last_own):
                 continue
             last = row.number
             pending.append(row)
@@ -263,6 +267,18 @@ def _is_cut(cell: Cell, binding: Binding) -> bool:
     """Whether 15 digits do not hold the number; floats are inexact anyway."""
     is_long = cell.kind is CellKind.NUMBER and len(cell.text) > SIGNIFICANT_DIGITS
     return is_long and not isinstance(binding.type, FloatType) and loses_digits(cell.stored)
+
+
+def _with_blank_rows(rows: Iterator[SheetRow], first: int, last: int) -> Iterator[SheetRow]:
+    """The rows, with those that have no cell between two numbers."""
+    number = first
+    for row in rows:
+        for blank in range(number, min(row.number, last + 1)):
+            yield SheetRow(blank, {})
+        number = max(number, row.number + 1)
+        yield row
+    for blank in range(number, last + 1):
+        yield SheetRow(blank, {})
 
 
 def _named_cells(row: SheetRow, area: Area) -> dict[int, Cell]:

@@ -93,6 +93,14 @@ class Workbook:
             raise self._not_found(f"range {range_} is on sheet {found.name}, not on {wanted.name}", "remove `sheet`")
         return Selection(found, area, header_row)
 
+    def own_rows(self, sheet: Sheet) -> Area | None:
+        """The header and the rows that Daybook wrote to a sheet, blank ones among them."""
+        for name in self._names:
+            named, rest = split_sheet(name.refers_to)
+            if name.name == ROWS_NAME and named == sheet.name:
+                return parse_area(rest)
+        return None
+
     def date_styles(self) -> frozenset[int]:
         """The styles that show numbers as dates."""
         part = self._linked("styles")

@@ -65,7 +65,16 @@ def refusal(path: Path, types: dict[str, str], rows: list[list[Any]], **options:
 
 def test_every_type_reads_back_as_it_was_written(path: Path) -> None:
     write_rows(path, EVERY_TYPE, ROWS)
-    assert read(path, EVERY_TYPE) == [tuple(ROWS[0]), tuple(ROWS[2])]
+    assert read(path, EVERY_TYPE) == [tuple(row) for row in ROWS]
+
+
+def test_rows_without_a_value_read_back_and_rows_added_below_count_only_with_one(path: Path) -> None:
+    write_rows(path, {"name": "string"}, [[None], ["a"], [None], [""], [None]])
+    assert read(path, {"name": "string"}) == [(None,), ("a",), (None,), ("",), (None,)]
+    book = openpyxl.load_workbook(path)
+    book["Data"]["A9"] = "added"
+    book.save(path)
+    assert [text for (text,) in read(path, {"name": "string"})] == [None, "a", None, None, None, "added"]
 
 
 @pytest.mark.parametrize(
