@@ -133,7 +133,7 @@ def test_a_login_gets_a_session_of_its_own(folder: Folder) -> None:
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "TRACE", "OPTIONS"])
 def test_other_methods_do_nothing(folder: Folder, method: str) -> None:
     answer = client(folder).request(method, f"/api/v1/runs/{RUN}", headers={"Origin": "http://testserver"})
-    assert answer.status_code == 405
+    assert (answer.status_code, answer.json()["code"]) == (405, "WEB_014")
 
 
 def test_actions_cannot_be_done_by_reading(folder: Folder) -> None:

@@ -3,8 +3,6 @@
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, ConfigDict, Field, Tag, model_validator
@@ -62,79 +60,45 @@ def check_joins(joins: "Sequence[RuntimeJoin]") -> Iterator[Violation]:
         yield violation("UPDATE_012", index, "alias", alias=aliases[index])
 
 
-@dataclass(frozen=True, slots=True)
-class GroupingCodes:
-    """What aggregate and append report about grouping; a result is a column that an aggregation gives."""
-
-    no_columns: str
-    repeated_column: str
-    system_column: str
-    unknown_column: str
-    no_results: str
-    system_result: str
-    repeated_result: str
-    grouped_result: str
-    # Only an aggregate makes columns, so only its results can have names that no column may have.
-    invalid_result: str | None = None
-
-
-AGGREGATE_GROUPING = GroupingCodes(
-    no_columns="AGGREGATE_001",
-    repeated_column="AGGREGATE_003",
-    system_column="AGGREGATE_011",
-    unknown_column="AGGREGATE_004",
-    no_results="AGGREGATE_002",
-    system_result="AGGREGATE_005",
-    repeated_result="AGGREGATE_007",
-    grouped_result="AGGREGATE_010",
-    invalid_result="AGGREGATE_012",
-)
-APPEND_GROUPING = GroupingCodes(
-    no_columns="APPEND_011",
-    repeated_column="APPEND_013",
-    system_column="APPEND_016",
-    unknown_column="APPEND_006",
-    no_results="APPEND_012",
-    system_result="APPEND_015",
-    repeated_result="APPEND_014",
-    grouped_result="APPEND_014",
-)
-
-
-def check_group_by(codes: GroupingCodes, group_by: Sequence[str]) -> Iterator[Violation]:
+def check_group_by(group_by: Sequence[str]) -> Iterator[Violation]:
     if not group_by:
-        yield violation(codes.no_columns)
+        yield violation("AGGREGATE_001")
     names = [split_reference(reference)[1] for reference in group_by]
     for index, name in find_repeated(names):
-        yield violation(codes.repeated_column, index, column=name)
+        yield violation("AGGREGATE_003", index, column=name)
     for index, name in enumerate(names):
         if name in RESERVED_COLUMNS and name not in GROUPABLE_SYSTEM_COLUMNS:
-            yield violation(codes.system_column, index, column=name)
+            yield violation("AGGREGATE_011", index, column=name)
 
 
-def check_aggregations(codes: GroupingCodes, aggregations: "Sequence[Aggregation]") -> Iterator[Violation]:
+def check_results(aggregations: "Sequence[Aggregation]") -> Iterator[Violation]:
+    """The columns that aggregations give, of an aggregate or an append."""
     if not aggregations:
-        yield violation(codes.no_results)
+        yield violation("AGGREGATE_002")
     names = [aggregation.column for aggregation in aggregations]
     for index, name in enumerate(names):
         if name in RESERVED_COLUMNS:
-            yield violation(codes.system_result, index, "column", column=name)
-        elif codes.invalid_result and (reason := find_name_problem(name)):
-            yield violation(codes.invalid_result, index, "column", name=name, reason=reason)
+            yield violation("AGGREGATE_005", index, "column", column=name)
     for index, name in find_repeated(names):
-        yield violation(codes.repeated_result, index, "column", column=name)
-    if codes.invalid_result:
-        yield from case_violations(names, "column")
+        yield violation("AGGREGATE_007", index, "column", column=name)
 
 
-def check_grouped_results(
-    codes: GroupingCodes, group_by: Sequence[str], aggregations: "Sequence[Aggregation]"
-) -> Iterator[Violation]:
+def check_new_columns(aggregations: "Sequence[Aggregation]") -> Iterator[Violation]:
+    """An aggregate can create columns, so their names must be possible; an append only fills existing ones."""
+    yield from check_results(aggregations)
+    names = [aggregation.column for aggregation in aggregations]
+    for index, name in enumerate(names):
+        if name not in RESERVED_COLUMNS and (reason := find_name_problem(name)):
+            yield violation("MODEL_045", index, "column", name=name, reason=reason)
+    yield from case_violations(names, "column")
+
+
+def check_grouped_results(group_by: Sequence[str], aggregations: "Sequence[Aggregation]") -> Iterator[Violation]:
     """Checks that no result column is also a group_by column."""
     grouped = {split_reference(reference)[1] for reference in group_by}
     for index, aggregation in enumerate(aggregations):
         if aggregation.column in grouped:
-            yield violation(codes.grouped_result, "aggregations", index, "column", column=aggregation.column)
+            yield violation("AGGREGATE_010", "aggregations", index, "column", column=aggregation.column)
 
 
 def check_output_columns(columns: Sequence[str]) -> Iterator[Violation]:
@@ -261,35 +225,33 @@ class UpdateArguments(SelectableArguments):
 class AggregateArguments(SelectableArguments):
     """What an aggregate groups by and computes; the summary rows join the working dataset."""
 
-    group_by: Annotated[tuple[NonEmptyText, ...], validated_by(partial(check_group_by, AGGREGATE_GROUPING))] = Field(
+    group_by: Annotated[tuple[NonEmptyText, ...], validated_by(check_group_by)] = Field(
         json_schema_extra=_MIN_ONE_ITEM, description="Business columns, `_period` or `_labels`; NULL is a group."
     )
-    aggregations: Annotated[tuple[Aggregation, ...], validated_by(partial(check_aggregations, AGGREGATE_GROUPING))] = (
-        Field(json_schema_extra=_MIN_ONE_ITEM, description="What is computed for each group.")
+    aggregations: Annotated[tuple[Aggregation, ...], validated_by(check_new_columns)] = Field(
+        json_schema_extra=_MIN_ONE_ITEM, description="What is computed for each group."
     )
 
     @model_validator(mode="after")
     def _check(self) -> "AggregateArguments":
-        raise_violations(check_grouped_results(AGGREGATE_GROUPING, self.group_by, self.aggregations))
+        raise_violations(check_grouped_results(self.group_by, self.aggregations))
         return self
 
 
 class AppendAggregation(Declaration):
     """How the source is summed up before it is appended."""
 
-    group_by: Annotated[tuple[NonEmptyText, ...], validated_by(partial(check_group_by, APPEND_GROUPING))] = Field(
+    group_by: Annotated[tuple[NonEmptyText, ...], validated_by(check_group_by)] = Field(
         json_schema_extra=_MIN_ONE_ITEM, description="Columns of the source."
     )
-    aggregations: Annotated[tuple[Aggregation, ...], validated_by(partial(check_aggregations, APPEND_GROUPING))] = (
-        Field(
-            json_schema_extra=_MIN_ONE_ITEM,
-            description="What is computed for each group: FUNCTION(column), or COUNT(*).",
-        )
+    aggregations: Annotated[tuple[Aggregation, ...], validated_by(check_results)] = Field(
+        json_schema_extra=_MIN_ONE_ITEM,
+        description="What is computed for each group: FUNCTION(column), or COUNT(*).",
     )
 
     @model_validator(mode="after")
     def _check(self) -> "AppendAggregation":
-        raise_violations(check_grouped_results(APPEND_GROUPING, self.group_by, self.aggregations))
+        raise_violations(check_grouped_results(self.group_by, self.aggregations))
         return self
 
 

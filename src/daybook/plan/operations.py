@@ -8,8 +8,6 @@ from daybook.errors.error import closest_match
 from daybook.expression import CompiledExpression, Grouping, Scope
 from daybook.model.declaration import find_repeated
 from daybook.model.operation import (
-    AGGREGATE_GROUPING,
-    APPEND_GROUPING,
     AggregateOperation,
     Aggregation,
     AppendAggregation,
@@ -140,7 +138,7 @@ def _plan_values(
 def plan_aggregate(walk: Walk, operation: AggregateOperation, index: int) -> AggregateStep:
     path, arguments = ("operations", index, "arguments"), operation.arguments
     scope = walk.scope()
-    translate = error_translator("AGGREGATE_020", unknown="AGGREGATE_004")
+    translate = error_translator("PROJECT_052", unknown="AGGREGATE_004", operation="aggregate")
     selector = walk.condition(
         operation.selector, ("operations", index, "selector"), translate, seq=operation.seq, scope=scope
     )
@@ -149,7 +147,7 @@ def plan_aggregate(walk: Walk, operation: AggregateOperation, index: int) -> Agg
         scope,
         walk.input.table,
         (*path, "group_by"),
-        code=AGGREGATE_GROUPING.unknown_column,
+        code="AGGREGATE_004",
         seq=operation.seq,
     )
     values = _plan_values(
@@ -263,9 +261,8 @@ def _plan_append_aggregation(
     scope: Scope,
     path: SourcePath,
 ) -> tuple[tuple[str, ...], tuple[ComputedColumn, ...]]:
-    code = APPEND_GROUPING.unknown_column
     group_by = walk.known_columns(
-        aggregation.group_by, scope, load.table, (*path, "group_by"), code=code, seq=operation.seq
+        aggregation.group_by, scope, load.table, (*path, "group_by"), code="APPEND_006", seq=operation.seq
     )
     values = []
     for number, each in enumerate(aggregation.aggregations):
@@ -285,14 +282,18 @@ def _plan_append_aggregation(
 
 def plan_delete(walk: Walk, operation: DeleteOperation, index: int) -> DeleteStep:
     path = ("operations", index, "selector")
-    selector = walk.condition(operation.selector, path, error_translator("DELETE_002"), seq=operation.seq)
+    selector = walk.condition(
+        operation.selector, path, error_translator("PROJECT_052", operation="delete"), seq=operation.seq
+    )
     walk.usage.add(operation.seq, walk.input.dataset_id, walk.input.types, working_columns(selector))
     return DeleteStep(operation.seq, operation.id, operation.name, selector, walk.schema())
 
 
 def plan_check(walk: Walk, operation: CheckOperation, index: int) -> CheckStep | None:
     seq, path = operation.seq, ("operations", index)
-    selector = walk.condition(operation.selector, (*path, "selector"), error_translator("CHECK_001"), seq=seq)
+    selector = walk.condition(
+        operation.selector, (*path, "selector"), error_translator("PROJECT_052", operation="check"), seq=seq
+    )
     condition = walk.condition(
         operation.arguments.condition, (*path, "arguments", "condition"), error_translator("CHECK_002"), seq=seq
     )

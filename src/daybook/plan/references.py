@@ -46,8 +46,8 @@ def append_key(seq: int) -> str:
 # The codes of a missing dataset, a missing version and a disabled dataset.
 _CODES: dict[LoadRole, tuple[str, str, str]] = {
     "input": ("PROJECT_020", "PROJECT_021", "PROJECT_022"),
-    "join": ("UPDATE_020", "UPDATE_021", "UPDATE_022"),
-    "append": ("APPEND_001", "APPEND_002", "APPEND_020"),
+    "join": ("PROJECT_020", "PROJECT_021", "PROJECT_022"),
+    "append": ("APPEND_001", "APPEND_002", "PROJECT_022"),
 }
 
 
@@ -61,6 +61,19 @@ class LoadReference:
     dataset: DatasetRef
     path: KeyPath
     alias: str | None = None
+
+    @property
+    def reader(self) -> str:
+        """The part of the project that names the dataset."""
+        match self.role:
+            case "input":
+                return "the input"
+            case "join":
+                return f"join {self.alias}"
+            case "append":
+                return f"the append with seq {self.operation_seq}"
+            case _:
+                assert_never(self.role)
 
 
 def load_references(project: Project) -> Iterator[LoadReference]:
@@ -84,9 +97,7 @@ def find_load(reference: LoadReference, catalog: Catalog, source: SourceMap) -> 
     dataset_id, wanted = reference.dataset.dataset_id, reference.dataset.dataset_version
     seq = reference.operation_seq or None
     missing, no_version, disabled = _CODES[reference.role]
-    described: dict[str, Any] = {"dataset_id": dataset_id}
-    if reference.alias is not None:
-        described["alias"] = reference.alias
+    described: dict[str, Any] = {"dataset_id": dataset_id, "reader": reference.reader}
     span = source.span(*reference.path, "dataset_id")
     versions = catalog.dataset_versions(dataset_id)
     if not versions:

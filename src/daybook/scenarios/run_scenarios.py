@@ -20,6 +20,7 @@ from daybook.engine.java.session_conf import QUICK_CONF
 from daybook.engine.jobs import wait_for
 from daybook.engine.pipeline import OutputFrame, Pipeline
 from daybook.errors import DaybookError, DaybookErrors, flatten, raise_all
+from daybook.errors.codes import raised_codes
 from daybook.expression import Constants
 from daybook.io.landing.area import LandingArea
 from daybook.io.read_source import read_source
@@ -245,7 +246,8 @@ class _ScenarioRun:
     def failed(self, error: Exception, seconds: float) -> ScenarioResult:
         """What an error means: it may be what is expected."""
         scenario = self._scenario
-        is_expected = isinstance(error, DaybookError) and scenario.frame.expect.error in _error_codes(error)
+        expected = raised_codes(scenario.frame.expect.error or "")
+        is_expected = isinstance(error, DaybookError) and not _error_codes(error).isdisjoint(expected)
         return ScenarioResult(scenario.file, scenario.name, seconds, error=None if is_expected else error)
 
     def _plan(self, definition: Definition[Project], identifier: str) -> Plan:

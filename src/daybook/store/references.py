@@ -211,7 +211,6 @@ def check_project(definition: Definition[Project], catalog: Catalog, plans: "Pla
 _MISSING_ID_PARAMETERS = {
     "MODEL_061": "id",
     "PROJECT_020": "dataset_id",
-    "UPDATE_020": "dataset_id",
     "APPEND_001": "dataset_id",
     "OUTPUT_020": "datasource_id",
 }

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from daybook.compare import compared_output, measured_state
 from daybook.compare.bridge import BridgeRequest, bridge
 from daybook.compare.result import RowCounts
-from daybook.errors import DaybookError
+from daybook.errors import CODES, DaybookError
 from tests.spark.compare.journals import (
     BY_REGION,
     CLOSE,
@@ -258,3 +258,28 @@ def test_wrong_questions_are_refused(two_projects: tuple[Ledger, str], wish: dic
     with pytest.raises(DaybookError) as found:
         ledger.bridge(**{"a": run, "b": run, **wish})
     assert found.value.code == code
+
+
+def test_operations_of_two_runs_that_contradict_each_other_are_swapped_together(folder: Folder) -> None:
+    """Each version of the project declares one type of a column, twice."""
+    runs = []
+    for type_, factor in (("integer", 1), ("decimal(18,2)", 2)):
+        operations = [
+            {
+                "type": "update",
+                "id": id_,
+                "seq": seq,
+                "arguments": {"assignments": [{"column": "fee", "expression": expression, "type": type_}]},
+            }
+            for id_, seq, expression in (("one", 10, str(factor)), ("two", 20, f"fee + {factor}"))
+        ]
+        folder.project(*operations, {**to_table(f"fees{factor}"), "seq": 90})
+        runs.append(folder.run().run_id)
+
+    with folder.around() as around:
+        found = bridge(around, BridgeRequest(runs[0], runs[1], "fee"))
+
+    (cause,) = (each for each in found.causes if each.is_together)
+    assert cause_text(cause) == "definition:one + definition:two"
+    assert cause.reason is not None
+    assert cause.reason.startswith(CODES["RUN_073"].message.format(reason=""))

@@ -343,3 +343,25 @@ def test_a_total_that_no_decimal_holds_is_an_error_with_a_code(folder: Folder) -
     with folder.around() as around, pytest.raises(DaybookError) as refused:
         bridge(around, BridgeRequest(run, run, "amount"))
     assert refused.value.code == "PROJECT_034"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "wish", "code"),
+    [
+        # The region is a text in one run and a number in the other.
+        ("region", "7", {"key": ("place",), "rows": 0}, "RUN_066"),
+        ("region", "region", {"key": ("order_id",), "rows": 0}, "RUN_063"),
+    ],
+)
+def test_outputs_that_have_too_little_in_common(
+    folder: Folder, first: str, second: str, wish: dict[str, Any], code: str
+) -> None:
+    names = ("place", "place") if code == "RUN_066" else ("place", "area")
+    runs: list[str] = []
+    for name, expression in zip(names, (first, second), strict=True):
+        folder.project(assign(name, expression), to_table(f"t{len(runs)}", columns=["order_id", name]))
+        runs.append(folder.run().run_id)
+
+    with pytest.raises(DaybookError) as found:
+        compare(folder, *runs, **wish)
+    assert found.value.code == code

@@ -12,6 +12,7 @@ from daybook.engine.java.connect import is_connect
 from daybook.engine.java.session import adopt_session
 from daybook.engine.java.session_conf import REQUIRED_CONF
 from daybook.engine.jobs import tag_jobs, watch_progress
+from daybook.errors import DaybookError
 
 
 @pytest.mark.parametrize("key", REQUIRED_CONF)
@@ -102,3 +103,14 @@ def test_progress_tells_tasks_done_of_tasks_known(spark: SparkSession, is_connec
     assert reports
     assert all(0 <= done <= total for done, total in reports)
     assert max(total for _, total in reports) >= 8
+
+
+def test_a_session_that_keeps_a_setting_of_its_own_is_refused(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Spark changes this setting in no session that runs.
+    monkeypatch.setitem(REQUIRED_CONF, "spark.sql.warehouse.dir", "/somewhere/else")
+    with pytest.raises(DaybookError) as caught:
+        adopt_session(spark)
+    assert caught.value.code == "RUN_906"
+    assert "spark.sql.warehouse.dir" in str(caught.value.parameters["settings"])

@@ -102,7 +102,7 @@ def test_what_another_project_registers_can_be_read(root: Path, capsys: pytest.C
     assert findings(capsys) == []
     (root / "reader.yaml").write_text(READER.replace("doubled = 0", "amount = 0"))
     ((code, file, line),) = findings(capsys)
-    assert (code, file, line) == ("DELETE_002", "reader.yaml", 5)
+    assert (code, file, line) == ("PROJECT_052", "reader.yaml", 5)
 
 
 def test_a_project_that_refers_to_nothing_is_reported_once(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -363,3 +363,13 @@ def test_a_run_is_asked_to_stop(root: Path, capsys: pytest.CaptureFixture[str]) 
     assert told(capsys, "cancel", "r1") == {"run_id": "r1", "status": "queued", "is_active": True}
     assert main(["cancel", "r1"]) == 0
     assert capsys.readouterr().out == "run r1 was asked to stop\n"
+
+
+def test_a_project_with_findings_is_stored_as_a_draft_with_a_warning(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / "close.yaml").write_text(PROJECT.replace("amount * 0.9", "amuont * 0.9"))
+    assert main(["apply"]) == 0
+    shown = capsys.readouterr().err
+    assert "[STORE_028] Project close fails validation: 1 finding(s)" in shown
+    assert "[UPDATE_006]" in shown

@@ -4,9 +4,13 @@ import datetime
 from dataclasses import replace
 from typing import cast
 
+import pytest
+
 from daybook.compare.hybrid import HybridPlan, HybridRead, Side
+from daybook.compare.measured_state import Measure, measured_rows
 from daybook.compare.shared_rows import SharedRows, StatePass
 from daybook.engine.pipeline import KeptRows
+from daybook.errors import DaybookError
 from daybook.plan.steps import OutputStep, Plan
 from tests.unit.plan.planned import CONSTANTS, plan_of
 
@@ -33,6 +37,11 @@ def operations(joins: int = 4, first: str = "1", second: str = "1", names: str =
 
 
 def state_pass(plan: Plan, *, data: Side = "a", joined: Side = "a") -> StatePass:
+    state = hybrid_plan(plan, data=data, joined=joined)
+    return StatePass.of(state, state.written(("total",)))
+
+
+def hybrid_plan(plan: Plan, *, data: Side = "a", joined: Side = "a") -> HybridPlan:
     reads = {
         load.key: HybridRead(
             load.dataset_id,
@@ -45,8 +54,7 @@ def state_pass(plan: Plan, *, data: Side = "a", joined: Side = "a") -> StatePass
         for load in plan.loads
     }
     (output,) = plan.outputs
-    state = HybridPlan(plan, output, output.seq - 1, reads, CONSTANTS)
-    return StatePass.of(state, state.written(("total",)))
+    return HybridPlan(plan, output, output.seq - 1, reads, CONSTANTS)
 
 
 def kept(length: int) -> KeptRows:
@@ -125,3 +133,11 @@ def test_two_passes_over_one_state_always_share_it() -> None:
     shared.keep(wide, {seq: kept(seq)})
 
     assert shared.start(narrow) == (seq, kept(seq))
+
+
+@pytest.mark.parametrize(("column", "name"), [("nothing", "nothing"), ("region", "region that is a number")])
+def test_a_state_without_the_measure_is_refused(column: str, name: str) -> None:
+    state = hybrid_plan(operations())
+    with pytest.raises(DaybookError) as caught:
+        measured_rows(state, Measure(column))
+    assert (caught.value.code, caught.value.parameters["column"]) == ("RUN_077", name)

@@ -40,6 +40,10 @@ def test_numbers_are_those_of_the_seeds(rule: str, code: str) -> None:
 
 def test_every_structural_code_of_operations_has_a_row() -> None:
     families = ("PROJECT", "UPDATE", "AGGREGATE", "APPEND", "DELETE", "OUTPUT")
-    structural = {code for code in CODES if code.split("_")[0] in families and int(code.split("_")[1]) < 20}
+    structural = {
+        code
+        for code, entry in CODES.items()
+        if code.split("_")[0] in families and int(code.split("_")[1]) < 20 and not entry.replaced_by
+    }
     # PROJECT_011 is about names of selectors: no rule of the seeds.
     assert structural - {row[1] for row in ROWS} <= {"PROJECT_011"}

@@ -177,3 +177,19 @@ def test_the_salt_is_made_once(tmp_path: Path) -> None:
     assert read_salt(tmp_path) == read_salt(tmp_path)
     assert len(read_salt(tmp_path)) == 32
     assert [path.name for path in tmp_path.iterdir()] == ["salt"]
+
+
+def test_an_engine_needs_a_master_on_this_machine(tmp_path: Path) -> None:
+    settings = EngineSettings(remote="sc://host")
+    with pytest.raises(DaybookError) as caught:
+        WarmEngines(settings, "/w", {**os.environ, "DAYBOOK_CACHE": str(tmp_path)}).start("30m")
+    assert caught.value.code == "RUN_915"
+
+
+def test_an_engine_that_ends_before_it_is_ready_is_reported_with_its_last_line(tmp_path: Path) -> None:
+    # The keeper cannot start Java with this option.
+    settings = EngineSettings(master="local[1]", conf={"spark.driver.extraJavaOptions": "-XX:MaxHeapFreeRatio=-5"})
+    with pytest.raises(DaybookError) as caught:
+        WarmEngines(settings, str(tmp_path), {**os.environ, "DAYBOOK_CACHE": str(tmp_path / "cache")}).start("30m")
+    assert caught.value.code == "RUN_913"
+    assert caught.value.parameters["reason"]

@@ -1,6 +1,7 @@
 """Codes and the places that raise them agree: every code exists, gets its parameters, and is raised somewhere."""
 
 import ast
+import re
 import string
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,8 +15,11 @@ from daybook.errors import CODES, FAMILIES, Code, DaybookError, notice
 SOURCES = Path(__file__).parents[3] / "src" / "daybook"
 RAISING = {"DaybookError", "notice", "finding"}
 ATTRIBUTES = {"span", "hint", "operation_seq", "causes"}
-# Rules of the seeds that hold by construction, so that nothing can break them.
-NEVER_RAISED = {"UPDATE_008", "OUTPUT_005"}
+TESTS = Path(__file__).parents[2]
+# A test that creates an error itself does not show that the product raises it.
+CREATING = {"DaybookError", "notice", "Notice", "finding"}
+CODE_NAME = re.compile(r"\b[A-Z]+_\d{3}\b")
+EXPECTED_IN_FIXTURE = re.compile(r"(?:error: |⟦|\[)([A-Z]+_\d{3})\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +67,48 @@ def test_codes_get_the_parameters_of_their_messages() -> None:
     assert short == []
 
 
-def test_every_code_is_raised_somewhere() -> None:
+def test_the_sources_raise_exactly_the_codes_that_can_be_raised() -> None:
     texts = [path.read_text(encoding="utf-8") for path in SOURCES.rglob("*.py") if path.parent.name != "codes"]
     unused = {code for code in CODES if not any(f'"{code}"' in text for text in texts)}
-    assert unused == NEVER_RAISED
+    assert unused == {code for code, entry in CODES.items() if not entry.is_raised}
+
+
+def test_a_replaced_code_names_codes_that_are_raised() -> None:
+    for code, entry in CODES.items():
+        assert all(CODES[replacement].is_raised for replacement in entry.replaced_by), code
+        assert all(replacement in entry.explanation for replacement in entry.replaced_by), code
+
+
+def test_every_code_is_expected_by_a_test() -> None:
+    expected = _expected_codes()
+    assert sorted(code for code, entry in CODES.items() if entry.is_raised and code not in expected) == []
+
+
+def _expected_codes() -> set[str]:
+    """The codes that tests expect: in strings of Python, as the error of a scenario, as a mark in a golden file."""
+    expected: set[str] = set()
+    for path in TESTS.rglob("*.py"):
+        for text in _expecting_strings(ast.parse(path.read_text(encoding="utf-8"))):
+            expected.update(CODE_NAME.findall(text))
+    for path in (*TESTS.rglob("*.yaml"), *TESTS.rglob("*.txt")):
+        expected.update(EXPECTED_IN_FIXTURE.findall(path.read_text(encoding="utf-8", errors="replace")))
+    return expected
+
+
+def _expecting_strings(module: ast.Module) -> Iterator[str]:
+    """The strings of a module without its docstrings and without the errors that it creates itself."""
+    created = {
+        argument
+        for node in ast.walk(module)
+        if isinstance(node, ast.Call) and _name(node.func) in CREATING
+        for argument in node.args
+    }
+    for node in ast.walk(module):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            created.add(node.value)
+    for node in ast.walk(module):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in created:
+            yield node.value
 
 
 def test_codes_are_told_apart_and_explained() -> None:

@@ -162,3 +162,17 @@ def test_a_signal_that_another_thread_gets_cancels_the_build_at_once(
     assert waited == [True]
     assert result.is_cancelled
     assert {each.node.project: each.result for each in result.nodes} == {"maker": "failed", "reader": "blocked"}
+
+
+def test_parameters_of_a_project_that_is_not_built_are_refused(chain: Folder) -> None:
+    workspace = open_workspace(chain.root)
+    request = BuildRequest("2026-01", projects=("maker",), parameters={"reader": {"rate": "1"}})
+    with pytest.raises(DaybookError) as caught:
+        plan_close_build(workspace, request)
+    assert (caught.value.code, caught.value.parameters["project"]) == ("RUN_051", "reader")
+
+
+def test_a_build_needs_at_least_one_job(chain: Folder) -> None:
+    with pytest.raises(DaybookError) as caught:
+        plan_close_build(open_workspace(chain.root), BuildRequest("2026-01", jobs=0))
+    assert caught.value.code == "RUN_040"

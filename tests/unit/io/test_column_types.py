@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daybook.io.column_types import BadValueError, parse_texts
+from daybook.io.bindings import Binding
+from daybook.io.column_types import BadValueError, parse_texts, partition_value_errors
 from daybook.model.types import BOOLEAN, DATE, FLOAT, INTEGER, TIMESTAMP, ColumnType, DecimalType
 
 
@@ -87,3 +88,10 @@ def test_floats_are_those_of_their_shortest_text(values: list[float]) -> None:
 @given(st.datetimes())
 def test_timestamps_keep_microseconds(moment: dt.datetime) -> None:
     assert parsed(TIMESTAMP, moment.isoformat()) == [moment.replace(tzinfo=dt.UTC)]
+
+
+def test_a_partition_value_is_of_the_declared_type() -> None:
+    bindings = [Binding("quantity", "quantity", INTEGER), Binding("day", "day", DATE)]
+    values = {"quantity": "many", "day": "2026-01-31"}
+    (error,) = partition_value_errors(bindings, values, "lake/quantity=many/part-0.parquet")
+    assert (error.code, error.parameters["column"], error.parameters["value"]) == ("IO_015", "quantity", "many")

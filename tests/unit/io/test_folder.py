@@ -15,14 +15,14 @@ from daybook.io.formats.files.folder import commit_folder, slice_state
 from daybook.io.formats.files.manifest import MANIFEST_NAME
 from daybook.io.formats.files.one_file import ExchangeUnsupportedError
 from daybook.io.target import FileTarget, OutputColumn, SliceOwner
-from daybook.io.writer import StagedOutput, no_fence
+from daybook.io.writer import Commit, StagedOutput, no_fence
 from daybook.model.types import STRING
 from daybook.resolve.location import Location
 
 COLUMNS = (OutputColumn("key", STRING),)
 
 
-def run(table: Path, period: str, key: str = "a", mode: Any = "replace_period") -> None:
+def run(table: Path, period: str, key: str = "a", mode: Any = "replace_period") -> Commit:
     """One run into the table, from its staged part to its commit."""
     run_id = uuid.uuid4().hex
     target = FileTarget(
@@ -38,7 +38,7 @@ def run(table: Path, period: str, key: str = "a", mode: Any = "replace_period") 
     (work / "parts").mkdir(parents=True)
     (work / "parts" / f"part-{run_id}.csv").write_text(f"key\n{key}\n")
     staged = StagedOutput(str(work), 1, seen=slice_state(table, target))
-    commit_folder(work / "parts", work, table, staged, target, no_fence, CsvWriter())
+    return commit_folder(work / "parts", work, table, staged, target, no_fence, CsvWriter())
 
 
 def contents(table: Path) -> dict[str, list[str]]:
@@ -180,7 +180,7 @@ def test_a_folder_that_cannot_be_exchanged_keeps_its_last_state_too(
         raise ExchangeUnsupportedError
 
     monkeypatch.setattr(folder, "exchange_names", cannot)
-    run(table, "2026-01", "b")
+    assert [notice.code for notice in run(table, "2026-01", "b").notices] == ["IO_030"]
     assert contents(table) == {"2026-01": ["b"], "2026-02": ["a"]}
     assert contents(table.parent / ".t.daybook-previous") == {"2026-01": ["a"], "2026-02": ["a"]}
     assert not (table.parent / ".t.daybook-old").exists()

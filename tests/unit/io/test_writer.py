@@ -46,3 +46,17 @@ def test_a_check_sees_what_a_crash_left_aside_and_leaves_it_there(tmp_path: Path
     (aside / "part.csv").write_text("a\n1\n")
     assert refusal(tmp_path / "table", "error") == "IO_020"
     assert list(tmp_path.iterdir()) == [aside]
+
+
+def test_files_are_not_written_to_an_object_store() -> None:
+    target = FileTarget(
+        location=Location("csv", uri="s3://bucket/orders.csv"),
+        mode="replace",
+        columns=(OutputColumn("a", STRING),),
+        run_id="run",
+        operation_seq=1,
+        owner=SliceOwner("project", "output"),
+    )
+    with pytest.raises(DaybookError) as caught:
+        CsvWriter().check(target)
+    assert caught.value.code == "IO_025"

@@ -33,8 +33,6 @@ OF_ONE_FIELD = {
     "AGGREGATE_001",
     "AGGREGATE_002",
     "APPEND_010",
-    "APPEND_011",
-    "APPEND_012",
     "OUTPUT_003",
     "OUTPUT_010",
     "DELETE_001",

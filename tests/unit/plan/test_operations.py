@@ -44,8 +44,8 @@ def test_below_the_last_output_it_protects_nothing() -> None:
 @pytest.mark.parametrize(
     ("operation", "code"),
     [
-        (check("amount > 0", "amount"), "CHECK_001"),
-        (check("amount > 0", "nope = 1"), "CHECK_001"),
+        (check("amount > 0", "amount"), "PROJECT_052"),
+        (check("amount > 0", "nope = 1"), "PROJECT_052"),
         (check("amount"), "CHECK_002"),
         (check("nope > 0"), "CHECK_002"),
         (check("SUM(amount) > 0"), "CHECK_002"),

@@ -27,7 +27,7 @@ def test_a_parameter_may_stand_wherever_an_expression_may(operations: str) -> No
 def test_a_parameter_is_typed_by_its_declaration() -> None:
     head = "parameters: {threshold: {type: string, default: x}}\n"
     (error,) = findings(DELETE % "amount > param.threshold" + OUTPUT, head=head)
-    assert (error.code, error.causes[0].code) == ("DELETE_002", "EXPR_022")
+    assert (error.code, error.causes[0].code) == ("PROJECT_052", "EXPR_022")
 
 
 def test_a_named_selector_may_use_a_parameter() -> None:

@@ -34,8 +34,8 @@ from tests.unit.plan.planned import (
         (UPDATE % ("nothing = 1", "1"), "UPDATE_006"),
         (UPDATE % ("TRUE", "nothing"), "UPDATE_006"),
         (UPDATE % ("TRUE", "customers.tier"), "UPDATE_006"),
-        (join(dataset="nobody"), "UPDATE_020"),
-        (join(more=", dataset_version: 7"), "UPDATE_021"),
+        (join(dataset="nobody"), "PROJECT_020"),
+        (join(more=", dataset_version: 7"), "PROJECT_021"),
         (join(on="customer_id"), "UPDATE_023"),
         (join(on="customer_id = c.nothing"), "UPDATE_006"),
         (join(alias="orders"), "UPDATE_013"),
@@ -44,7 +44,7 @@ from tests.unit.plan.planned import (
         (aggregate(expression="SUM(nothing)"), "AGGREGATE_004"),
         (aggregate(expression="amount"), "AGGREGATE_006"),
         (aggregate(expression="SUM(SUM(amount))"), "AGGREGATE_006"),
-        (aggregate(selector="amount"), "AGGREGATE_020"),
+        (aggregate(selector="amount"), "PROJECT_052"),
         (aggregate(column="day"), "AGGREGATE_021"),
         (append("nobody"), "APPEND_001"),
         (append("budget, dataset_version: 5"), "APPEND_002"),
@@ -52,9 +52,9 @@ from tests.unit.plan.planned import (
         (append(more=", source_selector: 'amount'"), "APPEND_004"),
         (append(more=", source_selector: 'amount ='"), "APPEND_004"),
         (append(more=", source_selector: 'order_id = \"1\"'"), "APPEND_006"),
-        (DELETE % "amount", "DELETE_002"),
-        (DELETE % "nothing = 1", "DELETE_002"),
-        (DELETE % "COUNT(*) = 1", "DELETE_002"),
+        (DELETE % "amount", "PROJECT_052"),
+        (DELETE % "nothing = 1", "PROJECT_052"),
+        (DELETE % "COUNT(*) = 1", "PROJECT_052"),
         (output(selector="amount"), "OUTPUT_001"),
         (output(selector="nothing = 1"), "OUTPUT_001"),
         (output(selector="SUM(amount) = 1"), "OUTPUT_001"),
@@ -95,9 +95,9 @@ def aggregation(group_by: str = "[region]", column: str = "amount", expression: 
         (aggregation(expression="amount"), "APPEND_005"),
         (aggregation(expression="SUM(nothing)"), "APPEND_006"),
         (aggregation(group_by="[nothing]"), "APPEND_006"),
-        (aggregation(group_by="[region, budget.region]"), "APPEND_013"),
-        (aggregation(group_by="[budget.region]", column="region", expression="MAX_AGG(region)"), "APPEND_014"),
-        (aggregation(group_by="[_created_at]"), "APPEND_016"),
+        (aggregation(group_by="[region, budget.region]"), "AGGREGATE_003"),
+        (aggregation(group_by="[budget.region]", column="region", expression="MAX_AGG(region)"), "AGGREGATE_010"),
+        (aggregation(group_by="[_created_at]"), "AGGREGATE_011"),
         (aggregation(column="total"), "APPEND_003"),
         (aggregation(column="day"), "APPEND_003"),
     ],
@@ -134,7 +134,7 @@ def test_everything_is_reported_at_once_in_order() -> None:
         (1, "UPDATE_006"),
         (1, "UPDATE_005"),
         (2, "AGGREGATE_004"),
-        (3, "DELETE_002"),
+        (3, "PROJECT_052"),
         (4, "OUTPUT_002"),
     ]
 
@@ -149,7 +149,7 @@ def test_the_finding_of_the_expression_is_the_cause_and_gives_the_place() -> Non
 
 def test_a_missing_dataset_of_a_join_is_not_repeated_for_its_columns() -> None:
     (found,) = findings(join(dataset="customer") + OUTPUT)
-    assert (found.code, found.hint) == ("UPDATE_020", "did you mean customers?")
+    assert (found.code, found.hint) == ("PROJECT_020", "did you mean customers?")
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_the_input_must_exist_and_be_active(catalog: Datasets, code: str) -> Non
 
 def test_disabled_datasets_are_neither_joined_nor_appended() -> None:
     catalog = Datasets(ORDERS, CUSTOMERS, BUDGET, disabled=frozenset({"customers", "budget"}))
-    assert codes(join() + append() + OUTPUT, catalog=catalog) == ["UPDATE_022", "APPEND_020"]
+    assert codes(join() + append() + OUTPUT, catalog=catalog) == ["PROJECT_022", "PROJECT_022"]
 
 
 def test_a_pinned_version_is_the_one_that_is_read() -> None:
@@ -288,8 +288,8 @@ WINDOW = "SUM(amount) OVER (region)"
         (UPDATE % ("TRUE", "SUM(amount)"), "UPDATE_005"),
         (join(on=f"{WINDOW} = c.id"), "UPDATE_023"),
         (aggregate(expression=WINDOW), "AGGREGATE_006"),
-        (aggregate(selector=f"{WINDOW} > 1"), "AGGREGATE_020"),
-        (DELETE % f"{WINDOW} > 1", "DELETE_002"),
+        (aggregate(selector=f"{WINDOW} > 1"), "PROJECT_052"),
+        (DELETE % f"{WINDOW} > 1", "PROJECT_052"),
         (f"- {{type: check, arguments: {{condition: '{WINDOW} > 1'}}}}\n", "CHECK_002"),
         (output(selector=f"{WINDOW} > 1"), "OUTPUT_001"),
         (append(more=f", source_selector: '{WINDOW} > 1'"), "APPEND_004"),

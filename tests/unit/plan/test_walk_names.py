@@ -62,8 +62,8 @@ def test_a_name_may_stand_wherever_an_expression_may(operations: str) -> None:
 
 
 def test_where_an_aggregate_or_a_window_may_not_stand_neither_may_its_name() -> None:
-    assert codes(DELETE % "{{TOTAL}} > 5" + OUTPUT, head=HEAD) == ["DELETE_002"]
-    assert codes(DELETE % "{{SHARE}} > 5" + OUTPUT, head=HEAD) == ["DELETE_002"]
+    assert codes(DELETE % "{{TOTAL}} > 5" + OUTPUT, head=HEAD) == ["PROJECT_052"]
+    assert codes(DELETE % "{{SHARE}} > 5" + OUTPUT, head=HEAD) == ["PROJECT_052"]
 
 
 AGGREGATED = "aggregation: {group_by: [region], aggregations: [{column: amount, expression: 'SUM({{BAD}})'}]}"
@@ -81,12 +81,12 @@ PLACES: dict[str, tuple[str, str, str]] = {
     "amount of an allocation": (UPDATE % ("TRUE", "ALLOCATE({{BAD}}, quantity) OVER ()"), "UPDATE_006", "UPDATE_005"),
     "weight of an allocation": (UPDATE % ("TRUE", "ALLOCATE(10.00, {{BAD}}) OVER ()"), "UPDATE_006", "UPDATE_005"),
     "condition of a join": (join(on="customer_id = c.id AND {{BAD}} > 5"), "UPDATE_006", "UPDATE_023"),
-    "selector of an aggregate": (aggregate(selector="{{BAD}} > 5"), "AGGREGATE_004", "AGGREGATE_020"),
+    "selector of an aggregate": (aggregate(selector="{{BAD}} > 5"), "AGGREGATE_004", "PROJECT_052"),
     "aggregation": (aggregate(expression="SUM({{BAD}})"), "AGGREGATE_004", "AGGREGATE_006"),
     "selector of an append": (append(more=", source_selector: '{{BAD}} > 5'"), "APPEND_006", "APPEND_004"),
     "mapped column of an append": (append(more=", columns: {amount: '{{BAD}}'}"), "APPEND_006", "APPEND_004"),
     "aggregation of an append": (append(more=f", {AGGREGATED}"), "APPEND_006", "APPEND_005"),
-    "selector of a delete": (DELETE % "{{BAD}} > 5", "DELETE_002", "DELETE_002"),
+    "selector of a delete": (DELETE % "{{BAD}} > 5", "PROJECT_052", "PROJECT_052"),
     "selector of an output": (output(selector="{{BAD}} > 5"), "OUTPUT_001", "OUTPUT_001"),
     "condition of a check": (
         "- {type: check, arguments: {condition: '{{BAD}} > 5'}}\n",
@@ -95,8 +95,8 @@ PLACES: dict[str, tuple[str, str, str]] = {
     ),
     "selector of a check": (
         "- {type: check, selector: '{{BAD}} > 5', arguments: {condition: amount > 0}}\n",
-        "CHECK_001",
-        "CHECK_001",
+        "PROJECT_052",
+        "PROJECT_052",
     ),
 }
 WRONG = {

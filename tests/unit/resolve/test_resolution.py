@@ -8,7 +8,8 @@ import pytest
 
 from daybook.errors import DaybookError
 from daybook.model.calendar import Period
-from daybook.model.definition import RegisteredDataPin, TableVersion
+from daybook.model.dataset import View
+from daybook.model.definition import DatasetVersion, RegisteredDataPin, TableVersion, view_version
 from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.resolve.calendars.checks import checked_calendar
 from daybook.resolve.calendars.periods import period_of
@@ -210,3 +211,24 @@ def test_a_fiscal_quarter_reads_its_civil_months(tmp_path: Path) -> None:
     found = resolve_dataset(orders(resolver_id="r"), quarter, catalog, root=tmp_path)
     assert [place.uri for place in found.locations] == [f"{tmp_path}/lake/2026/0{month}" for month in (1, 2, 3)]
     assert found.periods == ("FY2026-P10", "FY2026-P11", "FY2026-P12")
+
+
+def view_of_orders(window: str) -> DatasetVersion:
+    view = View.model_validate({"id": "earlier", "name": "Earlier", "view": {"of": "orders", "window": window}})
+    return view_version(view, 1, orders(resolver_id="r"))
+
+
+@pytest.mark.parametrize(
+    ("window", "identifier", "code"),
+    [
+        # 2023 has no 29 February.
+        ("same_last_year", "2024-02-29", "RESOLVE_092"),
+        # A path for each period does not say which periods exist.
+        ("all", "2024-02", "RESOLVE_094"),
+    ],
+)
+def test_a_window_without_periods_to_read(tmp_path: Path, window: str, identifier: str, code: str) -> None:
+    catalog = MemoryCatalog([LAKE], [resolver("r", path_rule("{{YYYY}}/{{MM}}/orders"))])
+    with pytest.raises(DaybookError) as caught:
+        resolve_dataset(view_of_orders(window), period(identifier), catalog, root=tmp_path)
+    assert caught.value.code == code

@@ -7,17 +7,21 @@ from typing import Any
 
 import pytest
 
+from daybook.engine.counters import GroupCounts
 from daybook.errors import DaybookError
 from daybook.io.formats.delta.format import held_versions
-from daybook.io.writer import Commit
+from daybook.io.writer import Commit, StagedOutput
 from daybook.model.dataset import Dataset, PathLocation, TableLocation
 from daybook.model.definition import RegisteredDataPin, TableVersion
-from daybook.runs.attempt.recorder import data_pin, hold_version, registered_dataset
+from daybook.runs.attempt.execution import prepare_runs
+from daybook.runs.attempt.lease import LeaseKeeper
+from daybook.runs.attempt.recorder import RunRecorder, data_pin, hold_version, registered_dataset
+from daybook.runs.attempt.start import RunRequest, find_version, start_run
 from daybook.runs.snapshot import RunSettings
 from daybook.store import open_store
-from daybook.store.apply import RegisteredDataset
+from daybook.store.apply import RegisteredDataset, apply
 from daybook.store.records import Registration
-from tests.unit.runs.prepared import new_folder, prepared
+from tests.unit.runs.prepared import TIMESTAMP, new_folder, prepared
 from tests.workspaces import COLUMNS, to_path, to_table
 
 
@@ -126,3 +130,39 @@ def test_a_version_that_cannot_be_noted_beside_its_table_is_told(tmp_path: Path)
         (table / "_daybook").write_text("somebody else's")
         (told,) = hold_version(store, made, destination="lake.net")
     assert (told.code, "lake.net" in told.message) == ("RUN_042", True)
+
+
+def test_an_output_whose_registration_is_refused_is_written_with_a_warning(tmp_path: Path) -> None:
+    """Somebody declares the dataset with another column between the start of the run and its commit."""
+    folder = new_folder(tmp_path)
+    output = to_table(register_as_dataset="booked")
+    folder.project(output)
+    workspace = folder.load()
+    with folder.around(workspace) as environment:
+        (run,) = prepare_runs(workspace, environment, RunRequest("p", "2026-01"))
+        folder.dataset("booked", [{"name": "other", "type": "date"}], {"datasource_id": "lake", "table": "result"})
+        declared = folder.load().definitions["dataset"]["booked"]
+        apply(environment.store, [declared], workspace=workspace.settings.name, now=TIMESTAMP)
+        lease = start_run(environment.store, run)
+        recorder = RunRecorder(environment, LeaseKeeper(environment.store, lease, lambda: None), run)
+        with environment.store.write() as transaction:
+            transaction.runs.mark_running(lease, now=transaction.now())
+        recorder.record_pins({})
+        result, (notice,) = recorder.record(run.outputs[0], Commit(1), StagedOutput("", 1), GroupCounts(None, ()))
+        with environment.store.read() as transaction:
+            commits = transaction.outcomes.commits(lease.run_id)
+    assert (notice.code, notice.operation_seq) == ("RUN_007", 1)
+    assert (result.dataset_id, [commit.rows for commit in commits]) == (None, [1])
+
+
+def test_a_project_that_is_not_in_the_store_does_not_run(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path)
+    folder.project(to_table())
+    written = folder.load().definitions["project"]["p"].model
+    with (
+        open_store("sqlite:///store.db", root=tmp_path) as store,
+        store.read() as transaction,
+        pytest.raises(DaybookError) as caught,
+    ):
+        find_version(transaction, written, as_draft=False)
+    assert caught.value.code == "RUN_015"

@@ -152,3 +152,15 @@ def test_the_store_has_a_clock(store: MetadataStore) -> None:
         first = transaction.now()
         assert first.utcoffset() is not None
         assert transaction.now() >= first
+
+
+def test_a_store_that_another_process_holds_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("daybook.store.database.connection.BUSY_SECONDS", 0)
+    with (
+        open_store("sqlite:///store.db", root=tmp_path) as store,
+        closing(sqlite3.connect(tmp_path / "store.db", isolation_level=None)) as other,
+    ):
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(DaybookError) as caught, store.write():
+            pass
+    assert caught.value.code == "STORE_006"

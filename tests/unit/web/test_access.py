@@ -75,6 +75,7 @@ def test_wrong_tokens_are_slowed_down(folder: Folder) -> None:
     visitor = client(folder, token=None)
     answers = [visitor.get("/api/v1/runs", headers={"Authorization": f"Bearer {n}"}) for n in range(12)]
     assert [each.status_code for each in answers] == [401] * 10 + [429] * 2
+    assert answers[0].json()["code"] == "WEB_006"
     assert int(answers[-1].headers["retry-after"]) in range(1, 62)
     right = visitor.get("/api/v1/runs", headers={"Authorization": f"Bearer {TOKEN}"})
     assert right.json()["code"] == "WEB_007"
@@ -140,6 +141,7 @@ def test_every_answer_forbids_framing_and_foreign_content(folder: Folder) -> Non
 def test_what_is_too_large_is_refused(folder: Folder) -> None:
     visitor = client(folder)
     assert visitor.get("/runs?project=" + "x" * 9000).status_code == 413
+    assert visitor.get("/api/v1/runs?project=" + "x" * 9000).json()["code"] == "WEB_011"
     assert visitor.post("/login", content=b"x" * 70_000, headers=HERE).status_code == 413
 
     def parts() -> "list[bytes]":

@@ -16,6 +16,7 @@ from daybook.workspace.execution import (
     RangeResult,
     dry_run_project,
     explain_operation,
+    new_scenario,
     parse_as_of,
     replay_run,
     retry_run,
@@ -25,6 +26,7 @@ from daybook.workspace.json.results import json_text, range_as_json
 from daybook.workspace.lifecycle import activate_project
 from daybook.workspace.open_workspace import open_workspace
 from tests.unit.cli.test_history_run_report import OUTPUT, RESULT
+from tests.workspaces import Folder, no_session, to_table
 
 LOCKED = DaybookError("STORE_017", period="2026-02", status="locked", action="closed")
 
@@ -111,3 +113,11 @@ def test_warnings_shown_at_activation_need_not_be_heard_again(warned: Path, is_a
     assert loud.completed[0].notices == quiet.completed[0].notices
     assert everything.heard
     assert news.heard == ([code for code in everything.heard if code != known] if is_active else everything.heard)
+
+
+def test_a_scenario_of_a_project_needs_a_completed_run(tmp_path: Path) -> None:
+    folder = Folder.new(tmp_path / "w", no_session)
+    folder.project(to_table())
+    with pytest.raises(DaybookError) as caught:
+        new_scenario(open_workspace(folder.root), "p")
+    assert (caught.value.code, caught.value.parameters["project"]) == ("RUN_052", "p")

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from daybook.errors import DaybookError
 from daybook.runs.maintenance import DoctorFinding
-from daybook.workspace.maintenance import Examination, apply_retention, examine
+from daybook.workspace.maintenance import Examination, apply_retention, examine, restore_store
 from daybook.workspace.open_workspace import open_workspace
 
 
@@ -49,3 +50,10 @@ def test_the_retention_is_applied_beside_broken_definitions(root: Path) -> None:
     (root / "broken.yaml").write_text("dataset: {id: x, main_tabel: 1}\n")
     found = apply_retention(open_workspace(root), dry_run=True)
     assert (found.runs, found.versions, found.landings, found.files, found.bytes) == ((), (), (), (), 0)
+
+
+def test_a_shared_store_is_not_restored_by_daybook(root: Path) -> None:
+    (root / "daybook.yaml").write_text("name: close\nstore: postgresql://daybook@localhost/close\n")
+    with pytest.raises(DaybookError) as caught:
+        restore_store(open_workspace(root))
+    assert caught.value.code == "STORE_045"

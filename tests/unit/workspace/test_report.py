@@ -162,10 +162,10 @@ def test_rows_that_are_gone_are_an_error_in_their_place(folder: Folder) -> None:
 def test_checks_and_failures(folder: Folder) -> None:
     check = {"type": "check", "name": "No loss", "arguments": {"condition": "amount >= 0"}}
     folder.project(check, to_table(columns=COLUMNS))
-    run_id = write_run(folder, {}, error=DaybookError("CHECK_001", operation_seq=1, **_check_values()))
+    run_id = write_run(folder, {}, error=DaybookError("PROJECT_052", operation_seq=1, **_check_values()))
     page = report(folder, run_id)
     assert "Why it did not complete" in page.text
-    assert "CHECK_001" in page.text
+    assert "PROJECT_052" in page.text
     assert re.search(r"No loss\s+amount >= 0\s+all\s+failed", page.text)
     assert "The run committed nothing." in page.text
 
@@ -173,7 +173,7 @@ def test_checks_and_failures(folder: Folder) -> None:
 def _check_values() -> dict[str, Any]:
     from daybook.errors.codes import CODES
 
-    names = re.findall(r"\{(\w+)", CODES["CHECK_001"].message + (CODES["CHECK_001"].hint or ""))
+    names = re.findall(r"\{(\w+)", CODES["PROJECT_052"].message + (CODES["PROJECT_052"].hint or ""))
     return dict.fromkeys(names, "x")
 
 

@@ -23,4 +23,11 @@ FAMILIES: tuple[dict[str, Code], ...] = (
 
 CODES: dict[str, Code] = {code: entry for family in FAMILIES for code, entry in family.items()}
 
-__all__ = ["CODES", "FAMILIES", "Code"]
+
+def raised_codes(code: str) -> tuple[str, ...]:
+    """The codes that are raised today where somebody expects this one."""
+    entry = CODES.get(code)
+    return (entry.replaced_by if entry else ()) or (code,)
+
+
+__all__ = ["CODES", "FAMILIES", "Code", "raised_codes"]

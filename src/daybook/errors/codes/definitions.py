@@ -344,18 +344,19 @@ PROJECT_CODES: dict[str, Code] = code_family(
     ),
     Code(
         "PROJECT_020",
-        "Dataset {dataset_id} does not exist",
-        "The input of a project must be a known dataset.",
+        "Dataset {dataset_id} of {reader} does not exist",
+        "BR-008a. The input and the joins of a project must be known datasets. The source of an append has the code "
+        "APPEND_001.",
     ),
     Code(
         "PROJECT_021",
-        "Dataset {dataset_id} has no version {version}",
-        "A pinned dataset_version must exist.",
+        "Dataset {dataset_id} of {reader} has no version {version}",
+        "BR-008c. A pinned dataset_version must exist. The source of an append has the code APPEND_002.",
     ),
     Code(
         "PROJECT_022",
-        "Dataset {dataset_id} is disabled",
-        "A disabled dataset cannot be read; apply its definition again to enable it.",
+        "Dataset {dataset_id} of {reader} is disabled",
+        "BR-008a. A disabled dataset cannot be read; apply its definition again to enable it.",
     ),
     Code(
         "PROJECT_023",
@@ -498,6 +499,12 @@ PROJECT_CODES: dict[str, Code] = code_family(
         "PROJECT_051",
         "Invalid expression {name}",
         "Every named expression is checked, even if no operation uses it.",
+    ),
+    Code(
+        "PROJECT_052",
+        "Invalid selector expression of the {operation}",
+        "The selector of an operation must be a boolean expression over the working dataset. An update has the code "
+        "UPDATE_004, an output OUTPUT_001.",
     ),
     Code(
         "PROJECT_060",

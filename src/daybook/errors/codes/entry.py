@@ -10,6 +10,8 @@ class Code:
     """A stable code: the templates of its message and of its usual way out, and its paragraph in the reference.
 
     `is_acceptable`: a warning about one operation, which the operation can accept.
+    `replaced_by`: the codes that are raised instead; scripts and scenarios may still name this one.
+    `is_prevented`: the code of a rule that the design makes impossible to break.
     """
 
     code: str
@@ -17,6 +19,8 @@ class Code:
     explanation: str
     hint: str | None = None
     is_acceptable: bool = False
+    replaced_by: tuple[str, ...] = ()
+    is_prevented: bool = False
 
     @property
     def wording(self) -> str:
@@ -27,6 +31,10 @@ class Code:
     def advice(self) -> str | None:
         """The hint as people read it."""
         return _template_in_words(self.hint) if self.hint is not None else None
+
+    @property
+    def is_raised(self) -> bool:
+        return not self.replaced_by and not self.is_prevented
 
     def way_out(self, parameters: Mapping[str, object]) -> str | None:
         return self.hint.format(**parameters) if self.hint is not None else None

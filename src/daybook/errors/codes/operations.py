@@ -44,7 +44,9 @@ UPDATE_CODES: dict[str, Code] = code_family(
     Code(
         "UPDATE_008",
         "The working dataset has no column {name}",
-        "VR-008. The system column that records updates must be present while an update runs.",
+        "VR-008. The system column that records updates must be present while an update runs. Every row gets the "
+        "system columns when it is loaded, and no operation can remove them, so this rule cannot be broken.",
+        is_prevented=True,
     ),
     Code(
         "UPDATE_010",
@@ -74,17 +76,20 @@ UPDATE_CODES: dict[str, Code] = code_family(
     Code(
         "UPDATE_020",
         "Dataset {dataset_id} of join {alias} does not exist",
-        "BR-008a. A join reads an existing dataset.",
+        "Replaced by PROJECT_020, which is raised for the input and for joins.",
+        replaced_by=("PROJECT_020",),
     ),
     Code(
         "UPDATE_021",
         "Dataset {dataset_id} of join {alias} has no version {version}",
-        "A pinned dataset_version must exist.",
+        "Replaced by PROJECT_021, which is raised for the input and for joins.",
+        replaced_by=("PROJECT_021",),
     ),
     Code(
         "UPDATE_022",
         "Dataset {dataset_id} of join {alias} is disabled",
-        "BR-008a. A join reads an active dataset.",
+        "Replaced by PROJECT_022, which is raised for the input, joins and appends.",
+        replaced_by=("PROJECT_022",),
     ),
     Code(
         "UPDATE_023",
@@ -117,13 +122,13 @@ AGGREGATE_CODES: dict[str, Code] = code_family(
     Code(
         "AGGREGATE_001",
         "group_by must name at least one column",
-        "An aggregate groups by one column or more.",
+        "An aggregate, and the aggregation of an append, groups by one column or more.",
         hint="list the columns whose values make a group under group_by",
     ),
     Code(
         "AGGREGATE_002",
         "aggregations must not be empty",
-        "An aggregate computes at least one value per group.",
+        "An aggregate, and the aggregation of an append, computes at least one value per group.",
         hint="add an entry with column and expression under aggregations",
     ),
     Code("AGGREGATE_003", "group_by names {column} twice", "group_by names each column once."),
@@ -135,7 +140,7 @@ AGGREGATE_CODES: dict[str, Code] = code_family(
     Code(
         "AGGREGATE_005",
         "{column} is a system column and cannot be the result of an aggregation",
-        "The engine fills the system columns of summary rows itself.",
+        "The engine fills the system columns of summary rows and appended rows itself.",
         hint="give the result another column name",
     ),
     Code(
@@ -147,7 +152,7 @@ AGGREGATE_CODES: dict[str, Code] = code_family(
     Code(
         "AGGREGATE_007",
         "Two aggregations write the column {column}",
-        "The result columns of one aggregate are unique.",
+        "The result columns of one aggregation are unique.",
         hint="give one of them another column name",
     ),
     Code(
@@ -165,12 +170,14 @@ AGGREGATE_CODES: dict[str, Code] = code_family(
     Code(
         "AGGREGATE_012",
         "Invalid column name {name!r}: {reason}",
-        "Column names contain no dots, backticks or control characters and no spaces at their ends.",
+        "Replaced by MODEL_045, which is raised for every column name.",
+        replaced_by=("MODEL_045",),
     ),
     Code(
         "AGGREGATE_020",
         "Invalid selector expression",
-        "The selector of an aggregate must be a boolean expression over the working dataset.",
+        "Replaced by PROJECT_052, which names the operation.",
+        replaced_by=("PROJECT_052",),
     ),
     Code(
         "AGGREGATE_021",
@@ -231,36 +238,44 @@ APPEND_CODES: dict[str, Code] = code_family(
     Code(
         "APPEND_011",
         "group_by must name at least one column",
-        "The aggregation of an append groups by one column or more.",
+        "Replaced by AGGREGATE_001, which is raised for aggregates and appends.",
+        replaced_by=("AGGREGATE_001",),
     ),
     Code(
         "APPEND_012",
         "aggregations must not be empty",
-        "The aggregation of an append computes at least one value per group.",
+        "Replaced by AGGREGATE_002, which is raised for aggregates and appends.",
+        replaced_by=("AGGREGATE_002",),
     ),
-    Code("APPEND_013", "group_by names {column} twice", "group_by names each column once."),
+    Code(
+        "APPEND_013",
+        "group_by names {column} twice",
+        "Replaced by AGGREGATE_003, which is raised for aggregates and appends.",
+        replaced_by=("AGGREGATE_003",),
+    ),
     Code(
         "APPEND_014",
         "Two results of the aggregation have the name {column}",
-        "All group_by columns and result columns of an aggregation have different names.",
-        hint="give one of them another column name",
+        "Replaced by AGGREGATE_007 for two results, and by AGGREGATE_010 for a result and a group_by column.",
+        replaced_by=("AGGREGATE_007", "AGGREGATE_010"),
     ),
     Code(
         "APPEND_015",
         "{column} is a system column and cannot be the result of an aggregation",
-        "The engine fills the system columns of appended rows itself.",
-        hint="give the result another column name",
+        "Replaced by AGGREGATE_005, which is raised for aggregates and appends.",
+        replaced_by=("AGGREGATE_005",),
     ),
     Code(
         "APPEND_016",
         "group_by cannot use the system column {column}",
-        "Of the system columns only _period and _labels can be grouped by.",
-        hint="group by business columns, _period or _labels",
+        "Replaced by AGGREGATE_011, which is raised for aggregates and appends.",
+        replaced_by=("AGGREGATE_011",),
     ),
     Code(
         "APPEND_020",
         "Dataset {dataset_id} is disabled",
-        "The source of an append must be an active dataset.",
+        "Replaced by PROJECT_022, which is raised for the input, joins and appends.",
+        replaced_by=("PROJECT_022",),
     ),
     Code(
         "APPEND_021",
@@ -281,7 +296,8 @@ DELETE_CODES: dict[str, Code] = code_family(
     Code(
         "DELETE_002",
         "Invalid selector expression",
-        "The selector of a delete must be a boolean expression over the working dataset.",
+        "Replaced by PROJECT_052, which names the operation.",
+        replaced_by=("PROJECT_052",),
     ),
 )
 
@@ -290,7 +306,8 @@ CHECK_CODES: dict[str, Code] = code_family(
     Code(
         "CHECK_001",
         "Invalid selector expression",
-        "The selector of a check must be a boolean expression over the working dataset.",
+        "Replaced by PROJECT_052, which names the operation.",
+        replaced_by=("PROJECT_052",),
     ),
     Code(
         "CHECK_002",
@@ -334,7 +351,9 @@ OUTPUT_CODES: dict[str, Code] = code_family(
     Code(
         "OUTPUT_005",
         "The selector did not give boolean values",
-        "V-005, SelectorEvaluationError. Evaluating the selector must produce true, false or NULL for every row.",
+        "V-005, SelectorEvaluationError. Evaluating the selector must produce true, false or NULL for every row. "
+        "The type of a selector is checked before a run starts, so OUTPUT_001 is raised instead.",
+        replaced_by=("OUTPUT_001",),
     ),
     Code(
         "OUTPUT_006",
