@@ -4,7 +4,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -28,6 +28,7 @@ from daybook.cli.terminal import (
 if TYPE_CHECKING:
     from daybook.errors import Notice
     from daybook.graph.build import BuildListener, BuildPlan, BuildResult, NodeResult
+    from daybook.graph.close import NodeStatus
     from daybook.graph.nodes import Node
     from daybook.workspace.close import CloseGraphResult, CloseStatus
 
@@ -43,6 +44,10 @@ STATE_STYLES = {
     "ran": "green",
     "locked": "dim",
 }
+# Rich gives an empty table where the columns are wider than it can count, and takes minutes for thousands of them.
+_MOST_COLUMNS = 100
+# How many nodes a warning names that is about several.
+_MOST_NAMES = 3
 # Title, head, summary and what the terminal needs below.
 _OTHER_LINES = 6
 
@@ -59,7 +64,8 @@ class BuildTable:
     """Node, state and time of every node; as many as the terminal has lines, those that run and failed first."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self.notices: list[Notice] = []
+        # The nodes that each warning is about.
+        self.notices: dict[Notice, list[Node]] = {}
         self._clock = clock
         self._rows: dict[Node, _Row] = {}
         # Events come from the threads of the nodes while another one draws.
@@ -85,8 +91,10 @@ class BuildTable:
 
     def notice(self, node: "Node", notice: "Notice") -> None:
         """Kept until the table is gone, where nothing overwrites it."""
-        if notice not in self.notices:
-            self.notices.append(notice)
+        with self._lock:
+            nodes = self.notices.setdefault(notice, [])
+            if node not in nodes:
+                nodes.append(node)
 
     def render(self, height: int) -> LiveTable:
         """What there is to see now, in the lines of a terminal."""
@@ -133,7 +141,7 @@ class BuildLines:
 
     def notice(self, node: "Node", notice: "Notice") -> None:
         if not self._is_quiet:
-            show_notice(notice)
+            show_notice(notice, about=_name(node))
 
     def _say(self, text: str) -> None:
         if not self._is_quiet:
@@ -149,8 +157,18 @@ def build_listener(*, is_quiet: bool) -> "Iterator[BuildListener]":
     table = BuildTable()
     with show_live(table.render):
         yield table
-    for notice in table.notices:
-        show_notice(notice)
+    for notice, nodes in table.notices.items():
+        show_notice(notice, about=_names(nodes))
+
+
+def _name(node: "Node") -> str:
+    return f"{node.project} {node.period.identifier}"
+
+
+def _names(nodes: "Sequence[Node]") -> str:
+    """The first nodes by name, and how many more there are."""
+    named = ", ".join(map(_name, nodes[:_MOST_NAMES]))
+    return named if len(nodes) <= _MOST_NAMES else f"{named} and {len(nodes) - _MOST_NAMES} more"
 
 
 FAILED = 1
@@ -226,22 +244,41 @@ def show_status(found: "CloseStatus") -> None:
     if not found.nodes:
         if not found.notices:
             echo_note("no active project has run yet: `daybook build --period PERIOD` runs them")
+    elif len(found.periods) <= _MOST_COLUMNS:
+        _show_status_grid(found)
     else:
-        states = {(each.node.project, each.node.period.identifier): each for each in found.nodes}
-        rows = []
-        for project in found.projects:
-            cells: list[Cell] = [project]
-            for period in found.periods:
-                each = states.get((project, period))
-                mark = "" if each is None else " locked" if each.is_locked else " closed" if each.is_closed else ""
-                text = "" if each is None else f"{each.state}{mark}"
-                cells.append((text, STATE_STYLES.get(each.state, "") if each else ""))
-            rows.append(cells)
-        show_table(("project", *found.periods), rows)
+        _show_status_list(found)
     for each in found.nodes:
         for reason in each.reasons:
             echo(f"{each.node.project} {each.node.period.identifier}: {reason}")
     _show_left_out(found.left_out)
+
+
+def _show_status_grid(found: "CloseStatus") -> None:
+    """Projects down, periods across."""
+    statuses = {(status.node.project, status.node.period.identifier): status for status in found.nodes}
+    rows = []
+    for project in found.projects:
+        cells: list[Cell] = [project]
+        for period in found.periods:
+            status = statuses.get((project, period))
+            cells.append((_state_text(status), STATE_STYLES.get(status.state, "")) if status else "")
+        rows.append(cells)
+    show_table(("project", *found.periods), rows)
+
+
+def _show_status_list(found: "CloseStatus") -> None:
+    """A line for each node, where there are more periods than a table can have columns."""
+    project_width = max(map(len, found.projects))
+    period_width = max(map(len, found.periods))
+    for status in found.nodes:
+        node = status.node
+        echo(f"{node.project:<{project_width}}  {node.period.identifier:<{period_width}}  {_state_text(status)}")
+
+
+def _state_text(status: "NodeStatus") -> str:
+    mark = " locked" if status.is_locked else " closed" if status.is_closed else ""
+    return f"{status.state}{mark}"
 
 
 def build(
@@ -350,9 +387,8 @@ def show_build_result(result: "BuildResult") -> None:
         rows.append((each.node.project, each.node.period.identifier, outcome, each.run or "", seconds))
     if rows:
         show_table(("project", "period", "result", "run", "seconds"), rows)
-    for each in result.nodes:
-        if each.reason:
-            echo(f"{each.node.project} {each.node.period.identifier}: {each.reason}")
+    for reason in result.reasons:
+        echo(reason)
     _show_left_out(result.left_out)
 
 

@@ -261,12 +261,14 @@ def show_failure(first: str, rest: str = "") -> None:
     _write(f"{rest}\n\n" if rest else "\n", is_error=True)
 
 
-def show_notice(notice: "Notice") -> None:
+def show_notice(notice: "Notice", *, about: str | None = None) -> None:
+    """A warning on the error stream; `about` is what it speaks of, where a command works on several things."""
     from daybook.errors import render_notice
     from daybook.errors.render import one_line
 
     first, _, rest = shorten_paths_in(render_notice(notice)).partition("\n")
-    mark = typer.style(one_line(f"warning: {first}"), fg=typer.colors.YELLOW)
+    subject = f"{about}: " if about else ""
+    mark = typer.style(one_line(f"warning: {subject}{first}"), fg=typer.colors.YELLOW)
     _write(f"\n{rest}\n" if rest else "\n", mark=mark, is_error=True)
 
 

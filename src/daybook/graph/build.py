@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -56,7 +57,11 @@ class BuildRequest:
 
 @dataclass(frozen=True, slots=True)
 class NodeResult:
-    """The result of a node; `is_failure` when it failed or something it needs did."""
+    """The result of a node; `is_failure` when it failed or something it needs did.
+
+    `waits_for` is the node that failed, where something that this one needs did; `is_not_begun` when the build ended
+    before it.
+    """
 
     node: Node
     result: NodeOutcome
@@ -64,6 +69,8 @@ class NodeResult:
     reason: str | None = None
     seconds: float = 0.0
     is_failure: bool = False
+    waits_for: Node | None = None
+    is_not_begun: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +99,33 @@ class BuildResult:
 
     def count(self, result: NodeOutcome) -> int:
         return sum(each.result == result for each in self.nodes)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why nodes did not run, or what is out of date in those that are locked."""
+        return tuple(self._reasons(self.nodes))
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Why nodes failed, and what that kept from running."""
+        return tuple(self._reasons([node for node in self.nodes if node.is_failure]))
+
+    def _reasons(self, results: Iterable[NodeResult]) -> Iterator[str]:
+        """A line for each reason of its own: all that waits for one node is one line."""
+        waiting = Counter(result.waits_for for result in self.nodes if result.waits_for is not None)
+        for result in results:
+            name = f"{result.node.project} {result.node.period.identifier}"
+            if result.reason and result.waits_for is None and not result.is_not_begun:
+                yield f"{name}: {result.reason}"
+            if count := waiting[result.node]:
+                yield f"{name}: {_count_nodes(count)} {'wait' if count > 1 else 'waits'} for it"
+        if count := sum(result.is_not_begun for result in self.nodes):
+            why = "was cancelled" if self.is_cancelled else "ended before them"
+            yield f"{_count_nodes(count)} not begun: the build {why}"
+
+
+def _count_nodes(count: int) -> str:
+    return f"{count} node{'' if count == 1 else 's'}"
 
 
 class BuildListener(Protocol):
@@ -248,9 +282,10 @@ def build(
             _check_required(close, request, _planned(close, request, edges, left_out))
         notices = _notices(close, request)
         fresh = {} if request.is_full or request.is_draft else _fresh_nodes(close, edges)
+        locked = frozenset() if request.is_draft else frozenset(filter(close.is_locked, edges))
     order = in_order(edges, edges)
     listener.planned(order)
-    work = _Build(definitions, environment, request, listener, edges, fresh, new_run_id(environment.clock()))
+    work = _Build(definitions, environment, request, listener, edges, fresh, locked, new_run_id(environment.clock()))
     with work.sent_as_events(order):
         return replace(work.execute(order), left_out=left_out, notices=notices)
 
@@ -273,6 +308,8 @@ class _Build:
     listener: BuildListener
     edges: Mapping[Node, tuple[Edge, ...]]
     fresh: Mapping[Node, str | None]
+    # Used as they are: they wait for nothing and are never run.
+    locked: frozenset[Node]
     build_id: str
     results: dict[Node, NodeResult] = field(default_factory=dict)
     running: dict[Node, LeaseKeeper] = field(default_factory=dict)
@@ -334,7 +371,7 @@ class _Build:
 
     def _not_begun(self, node: Node) -> NodeResult:
         reason = "the build was cancelled" if self.is_cancelled else "the build ended before it"
-        return NodeResult(node, "blocked", reason=reason, is_failure=True)
+        return NodeResult(node, "blocked", reason=reason, is_failure=True, is_not_begun=True)
 
     def _note_cancel(self) -> None:
         """Nothing more begins; a signal may do this at any moment, so nothing is waited for."""
@@ -372,12 +409,13 @@ class _Build:
 
     def _decide(self, node: Node) -> NodeResult | None:
         """What is known without running; None when the node has to run."""
-        for edge in self.edges[node]:
+        for edge in () if node in self.locked else self.edges[node]:
             maker = self.results.get(edge.maker)
             if maker is not None and maker.is_failure:
-                name = f"{edge.maker.project} {edge.maker.period.identifier}"
-                return NodeResult(node, "blocked", reason=f"{name} {maker.result}", is_failure=True)
-        if self.is_stopped:
+                why = f"{edge.maker.project} {edge.maker.period.identifier} {maker.result}"
+                failed = maker.waits_for or maker.node
+                return NodeResult(node, "blocked", reason=why, is_failure=True, waits_for=failed)
+        if self.is_stopped and node not in self.locked:
             return self._not_begun(node)
         if self.request.is_draft:
             kept = None if self.request.is_full else self._fresh_draft(node)

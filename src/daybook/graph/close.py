@@ -157,14 +157,16 @@ class Close:
         return frozenset(found)
 
     def stale_inputs(self, node: Node) -> Iterator[tuple[Edge, str]]:
-        """What a node would read that is out of date, each with the reason."""
+        """What a node would read that is out of date, each with the reason; what is locked stays as it is."""
         span = PeriodSpan(node.period.start_date, node.period.end_date, node.period.level)
         edges = self.closure([node], span, self.graph.upstream([node.project]))
         statuses = self.statuses(edges)
         for edge in edges[node]:
             status = statuses.get(edge.maker)
             is_active = self.projects[edge.maker.project].version is not None
-            if status is None or not is_active or status.state not in ("stale", "failed", "never"):
+            if status is None or status.is_locked or not is_active:
+                continue
+            if status.state not in ("stale", "failed", "never"):
                 continue
             yield edge, "has never run" if status.state == "never" else "; ".join(status.reasons)
 
@@ -221,13 +223,18 @@ class Close:
         return self._freshness.of(node)
 
     def statuses(self, edges: Mapping[Node, tuple[Edge, ...]]) -> dict[Node, NodeStatus]:
-        """Every node, makers first: what reads something stale is stale, too."""
+        """Every node, makers first: what reads something stale is stale, too.
+
+        A locked node is used as it is, whatever its state, and makes nothing stale.
+        """
         found: dict[Node, NodeStatus] = {}
         for node in in_order(edges, edges):
             own = self.freshness(node)
             makers = [(edge, found[edge.maker]) for edge in edges[node] if edge.maker in found]
             state, reasons = own.state, list(own.reasons)
             for edge, maker in makers:
+                if maker.is_locked:
+                    continue
                 name = f"{edge.maker.project} {edge.maker.period.identifier}"
                 if own.state == "fresh" and maker.state in ("stale", "never", "failed"):
                     state = "stale"

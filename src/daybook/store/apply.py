@@ -366,13 +366,27 @@ def register_output(
     if before is not None and before.dataset == dataset and before.status == "active":
         # Newer data of the same columns in the same location changes nothing for the projects that read it.
         return RegisteredDataset(dataset.id, version, ())
-    catalog = transaction.catalog()
-    effects = ProjectEffects(transaction.definitions, transaction.projects, catalog, plans or PlanCache()).of_datasets(
-        [dataset.id]
-    )
+    catalog, plans = transaction.catalog(), plans or PlanCache()
+    # What no run has registered yet is awaited: a project that reads it too is not in conflict for that.
+    awaited = RegisteredCatalog(catalog, _active_projects(transaction), plans)
+    effects = ProjectEffects(
+        transaction.definitions, transaction.projects, catalog, plans, awaited, is_looking_ahead=False
+    ).of_datasets([dataset.id])
     for effect in effects:
         write_state(transaction, effect, now)
     return RegisteredDataset(dataset.id, version, effects)
+
+
+def _active_projects(transaction: Transaction) -> tuple[Definition[Project], ...]:
+    """The versions that run, or would once a conflict is resolved."""
+    versions = (
+        find_active_project(transaction.definitions, transaction.projects, state)
+        for state in transaction.projects.all()
+        if state.status in ("active", "conflict")
+    )
+    return tuple(
+        Definition("project", version.project, SourceMap.empty()) for version in versions if version is not None
+    )
 
 
 def _registered_ids(project: Project) -> list[str]:

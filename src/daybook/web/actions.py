@@ -88,8 +88,7 @@ class Work:
     @property
     def problems(self) -> tuple[str, ...]:
         """Why nodes of a build did not run."""
-        failed = [each for each in self.build.nodes if each.is_failure] if self.build is not None else []
-        return tuple(f"{each.node.project} {each.node.period.identifier}: {each.reason}" for each in failed)
+        return self.build.problems if self.build is not None else ()
 
 
 @dataclass(frozen=True, slots=True)

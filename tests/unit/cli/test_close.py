@@ -171,3 +171,17 @@ def test_the_grid_marks_closed_and_locked_periods(
     assert main(["status", "--period", "2026-03..2026-04"]) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert lines[:2] == ["project 2026-03 2026-04", f"maker {mark} never"]
+
+
+def test_more_days_than_a_table_has_columns_are_listed(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.project(assign("x", "1"), to_table(register_as_dataset="booked"), id_="maker", level="day")
+    folder.apply()
+    folder.activate("maker")
+    assert main(["status", "--period", "1900-01-01..2050-12-31"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    # The leap years from 1904 to 2048; 1900 is none.
+    assert len(lines) == 151 * 365 + 37
+    assert [line.split() for line in (lines[0], lines[-1])] == [
+        ["maker", "1900-01-01", "never"],
+        ["maker", "2050-12-31", "never"],
+    ]

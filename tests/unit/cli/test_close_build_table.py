@@ -2,10 +2,12 @@
 
 import io
 
+import pytest
 from rich.console import Console
 
-from daybook.cli.close import BuildTable
-from daybook.graph.build import NodeResult
+from daybook.cli.close import BuildLines, BuildTable, show_build_result
+from daybook.errors import notice
+from daybook.graph.build import BuildResult, NodeResult
 from daybook.graph.nodes import Node
 from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.resolve.calendars.periods import period_of
@@ -73,3 +75,39 @@ def test_names_steer_no_terminal() -> None:
     table.planned((node("a[red]b\x1b[2J"),))
     assert "a[red]b" in shown(table)[1]
     assert "\x1b[2J" not in "".join(shown(table))
+
+
+def test_a_warning_names_its_nodes(capsys: pytest.CaptureFixture[str]) -> None:
+    said = notice("RUN_003", period="2026-01")
+    lines = BuildLines(is_quiet=False)
+    lines.notice(node("ledger"), said)
+    assert "ledger 2026-01: " in capsys.readouterr().err
+    table = BuildTable(Clock())
+    for name in ("ledger", "report", "plan", "tax", "tax"):
+        table.notice(node(name), said)
+    assert {each.code: [one.project for one in nodes] for each, nodes in table.notices.items()} == {
+        "RUN_003": ["ledger", "report", "plan", "tax"]
+    }
+
+
+def test_what_waits_for_a_node_that_failed_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    failed = node("ledger")
+    waiting = [node(f"p{number}") for number in range(45)]
+    results = [NodeResult(failed, "failed", reason="RUN_015 nothing there", is_failure=True)]
+    results += [
+        NodeResult(each, "blocked", reason="ledger 2026-01 failed", is_failure=True, waits_for=failed)
+        for each in waiting
+    ]
+    results += [
+        NodeResult(node(name), "blocked", reason="the build ended before it", is_failure=True, is_not_begun=True)
+        for name in ("x", "y")
+    ]
+    result = BuildResult("b", tuple(results))
+    expected = [
+        "ledger 2026-01: RUN_015 nothing there",
+        "ledger 2026-01: 45 nodes wait for it",
+        "2 nodes not begun: the build ended before them",
+    ]
+    assert list(result.problems) == expected
+    show_build_result(result)
+    assert capsys.readouterr().out.splitlines()[-3:] == expected

@@ -363,13 +363,19 @@ class ListedCalendar:
 
     id: str
     periods: Mapping[str, tuple[Period, ...]]
+    # A close looks up a period for every run.
+    _by_identifier: dict[str, Period] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # The first of two with one identifier counts, as everywhere.
+        self._by_identifier.update((period.identifier, period) for period in reversed(tuple(self._all())))
 
     @property
     def levels(self) -> tuple[str, ...]:
         return tuple(self.periods)
 
     def find(self, identifier: str) -> Period | None:
-        return next((period for period in self._all() if period.identifier == identifier), None)
+        return self._by_identifier.get(identifier)
 
     def at(self, level: str, day: datetime.date) -> Period | None:
         periods = self.periods[level]

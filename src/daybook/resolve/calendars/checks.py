@@ -1,5 +1,6 @@
 """Checks a declared calendar and reports all errors at once."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -98,14 +99,26 @@ def _sequence_errors(rows: list[_ListedRow]) -> Iterator[DaybookError]:
 
 
 def _nesting_errors(outer: list[_ListedRow], inner: list[_ListedRow]) -> Iterator[DaybookError]:
+    """Both levels are in order of time, so the neighbours of a day are found without comparing every pair."""
+    outer_starts = [row.period.start_date for row in outer]
+    inner_starts = [row.period.start_date for row in inner]
+    # Periods that overlap are errors of their own; with them the neighbours of a day say nothing.
+    is_tiled = _is_tiled(outer) and _is_tiled(inner)
     for child in inner:
-        if not any(_is_inside(child.period, parent.period) for parent in outer):
-            parent = next((one.period for one in outer if _has_common_day(child.period, one.period)), None)
+        first = max(bisect_right(outer_starts, child.period.start_date) - 1, 0)
+        near = outer[first : bisect_right(outer_starts, child.period.end_date)] if is_tiled else outer
+        if not any(_is_inside(child.period, parent.period) for parent in near):
+            parent = next((one.period for one in near if _has_common_day(child.period, one.period)), None)
             problem = f"it crosses the bounds of {parent.identifier}" if parent else "no period around it is listed"
             yield DaybookError("RESOLVE_019", span=child.span, period=child.period.identifier, problem=problem)
     for parent_row in outer:
         parent = parent_row.period
-        inside = [child.period for child in inner if _is_inside(child.period, parent)]
+        near = (
+            inner[bisect_left(inner_starts, parent.start_date) : bisect_right(inner_starts, parent.end_date)]
+            if is_tiled
+            else inner
+        )
+        inside = [child.period for child in near if _is_inside(child.period, parent)]
         if inside and (inside[0].start_date, inside[-1].end_date) != (parent.start_date, parent.end_date):
             yield DaybookError(
                 "RESOLVE_020",
@@ -115,6 +128,10 @@ def _nesting_errors(outer: list[_ListedRow], inner: list[_ListedRow]) -> Iterato
                 start=inside[0].start_date,
                 end=inside[-1].end_date,
             )
+
+
+def _is_tiled(rows: list[_ListedRow]) -> bool:
+    return all(before.period.end_date < after.period.start_date for before, after in pairwise(rows))
 
 
 def _is_inside(child: ListedPeriod, parent: ListedPeriod) -> bool:

@@ -264,6 +264,10 @@ class RunRecorder:
             if error.code == "OUTPUT_007":
                 return None, (notice("OUTPUT_007", operation_seq=seq, name=name),)
             return None, (notice("RUN_007", operation_seq=seq, dataset=name, reason=error.message, hint=error.hint),)
+        except Exception as failure:
+            # The data is committed; whatever stops its registration must not hide that.
+            reason = f"{type(failure).__name__}: {failure}"
+            return None, (notice("RUN_007", operation_seq=seq, dataset=name, reason=reason),)
         notices = list(conflict_notices(registered.effects))
         if commit.version is None:
             notices.append(notice("RUN_008", operation_seq=seq, dataset=registered.dataset_id, place=planned.label))
