@@ -78,11 +78,19 @@ _KINDS: Mapping[str, type[FailedCheck]] = {
     kind.__name__: kind for kind in (NullValue, MalformedRowId, DoubleMatch, BrokenCondition, BadAllocation)
 }
 _KIND_FIELD = "kind"
+# Stands first in the text and has as many digits in all texts, so that the smallest text is of the first operation.
+_ORDER_FIELD = "at"
+_ORDER_DIGITS = 19
+_ORDER_LENGTH = len(f'{{"{_ORDER_FIELD}":"') + _ORDER_DIGITS
 
 
-def failed_check_sql(kind: type[FailedCheck], known: Mapping[str, object], values: Mapping[str, str]) -> str:
-    """SQL of the text of a failed check: the fields `known` are the same for all rows, `values` are SQL."""
+def failed_check_sql(seq: int, kind: type[FailedCheck], known: Mapping[str, object], values: Mapping[str, str]) -> str:
+    """SQL of the text of a check that fails at an operation, 0 being the load of the input.
+
+    The fields `known` are the same for all rows, `values` are SQL.
+    """
     fields = {
+        _ORDER_FIELD: quote_literal(f"{seq:0{_ORDER_DIGITS}}", STRING),
         _KIND_FIELD: quote_literal(kind.__name__, STRING),
         **{name: quote_literal(str(value), STRING) for name, value in known.items()},
         **{name: text_sql(sql) for name, sql in values.items()},
@@ -91,9 +99,18 @@ def failed_check_sql(kind: type[FailedCheck], known: Mapping[str, object], value
     return f"TO_JSON(NAMED_STRUCT({pairs}))"
 
 
-def parse_failed_check(text: str) -> FailedCheck:
+@dataclass(frozen=True, slots=True)
+class FailedOperation:
+    """A check that rows fail, and the operation at which they do, 0 being the load of the input."""
+
+    seq: int
+    check: FailedCheck
+
+
+def parse_failed_check(text: str) -> FailedOperation:
     fields = json.loads(text)
-    return _KINDS[fields.pop(_KIND_FIELD)](**fields)
+    seq = int(fields.pop(_ORDER_FIELD))
+    return FailedOperation(seq, _KINDS[fields.pop(_KIND_FIELD)](**fields))
 
 
 def row_label_sql(parts: Mapping[str, str]) -> str:
@@ -194,12 +211,16 @@ class ObservedFrame:
         rows: Callable[[], DataFrame],
         metrics: Mapping[str, str],
         checked: Callable[[], DataFrame] | None = None,
+        *,
+        is_awaited: bool = False,
     ) -> None:
         self._rows = rows
         self._checked = checked or rows
         self._aggregates = [F.expr(text) for text in aliased_sql(metrics)]
         self._observation: Observation | None = None
         self._found: Mapping[str, Any] = {}
+        # Has rows that an operation checks, so that nothing after it may be committed before they were looked at.
+        self.is_awaited = is_awaited
 
     @property
     def is_used(self) -> bool:
@@ -225,13 +246,20 @@ class ObservedFrame:
             self._found = row.asDict()
         return self._found
 
-    def failed_check(self) -> FailedCheck | None:
-        """The first check that a row failed; another query finds it where the rows were only counted."""
+    def failed_checks(self) -> tuple[FailedOperation, ...]:
+        """What rows failed, one check for each operation, by another query where it was not the load of the input."""
         metrics = self.metrics()
         text = metrics.get(FAULT_TEXT_METRIC)
-        if not text and metrics.get(FAULTY_METRIC) and (row := self._checked().agg(F.expr(FIRST_FAULT_SQL)).first()):
-            text = row[0]
-        return parse_failed_check(text) if text else None
+        first = parse_failed_check(text) if text else None
+        if first is None and not metrics.get(FAULTY_METRIC):
+            return ()
+        if first is not None and isinstance(first.check, NullValue | MalformedRowId):
+            return (first,)
+        faulty = self._checked().where(f"{FAULT_COLUMN} IS NOT NULL")
+        by_operation = faulty.groupBy(F.expr(f"SUBSTR({FAULT_COLUMN}, 1, {_ORDER_LENGTH})")).agg(
+            F.expr(FIRST_FAULT_SQL)
+        )
+        return tuple(parse_failed_check(row[1]) for row in by_operation.collect())
 
 
 def observe_rows(rows: DataFrame, observation: Observation, *aggregates: Column) -> DataFrame:
@@ -324,9 +352,12 @@ class Counters:
         return observed
 
     def take(self, *, is_last: bool) -> tuple[ObservedFrame, ...]:
-        """What the outputs of a group observe; rows that are not used yet wait, but no longer than the last group."""
-        due = tuple(each for each in self._observed if is_last or each.is_used)
-        self._observed = [each for each in self._observed if each not in due]
+        """What the outputs of a group observe; rows that are not used yet wait, but no longer than the last group.
+
+        Rows that a check looks at do not wait.
+        """
+        due = tuple(frame for frame in self._observed if is_last or frame.is_used or frame.is_awaited)
+        self._observed = [frame for frame in self._observed if frame not in due]
         return due
 
     def forget(self) -> None:

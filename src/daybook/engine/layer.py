@@ -111,8 +111,9 @@ class Layer:
         """SQL of the text of a failed check; NULL where its condition holds."""
         condition = mark_sql(self.context.sql(step.condition), step.seq, CONDITION)
         row = row_label_sql({name: quote_identifier(name) for name in step.columns})
-        found = f"IF({condition}, NULL, {failed_check_sql(BrokenCondition, {'seq': step.seq}, {'row': row})})"
-        return f"CASE WHEN {picked} THEN {found} END" if picked else found
+        text = failed_check_sql(step.seq, BrokenCondition, {"seq": step.seq}, {"row": row})
+        fault = f"IF({condition}, NULL, {text})"
+        return f"CASE WHEN {picked} THEN {fault} END" if picked else fault
 
     def _assign(self, value: ComputedColumn, condition: str | None, sql: str) -> None:
         if value.column == "_labels":

@@ -267,10 +267,10 @@ def _loaded_row_fault(frame: SourceFrame, load: LoadStep) -> str:
     """SQL of the first check a loaded row fails: a NULL where none may be, a row id that is none."""
     branches = [
         f"WHEN {quote_identifier(name)} IS NULL "
-        f"THEN {failed_check_sql(NullValue, {'load_key': load.key, 'column': name}, {})}"
+        f"THEN {failed_check_sql(load.operation_seq, NullValue, {'load_key': load.key, 'column': name}, {})}"
         for name in load.required_columns
     ]
     if "_row_id" in frame.carried:
-        found = failed_check_sql(MalformedRowId, {"load_key": load.key}, {"value": "`_row_id`"})
-        branches.append(f"WHEN {_MALFORMED_ROW_ID} THEN {found}")
+        text = failed_check_sql(load.operation_seq, MalformedRowId, {"load_key": load.key}, {"value": "`_row_id`"})
+        branches.append(f"WHEN {_MALFORMED_ROW_ID} THEN {text}")
     return f"CASE {' '.join(branches)} END" if branches else null_sql(STRING)

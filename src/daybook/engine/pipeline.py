@@ -47,7 +47,7 @@ from daybook.engine.stages import (
     reads_every_join,
 )
 from daybook.engine.working_dataset import AddedRows, OutputFrames, Staging, StagingFolder, WorkingDataset
-from daybook.errors import DaybookError
+from daybook.errors import DaybookError, raise_all
 from daybook.expression import quote_identifier, quote_literal, spark_type
 from daybook.model.types import STRING, SYSTEM_COLUMNS
 from daybook.plan.references import INPUT_KEY
@@ -79,7 +79,7 @@ def checked_rows(working: WorkingDataset, added: AddedRows, step: CheckStep, con
 
     metrics = {picked_metric(step.seq): picked_rows_sql(step, context), FAULT_TEXT_METRIC: FIRST_FAULT_SQL}
     same = {name: quote_identifier(name) for name in names}
-    observed = ObservedFrame(rows, metrics)
+    observed = ObservedFrame(rows, metrics, is_awaited=True)
     return replace(added, schema=schema, observed=observed, columns=same, is_new=None, kept=None)
 
 
@@ -103,15 +103,20 @@ class OutputGroup:
     _locate: Callable[[FailedCheck], FailedCheck]
 
     def verify(self) -> None:
-        """Raise what the rows failed: a NULL where none may be, a malformed row id, a row that matched twice."""
+        """Raise what the rows failed: a NULL where none may be, a malformed row id, a row that matched twice.
+
+        Of several operations the first comes first, whatever order their rows were looked at in.
+        """
+        failed: dict[int, FailedCheck] = {}
         for observed in self._observed:
-            if check := observed.failed_check():
-                raise failed_check_error(self._plan, self._locate(check))
+            for operation in observed.failed_checks():
+                failed.setdefault(operation.seq, operation.check)
         for count in self._row_counts:
-            below, above = (read_observation(each).get("rows") for each in (count.below, count.above))
+            below, above = (read_observation(observation).get("rows") for observation in (count.below, count.above))
             # Spark counts a task that it executed twice two times, so only a look at the rows can decide.
-            if (below is None or below != above) and (found := count.doubles().first()):
-                raise failed_check_error(self._plan, DoubleMatch(str(count.seq), count.alias, found[0]))
+            if (below is None or below != above) and (double := count.doubles().first()):
+                failed.setdefault(count.seq, DoubleMatch(str(count.seq), count.alias, double[0]))
+        raise_all(failed_check_error(self._plan, self._locate(failed[seq])) for seq in sorted(failed))
 
     def counts(self) -> GroupCounts:
         """Rows picked and added by the operations since the group before."""

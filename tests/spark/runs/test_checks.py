@@ -2,6 +2,7 @@
 
 import pytest
 
+from daybook.errors import flatten
 from daybook.runs.result import RunFailedError
 from tests.workspaces import Folder, to_table
 
@@ -44,3 +45,50 @@ def test_of_summaries_that_fail_only_groups_and_what_is_checked_are_shown(folder
     found = folder.explain(folder.last_run().id, 2)
     assert [(row["region"], str(row["total"])) for row in found.rows.rows] == [("APAC", "0.00")]
     assert [name for name in found.rows.columns if not name.startswith("_")] == ["region", "total"]
+
+
+def check(seq: int, condition: str, **more: str) -> dict[str, object]:
+    return {"seq": seq, "type": "check", "arguments": {"condition": condition}, **more}
+
+
+def failed_operations(folder: Folder) -> list[tuple[str, int | None]]:
+    with pytest.raises(RunFailedError) as failed:
+        folder.run("2026-01")
+    return [(error.code, error.operation_seq) for error in flatten(failed.value.error)]
+
+
+def test_the_first_failing_check_is_reported_and_then_the_others(folder: Folder) -> None:
+    """Rows fail 20, 100 and 3 by seq: as texts, 100 comes before 20."""
+    folder.project(
+        check(3, 'order_id <> "O-2"'),
+        check(20, "amount > 0"),
+        check(100, 'order_id <> "O-1"'),
+        {"seq": 200, **to_table()},
+    )
+    assert failed_operations(folder) == [("CHECK_020", 3), ("CHECK_020", 20), ("CHECK_020", 100)]
+
+
+@pytest.mark.parametrize(("details", "totals"), [(20, 30), (40, 30)])
+def test_checks_of_details_and_of_totals_are_reported_by_their_seq(folder: Folder, details: int, totals: int) -> None:
+    sums = {"group_by": ["region"], "aggregations": [{"column": "total", "expression": "SUM(amount)"}]}
+    folder.project(
+        check(details, "amount > 0", selector="_operation_seq = 0"),
+        {"seq": 25, "type": "aggregate", "selector": "_operation_seq = 0", "arguments": sums},
+        check(totals, "total > 0", selector="_operation_seq = 25"),
+        {"seq": 200, **to_table()},
+    )
+    expected = sorted([("CHECK_020", details), ("CHECK_020", totals)])
+    assert failed_operations(folder) == expected
+
+
+def test_a_check_of_totals_that_the_next_output_leaves_out_prevents_it(folder: Folder) -> None:
+    sums = {"group_by": ["region"], "aggregations": [{"column": "total", "expression": "SUM(amount)"}]}
+    folder.project(
+        {"seq": 10, "type": "aggregate", "arguments": sums},
+        check(20, "total > 0", selector="_operation_seq = 10"),
+        {"seq": 30, **to_table("details"), "selector": "_operation_seq = 0"},
+        check(40, 'order_id <> "O-1"', selector="_operation_seq = 0"),
+        {"seq": 50, **to_table("after")},
+    )
+    assert failed_operations(folder) == [("CHECK_020", 20)]
+    assert not (folder.root / "lake/details/_delta_log").exists()

@@ -6,6 +6,7 @@ from daybook.engine.counters import (
     BrokenCondition,
     DoubleMatch,
     FailedCheck,
+    FailedOperation,
     MalformedRowId,
     NullValue,
     failed_check_error,
@@ -22,9 +23,9 @@ PLAN = plan_of(
 
 
 def test_the_sql_names_every_field() -> None:
-    sql = failed_check_sql(BrokenCondition, {"seq": 3}, {"row": "`order_id`"})
+    sql = failed_check_sql(3, BrokenCondition, {"seq": 3}, {"row": "`order_id`"})
     assert sql == (
-        "TO_JSON(NAMED_STRUCT('kind', 'BrokenCondition', 'seq', '3', "
+        "TO_JSON(NAMED_STRUCT('at', '0000000000000000003', 'kind', 'BrokenCondition', 'seq', '3', "
         "'row', COALESCE(CAST(`order_id` AS STRING), 'NULL')))"
     )
 
@@ -32,16 +33,22 @@ def test_the_sql_names_every_field() -> None:
 @pytest.mark.parametrize(
     ("text", "check"),
     [
-        ('{"kind":"BrokenCondition","seq":"3","row":"a \\u001f \\" b"}', BrokenCondition("3", 'a \x1f " b')),
-        ('{"kind":"DoubleMatch","seq":"3","alias":"c","key":"id = 1"}', DoubleMatch("3", "c", "id = 1")),
         (
-            '{"kind":"NullValue","load_key":"input","column":"amount","place":"a.csv","ordinal":"7"}',
+            '{"at":"3","kind":"BrokenCondition","seq":"3","row":"a \\u001f \\" b"}',
+            BrokenCondition("3", 'a \x1f " b'),
+        ),
+        (
+            '{"at":"3","kind":"DoubleMatch","seq":"3","alias":"c","key":"id = 1"}',
+            DoubleMatch("3", "c", "id = 1"),
+        ),
+        (
+            '{"at":"3","kind":"NullValue","load_key":"input","column":"amount","place":"a.csv","ordinal":"7"}',
             NullValue("input", "amount", "a.csv", "7"),
         ),
     ],
 )
 def test_a_text_is_read_by_the_names_of_its_fields(text: str, check: FailedCheck) -> None:
-    assert parse_failed_check(text) == check
+    assert parse_failed_check(text) == FailedOperation(3, check)
 
 
 @pytest.mark.parametrize(

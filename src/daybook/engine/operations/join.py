@@ -193,8 +193,8 @@ class UpdateJoins:
     def _fault(self, condition: str, alias: str, key: str) -> str:
         picked = self._picked() if self._is_picked_late else None
         guarded = guarded_condition(picked, condition)
-        found = failed_check_sql(DoubleMatch, {"seq": self._step.seq, "alias": alias}, {"key": key})
-        return f"IF({guarded}, {found}, NULL)"
+        text = failed_check_sql(self._step.seq, DoubleMatch, {"seq": self._step.seq, "alias": alias}, {"key": key})
+        return f"IF({guarded}, {text}, NULL)"
 
     def _counted(
         self, df: DataFrame, rows: DataFrame, join: JoinStep, condition: str

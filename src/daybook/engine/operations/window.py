@@ -92,7 +92,7 @@ class Allocation:
         }
         whens = " ".join(
             f"WHEN {condition} THEN "
-            + failed_check_sql(BadAllocation, {"seq": seq, "column": column, "problem": problem}, {"group": group})
+            + failed_check_sql(seq, BadAllocation, {"seq": seq, "column": column, "problem": problem}, {"group": group})
             for condition, problem in problems.items()
         )
         return f"CASE {whens} END"
