@@ -12,13 +12,15 @@ from typing import Any
 
 import pytest
 import uvicorn
+from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from daybook.errors import DaybookError, error_to_record
 from daybook.store import open_store
 from daybook.store.records import FinalStatus, OperationResult, OutputCommit
 from daybook.web.access import Site
-from daybook.web.server import create_app
+from daybook.web.connections import PageProtocol
+from daybook.web.server import ServeRequest, create_app, server_config
 from daybook.workspace.open_workspace import open_workspace
 from tests.unit.runs.prepared import new_folder, prepared
 from tests.unit.store.samples import PROCESS, later, nobody_is_dead
@@ -97,10 +99,21 @@ def log_in(browser: TestClient, token: str = TOKEN) -> None:
 @contextmanager
 def served(folder: Folder, **more: Any) -> Iterator[str]:
     """The address of a real server on this machine, with the session of the folder."""
+    with served_app(folder, **more) as (address, _):
+        yield address
+
+
+@contextmanager
+def served_app(
+    folder: Folder, *, protocol: type[PageProtocol] = PageProtocol, **more: Any
+) -> Iterator[tuple[str, Starlette]]:
+    """A real server's address and its application."""
     listening = socket.create_server(("127.0.0.1", 0))
     port = listening.getsockname()[1]
     app = create_app(open_workspace(folder.root, session=folder.session), site(port=port, **more))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
+    config = server_config(app, ServeRequest())
+    config.http, config.timeout_graceful_shutdown = protocol, 1
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     # Otherwise it is loaded after the first page, and whoever waits for events waits for that, too.
@@ -108,7 +121,7 @@ def served(folder: Folder, **more: Any) -> Iterator[str]:
     while not server.started:
         time.sleep(0.01)
     try:
-        yield f"http://127.0.0.1:{port}"
+        yield f"http://127.0.0.1:{port}", app
     finally:
         app.state.loader.load().state.served.watch.is_ending = True
         server.should_exit = True

@@ -1,5 +1,6 @@
 """Access control: tokens, logins, delays after wrong tokens, and the guard of every request."""
 
+import asyncio
 import hashlib
 import platform
 import re
@@ -7,7 +8,8 @@ import secrets
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlencode
 
@@ -18,12 +20,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from daybook.errors import DaybookError
 from daybook.web.problems import answer_problem, is_api
+from daybook.web.request_limits import RequestLimits
 
 SESSION_SECONDS = 12 * 3600
 _MOST_SESSIONS = 10_000
 _MOST_ADDRESSES = 10_000
 _MOST_WRONG = 10
 _WINDOW_SECONDS = 60.0
+_SECONDS_PER_CHECK = 0.1
+_MOST_WAITING_TOKENS = 100
 _LEAST_TOKEN_LENGTH = 16
 
 MOST_BODY_BYTES = 64 * 1024
@@ -90,7 +95,7 @@ class Reader:
 
 def check_tokens(tokens: Mapping[str, str]) -> None:
     for name, token in tokens.items():
-        if len(token) < _LEAST_TOKEN_LENGTH:
+        if len(token.strip()) < _LEAST_TOKEN_LENGTH:
             raise DaybookError("WEB_004", name=name, least=_LEAST_TOKEN_LENGTH)
 
 
@@ -98,33 +103,54 @@ def _digest(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
-class WrongTokens:
-    """Counts wrong tokens by address; an address with many has to wait."""
+@dataclass(slots=True)
+class _WrongTokens:
+    """When an address sent wrong tokens, when its next unknown token is checked, and how many of them wait."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    times: deque[float] = field(default_factory=deque)
+    next_check: float = 0.0
+    waiting: int = 0
+
+
+class TokenPace:
+    """Slows down guessing: after many wrong tokens, unknown ones of the same address are checked one after the other.
+
+    A right token is checked like any other, so it is never refused because somebody else guesses.
+    """
+
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    ) -> None:
         self._clock = clock
-        self._lock = threading.Lock()
-        self._times: OrderedDict[str, deque[float]] = OrderedDict()
+        self._sleep = sleep
+        self._addresses: OrderedDict[str, _WrongTokens] = OrderedDict()
 
-    def seconds_to_wait(self, address: str) -> int:
-        with self._lock:
-            times = self._recent(address)
-            return int(times[0] + _WINDOW_SECONDS - self._clock()) + 1 if len(times) >= _MOST_WRONG else 0
+    async def wait(self, address: str) -> None:
+        """Until an unknown token of this address may be checked; WEB_007 where too many wait already."""
+        wrong = self._addresses.get(address)
+        if wrong is None or not self._has_many(wrong):
+            return
+        if wrong.waiting >= _MOST_WAITING_TOKENS:
+            raise DaybookError("WEB_007", seconds=int(_MOST_WAITING_TOKENS * _SECONDS_PER_CHECK) + 1)
+        now = self._clock()
+        wrong.next_check = max(wrong.next_check, now) + _SECONDS_PER_CHECK
+        wrong.waiting += 1
+        try:
+            await self._sleep(wrong.next_check - now)
+        finally:
+            wrong.waiting -= 1
 
-    def count(self, address: str) -> None:
-        with self._lock:
-            times = self._recent(address)
-            times.append(self._clock())
-            self._times[address] = times
-            self._times.move_to_end(address)
-            while len(self._times) > _MOST_ADDRESSES:
-                self._times.popitem(last=False)
+    def count_wrong(self, address: str) -> None:
+        wrong = self._addresses.setdefault(address, _WrongTokens())
+        self._addresses.move_to_end(address)
+        wrong.times.append(self._clock())
+        while len(wrong.times) > _MOST_WRONG:
+            wrong.times.popleft()
+        while len(self._addresses) > _MOST_ADDRESSES:
+            self._addresses.popitem(last=False)
 
-    def _recent(self, address: str) -> deque[float]:
-        times = self._times.get(address, deque())
-        while times and times[0] <= self._clock() - _WINDOW_SECONDS:
-            times.popleft()
-        return times
+    def _has_many(self, wrong: _WrongTokens) -> bool:
+        return len(wrong.times) >= _MOST_WRONG and wrong.times[0] > self._clock() - _WINDOW_SECONDS
 
 
 @dataclass(slots=True)
@@ -139,23 +165,31 @@ class Access:
 
     site: Site
     clock: Callable[[], float] = time.monotonic
-    wrong: WrongTokens = field(init=False)
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    pace: TokenPace = field(init=False)
+    # Right tokens and the addresses they came from: these never wait.
+    _used: "OrderedDict[tuple[str, bytes], None]" = field(default_factory=OrderedDict)
     _sessions: "OrderedDict[bytes, _Session]" = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        self.wrong = WrongTokens(self.clock)
+        self.pace = TokenPace(self.clock, self.sleep)
 
-    def name_of(self, token: str, address: str) -> str:
+    async def name_of(self, token: str, address: str) -> str:
         """The name of a token; compares all tokens in constant time."""
-        if seconds := self.wrong.seconds_to_wait(address):
-            raise DaybookError("WEB_007", seconds=seconds)
-        given = _digest(token)
-        found = [name for name, known in self.site.tokens.items() if secrets.compare_digest(given, _digest(known))]
-        if not found:
-            self.wrong.count(address)
+        digest = _digest(token)
+        names = [name for name, text in self.site.tokens.items() if secrets.compare_digest(digest, _digest(text))]
+        use = (address, digest)
+        if not names or use not in self._used:
+            await self.pace.wait(address)
+        if not names:
+            self.pace.count_wrong(address)
             raise DaybookError("WEB_006")
-        return found[0]
+        self._used[use] = None
+        self._used.move_to_end(use)
+        while len(self._used) > _MOST_ADDRESSES:
+            self._used.popitem(last=False)
+        return names[0]
 
     def log_in(self, name: str) -> str:
         """A new session, by its secret id."""
@@ -181,13 +215,13 @@ class Access:
                 return None
             return found.visitor if found is not None else None
 
-    def visitor(self, request: Request) -> Visitor | None:
+    async def visitor(self, request: Request) -> Visitor | None:
         """Who asks; WEB_006 for a wrong token, None without any."""
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer" and token:
-            return Visitor(self.name_of(token.strip(), self.address(request)))
-        found = self.session(request.cookies.get(self.site.cookie))
-        return found or (Visitor(None) if self.site.is_open else None)
+            return Visitor(await self.name_of(token.strip(), self.address(request)))
+        visitor = self.session(request.cookies.get(self.site.cookie))
+        return visitor or (Visitor(None) if self.site.is_open else None)
 
     def address(self, request: Request) -> str:
         """The address of the client; a proxy adds it at the end of a header."""
@@ -232,6 +266,7 @@ class Guard:
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app = app
         self._access = access
+        self._limits = RequestLimits()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -245,17 +280,45 @@ class Guard:
                 self._add_headers(scope["path"], MutableHeaders(scope=message))
             await send(message)
 
-        try:
-            visitor = self._admit(request)
-        except DaybookError as refusal:
-            await self._refusal(request, refusal)(scope, receive, send_with_headers)
-            return
-        state = scope.setdefault("state", {})
-        state["visitor"], state["reader"] = visitor, Reader(visitor, self._access.address(request))
-        await self._app(scope, _limited(receive, request.headers), send_with_headers)
+        async with AsyncExitStack() as turns:
+            send_answer: Send = send_with_headers
+            try:
+                visitor = await self._admit(request)
+                reader = Reader(visitor, self._access.address(request))
+                if not _is_public(request.url.path):
+                    end_turn = await turns.enter_async_context(self._limits.turn(reader))
+                    send_answer = self._send_to_login(request, visitor, send_with_headers, end_turn)
+            except DaybookError as refusal:
+                await self._refusal(request, refusal)(scope, receive, send_with_headers)
+                return
+            state = scope.setdefault("state", {})
+            state["visitor"], state["reader"] = visitor, reader
+            await self._app(scope, _limited(receive, request.headers), send_answer)
 
-    def _admit(self, request: Request) -> Visitor:
+    def _send_to_login(self, request: Request, visitor: Visitor, send: Send, end_turn: Callable[[], None]) -> Send:
+        """End the turn with the first message, and a stream of events with the login that it belongs to."""
+        session_id = request.cookies.get(self._access.site.cookie) if visitor.csrf is not None else None
+        is_stream = has_ended = False
+
+        async def send_to_login(message: Message) -> None:
+            nonlocal is_stream, has_ended
+            end_turn()
+            if message["type"] == "http.response.start":
+                content = Headers(raw=message["headers"]).get("content-type", "")
+                is_stream = session_id is not None and content.startswith("text/event-stream")
+            elif is_stream and not has_ended and self._access.session(session_id) is None:
+                has_ended = True
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+            if not has_ended:
+                await send(message)
+
+        return send_to_login
+
+    async def _admit(self, request: Request) -> Visitor:
         site, scope = self._access.site, request.scope
+        if "transfer-encoding" in request.headers and "content-length" in request.headers:
+            # A proxy may read another end of the request than this server does.
+            raise DaybookError("WEB_019")
         host = _host_name(request.headers.get("host", ""))
         if host not in site.hosts:
             raise DaybookError("WEB_008", host=host[:100] or "nothing")
@@ -268,10 +331,9 @@ class Guard:
             raise DaybookError("WEB_011", limit=MOST_BODY_BYTES, unit="bytes")
         if request.method not in _SAFE_METHODS:
             _check_origin(request, is_secure=site.is_secure)
-        path = request.url.path
-        if path in PUBLIC_PATHS or path.startswith(STATIC_FOLDER):
+        if _is_public(request.url.path):
             return Visitor(None)
-        visitor = self._access.visitor(request)
+        visitor = await self._access.visitor(request)
         if visitor is None:
             raise DaybookError("WEB_005")
         return visitor
@@ -291,6 +353,10 @@ class Guard:
         # Figures stay in no cache; what never changes may be asked for again by its tag.
         if "cache-control" not in headers and not path.startswith(STATIC_FOLDER):
             headers["Cache-Control"] = "private, no-cache" if "etag" in headers else "no-store"
+
+
+def _is_public(path: str) -> bool:
+    return path in PUBLIC_PATHS or path.startswith(STATIC_FOLDER)
 
 
 def _host_name(header: str) -> str:

@@ -82,6 +82,8 @@ def answer_problem(request: Request, error: DaybookError) -> Response:
     """The error in a form that the client accepts."""
     status = status_of(error)
     headers = {}
+    if error.code == "WEB_019":
+        headers["Connection"] = "close"
     if status == 401:
         headers["WWW-Authenticate"] = 'Bearer realm="daybook"'
     if status == 429:

@@ -294,19 +294,23 @@ def parse_conditions(texts: Iterable[str]) -> "tuple[RowCondition, ...]":
     """Conditions as addresses have them: `["amount", ">=", "100"]`."""
     from daybook.io.stored_rows import RowCondition
 
-    found = []
+    conditions = []
     for text in texts:
         try:
-            column, comparison, *value = json.loads(text)
-            if not isinstance(column, str) or not isinstance(comparison, str) or len(value) > 1:
+            column, comparison, *values = json.loads(text)
+            if not isinstance(column, str) or not isinstance(comparison, str) or len(values) > 1:
                 raise ValueError
-            given = value[0] if value else None
-            if isinstance(given, list | dict):
+            value = values[0] if values else None
+            if isinstance(value, list | dict):
                 raise ValueError
-        except (ValueError, TypeError):
+            # JSON can escape half of a character, which is in no text of a table.
+            for part in (column, value):
+                if isinstance(part, str):
+                    part.encode()
+        except (ValueError, TypeError, RecursionError):
             raise DaybookError("WEB_015", argument="where", reason=f"{text[:100]!r} is not a condition") from None
-        found.append(RowCondition(column, comparison, given))
-    return tuple(found)
+        conditions.append(RowCondition(column, comparison, value))
+    return tuple(conditions)
 
 
 def parse_order(texts: Iterable[str]) -> "tuple[RowOrder, ...]":

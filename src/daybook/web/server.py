@@ -34,6 +34,7 @@ from daybook.web.access import (
     new_token,
     server_names,
 )
+from daybook.web.connections import MOST_CONNECTIONS, PageProtocol, raise_file_limit
 from daybook.web.page_templates import NEGATIVES_COOKIE, WEB_FOLDER, Templates
 from daybook.web.problems import API, Failures, problem_handlers, status_of
 from daybook.workspace.open_workspace import OpenedWorkspace
@@ -61,12 +62,14 @@ def login_routes(access: Access, templates: Templates) -> list[Route]:
         target = local_path(await _field(request, "next"))
         token = await _field(request, "token") or ""
         try:
-            name = access.name_of(token.strip(), access.address(request))
+            name = await access.name_of(token.strip(), access.address(request))
         except DaybookError as refusal:
             status = status_of(refusal)
             return templates.page(
                 request, "login.html", http_status=status, title="Log in", next=target, problem=refusal
             )
+        if (session_id := request.cookies.get(access.site.cookie)) is not None:
+            access.log_out(session_id)
         answer = RedirectResponse(target, 303)
         answer.set_cookie(
             access.site.cookie,
@@ -188,9 +191,6 @@ async def _health(request: Request) -> Response:
     return JSONResponse({"status": "ok"})
 
 
-_MOST_CONNECTIONS = 500
-
-
 @dataclass(frozen=True, slots=True)
 class ServeRequest:
     """What `daybook serve` was asked for."""
@@ -210,7 +210,7 @@ def open_site(workspace: OpenedWorkspace, request: ServeRequest) -> tuple[Site, 
     if not (_is_loopback(request.host) or is_encrypted or request.behind_proxy):
         raise DaybookError("WEB_001", host=request.host)
     settings = workspace.settings.serve
-    tokens = {name: read_credential(reference, workspace.root) for name, reference in settings.tokens.items()}
+    tokens = {name: read_credential(reference, workspace.root).strip() for name, reference in settings.tokens.items()}
     check_tokens(tokens)
     made = None if tokens else new_token()
     site = Site(
@@ -223,6 +223,24 @@ def open_site(workspace: OpenedWorkspace, request: ServeRequest) -> tuple[Site, 
         request.behind_proxy,
     )
     return site, made
+
+
+def server_config(app: Starlette, request: ServeRequest) -> uvicorn.Config:
+    """How uvicorn answers; `connections` adds the limits that it does not have."""
+    return uvicorn.Config(
+        app,
+        http=PageProtocol,
+        loop="daybook.web.connections:PageLoop",
+        ws="none",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_graceful_shutdown=3,
+        ssl_certfile=request.tls_cert,
+        ssl_keyfile=request.tls_key,
+    )
 
 
 def serve(workspace: OpenedWorkspace, request: ServeRequest, site: Site, *, on_ready: Callable[[str], None]) -> None:
@@ -240,17 +258,8 @@ def serve(workspace: OpenedWorkspace, request: ServeRequest, site: Site, *, on_r
     port = listening.getsockname()[1]
     app = create_app(workspace, replace(site, port=port))
     loader: WorkspaceLoader = app.state.loader
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        limit_concurrency=_MOST_CONNECTIONS,
-        timeout_graceful_shutdown=3,
-        ssl_certfile=request.tls_cert,
-        ssl_keyfile=request.tls_key,
-    )
+    raise_file_limit()
+    config = server_config(app, request)
     shown = f"[{request.host}]" if ":" in request.host else request.host
     on_ready(f"{'https' if site.is_encrypted else 'http'}://{shown}:{port}/")
     try:
@@ -301,8 +310,13 @@ def _check_certificate(request: ServeRequest) -> bool:
         return False
     if request.tls_cert is None or request.tls_key is None:
         raise DaybookError("WEB_003", reason="one of --tls-cert and --tls-key is missing")
+
+    def refuse_password() -> str:
+        # Without this function OpenSSL would wait for somebody to type it.
+        raise DaybookError("WEB_003", reason="its private key is protected by a password")
+
     try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(request.tls_cert, request.tls_key)
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(request.tls_cert, request.tls_key, refuse_password)
     except (OSError, ssl.SSLError) as failure:
         raise DaybookError("WEB_003", reason=failure.strerror or str(failure)) from failure
     return True

@@ -1,11 +1,13 @@
 """Who may ask, and from where."""
 
+import asyncio
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from daybook.errors import DaybookError
-from daybook.web.access import Access, Site, WrongTokens, check_tokens, local_path
+from daybook.web.access import Access, Site, check_tokens, local_path
 from tests.page import TOKEN, client, log_in, page_folder, site
 from tests.workspaces import Folder
 
@@ -71,24 +73,87 @@ def test_sessions_end_by_themselves() -> None:
     assert access.session(session) is None
 
 
-def test_wrong_tokens_are_slowed_down(folder: Folder) -> None:
+@dataclass
+class Moments:
+    """A clock that goes on where somebody sleeps."""
+
+    now: float = 0.0
+    naps: list[float] = field(default_factory=list)
+
+    def clock(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.naps.append(seconds)
+        self.now += seconds
+
+    def check(self, access: Access, token: str, address: str = "a") -> str:
+        try:
+            return asyncio.run(access.name_of(token, address))
+        except DaybookError as refusal:
+            return refusal.code
+
+
+def test_wrong_tokens_are_slowed_down_and_right_ones_are_not_refused() -> None:
+    moments = Moments()
+    access = Access(site(), moments.clock, moments.sleep)
+    assert [moments.check(access, f"wrong {number}") for number in range(10)] == ["WEB_006"] * 10
+    assert moments.naps == []
+    assert [moments.check(access, f"wrong {number}") for number in range(3)] == ["WEB_006"] * 3
+    assert moments.naps == [pytest.approx(0.1)] * 3
+    assert moments.check(access, TOKEN) == "controlling"
+    assert len(moments.naps) == 4
+
+
+def test_a_token_that_an_address_has_used_never_waits() -> None:
+    moments = Moments()
+    access = Access(site(), moments.clock, moments.sleep)
+    moments.check(access, TOKEN)
+    for number in range(20):
+        moments.check(access, f"wrong {number}")
+    naps = len(moments.naps)
+    assert moments.check(access, TOKEN) == "controlling"
+    assert len(moments.naps) == naps
+
+
+def test_another_address_does_not_wait_and_a_minute_later_nobody_does() -> None:
+    moments = Moments()
+    access = Access(site(), moments.clock, moments.sleep)
+    for number in range(10):
+        moments.check(access, f"wrong {number}")
+    assert moments.check(access, TOKEN, "b") == "controlling"
+    moments.now = 61.0
+    assert moments.check(access, TOKEN) == "controlling"
+    assert moments.naps == []
+
+
+def test_guesses_that_arrive_together_are_checked_one_after_the_other() -> None:
+    moments = Moments()
+    naps: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        naps.append(seconds)
+        await asyncio.sleep(0)
+
+    access = Access(site(), moments.clock, sleep)
+
+    async def guess() -> list[BaseException | str]:
+        tokens = [f"wrong {number}" for number in range(160)]
+        return await asyncio.gather(*(access.name_of(each, "a") for each in tokens), return_exceptions=True)
+
+    for number in range(10):
+        moments.check(access, f"wrong {number}")
+    codes = [each.code for each in asyncio.run(guess()) if isinstance(each, DaybookError)]
+    assert (codes.count("WEB_006"), codes.count("WEB_007")) == (100, 60)
+    assert naps == [pytest.approx(0.1 * turn) for turn in range(1, 101)]
+
+
+def test_a_right_token_is_answered_between_wrong_ones(folder: Folder) -> None:
     visitor = client(folder, token=None)
-    answers = [visitor.get("/api/v1/runs", headers={"Authorization": f"Bearer {n}"}) for n in range(12)]
-    assert [each.status_code for each in answers] == [401] * 10 + [429] * 2
-    assert answers[0].json()["code"] == "WEB_006"
-    assert int(answers[-1].headers["retry-after"]) in range(1, 62)
+    wrong = [visitor.get("/api/v1/runs", headers={"Authorization": f"Bearer {number}"}) for number in range(12)]
+    assert [(each.status_code, each.json()["code"]) for each in wrong] == [(401, "WEB_006")] * 12
     right = visitor.get("/api/v1/runs", headers={"Authorization": f"Bearer {TOKEN}"})
-    assert right.json()["code"] == "WEB_007"
-
-
-def test_another_address_does_not_wait() -> None:
-    now = 0.0
-    wrong = WrongTokens(lambda: now)
-    for _ in range(10):
-        wrong.count("a")
-    assert (wrong.seconds_to_wait("a"), wrong.seconds_to_wait("b")) == (61, 0)
-    now = 61.0
-    assert wrong.seconds_to_wait("a") == 0
+    assert right.status_code == 200
 
 
 def test_open_lets_everybody_read_and_nobody_act(folder: Folder) -> None:
@@ -166,9 +231,29 @@ def test_the_login_leads_back(folder: Folder) -> None:
     assert local_path("/runs?project=p&after=x") == "/runs?project=p&after=x"
 
 
-def test_a_short_token_is_refused() -> None:
+@pytest.mark.parametrize("token", ["123456", " " * 20, "\t" * 20, f"{' ' * 10}123456{' ' * 10}"])
+def test_a_short_token_is_refused(token: str) -> None:
     with pytest.raises(DaybookError, match="WEB_004"):
-        check_tokens({"ann": "123456"})
+        check_tokens({"ann": token})
+
+
+def test_logging_in_again_ends_the_session_before(folder: Folder) -> None:
+    browser = client(folder, token=None)
+    log_in(browser)
+    before = dict(browser.cookies)
+    log_in(browser)
+    after = dict(browser.cookies)
+    assert before != after
+    browser.cookies.clear()
+    assert browser.get("/runs", headers={"Cookie": "; ".join(f"{n}={v}" for n, v in before.items())}).status_code == 303
+    assert browser.get("/runs", headers={"Cookie": "; ".join(f"{n}={v}" for n, v in after.items())}).status_code == 200
+
+
+def test_a_request_with_two_lengths_is_refused_and_its_connection_closed(folder: Folder) -> None:
+    both = {**HERE, "Content-Length": "5", "Transfer-Encoding": "chunked"}
+    answer = client(folder).request("GET", "/api/v1/runs", headers=both)
+    assert (answer.status_code, answer.json()["code"]) == (400, "WEB_019")
+    assert answer.headers["connection"] == "close"
 
 
 def test_two_servers_of_a_machine_have_two_cookies() -> None:

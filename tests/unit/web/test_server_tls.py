@@ -1,5 +1,6 @@
 """Another host is served over TLS with a certificate of its own; without TLS its port says nothing."""
 
+import asyncio
 import http.client
 import json
 import re
@@ -9,13 +10,17 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 
+from daybook.errors import DaybookError
+from daybook.web import connections
+from daybook.web.server import ServeRequest, open_site
+from daybook.workspace.open_workspace import open_workspace
 from tests.page import page_folder
 
 SECONDS = 60
@@ -119,3 +124,59 @@ def test_old_protocols_are_refused(encrypted: EncryptedPage) -> None:
     address = ("127.0.0.1", encrypted.port)
     with socket.create_connection(address, timeout=SECONDS) as plain, pytest.raises(ssl.SSLError):
         old.wrap_socket(plain)
+
+
+def test_connections_without_a_handshake_do_not_stop_others(encrypted: EncryptedPage) -> None:
+    with ExitStack() as silent:
+        for number in range(600):
+            plain = silent.enter_context(socket.create_connection(("127.0.0.1", encrypted.port), timeout=SECONDS))
+            # The first bytes of a handshake that goes no further.
+            plain.sendall(b"\x16\x03\x01" if number % 2 else b"")
+        with encrypted.connect() as connection:
+            connection.request("GET", "/api/v1/runs", headers={"Authorization": f"Bearer {encrypted.token}"})
+            assert connection.getresponse().status == 200
+
+
+def test_connections_without_a_request_do_not_stop_others(encrypted: EncryptedPage) -> None:
+    with ExitStack() as silent:
+        for _ in range(300):
+            plain = socket.create_connection(("127.0.0.1", encrypted.port), timeout=SECONDS)
+            silent.enter_context(encrypted.context.wrap_socket(plain, server_hostname="127.0.0.1"))
+        with encrypted.connect() as connection:
+            connection.request("GET", "/api/v1/runs", headers={"Authorization": f"Bearer {encrypted.token}"})
+            assert connection.getresponse().status == 200
+
+
+def test_the_handshake_must_be_complete_in_time(
+    tmp_path: Path, certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "REQUEST_SECONDS", 0.3)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    loop = connections.PageLoop()
+
+    def read_silently(port: int) -> bytes:
+        with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as plain:
+            return plain.recv(1)
+
+    async def serve_one() -> bytes:
+        server = await loop.create_server(asyncio.Protocol, "127.0.0.1", 0, ssl=context)
+        async with server:
+            return await asyncio.to_thread(read_silently, server.sockets[0].getsockname()[1])
+
+    try:
+        assert loop.run_until_complete(serve_one()) == b""
+    finally:
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()
+
+
+def test_a_key_with_a_password_is_refused_without_asking(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
+    cert, key = certificate
+    protected = tmp_path / "protected.pem"
+    command = ["openssl", "pkcs8", "-topk8", "-in", str(key), "-out", str(protected), "-passout", "pass:secret"]
+    subprocess.run(command, check=True, capture_output=True)
+    request = ServeRequest("0.0.0.0", tls_cert=cert, tls_key=protected)
+    with pytest.raises(DaybookError, match="WEB_003") as refused:
+        open_site(open_workspace(page_folder(tmp_path).root), request)
+    assert "password" in refused.value.message

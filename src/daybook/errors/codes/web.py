@@ -25,7 +25,7 @@ WEB_CODES = code_family(
     Code(
         "WEB_004",
         "The token {name} has fewer than {least} characters",
-        "Anyone who guesses a token can read the figures.",
+        "Anyone who guesses a token can read the figures. Spaces around a token do not count.",
         hint="`openssl rand -hex 24` creates a good token",
     ),
     Code(
@@ -44,7 +44,8 @@ WEB_CODES = code_family(
     Code(
         "WEB_007",
         "There were too many wrong tokens; try again in {seconds} seconds",
-        "An address that sends wrong tokens must wait before it can try again.",
+        "After ten wrong tokens in a minute, tokens that an address has not used before are checked one after the "
+        "other, and only a limited number of them may wait.",
     ),
     Code(
         "WEB_008",
@@ -109,5 +110,12 @@ WEB_CODES = code_family(
         "You have too many requests at once: more than {limit}",
         "The server is shared. The requests of a reader wait for each other, and only a limited number may wait.",
         hint="wait until earlier requests are answered, or cancel them",
+    ),
+    Code(
+        "WEB_019",
+        "The request has a Content-Length and a Transfer-Encoding",
+        "A proxy and the server could disagree about where such a request ends, so it is refused and its connection "
+        "is closed.",
+        hint="send one of the two headers",
     ),
 )

@@ -51,9 +51,12 @@ def parse_trail(text: str | None) -> tuple[TrailStep, ...]:
     if not text:
         return ()
     try:
-        found = json.loads(base64.urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4)))
-        steps = [TrailStep(str(label)[:_MOST_TEXT], local_path(str(address))) for label, address in found]
-    except (ValueError, TypeError, binascii.Error):
+        entries = json.loads(base64.urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4)))
+        steps = [TrailStep(str(label)[:_MOST_TEXT], local_path(str(address))) for label, address in entries]
+        # JSON can escape half of a character, which no page can show.
+        for step in steps:
+            step.text.encode()
+    except (ValueError, TypeError, RecursionError, binascii.Error):
         return ()
     return tuple(steps[-_MOST_STEPS:])
 
