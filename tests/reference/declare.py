@@ -1,11 +1,14 @@
 """A generated project as a user would write it."""
 
+import json
 from typing import Any
 
+from daybook.model.loading.definitions import load_text
+from daybook.model.project import Project
 from daybook.model.types import value_text
+from daybook.recompute.tree import Node
 from tests.reference.generated import GeneratedProject
 from tests.reference.operations import Append, Delete, Operation, Output, Summarise, Table, Update
-from tests.reference.tree import Expression
 
 Declared = dict[str, Any]
 
@@ -38,6 +41,13 @@ def project(generated: GeneratedProject) -> Declared:
     }
 
 
+def project_model(generated: GeneratedProject) -> Project:
+    (definition,) = load_text(json.dumps({"project": project(generated)}), "project.json")
+    model = definition.model
+    assert isinstance(model, Project)
+    return model
+
+
 def operation(each: Operation) -> Declared:
     declared: Declared = {"id": f"op-{each.seq}", "seq": each.seq, "name": f"Step {each.seq}"}
     if not isinstance(each, Append) and each.selector is not None:
@@ -63,7 +73,7 @@ def operation(each: Operation) -> Declared:
 
 
 def _named(values: Any) -> list[Declared]:
-    named: list[tuple[str, Expression]] = list(values)
+    named: list[tuple[str, Node]] = list(values)
     return [{"column": column, "expression": str(expression)} for column, expression in named]
 
 

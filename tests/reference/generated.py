@@ -5,26 +5,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from daybook.model.types import BOOLEAN, ColumnType
-from tests.reference.functions import RUN_TIMESTAMP
+from daybook.model.types import BOOLEAN, MAX_DIGITS, ColumnType
+from daybook.recompute.numbers import decimal_of
+from daybook.recompute.tree import Layout, Node, RowFunction, Value
+from daybook.recompute.windows import Window
+from tests.reference.evaluate import RUN_TIMESTAMP, computed, records
 from tests.reference.generate import is_exact
-from tests.reference.operations import Append, Operation, Record, Run, Summarise, Table, Update, WorkingDataset
+from tests.reference.operations import Append, Operation, Record, Run, Summarise, Table, Update
 from tests.reference.retype import created_types, retyped, targets
-from tests.reference.tree import Expression, Row, Value
-from tests.reference.windows import Window
 
 RUN = Run("2026-01", datetime.date(2026, 1, 1), RUN_TIMESTAMP)
 
 
 @dataclass(frozen=True)
-class Named(Expression):
+class Named(Node):
     """A reference to a named selector."""
 
     name: str
-    selector: Expression
+    selector: Node
 
     @property
-    def children(self) -> tuple[Expression, ...]:
+    def children(self) -> tuple[Node, ...]:
         return (self.selector,)
 
     @property
@@ -34,19 +35,19 @@ class Named(Expression):
     def __str__(self) -> str:
         return f"{{{{{self.name}}}}}"
 
-    def value(self, row: Row) -> Value:
-        return self.selector.value(row)
+    def function(self, layout: Layout) -> RowFunction:
+        return self.selector.function(layout)
 
 
 @dataclass(frozen=True)
-class NamedValue(Expression):
+class NamedValue(Node):
     """A reference to a named expression."""
 
     name: str
-    expression: Expression
+    expression: Node
 
     @property
-    def children(self) -> tuple[Expression, ...]:
+    def children(self) -> tuple[Node, ...]:
         return (self.expression,)
 
     @property
@@ -64,12 +65,12 @@ class NamedValue(Expression):
     def __str__(self) -> str:
         return f"{{{{{self.name}}}}}"
 
-    def value(self, row: Row) -> Value:
-        return self.expression.value(row)
+    def function(self, layout: Layout) -> RowFunction:
+        return self.expression.function(layout)
 
 
 @dataclass(frozen=True)
-class Parameter(Expression):
+class Parameter(Node):
     """A parameter of the project, which has its value from the run."""
 
     name: str
@@ -83,8 +84,8 @@ class Parameter(Expression):
     def __str__(self) -> str:
         return f"param.{self.name}"
 
-    def value(self, row: Row) -> Value:
-        return self.given
+    def function(self, layout: Layout) -> RowFunction:
+        return lambda row: self.given
 
 
 @dataclass(frozen=True)
@@ -92,10 +93,10 @@ class GeneratedProject:
     seed: int
     input: Table
     others: Sequence[Table]
-    selectors: Mapping[str, Expression]
+    selectors: Mapping[str, Node]
     operations: Sequence[Operation]
     run: Run = RUN
-    expressions: Mapping[str, Expression] = field(default_factory=dict)
+    expressions: Mapping[str, Node] = field(default_factory=dict)
     parameters: Sequence[Parameter] = ()
 
     @cached_property
@@ -112,11 +113,9 @@ class GeneratedProject:
 
     @cached_property
     def _executed(self) -> tuple[dict[int, list[Record]], dict[int, tuple[int, int]]]:
-        working = WorkingDataset(self.input, self.types, self.run)
-        working.load()
-        loaded = {0: (len(working.rows), 0)}
-        outputs = {operation.seq: working.apply(operation) for operation in self.settled()}
-        return {seq: rows for seq, rows in outputs.items() if rows is not None}, loaded | working.counts
+        computation = computed(self)
+        counts = {each.seq: (each.picked, each.added) for each in computation.counts}
+        return records(computation), {0: (computation.input_rows, 0), **counts}
 
     def settled(self) -> list[Operation]:
         """The operations with every working column at its final type."""
@@ -128,7 +127,15 @@ class GeneratedProject:
         except (TypeError, ValueError):
             return False
         nodes = [node for operation in settled for root in expressions(operation) for node in root.walk()]
-        return all(is_exact(node) and not (isinstance(node, Window) and node.is_too_wide) for node in nodes)
+        return all(is_exact(node) and not (isinstance(node, Window) and is_too_wide(node)) for node in nodes)
+
+
+def is_too_wide(window: Window) -> bool:
+    """Whether an allocation may need more than 38 digits."""
+    if window.call != "ALLOCATE":
+        return False
+    amount, weight = (decimal_of(each.type, each.digits) for each in window.arguments)
+    return amount.precision + weight.precision > MAX_DIGITS or amount.precision + amount.scale > MAX_DIGITS
 
 
 def with_types(operation: Operation, types: Mapping[str, ColumnType]) -> Operation:
@@ -146,7 +153,7 @@ def with_types(operation: Operation, types: Mapping[str, ColumnType]) -> Operati
             return replace(operation, selector=retyped(operation.selector, types))
 
 
-def expressions(operation: Operation) -> list[Expression]:
+def expressions(operation: Operation) -> list[Node]:
     selector = operation.source_selector if isinstance(operation, Append) else operation.selector
     joins = operation.joins if isinstance(operation, Update) else ()
     values = [*operation.aggregations, *operation.columns] if isinstance(operation, Append) else targets(operation)

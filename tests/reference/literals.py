@@ -4,19 +4,20 @@ import datetime
 from decimal import Decimal
 
 from daybook.model.types import BOOLEAN, DATE, INTEGER, NULL, STRING, TIMESTAMP, DecimalType
-from tests.reference.tree import Expression, Literal, Negation
+from daybook.recompute.tree import Literal, Negation, Node
+from tests.reference.evaluate import RUN_TIMESTAMP
 
 
 def text(value: str, quote: str = '"') -> Literal:
     return Literal(value, STRING, quote + value.replace(quote, quote * 2) + quote)
 
 
-def integer(value: int) -> Expression:
+def integer(value: int) -> Node:
     literal = Literal(abs(value), INTEGER, str(abs(value)))
     return Negation(literal) if value < 0 else literal
 
 
-def decimal(written: str) -> Expression:
+def decimal(written: str) -> Node:
     """`written` has a point, and digits on both sides of it."""
     unsigned = Decimal(written.lstrip("-"))
     _, digits, exponent = unsigned.as_tuple()
@@ -42,6 +43,8 @@ def null() -> Literal:
     return Literal(None, NULL, "NULL")
 
 
+NOW = Literal(RUN_TIMESTAMP, TIMESTAMP, "NOW()")
+TODAY = Literal(RUN_TIMESTAMP.date(), DATE, "TODAY()")
 # Of the period that every run of the reference is for.
 PERIOD_IDENTIFIER = Literal("2026-01", STRING, "period.identifier")
 PERIOD_LEVEL = Literal("month", STRING, "period.level")

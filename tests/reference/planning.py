@@ -14,7 +14,7 @@ from daybook.model.parameter import parameter_values
 from daybook.plan.plan_project import plan_project
 from daybook.plan.steps import Plan
 from tests.reference import declare
-from tests.reference.functions import RUN_TIMESTAMP
+from tests.reference.evaluate import RUN_TIMESTAMP
 from tests.reference.generated import GeneratedProject
 from tests.reference.operations import Table
 

@@ -7,12 +7,14 @@ from decimal import Decimal
 from random import Random
 
 from daybook.model.types import BOOLEAN, DATE, INTEGER, RUN_PERIOD_COLUMN, STRING, TIMESTAMP, ColumnType, DecimalType
+from daybook.recompute.aggregates import Aggregate
+from daybook.recompute.functions import Call
+from daybook.recompute.numbers import EXACT, is_numeric
+from daybook.recompute.tree import Arithmetic, Between, Column, Comparison, Logic, Node, Value
+from daybook.recompute.windows import Window
 from tests.reference import literals
-from tests.reference.functions import Call
 from tests.reference.generate import ExpressionGenerator, has_room
-from tests.reference.generated import RUN, GeneratedProject, Named, NamedValue, Parameter
-from tests.reference.grouping import Aggregate
-from tests.reference.numbers import EXACT, is_numeric
+from tests.reference.generated import RUN, GeneratedProject, Named, NamedValue, Parameter, is_too_wide
 from tests.reference.operations import (
     Append,
     Delete,
@@ -26,10 +28,8 @@ from tests.reference.operations import (
     in_time,
 )
 from tests.reference.retype import targets
-from tests.reference.tree import Arithmetic, Between, Column, Comparison, Expression, Logic, Value
-from tests.reference.windows import Window
 
-Order = tuple[tuple[Expression, bool], ...]
+Order = tuple[tuple[Node, bool], ...]
 PERIODS = ("2025-12", "2026-01", "2026-02")
 KINDS: Mapping[str, ColumnType] = {
     "code": STRING,
@@ -64,10 +64,10 @@ class ProjectGenerator:
         self.random = Random(seed)
         self.seq = 0
         self.others: list[Table] = []
-        self.selectors: dict[str, Expression] = {}
-        self.expressions: dict[str, Expression] = {}
+        self.selectors: dict[str, Node] = {}
+        self.expressions: dict[str, Node] = {}
         self.parameters: list[Parameter] = []
-        self.by_origin: Expression | None = None
+        self.by_origin: Node | None = None
 
     def chance(self, probability: float) -> bool:
         return self.random.random() < probability
@@ -185,7 +185,7 @@ class ProjectGenerator:
         columns = [self._column(name, known[name]) for name in (names or known)]
         return ExpressionGenerator(self.random, [*columns, *extra, *self._names()], floats=False)
 
-    def _names(self) -> list[Expression]:
+    def _names(self) -> list[Node]:
         """What has a name in every expression: parameters, and expressions over columns of the input."""
         named = [NamedValue(name, expression) for name, expression in self.expressions.items()]
         return [*self.parameters, *named]
@@ -193,7 +193,7 @@ class ProjectGenerator:
     def _column(self, name: str, type_: ColumnType) -> Column:
         return Column(name, type_, self.input.name if self.chance(0.3) else None)
 
-    def _selector(self, probability: float = 0.7, extra: Sequence[Column] = ()) -> Expression | None:
+    def _selector(self, probability: float = 0.7, extra: Sequence[Column] = ()) -> Node | None:
         if not self.chance(probability):
             return None
         made = self._generator([], extra).boolean(2)
@@ -203,7 +203,7 @@ class ProjectGenerator:
             return named if self.chance(0.5) else Logic(self.random.choice(("AND", "OR")), named, made)
         return made
 
-    def _selector_by_origin(self) -> Expression | None:
+    def _selector_by_origin(self) -> Node | None:
         """Often one that tells rows of the input from rows that operations added, and often the same one again."""
         if self.by_origin and self.chance(0.5):
             return self.by_origin
@@ -245,7 +245,7 @@ class ProjectGenerator:
         joins = [self._join(number) for number in range(self.random.choice((0, 0, 0, 1, 1, 2)))]
         extra = [Column(c, t, j.alias, alias=True) for j in joins for c, t in j.table.columns.items()]
         selector = self._selector(extra=extra if self.chance(0.3) else ())
-        assignments: dict[str, Expression] = {}
+        assignments: dict[str, Node] = {}
         for _ in range(self.random.randint(1, 3)):
             name = self._target(list(assignments))
             readable = list(self._readable(name))
@@ -262,9 +262,7 @@ class ProjectGenerator:
         self._created(operation)
         return operation
 
-    def _windowed(
-        self, type_: ColumnType, columns: Mapping[str, ColumnType], extra: Sequence[Column]
-    ) -> Expression | None:
+    def _windowed(self, type_: ColumnType, columns: Mapping[str, ColumnType], extra: Sequence[Column]) -> Node | None:
         """A window, alone or in a larger expression."""
         window = self._window(type_, columns, extra)
         if window is None or self.chance(0.6):
@@ -296,37 +294,37 @@ class ProjectGenerator:
             ]
         return self.random.choice(makers)() if makers else None
 
-    def _key(self, known: Sequence[Column]) -> Expression:
+    def _key(self, known: Sequence[Column]) -> Node:
         column = self.random.choice(known)
         if self.chance(0.8):
             return column
         made = ExpressionGenerator(self.random, known, floats=False).of(column.type, 1)
         return made if any(isinstance(node, Column) for node in made.walk()) else column
 
-    def _neighbour(self, column: Column, partition: tuple[Expression, ...], order: Order) -> Window:
+    def _neighbour(self, column: Column, partition: tuple[Node, ...], order: Order) -> Window:
         return Window(self.random.choice(("PREVIOUS", "NEXT")), partition, order, (column,))
 
     def _windowed_aggregate(
         self,
         type_: ColumnType,
         columns: Mapping[str, ColumnType],
-        partition: tuple[Expression, ...],
+        partition: tuple[Node, ...],
         order: Order,
     ) -> Window | None:
         made = self._aggregation(type_, columns, simple=True)
         return Window(made, partition, order if self.chance(0.6) else ()) if isinstance(made, Aggregate) else None
 
-    def _allocation(self, known: Sequence[Column], partition: tuple[Expression, ...]) -> Window | None:
+    def _allocation(self, known: Sequence[Column], partition: tuple[Node, ...]) -> Window | None:
         """Mostly an amount that is one in the group, and weights that are not negative."""
         exact = [column for column in known if column.type == INTEGER or isinstance(column.type, DecimalType)]
         alike = [each for each in partition if each in exact and isinstance(each, Column)]
-        given: list[Expression] = [each for each in self.parameters if is_numeric(each.type)]
+        given: list[Node] = [each for each in self.parameters if is_numeric(each.type)]
         amounts = ("0.00", "10.00", "-0.05", "1.0", "99999.99")
         given += alike or [literals.decimal(self.random.choice(amounts)), literals.integer(7)]
         if exact and self.chance(0.05):
             given = [self.random.choice(exact)]
         amount = self.random.choice(given)
-        weight: Expression = self.random.choice(exact) if exact else literals.integer(1)
+        weight: Node = self.random.choice(exact) if exact else literals.integer(1)
         if self.chance(0.93):
             weight = Call("ABS", (weight,))
         if self.chance(0.7):
@@ -335,7 +333,7 @@ class ProjectGenerator:
             # Some weight is above zero, so the group can be divided.
             weight = Arithmetic("+", weight, literals.integer(1))
         window = Window("ALLOCATE", partition, arguments=(amount, weight))
-        return None if window.is_too_wide else window
+        return None if is_too_wide(window) else window
 
     def _readable(self, target: str) -> dict[str, ColumnType]:
         """What a column may be computed from; created numbers only from those named before, or they widen endlessly."""
@@ -357,7 +355,7 @@ class ProjectGenerator:
             table = replace(table, rows=distinct_rows([dict(row) for row in table.rows], ["key"]))
         self.others.append(table)
         key = Column("key", type_, alias, alias=True)
-        on: Expression = Comparison("=", self._column(shared, type_), key)
+        on: Node = Comparison("=", self._column(shared, type_), key)
         low, high = (Column(name, DecimalType(12, 2), alias, alias=True) for name in ("low", "high"))
         if self.chance(0.2) and "amount" in self.input.columns:
             on = Between(self._column("amount", KINDS["amount"]), low, high, negated=False)
@@ -367,7 +365,7 @@ class ProjectGenerator:
 
     def _aggregate(self) -> Summarise:
         group_by = self._group_by(list(self.columns), {"_period", "_labels"})
-        aggregations: dict[str, Expression] = {}
+        aggregations: dict[str, Node] = {}
         for _ in range(self.random.randint(1, 3)):
             name = self._target([*aggregations, *group_by])
             if expression := self._aggregation(self._type(name), self._readable(name)):
@@ -383,13 +381,11 @@ class ProjectGenerator:
         wanted = self.random.sample(list(names), min(len(names), self.random.randint(1, 2)))
         return wanted + [name for name in sorted(system) if self.chance(0.1)]
 
-    def _aggregation(
-        self, type_: ColumnType, columns: Mapping[str, ColumnType], simple: bool = False
-    ) -> Expression | None:
+    def _aggregation(self, type_: ColumnType, columns: Mapping[str, ColumnType], simple: bool = False) -> Node | None:
         numeric = [Column(c, t) for c, t in columns.items() if isinstance(t, DecimalType) or t == INTEGER]
         same = [Column(c, t) for c, t in columns.items() if t == type_ != BOOLEAN]
-        counting: list[Expression] = [Aggregate("COUNT"), Aggregate("COUNT", self._any(columns))]
-        choices: list[Expression] = list(counting) if type_ == INTEGER or isinstance(type_, DecimalType) else []
+        counting: list[Node] = [Aggregate("COUNT"), Aggregate("COUNT", self._any(columns))]
+        choices: list[Node] = list(counting) if type_ == INTEGER or isinstance(type_, DecimalType) else []
         choices += [Aggregate(self.random.choice(("MIN_AGG", "MAX_AGG")), column) for column in same]
         if numeric and choices and (type_ == INTEGER or isinstance(type_, DecimalType)):
             column = self.random.choice(numeric)
@@ -425,7 +421,7 @@ class ProjectGenerator:
             return Append(self.seq, source, selector, columns=mapped)
         if not aggregated:
             return Append(self.seq, source, selector)
-        aggregations: dict[str, Expression] = {results[0]: Aggregate("COUNT")}
+        aggregations: dict[str, Node] = {results[0]: Aggregate("COUNT")}
         for name in self._assignable():
             made = self._aggregation(self.columns[name], columns, simple=True)
             if made and name not in group_by and self.chance(0.4):
@@ -448,7 +444,7 @@ class ProjectGenerator:
         return Output(self.seq, self._selector_by_origin(), columns, self.chance(0.3), self.chance(0.7))
 
 
-def is_in_order(value: Expression) -> bool:
+def is_in_order(value: Node) -> bool:
     """Whether a window of it may have to decide between equal rows."""
     return any(isinstance(node, Window) and (node.order or node.call == "ALLOCATE") for node in value.walk())
 

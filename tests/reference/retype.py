@@ -5,9 +5,9 @@ from dataclasses import fields, replace
 from typing import Any
 
 from daybook.model.types import NULL, ColumnType
+from daybook.recompute.numbers import TypedOperand, common_type
+from daybook.recompute.tree import Column, Node
 from tests.reference.operations import Append, Operation, Summarise, Update
-from tests.reference.tree import Column, Expression
-from tests.reference.widening import TypedOperand, common_type
 
 
 def retyped(node: Any, types: Mapping[str, ColumnType]) -> Any:
@@ -16,12 +16,12 @@ def retyped(node: Any, types: Mapping[str, ColumnType]) -> Any:
         return node if node.alias else replace(node, column_type=types.get(node.name, node.column_type))
     if isinstance(node, tuple | list):
         return tuple(retyped(part, types) for part in node)
-    if isinstance(node, Expression):
+    if isinstance(node, Node):
         return replace(node, **{f.name: retyped(getattr(node, f.name), types) for f in fields(node)})  # type: ignore[arg-type, type-var]
     return node
 
 
-def targets(operation: Operation) -> Sequence[tuple[str, Expression]]:
+def targets(operation: Operation) -> Sequence[tuple[str, Node]]:
     """What an operation may create columns by."""
     match operation:
         case Update():
@@ -32,7 +32,7 @@ def targets(operation: Operation) -> Sequence[tuple[str, Expression]]:
             return ()
 
 
-def arrivals(operation: Append) -> Sequence[tuple[str, Expression]]:
+def arrivals(operation: Append) -> Sequence[tuple[str, Node]]:
     """The columns an append brings, by expressions over its source."""
     if operation.columns:
         return operation.columns

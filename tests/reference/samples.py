@@ -7,8 +7,8 @@ from random import Random
 from typing import Any
 
 from daybook.model.types import BOOLEAN, DATE, FLOAT, INTEGER, STRING, TIMESTAMP, ColumnType, DecimalType
-from tests.reference.numbers import EXACT
-from tests.reference.tree import Column
+from daybook.recompute.numbers import EXACT
+from daybook.recompute.tree import Column
 
 MAIN, ALIAS = "orders", "other"
 COLUMNS: dict[str, ColumnType] = {

@@ -10,9 +10,9 @@ from random import Random
 from typing import Any
 
 from daybook.model.types import BOOLEAN, DATE, FLOAT, INTEGER, STRING, TIMESTAMP, ColumnType, DecimalType
+from daybook.recompute.numbers import round_to
+from daybook.recompute.tree import Column, Node
 from tests.reference import literals
-from tests.reference.numbers import round_to
-from tests.reference.tree import Column, Expression
 
 MONEY, WIDE, HUGE = DecimalType(18, 2), DecimalType(38, 10), DecimalType(38, 0)
 
@@ -25,7 +25,7 @@ class Values:
     values: tuple[Any, ...]
 
 
-Argument = Values | Expression
+Argument = Values | Node
 Signature = tuple[Argument, ...]
 
 
@@ -70,7 +70,7 @@ DATE_TEXTS = Values(
 )
 
 
-def written(*values: int | str) -> tuple[Expression, ...]:
+def written(*values: int | str) -> tuple[Node, ...]:
     return tuple(literals.integer(v) if isinstance(v, int) else literals.text(v) for v in values)
 
 
@@ -155,7 +155,7 @@ AGGREGATES: dict[str, tuple[Values, ...]] = {
 }
 
 
-def arguments(signature: Signature, prefix: str) -> tuple[Expression, ...]:
+def arguments(signature: Signature, prefix: str) -> tuple[Node, ...]:
     """The arguments; columns are named by the prefix and their position."""
     return tuple(Column(f"{prefix}{i}", a.type) if isinstance(a, Values) else a for i, a in enumerate(signature))
 

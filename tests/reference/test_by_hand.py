@@ -6,8 +6,8 @@ from decimal import Decimal
 import pytest
 
 from daybook.model.types import BOOLEAN, DATE, FLOAT, INTEGER, STRING, ColumnType, DecimalType
-from tests.reference.numbers import ValueFailureError
-from tests.reference.parse import parse
+from daybook.recompute.numbers import ValueFailureError
+from tests.reference.evaluate import parse, value
 
 TYPES: dict[str, ColumnType] = {
     "a": DecimalType(18, 2),
@@ -30,7 +30,7 @@ ROW = {
 
 
 @pytest.mark.parametrize(
-    ("text", "type_", "value"),
+    ("text", "type_", "expected"),
     [
         ("1 + 2 * 3", INTEGER, 7),
         ("-7 % 3", INTEGER, -1),
@@ -74,9 +74,9 @@ ROW = {
         ("n + f", FLOAT, 7.5),
     ],
 )
-def test_value(text: str, type_: ColumnType | None, value: object) -> None:
+def test_value(text: str, type_: ColumnType | None, expected: object) -> None:
     expression = parse(text, TYPES)
-    assert expression.value(ROW) == value
+    assert value(expression, ROW) == expected
     if type_ is not None:
         assert expression.type == type_
 
@@ -85,4 +85,4 @@ def test_value(text: str, type_: ColumnType | None, value: object) -> None:
 def test_failure(text: str) -> None:
     expression = parse(text, TYPES)
     with pytest.raises(ValueFailureError):
-        expression.value(ROW)
+        value(expression, ROW)

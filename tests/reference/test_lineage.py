@@ -11,13 +11,15 @@ from random import Random
 
 import pytest
 
+from daybook.model.types import SYSTEM_COLUMNS
 from daybook.plan.lineage import PlanLineage, plan_lineage
 from daybook.plan.lineage_graph import UNTRACED_COLUMNS, How
+from daybook.recompute.tree import Column, Node
+from daybook.recompute.windows import Window
 from tests.reference import samples
+from tests.reference.evaluate import FailedRunError, ValueFailedError
 from tests.reference.generated import GeneratedProject
-from tests.reference.numbers import FailedRunError, ValueFailureError
 from tests.reference.operations import (
-    SYSTEM,
     Append,
     Operation,
     Record,
@@ -26,8 +28,6 @@ from tests.reference.operations import (
 )
 from tests.reference.planning import planned
 from tests.reference.projects import generate_project
-from tests.reference.tree import Column, Expression
-from tests.reference.windows import Window
 
 SEEDS = range(75)
 # What the random projects have; sorted outputs are held against Spark.
@@ -93,7 +93,7 @@ def executed(project: GeneratedProject) -> dict[int, list[Record]] | None:
     """The rows of every output; None where the data makes the run fail."""
     try:
         return project.expected()
-    except (ValueFailureError, FailedRunError):
+    except (ValueFailedError, FailedRunError):
         return None
 
 
@@ -161,7 +161,7 @@ def row_wise(seed: int) -> GeneratedProject | None:
     """The updates of a project for all rows and without joins, and its last output."""
     project = generate_project(seed)
     *others, output = project.operations
-    known, updates = {*project.input.columns, *SYSTEM}, []
+    known, updates = {*project.input.columns, *SYSTEM_COLUMNS}, []
     for each in others:
         if isinstance(each, Update) and not each.joins and _is_of_one_row(each) and _reads_of(each) <= known:
             updates.append(replace(each, selector=None))
@@ -178,7 +178,7 @@ def _reads_of(update: Update) -> set[str]:
     return {name for _, value in update.assignments for name in _reads(value)}
 
 
-def _reads(expression: Expression) -> set[str]:
+def _reads(expression: Node) -> set[str]:
     return {node.name for node in expression.walk() if isinstance(node, Column)}
 
 

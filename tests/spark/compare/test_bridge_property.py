@@ -26,14 +26,15 @@ from daybook.model.definition import DatasetVersion
 from daybook.model.loading.definitions import load_text
 from daybook.model.parameter import parameter_values
 from daybook.plan.plan_project import plan_project
+from daybook.recompute.numbers import is_numeric
 from daybook.resolve.location import Resolution
 from daybook.runs.attempt.start import PreparedRun
 from daybook.runs.result import SilentListener
 from daybook.runs.snapshot import Provenance, RunSettings, RunSnapshot, SourceSnapshot
 from daybook.store.records import RunRecord
 from tests.reference import declare
+from tests.reference.evaluate import FailedRunError, ValueFailedError
 from tests.reference.generated import RUN, GeneratedProject
-from tests.reference.numbers import FailedRunError, ValueFailureError, is_numeric
 from tests.reference.operations import Append, Operation, Output, Table, Update
 from tests.reference.planning import CONSTANTS, TableCatalog
 from tests.reference.projects import generate_project
@@ -43,7 +44,7 @@ PAIRS = int(os.environ.get("DAYBOOK_BRIDGE_PAIRS", "8"))
 # The others are compared by `make faults`. These have few states, one for each order of the causes.
 ALWAYS = (0, 7)
 LEAST_CAUSES = 2
-REFUSED = (ValueFailureError, FailedRunError, TypeError, ValueError, KeyError)
+REFUSED = (ValueFailedError, FailedRunError, TypeError, ValueError, KeyError)
 
 
 @dataclass(frozen=True)

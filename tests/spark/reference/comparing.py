@@ -11,9 +11,10 @@ from pyspark.sql.functions import expr
 from daybook.errors import DaybookError
 from daybook.expression import CompiledExpression, Scope, compile_expression
 from daybook.model.types import INTEGER, ColumnType
-from tests.reference.numbers import ValueFailureError
+from daybook.recompute.numbers import ValueFailureError
+from daybook.recompute.tree import Node
+from tests.reference.evaluate import value
 from tests.reference.planning import CONSTANTS
-from tests.reference.tree import Expression
 from tests.spark.reference.frames import frame, same, spark_type
 
 Rows = Sequence[Mapping[str, Any]]
@@ -24,7 +25,7 @@ NUMBER = "__row"
 class Case:
     """An expression, its values by row number, and the rows it fails on."""
 
-    expression: Expression
+    expression: Node
     scope: Scope
     values: Mapping[int, Any]
     failing: Sequence[int]
@@ -33,12 +34,12 @@ class Case:
         return compile_expression(str(self.expression), self.scope)
 
 
-def evaluated(expression: Expression, scope: Scope, rows: Rows) -> Case:
+def evaluated(expression: Node, scope: Scope, rows: Rows) -> Case:
     values: dict[int, Any] = {}
     failing: list[int] = []
     for number, row in enumerate(rows):
         try:
-            values[number] = expression.value(row)
+            values[number] = value(expression, row)
         except ValueFailureError:
             failing.append(number)
     return Case(expression, scope, values, failing)

@@ -7,9 +7,9 @@ from _pytest.mark import ParameterSet
 from pyspark.sql import DataFrame, SparkSession
 
 from daybook.expression import Scope
+from daybook.recompute.tree import Arithmetic, Column, Literal, Negation
 from tests.reference import samples
 from tests.reference.generate import ExpressionGenerator
-from tests.reference.tree import Arithmetic, Column, Literal, Negation
 from tests.spark.reference.comparing import (
     Case,
     Rows,

@@ -2,6 +2,8 @@
 
 import datetime
 from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import pytest
@@ -12,11 +14,11 @@ from pyspark.sql.functions import expr
 from daybook.expression import Constants, Grouping, Scope, compile_expression
 from daybook.expression.functions.table import FUNCTIONS
 from daybook.model.types import INTEGER, STRING, ColumnType
-from tests.reference import signatures
-from tests.reference.functions import Call
-from tests.reference.grouping import Aggregate, Group, groups_of
-from tests.reference.numbers import ValueFailureError
-from tests.reference.parse import parse
+from daybook.recompute.aggregates import Aggregate
+from daybook.recompute.functions import Call
+from daybook.recompute.numbers import ValueFailureError
+from tests.reference import literals, signatures
+from tests.reference.evaluate import group_value, parse, value
 from tests.reference.planning import CONSTANTS
 from tests.reference.signatures import AGGREGATES, SIGNATURES, Values
 from tests.spark.reference.comparing import (
@@ -31,7 +33,7 @@ from tests.spark.reference.frames import frame, same, spark_type
 # Windows look at groups of rows; tests/spark/engine compares them with values by hand and with exact fractions.
 SCALAR = sorted(name for name, function in FUNCTIONS.items() if not function.is_aggregate and not function.is_window)
 AGGREGATING = sorted(name for name, function in FUNCTIONS.items() if function.is_aggregate)
-CLOCK = frozenset({"TODAY", "NOW"})
+CLOCK = {"TODAY": literals.TODAY, "NOW": literals.NOW}
 
 
 def test_the_reference_knows_every_function() -> None:
@@ -49,7 +51,7 @@ def test_functions(spark: SparkSession) -> None:
             prefix = f"{name}_{number}_"
             own = {f"{prefix}{place}": each.type for place, each in enumerate(signature) if isinstance(each, Values)}
             rows = signatures.rows(signature, prefix)
-            call = Call(name, signatures.arguments(signature, prefix))
+            call = CLOCK.get(name) or Call(name, signatures.arguments(signature, prefix))
             cases.append(evaluated(call, Scope(columns=own, qualifiers={}), rows))
             types |= own
             table += [{} for _ in range(len(rows) - len(table))]
@@ -64,7 +66,7 @@ def test_functions(spark: SparkSession) -> None:
 def test_examples(spark: SparkSession) -> None:
     """The values the reference page shows are those the reference computes and those Spark gives, in one query."""
     examples = [FUNCTIONS[name].example for name in SCALAR if name not in CLOCK]
-    shown = {each.text: (each.value, parse(each.text).value({})) for each in examples}
+    shown = {each.text: (each.value, value(parse(each.text), {})) for each in examples}
     assert {text: values for text, values in shown.items() if not same(*values)} == {}
     cases = [evaluated(parse(each.text), Scope(columns={}, qualifiers={}), [{}]) for each in examples]
     assert disagreements(numbered_frame(spark, [{}], {}), cases) == []
@@ -85,15 +87,15 @@ def grouped_values(values: Sequence[Any]) -> dict[str, list[Any]]:
     return alone | {"all": [*values, None], "thrice": [values[1]] * 3 + [None], "none": [None, None]}
 
 
-def group_values(aggregate: Aggregate, groups: Sequence[Group]) -> tuple[dict[str, Any], list[str]]:
+def group_values(aggregate: Aggregate, groups: Sequence[Sequence[dict[str, Any]]]) -> tuple[dict[str, Any], list[str]]:
     """The values by group, and the groups the aggregate fails on."""
     values: dict[str, Any] = {}
     failing: list[str] = []
     for group in groups:
         try:
-            values[group["g"]] = aggregate.value(group)
+            values[group[0]["g"]] = group_value(aggregate, group)
         except ValueFailureError:
-            failing.append(group["g"])
+            failing.append(group[0]["g"])
     return values, failing
 
 
@@ -110,7 +112,9 @@ def test_aggregates(spark: SparkSession) -> None:
         rows = [{"g": f"{column} {group}", column: value} for group, members in groups for value in members]
         aggregate = parse(f"{name}({column})", types)
         assert isinstance(aggregate, Aggregate)
-        expected[column], failing[column] = group_values(aggregate, groups_of(rows, ["g"]))
+        expected[column], failing[column] = group_values(
+            aggregate, [list(members) for _, members in groupby(rows, itemgetter("g"))]
+        )
         product = compile_expression(str(aggregate), scope, grouping=Grouping(columns=("g",), strict=False))
         if product.type != aggregate.type:
             found.append(f"{aggregate} of {values.type}: type {product.type}, expected {aggregate.type}")
@@ -144,8 +148,7 @@ def test_aggregate_example(spark: SparkSession, name: str) -> None:
     example = FUNCTIONS[name].example
     rows = [{"g": 1, "x": value} for value in example.rows]
     types: dict[str, ColumnType] = {"g": INTEGER, "x": INTEGER}
-    (group,) = groups_of(rows, ["g"])
-    expected = parse(example.text, types).value(group)
+    expected = group_value(parse(example.text, types), rows)
     product = compile_expression(
         example.text, Scope(columns=types, qualifiers={}), grouping=Grouping(columns=("g",), strict=False)
     )

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.reference.evaluate import FailedRunError, ValueFailedError
 from tests.reference.generated import GeneratedProject
-from tests.reference.numbers import FailedRunError, ValueFailureError
 from tests.reference.operations import Append, Delete, Operation, Output, Summarise, Update
 from tests.reference.projects import generate_project
 from tests.spark.reference.running import run
@@ -33,7 +33,7 @@ def watched(project: GeneratedProject) -> GeneratedProject:
 def is_runnable(project: GeneratedProject) -> bool:
     try:
         project.expected()
-    except (ValueFailureError, FailedRunError):
+    except (ValueFailedError, FailedRunError):
         return False
     return True
 

@@ -9,9 +9,9 @@ from pyspark.sql import SparkSession
 
 from daybook.errors import DaybookError
 from daybook.model.types import INTEGER, STRING, ColumnType
+from tests.reference.evaluate import FanOutError, parse
 from tests.reference.generated import GeneratedProject
-from tests.reference.operations import Append, Delete, FanOutError, Join, Operation, Output, Summarise, Table, Update
-from tests.reference.parse import parse
+from tests.reference.operations import Append, Delete, Join, Operation, Output, Summarise, Table, Update
 from tests.spark.reference.running import run
 
 TYPES: dict[str, ColumnType] = {

@@ -14,7 +14,7 @@ from daybook.engine.pipeline import Pipeline
 from daybook.model.types import SYSTEM_COLUMNS
 from daybook.plan.partial_plan import PartialPlan, picked_rows, pruned, summary_rows, written_rows
 from daybook.plan.steps import OutputStep, Plan, count_until_last_output
-from tests.reference.numbers import FailedRunError, ValueFailureError
+from tests.reference.evaluate import FailedRunError, ValueFailedError
 from tests.reference.planning import planned
 from tests.reference.projects import generate_project
 from tests.spark.reference.running import source_frame
@@ -49,7 +49,7 @@ def findings(spark: SparkSession, seed: int, staging: Path) -> list[str]:
     project = generate_project(seed)
     try:
         project.expected()
-    except (ValueFailureError, FailedRunError):
+    except (ValueFailedError, FailedRunError):
         return []
     plan = planned(project)
     tables = {table.dataset_id: table for table in (project.input, *project.others)}
