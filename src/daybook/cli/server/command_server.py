@@ -71,7 +71,13 @@ class CommandRequest:
     ignored_signals: frozenset[int]
     words: tuple[str, ...]
     environment: Mapping[bytes, bytes]
-    streams: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CommandStreams:
+    """The numbers of a command's standard streams and of its folder."""
+
+    standard: tuple[int, ...]
     folder: int
 
 
@@ -289,8 +295,9 @@ def _answer(connection: socket.socket, identity: ServerIdentity, *, is_outdated:
             reason = "Daybook's files have changed since it was started"
         if reason is None:
             os.utime("users")
-            _become(request)
             socket.send_fds(connection, [client.ACCEPTED], [os.pidfd_open(os.getpid())])
+            _become(request, _receive_streams(connection))
+            connection.send(client.READY)
             if connection.recv(1) == client.BEGIN:
                 connection.settimeout(None)
                 code = _execute()
@@ -305,16 +312,10 @@ def _answer(connection: socket.socket, identity: ServerIdentity, *, is_outdated:
 
 
 def _read_request(connection: socket.socket) -> CommandRequest:
-    head, streams, _, _ = socket.recv_fds(connection, 4, 4)
-    length = int.from_bytes(head, "big")
-    body = bytearray()
-    while len(body) < length:
-        if not (piece := connection.recv(length - len(body))):
-            raise ConnectionError("the client has disconnected")
-        body += piece
-    fields = bytes(body).split(b"\0")
+    length = int.from_bytes(_receive(connection, 4), "big")
+    fields = _receive(connection, length).split(b"\0")
     protocol, python, package, umask, ignored, count = map(os.fsdecode, fields[:6])
-    if protocol != client.PROTOCOL or len(streams) != 4:
+    if protocol != client.PROTOCOL:
         raise ConnectionError("a client of another version")
     end = 6 + int(count)
     return CommandRequest(
@@ -324,9 +325,23 @@ def _read_request(connection: socket.socket) -> CommandRequest:
         frozenset(int(number) for number in ignored.split(",") if number),
         tuple(os.fsdecode(word) for word in fields[6:end]),
         dict(variable.split(b"=", 1) for variable in fields[end:]),
-        tuple(streams[:3]),
-        streams[3],
     )
+
+
+def _receive(connection: socket.socket, length: int) -> bytes:
+    body = bytearray()
+    while len(body) < length:
+        if not (piece := connection.recv(length - len(body))):
+            raise ConnectionError("the client has disconnected")
+        body += piece
+    return bytes(body)
+
+
+def _receive_streams(connection: socket.socket) -> CommandStreams:
+    word, numbers, _, _ = socket.recv_fds(connection, 1, 4)
+    if word != client.STREAMS or len(numbers) != 4:
+        raise ConnectionError("the client has disconnected")
+    return CommandStreams(tuple(numbers[:3]), numbers[3])
 
 
 def find_environment_difference(ours: Mapping[bytes, bytes], theirs: Mapping[bytes, bytes]) -> str | None:
@@ -362,16 +377,16 @@ def _rights(pid: int) -> list[str]:
     return [*(line for line in status if line.partition(":")[0] in _STATUS_LINES), *map(os.readlink, links)]
 
 
-def _become(request: CommandRequest) -> None:
+def _become(request: CommandRequest, streams: CommandStreams) -> None:
     """Take over everything by which commands differ from each other."""
     os.setsid()
     sys.stdout.flush()
     sys.stderr.flush()
-    for number, stream in enumerate(request.streams):
+    for number, stream in enumerate(streams.standard):
         os.dup2(stream, number)
         os.close(stream)
-    os.fchdir(request.folder)
-    os.close(request.folder)
+    os.fchdir(streams.folder)
+    os.close(streams.folder)
     os.umask(request.umask)
     os.environb.clear()
     os.environb.update(request.environment)

@@ -6,6 +6,7 @@ the server, whose processes have imported everything; `daybook.cli.server.comman
 
 import os
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,13 +16,18 @@ if TYPE_CHECKING:
 SWITCH_VARIABLE = "DAYBOOK_COMMAND_SERVER"
 SOCKET_NAME = "commands"
 # The form of the request, compared by the server.
-PROTOCOL = "1"
-# What comes back: the command is accepted, the server does not fit, an exit code, the signal that ended the command.
-ACCEPTED, REFUSED, EXITED, KILLED = b"+", b"-", b"x", b"s"
-BEGIN = b"!"
+PROTOCOL = "2"
+# What comes back: the command is accepted, the server does not fit, its process has taken over the streams, an exit
+# code, the signal that ended the command.
+ACCEPTED, REFUSED, READY, EXITED, KILLED = b"+", b"-", b"=", b"x", b"s"
+# What is sent after the request: the streams of the command, and that it may begin.
+STREAMS, BEGIN = b"@", b"!"
 # Commands that end the server, or run as long as the server.
 _OWN_COMMANDS = frozenset({"engine", "serve"})
-_ANSWER_SECONDS = 5.0
+# All servers together. One that has not answered is left alone for a while.
+_ANSWER_SECONDS = 2.0
+_SILENT_SECONDS = 60.0
+_SILENT_NAME = "commands.silent"
 _LONGEST_ANSWER = 1 << 16
 
 
@@ -75,11 +81,16 @@ def _find_server(folder: str, words: Sequence[str]) -> "tuple[socket.socket, int
         names = sorted(os.listdir(folder)) if _is_private(os.lstat(folder)) else []  # noqa: PTH208
     except OSError:
         return None
+    deadline = time.monotonic() + _ANSWER_SECONDS
     for name in names:
         home = f"{folder}/{name}"
-        if os.path.exists(f"{home}/{SOCKET_NAME}"):  # noqa: PTH110
+        if os.path.exists(f"{home}/{SOCKET_NAME}") and not _was_silent(home):  # noqa: PTH110
             try:
-                answer = _ask(home, words)
+                answer = _ask(home, words, deadline)
+            except TimeoutError:
+                _remember_silence(home)
+                sys.stderr.write("the server of the warm engine does not answer; commands do without it for a minute\n")
+                return None
             except OSError:
                 continue
             if not isinstance(answer, str):
@@ -89,25 +100,55 @@ def _find_server(folder: str, words: Sequence[str]) -> "tuple[socket.socket, int
     return None
 
 
-def _ask(folder: str, words: Sequence[str]) -> "tuple[socket.socket, int] | str":
-    """A server that has accepted the command, or why the one in this folder does not fit."""
+def _was_silent(home: str) -> bool:
+    """Whether the server here has not answered lately."""
+    try:
+        return 0 <= time.time() - os.stat(f"{home}/{_SILENT_NAME}").st_mtime < _SILENT_SECONDS  # noqa: PTH116
+    except OSError:
+        return False
+
+
+def _remember_silence(home: str) -> None:
+    try:
+        mark = os.open(f"{home}/{_SILENT_NAME}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        os.utime(mark)
+        os.close(mark)
+    except OSError:
+        pass
+
+
+def _ask(folder: str, words: Sequence[str], deadline: float) -> "tuple[socket.socket, int] | str":
+    """A server that has taken over the command, or why the one in this folder does not fit.
+
+    It gets the streams only after it has accepted: one that hangs would keep them open.
+    """
     import socket
 
     # A path through the folder's own number is short enough for a socket's address, however long the folder's is.
     number = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+
+    def receive() -> tuple[bytes, list[int]]:
+        connection.settimeout(max(deadline - time.monotonic(), 0.001))
+        answer, numbers, _, _ = socket.recv_fds(connection, _LONGEST_ANSWER, 1)
+        return answer, numbers
+
     try:
         if not _is_private(os.fstat(number)):
             raise PermissionError(folder)
-        connection.settimeout(_ANSWER_SECONDS)
+        connection.settimeout(max(deadline - time.monotonic(), 0.001))
         connection.connect(f"/proc/self/fd/{number}/{SOCKET_NAME}")
         credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
         if int.from_bytes(credentials[4:8], sys.byteorder) != os.geteuid():
             raise PermissionError(folder)
         _send_request(connection, words)
-        answer, processes, _, _ = socket.recv_fds(connection, _LONGEST_ANSWER, 1)
+        answer, processes = receive()
         if answer[:1] == ACCEPTED and processes:
-            return connection, processes[0]
+            _send_streams(connection)
+            if receive()[0] == READY:
+                return connection, processes[0]
+            os.close(processes[0])
+            raise ConnectionError(folder)
     except BaseException:
         connection.close()
         raise
@@ -122,7 +163,6 @@ def _ask(folder: str, words: Sequence[str]) -> "tuple[socket.socket, int] | str"
 def _send_request(connection: "socket.socket", words: Sequence[str]) -> None:
     """Separates words, paths and variables by a zero byte, which none of them contains."""
     import signal
-    import socket
 
     umask = os.umask(0o077)
     os.umask(umask)
@@ -131,12 +171,17 @@ def _send_request(connection: "socket.socket", words: Sequence[str]) -> None:
     head = (PROTOCOL, python_identity(), package_folder(), str(umask), ignored, str(len(words)), *words)
     variables = (name + b"=" + value for name, value in os.environb.items())
     body = b"\0".join((*(os.fsencode(text) for text in head), *variables))
+    connection.sendall(len(body).to_bytes(4, "big") + body)
+
+
+def _send_streams(connection: "socket.socket") -> None:
+    import socket
+
     here = os.open(".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        socket.send_fds(connection, [len(body).to_bytes(4, "big")], [0, 1, 2, here])
+        socket.send_fds(connection, [STREAMS], [0, 1, 2, here])
     finally:
         os.close(here)
-    connection.sendall(body)
 
 
 def _follow(connection: "socket.socket", process: int, words: Sequence[str]) -> int:

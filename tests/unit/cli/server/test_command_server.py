@@ -336,6 +336,56 @@ def test_a_client_that_says_nothing_holds_nobody_up(programs: Server) -> None:
         assert programs.run("print('answered')").stdout == "answered\n"
 
 
+def test_a_stopped_server_keeps_neither_the_command_nor_its_pipes(own_programs: Server) -> None:
+    """Reading both outputs to their end waits for everybody who holds them."""
+    own_programs.process.send_signal(signal.SIGSTOP)
+    try:
+        done = own_programs.run("functions", "ROUND")
+        again = own_programs.run("functions", "ROUND")
+    finally:
+        own_programs.process.send_signal(signal.SIGCONT)
+    assert (done.returncode, again.returncode) == (0, 0)
+    assert "ROUND" in done.stdout
+    assert done.stderr == "the server of the warm engine does not answer; commands do without it for a minute\n"
+    assert again.stderr == ""
+
+
+def test_a_server_that_never_answers_gets_no_streams(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    folder = cache / "engines" / "one"
+    folder.mkdir(parents=True)
+    for each in (folder, folder.parent):
+        each.chmod(0o700)
+    numbers = list[int]()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(folder / SOCKET_NAME))
+        listener.listen()
+
+        def accept() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                while True:
+                    piece, passed, _, _ = socket.recv_fds(connection, 1 << 20, 10)
+                    numbers.extend(passed)
+                    if not piece:
+                        return
+
+        accepting = threading.Thread(target=accept)
+        accepting.start()
+        command = [sys.executable, "-m", "daybook", "functions", "ROUND"]
+        environment = {**os.environ, "DAYBOOK_CACHE": str(cache)}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
+        accepting.join()
+    assert numbers == []
+    assert "ROUND" in done.stdout
+    assert "does not answer" in done.stderr
+
+
+def test_a_command_without_standard_output_does_without_the_server(programs: Server) -> None:
+    done = programs.run("functions", "ROUND", preexec_fn=lambda: os.close(1))
+    assert "Traceback" not in done.stderr
+
+
 def test_the_end_of_the_engine_waits_for_the_commands(own_programs: Server) -> None:
     command = own_programs.start("import sys; print('up', flush=True); sys.stdin.read(); print('done')", stdin=-1)
     assert first_line(command) == "up"
