@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from daybook.engine.failures import SELECTOR, mark_sql
 from daybook.engine.java.session_conf import read_setting, temporary_settings, threads_of_session
 from daybook.engine.stages import columns_read_from, group_into_stages
-from daybook.expression import CompiledExpression, Constants, cast_sql, quote_identifier, quote_literal, spark_type
+from daybook.expression import CompiledExpression, Constants, quote_identifier, quote_literal, spark_type
 from daybook.model.calendar import Period
 from daybook.model.types import INTEGER, RUN_PERIOD_COLUMN, STRING, SYSTEM_COLUMNS, TIMESTAMP, ColumnType
 from daybook.plan.steps import AggregateStep, ComputedColumn, DeleteStep, OutputStep, Plan, RowStep, UpdateStep
@@ -94,7 +94,7 @@ class RunContext:
 
     def fitted(self, value: ComputedColumn) -> str:
         """A value in the type of its column."""
-        return cast_sql(self.sql(value.expression), value.expression.type, value.type)
+        return value.expression.fitted_sql(value.type, self.constants)
 
     def selector(self, step: RowStep | AggregateStep | OutputStep) -> str | None:
         return mark_sql(self.sql(step.selector), step.seq, SELECTOR) if step.selector else None

@@ -8,6 +8,7 @@ from daybook.errors import DaybookError, Span, raise_all
 from daybook.expression import type_rules
 from daybook.expression.check_calls import check_call, check_window, report_mixed
 from daybook.expression.check_names import CheckContext, check_column, check_name
+from daybook.expression.functions.aggregates import average_of_places
 from daybook.expression.functions.declaration import OperandError
 from daybook.expression.functions.table import FUNCTIONS
 from daybook.expression.parser import parse_expression, source_span
@@ -37,6 +38,7 @@ from daybook.expression.syntax_tree import (
 )
 from daybook.expression.type_rules import (
     as_decimal_literal,
+    cast_sql,
     common_operand_type,
     comparison_hint,
     decimal_type_of,
@@ -68,7 +70,18 @@ from daybook.expression.typed_tree import (
     TypedNullCheck,
     TypedWindow,
 )
-from daybook.model.types import BOOLEAN, INTEGER, NULL, STRING, BooleanType, ColumnType, FloatType, NullType, StringType
+from daybook.model.types import (
+    BOOLEAN,
+    INTEGER,
+    NULL,
+    STRING,
+    BooleanType,
+    ColumnType,
+    DecimalType,
+    FloatType,
+    NullType,
+    StringType,
+)
 
 _SMALLEST_INTEGER, _LARGEST_INTEGER = -(2**63), 2**63 - 1
 
@@ -277,6 +290,24 @@ class CompiledExpression:
 
     def sql(self, constants: Constants) -> str:
         return to_sql(self.tree, constants)
+
+    def fitted_sql(self, type_: ColumnType, constants: Constants) -> str:
+        """SQL of the value in the type of its column; an average alone is rounded once, whatever its group's size."""
+        call = self.tree.call if isinstance(self.tree, TypedWindow) else self.tree
+        match call, type_, self.type:
+            case (
+                TypedCall(function, (value,)),
+                DecimalType(scale=places),
+                DecimalType(scale=own),
+            ) if function.name == "AVG" and places < own:
+                exact = average_of_places(function, value.type, type_)
+                if exact is not None:
+                    call = replace(call, function=exact)
+                    tree = replace(self.tree, call=call) if isinstance(self.tree, TypedWindow) else call
+                    return to_sql(tree, constants)
+            case _:
+                pass
+        return cast_sql(self.sql(constants), self.type, type_)
 
     @property
     def column_type(self) -> ColumnType:

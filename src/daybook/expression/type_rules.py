@@ -37,7 +37,7 @@ INTEGER_AS_DECIMAL = DecimalType(20, 0)
 
 _MIN_QUOTIENT_SCALE = 6
 _SUM_DIGITS = 10
-_AVERAGE_DIGITS = 4
+AVERAGE_DIGITS = 4
 
 
 def of_literal(value: int | Decimal) -> DecimalType:
@@ -103,8 +103,8 @@ def summed(value: DecimalType) -> DecimalType:
 
 
 def averaged(value: DecimalType) -> DecimalType | None:
-    scale = value.scale + _AVERAGE_DIGITS
-    return _bounded(value.precision + _AVERAGE_DIGITS, scale) if scale <= MAX_DIGITS else None
+    scale = value.scale + AVERAGE_DIGITS
+    return _bounded(value.precision + AVERAGE_DIGITS, scale) if scale <= MAX_DIGITS else None
 
 
 def summed_by_spark(value: DecimalType) -> DecimalType:

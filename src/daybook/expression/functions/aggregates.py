@@ -1,11 +1,12 @@
 """Aggregate functions: one value for the rows of a group; NULLs are ignored, and a group of only NULLs gives NULL."""
 
+from dataclasses import replace
 from decimal import Decimal
 
 from daybook.expression import type_rules
 from daybook.expression.functions.declaration import Arguments, Example, Function, FunctionParameter, ParameterKind
 from daybook.expression.type_rules import spark_type
-from daybook.model.types import FLOAT, INTEGER, ColumnType, DecimalType, FloatType
+from daybook.model.types import FLOAT, INTEGER, MAX_DIGITS, ColumnType, DecimalType, FloatType
 
 _NUMBER = (FunctionParameter("number", ParameterKind.NUMBER),)
 _ORDERED = (FunctionParameter("value", ParameterKind.ORDERED),)
@@ -48,6 +49,28 @@ def _average_sql(arguments: Arguments, over: str = "") -> str:
     if isinstance(arguments[0].type, FloatType):
         return f"AVG({arguments[0].sql}){_spaced(over)}"
     return f"({_sum_sql(arguments, over)} / NULLIF(COUNT({arguments[0].sql}){_spaced(over)}, 0L))"
+
+
+# Spark computes averages of decimals of fewer digits as floats.
+_MIN_EXACT_DIGITS = 12
+
+
+def average_of_places(average: Function, value: ColumnType, result: DecimalType) -> Function | None:
+    """AVG that is rounded once, to the places of a result; None where Spark's own AVG cannot give them.
+
+    Spark divides to 39 places before it rounds, so that a quotient is a tie only if it is one.
+    """
+    decimal = value if isinstance(value, DecimalType) else type_rules.INTEGER_AS_DECIMAL
+    scale = result.scale - type_rules.AVERAGE_DIGITS
+    precision = max(decimal.precision - decimal.scale + scale, _MIN_EXACT_DIGITS)
+    if isinstance(value, FloatType) or scale < decimal.scale or precision > MAX_DIGITS:
+        return None
+
+    def sql(arguments: Arguments, over: str = "") -> str:
+        widened = f"CAST({_decimal_sql(arguments)} AS {spark_type(DecimalType(precision, scale))})"
+        return f"CAST(AVG({widened}){_spaced(over)} AS {spark_type(result)})"
+
+    return replace(average, sql=sql, window_sql=sql)
 
 
 def _spaced(over: str) -> str:
