@@ -53,7 +53,6 @@ settings.load_profile("long" if os.environ.get("DAYBOOK_FAULTS") == "long" else 
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--sail", action="store_true", help="run the Spark tests on Sail, from the extra daybook[sail]")
     parser.addoption("--connect", action="store_true", help="run the Spark tests through a local Spark Connect server")
     parser.addoption("--share-java", action="store_true", help="let all workers use one Java process")
     parser.addoption("--master", help="run the Spark tests at this master instead of two local threads")

@@ -32,8 +32,7 @@ _SHUFFLE = {"spark.sql.shuffle.partitions": 2}
 
 @pytest.fixture(scope="session")
 def is_connect(request: pytest.FixtureRequest) -> bool:
-    is_told = request.config.getoption("--connect") or request.config.getoption("--sail")
-    return bool(is_told or os.environ.get("DAYBOOK_TEST_CONNECT"))
+    return bool(request.config.getoption("--connect") or os.environ.get("DAYBOOK_TEST_CONNECT"))
 
 
 def classic_settings(config: pytest.Config, *, threads: int, memory: str) -> "EngineSettings":
@@ -57,9 +56,7 @@ def shared_settings(config: pytest.Config) -> "EngineSettings":
 @pytest.fixture(scope="session")
 def spark(request: pytest.FixtureRequest, is_connect: bool) -> "Iterator[SparkSession]":
     """A session whose results are the product's, and that spends little on each query; two threads by default."""
-    from daybook.engine.java.connect import open_sail_session
     from daybook.engine.java.session import start_session, stop_session
-    from daybook.engine.java.session_conf import remote_conf
     from daybook.model.settings import EngineSettings
     from tests.shared_java import join_shared_java, shared_address
     from tests.spark.local_files import leave_modes_to_umask
@@ -71,10 +68,7 @@ def spark(request: pytest.FixtureRequest, is_connect: bool) -> "Iterator[SparkSe
         yield session
         return
     settings = classic_settings(request.config, threads=2, memory="1g")
-    if request.config.getoption("--sail"):
-        # Without the question whether Sail can do it: that is what the tests tell.
-        session = open_sail_session(remote_conf(EngineSettings(conf=_SHUFFLE)), "daybook-tests")
-    elif is_connect:
+    if is_connect:
         conf = {key: value for key, value in settings.conf.items() if key != "spark.jars"}
         remote = EngineSettings(remote=settings.master, conf=conf)
         session = start_session(remote, app_name="daybook-tests", workload="short")
@@ -87,16 +81,16 @@ def spark(request: pytest.FixtureRequest, is_connect: bool) -> "Iterator[SparkSe
 
 
 @contextmanager
-def as_users_run_it(request: pytest.FixtureRequest, spark: "SparkSession") -> Iterator[None]:
+def as_users_run_it(spark: "SparkSession") -> Iterator[None]:
     """Generated code and adaptive execution for a while."""
     from daybook.engine.java.session_conf import temporary_settings
 
-    with temporary_settings(spark, {} if request.config.getoption("--sail") else _PRODUCT):
+    with temporary_settings(spark, _PRODUCT):
         yield
 
 
 @pytest.fixture(scope="module")
-def product_settings(request: pytest.FixtureRequest, spark: "SparkSession") -> "Iterator[None]":
+def product_settings(spark: "SparkSession") -> "Iterator[None]":
     """Generated code and adaptive execution for the tests of a module."""
-    with as_users_run_it(request, spark):
+    with as_users_run_it(spark):
         yield

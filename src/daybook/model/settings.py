@@ -46,7 +46,6 @@ class EngineSettings(Declaration):
         default=None, description="local[*], spark://…, yarn or k8s://…; by default all cores of this machine."
     )
     remote: str | None = Field(default=None, description="A Spark Connect server: sc://host:15002.")
-    sail: bool = Field(default=False, description="Whether the Connect server is Sail.")
     conf: dict[str, Any] = Field(default_factory=dict, description="Any Spark setting.")
     warm: IdleTime | None = Field(
         default=None,

@@ -32,13 +32,13 @@ class ClosedDemo:
 
 
 @pytest.fixture(scope="session")
-def demo(request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> ClosedDemo:
+def demo(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> ClosedDemo:
     """Tests add runs to it, and leave these as they are."""
     folder = tmp_path_factory.mktemp("close") / "demo"
     write_workspace("close", folder)
     write_data(folder / "data", _JOURNALS)
     workspace = open_workspace(folder, session=lambda: spark)
-    with as_users_run_it(request, spark):
+    with as_users_run_it(spark):
         done = close_month(workspace, PERIOD)
     by_project = {run.project_id: run.run_id for run in done.runs}
     drafts = [run.id for run in list_runs(workspace, project="close", limit=10).runs if run.is_draft]

@@ -1,5 +1,4 @@
 import socket
-import sys
 
 import pytest
 
@@ -27,16 +26,3 @@ def test_an_impossible_port_is_a_coded_error(remote: str) -> None:
     with pytest.raises(DaybookError) as caught:
         start_session(EngineSettings(remote=remote), app_name="close")
     assert caught.value.code == "RUN_908"
-
-
-def test_sail_without_its_package_is_a_coded_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pysail", None)
-    with pytest.raises(DaybookError) as caught:
-        start_session(EngineSettings(sail=True), app_name="close")
-    assert caught.value.code == "RUN_909"
-
-
-def test_sail_and_a_master_together_are_refused() -> None:
-    with pytest.raises(DaybookError) as caught:
-        start_session(EngineSettings(sail=True, master="local[2]"), app_name="close")
-    assert caught.value.code == "RUN_907"

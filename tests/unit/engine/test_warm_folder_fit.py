@@ -53,7 +53,6 @@ def test_secrets_are_kept_as_digests_only() -> None:
     [
         (EngineSettings(master="spark://host:7077"), {}, "engine.master is spark://host:7077"),
         (EngineSettings(remote="sc://host"), {}, "engine.remote"),
-        (EngineSettings(sail=True), {}, "engine.sail"),
         (EngineSettings(), {"SPARK_HOME": "/opt/spark"}, "SPARK_HOME is set"),
     ],
 )

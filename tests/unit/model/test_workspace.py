@@ -286,6 +286,7 @@ retention: {runs: 90d, versions: 24}   # used by `daybook gc` only; nothing is r
         ("name: a\nretention: {runs: 90}\n", "MODEL_028"),
         ("name: a\nretention: {versions: 0}\n", "MODEL_025"),
         ("name: a\nengine: {conf: [1]}\n", "MODEL_022"),
+        ("name: a\nengine: {sail: true}\n", "MODEL_020"),
         ("name: a\nlineage: {openlineage: {to: lineage.acme.com}}\n", "MODEL_028"),
         ("name: a\nlineage: {openlineage: {to: 'ftp://acme.com/x'}}\n", "MODEL_028"),
         ("name: a\nlineage: {openlineage: {to: 'https://[acme'}}\n", "MODEL_028"),

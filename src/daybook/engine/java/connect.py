@@ -1,10 +1,9 @@
-"""Spark Connect sessions: on a running server, on a server that Daybook starts, or on Sail."""
+"""Spark Connect sessions: on a running server, or on a server that Daybook starts."""
 
 import os
 import re
 import secrets
-import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
@@ -184,79 +183,3 @@ def is_connect(spark: "SparkSession") -> bool:
 def _without_parameters(remote: str) -> str:
     """The URL without what follows the host, which may contain tokens."""
     return remote.split("/;", 1)[0]
-
-
-@dataclass(frozen=True, slots=True)
-class _SailServer:
-    server: Any
-
-    def has_ended(self, seconds: float = 0) -> bool:
-        """It runs in this process."""
-        return False
-
-    def close(self) -> None:
-        self.server.stop()
-
-
-def open_sail_session(settings: Mapping[str, str], app_name: str) -> "SparkSession":
-    """Start Sail on a free port of this machine and open a session on it."""
-    # Sail logs to the terminal, and reads how much when it is loaded.
-    os.environ.setdefault("RUST_LOG", "error")
-    try:
-        from pysail.spark import SparkConnectServer
-    except ImportError as missing:
-        raise DaybookError("RUN_909") from missing
-    server = SparkConnectServer("127.0.0.1", 0)
-    server.start(background=True)
-    try:
-        host, port = server.listening_address
-        session = open_remote_session(f"sc://{host}:{port}", settings, app_name)
-    except BaseException:
-        server.stop()
-        raise
-    attach_server(session, _SailServer(server))
-    return session
-
-
-def check_capabilities(session: "SparkSession") -> None:
-    """Refuse a server that lacks what every run uses, rather than fail in the middle of one."""
-    missing = [name for name, is_there in _REQUIRED_CAPABILITIES.items() if not is_there(session)]
-    if missing:
-        raise DaybookError("RUN_911", missing=", ".join(missing))
-
-
-def _can_observe(session: "SparkSession") -> bool:
-    from pyspark.sql import Observation
-    from pyspark.sql import functions as F
-
-    counted = Observation()
-    return _succeeds(lambda: session.range(2).observe(counted, F.expr("COUNT(1)").alias("rows")).collect()) and (
-        _succeeds(lambda: counted.get["rows"])
-    )
-
-
-def _has_row_positions(session: "SparkSession") -> bool:
-    with tempfile.TemporaryDirectory() as folder:
-        path = f"{folder}/rows"
-        return _succeeds(lambda: session.range(1).write.parquet(path)) and _succeeds(
-            lambda: session.read.parquet(path).selectExpr("_metadata.file_path", "_metadata.row_index").collect()
-        )
-
-
-def _fails_on_overflow(session: "SparkSession") -> bool:
-    return not _succeeds(lambda: session.range(1).selectExpr("id + 9223372036854775807L + 1L").collect())
-
-
-def _succeeds(action: Callable[[], object]) -> bool:
-    try:
-        action()
-    except Exception:
-        return False
-    return True
-
-
-_REQUIRED_CAPABILITIES: Mapping[str, Callable[["SparkSession"], bool]] = {
-    "counters in a query (observe)": _can_observe,
-    "the position of a row in its file (_metadata)": _has_row_positions,
-    "arithmetic that fails on overflow (ANSI)": _fails_on_overflow,
-}

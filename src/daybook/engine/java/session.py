@@ -16,12 +16,10 @@ from daybook.engine.java.classic import (
     running_classic_session,
 )
 from daybook.engine.java.connect import (
-    check_capabilities,
     clear_connect_mode,
     is_connect,
     open_local_connect_session,
     open_remote_session,
-    open_sail_session,
     stop_connect_session,
 )
 from daybook.engine.java.launch import (
@@ -66,17 +64,14 @@ def start_session(
 ) -> "SparkSession":
     """A new session on the settings' master (all local cores by default) or Connect server.
 
-    `remote` may also name a local master: then a Connect server of our own runs in between. `sail` without a remote
-    starts Sail, a Connect server without Java. `workload` says whether Java should rather start quickly or run
-    quickly; `workload_of` knows from the input's size.
+    `remote` may also name a local master: then a Connect server of our own runs in between. `workload`
+    says whether Java should rather start quickly or run quickly; `workload_of` knows from the input's size.
     """
-    if settings.master and (settings.remote or settings.sail):
-        raise DaybookError("RUN_907", master=settings.master, remote=settings.remote or "sail")
+    if settings.master and settings.remote:
+        raise DaybookError("RUN_907", master=settings.master, remote=settings.remote)
     if settings.remote and settings.remote.startswith("sc://"):
         session = open_remote_session(settings.remote, remote_conf(settings), app_name)
-        return _checked_foreign(_with_required_conf(_with_capabilities(session) if settings.sail else session))
-    if settings.sail:
-        return _with_required_conf(_with_capabilities(open_sail_session(remote_conf(settings), app_name)))
+        return _checked_foreign(_with_required_conf(session))
     conf = application_conf(settings, app_name=app_name, ui=ui)
     _set_worker_python(conf.application.get("spark.pyspark.python"))
     if not settings.remote and any(os.environ.get(name) for name in LAUNCHER_VARIABLES):
@@ -96,7 +91,7 @@ def join_running_session(settings: EngineSettings) -> "SparkSession | None":
 
     A program can have one classic application only. Settings of the application stay as it was started.
     """
-    running = None if settings.remote or settings.sail else running_classic_session()
+    running = None if settings.remote else running_classic_session()
     server = attached_server(running) if running is not None else None
     if running is None or server is None or server.has_ended():
         return None
@@ -217,15 +212,6 @@ def _set_worker_python(chosen: str | None) -> None:
     if chosen is not None:
         os.environ["PYSPARK_PYTHON"] = chosen
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-
-
-def _with_capabilities(session: "SparkSession") -> "SparkSession":
-    try:
-        check_capabilities(session)
-    except DaybookError:
-        stop_session(session)
-        raise
-    return session
 
 
 def _checked_foreign(session: "SparkSession") -> "SparkSession":

@@ -91,8 +91,8 @@ class EngineFit:
 
 def find_warm_problem(settings: EngineSettings, environment: Mapping[str, str]) -> str | None:
     """Why these settings are not for an engine that is kept; None where they are."""
-    if settings.remote or settings.sail:
-        return "engine.remote or engine.sail names another server"
+    if settings.remote:
+        return "engine.remote names another server"
     if local_threads(settings.master or "local[*]", 1) is None:
         return f"engine.master is {settings.master}, not on this machine"
     if name := next((name for name in LAUNCHER_VARIABLES if environment.get(name)), None):

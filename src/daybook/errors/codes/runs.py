@@ -513,8 +513,8 @@ ENGINE_CODES: dict[str, Code] = code_family(
     Code(
         "RUN_909",
         "engine.sail needs the package pysail, which is not installed",
-        "With engine.sail and no engine.remote, Daybook starts Sail, a Connect server without Java, in its process.",
-        hint="install it with the extra: pip install 'daybook[sail]'",
+        "Replaced by MODEL_020: Daybook runs on Spark only, so `engine` has no key `sail`.",
+        replaced_by=("MODEL_020",),
     ),
     Code(
         "RUN_910",
@@ -525,10 +525,9 @@ ENGINE_CODES: dict[str, Code] = code_family(
     Code(
         "RUN_911",
         "This version of Sail cannot execute projects: it lacks {missing}",
-        "Before Daybook uses Sail, it checks for the features that it needs: counters inside a query, the "
-        "position of a row in its file, and arithmetic that fails on overflow. See the decision record on "
-        "Sail.",
-        hint="remove engine.sail to run on Spark, or try a newer version of pysail",
+        "Replaced by MODEL_020: Daybook runs on Spark only, so `engine` has no key `sail`. The decision record on "
+        "Sail has the reasons.",
+        replaced_by=("MODEL_020",),
     ),
     Code(
         "RUN_912",
