@@ -24,10 +24,11 @@ from daybook.cli.terminal import (
     show_notice,
     show_table,
 )
+from daybook.graph.listener import BuildListener
 
 if TYPE_CHECKING:
     from daybook.errors import Notice
-    from daybook.graph.build import BuildListener, BuildPlan, BuildResult, NodeResult
+    from daybook.graph.build import BuildPlan, BuildResult, NodeResult
     from daybook.graph.close import NodeStatus
     from daybook.graph.nodes import Node
     from daybook.workspace.close import CloseGraphResult, CloseStatus
@@ -60,7 +61,7 @@ class _Row:
     seconds: float = 0.0
 
 
-class BuildTable:
+class BuildTable(BuildListener):
     """Node, state and time of every node; as many as the terminal has lines, those that run and failed first."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -120,7 +121,7 @@ def _most_telling(rows: "list[tuple[Node, _Row]]", limit: int) -> "list[tuple[No
     return [rows[index] for index in sorted(ranked[:limit])]
 
 
-class BuildLines:
+class BuildLines(BuildListener):
     """A line when a node starts and when it ends."""
 
     def __init__(self, *, is_quiet: bool) -> None:
@@ -131,9 +132,6 @@ class BuildLines:
 
     def started(self, node: "Node", run_id: str) -> None:
         self._say(f"{node.project} {node.period.identifier}: run {run_id}")
-
-    def stage(self, node: "Node", text: str) -> None:
-        pass
 
     def finished(self, result: "NodeResult") -> None:
         if result.result == "ran":
@@ -343,7 +341,7 @@ def build(
         raise typer.Exit(FAILED)
 
 
-class _JsonEvents:
+class _JsonEvents(BuildListener):
     """One line per event, when it happens."""
 
     def planned(self, nodes: "tuple[Node, ...]") -> None:
@@ -356,16 +354,10 @@ class _JsonEvents:
 
         echo_json_line(started_event(node, run_id))
 
-    def stage(self, node: "Node", text: str) -> None:
-        pass
-
     def finished(self, result: "NodeResult") -> None:
         from daybook.workspace.json.close import finished_event
 
         echo_json_line(finished_event(result))
-
-    def notice(self, node: "Node", notice: "Notice") -> None:
-        pass
 
 
 def _show_plan(plan: "BuildPlan") -> None:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
+from daybook.runs.listener import RunListener
+
 if TYPE_CHECKING:
     from rich.console import Console, Group
     from rich.progress import Progress, TaskID
 
     from daybook.errors import DaybookError, Notice
-    from daybook.runs.result import OutputResult, RunListener
 
 
 def current_folder() -> Path | None:
@@ -272,7 +273,7 @@ def show_notice(notice: "Notice", *, about: str | None = None) -> None:
     _write(f"\n{rest}\n" if rest else "\n", mark=mark, is_error=True)
 
 
-class ProgressListener:
+class ProgressListener(RunListener):
     """Shows one line: what is being done, Spark's tasks, the time."""
 
     def __init__(self, progress: "Progress") -> None:
@@ -299,27 +300,13 @@ class ProgressListener:
         if self._task is not None:
             self._progress.update(self._task, completed=done, total=total, tasks=f"{done}/{total} tasks")
 
-    def written(self, output: "OutputResult") -> None:
-        pass
-
     def notice(self, notice: "Notice") -> None:
         """Kept until the progress is gone, where nothing overwrites them."""
         self.notices.append(notice)
 
 
-class NoticeListener:
+class NoticeListener(RunListener):
     """Warnings only, as they come."""
-
-    progress = None
-
-    def prepared(self, run_id: str, project_id: str, period: str) -> None:
-        pass
-
-    def stage(self, text: str) -> None:
-        pass
-
-    def written(self, output: "OutputResult") -> None:
-        pass
 
     def notice(self, notice: "Notice") -> None:
         show_notice(notice)

@@ -7,12 +7,14 @@ from typing import Any
 
 from daybook.compare.bridge import BridgeRequest
 from daybook.compare.result import BridgeResult
-from daybook.graph.build import BuildListener, BuildRequest, BuildResult
+from daybook.graph.build import BuildRequest, BuildResult
+from daybook.graph.listener import BuildListener
 from daybook.io.formats.delta.table import read_rows
 from daybook.model.types import value_text
 from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.runs.attempt.start import RunRequest
-from daybook.runs.result import RunListener, RunResult
+from daybook.runs.listener import RunListener
+from daybook.runs.result import RunResult
 from daybook.workspace.close import CloseStatus, build_close, close_status
 from daybook.workspace.execution import run_project
 from daybook.workspace.json.close import bridge_as_json, finished_event, status_as_json

@@ -8,7 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from graphlib import TopologicalSorter
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
 
 from daybook.engine.java.classic import activate_session
 from daybook.engine.java.session import separate_session
@@ -18,6 +18,7 @@ from daybook.errors.error import did_you_mean
 from daybook.graph.close import Close, NodeStatus, read_close
 from daybook.graph.drafts import find_fresh_draft
 from daybook.graph.freshness import GivenParameters
+from daybook.graph.listener import BuildListener
 from daybook.graph.nodes import Edge, Node, in_order, sort_key
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.parameter import given_values
@@ -25,7 +26,8 @@ from daybook.runs.attempt.execution import execute_run, prepare_runs
 from daybook.runs.attempt.lease import LeaseKeeper, stop_on_signals
 from daybook.runs.attempt.start import RunRequest
 from daybook.runs.environment import RunEnvironment
-from daybook.runs.result import OutputResult, RunFailedError, RunResult
+from daybook.runs.listener import RunListener
+from daybook.runs.result import RunFailedError, RunResult
 from daybook.runs.snapshot import new_run_id
 from daybook.store.records import RunRecord
 from daybook.store.store import Transaction
@@ -126,20 +128,6 @@ class BuildResult:
 
 def _count_nodes(count: int) -> str:
     return f"{count} node{'' if count == 1 else 's'}"
-
-
-class BuildListener(Protocol):
-    """Calls may come from several threads."""
-
-    def planned(self, nodes: tuple[Node, ...]) -> None: ...
-
-    def started(self, node: Node, run_id: str) -> None: ...
-
-    def stage(self, node: Node, text: str) -> None: ...
-
-    def finished(self, result: NodeResult) -> None: ...
-
-    def notice(self, node: Node, notice: Notice) -> None: ...
 
 
 def plan_build(close: Close, request: BuildRequest) -> BuildPlan:
@@ -498,21 +486,17 @@ class _Build:
 
 
 @dataclass
-class _NodeListener:
+class _NodeListener(RunListener):
     """Passes on what one run says, with its node."""
 
     owner: _Build
     node: Node
-    progress = None
 
     def prepared(self, run_id: str, project_id: str, period: str) -> None:
         self.owner.listener.started(self.node, run_id)
 
     def stage(self, text: str) -> None:
         self.owner.listener.stage(self.node, text)
-
-    def written(self, output: OutputResult) -> None:
-        pass
 
     def notice(self, notice: Notice) -> None:
         self.owner.listener.notice(self.node, notice)

@@ -22,7 +22,7 @@ from daybook.model.loading import LoadedWorkspace
 from daybook.model.loading.workspace import WorkspaceLocation
 from daybook.plan.plan_cache import PlanCache
 from daybook.runs.attempt.lease import LeaseKeeper
-from daybook.runs.result import RunListener, SilentListener
+from daybook.runs.listener import RunListener
 from daybook.runs.snapshot import RunSnapshot
 from daybook.store import open_store
 from daybook.store.address import EmbeddedStore, parse_address
@@ -103,7 +103,7 @@ def open_run_environment(
             state=state_folder(workspace),
             store=store,
             session=lambda: activate_session(session()),
-            listener=listener or SilentListener(),
+            listener=listener or RunListener(),
             clock=clock or _utc_now,
             version=version("daybook"),
             begin_session=getattr(session, "begin_for", _begin_later),

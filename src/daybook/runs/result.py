@@ -1,16 +1,16 @@
 """The result of a run, and the events of its progress."""
 
 import datetime
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol, assert_never
+from typing import TYPE_CHECKING, Literal, assert_never
 
 from daybook.errors import DaybookError, Notice
 from daybook.model.definition import TableVersion
 from daybook.store.records import FinalStatus, OperationResult, RunStatus
 
 if TYPE_CHECKING:
-    from daybook.engine.jobs import OnProgress
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,57 +87,6 @@ class RunFailedError(Exception):
     def _render_traceback_(self) -> list[str]:
         """What a notebook shows instead of a traceback."""
         return [*self.error._render_traceback_(), f"run {self.run_id} {self.status}"]
-
-
-class RunListener(Protocol):
-    """All calls come from the thread that executes the run, except `progress`."""
-
-    def prepared(self, run_id: str, project_id: str, period: str) -> None: ...
-
-    def stage(self, text: str) -> None:
-        """A new stage of work began, in a few words."""
-        ...
-
-    @property
-    def progress(self) -> "OnProgress | None":
-        """Called with the tasks of Spark that are done, of those known so far; without it Spark is not asked."""
-        ...
-
-    def written(self, output: OutputResult) -> None: ...
-
-    def notice(self, notice: Notice) -> None: ...
-
-
-class SilentListener:
-    progress: "OnProgress | None" = None
-
-    def prepared(self, run_id: str, project_id: str, period: str) -> None:
-        pass
-
-    def stage(self, text: str) -> None:
-        pass
-
-    def written(self, output: OutputResult) -> None:
-        pass
-
-    def notice(self, notice: Notice) -> None:
-        pass
-
-
-class ListenerWithout:
-    """Hands everything on to another listener but some notices."""
-
-    def __init__(self, notices: Collection[Notice], listener: RunListener) -> None:
-        self._notices = notices
-        self._listener = listener
-        self.prepared = listener.prepared
-        self.stage = listener.stage
-        self.progress = listener.progress
-        self.written = listener.written
-
-    def notice(self, notice: Notice) -> None:
-        if notice not in self._notices:
-            self._listener.notice(notice)
 
 
 # The detail of an output's record that says it wrote deleted rows, too.

@@ -7,14 +7,16 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-from daybook.errors import DaybookError, Notice
-from daybook.runs.result import RunFailedError, SilentListener
+from daybook.errors import DaybookError
+from daybook.graph.listener import BuildListener
+from daybook.runs.listener import RunListener
+from daybook.runs.result import RunFailedError
 from daybook.store.records import Action
 from daybook.web.access import Visitor, checked_project_id
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 if TYPE_CHECKING:
-    from daybook.graph.build import BuildResult, NodeResult
+    from daybook.graph.build import BuildResult
     from daybook.graph.nodes import Node
 
 ActionName = Literal["run", "build", "cancel", "retry", "activate", "close", "lock"]
@@ -173,7 +175,7 @@ class PageActions:
         return ActionResult(request.name, request.subject, work.run_id)
 
 
-class _RunStart(SilentListener):
+class _RunStart(RunListener):
     def __init__(self, work: Work) -> None:
         self._work = work
 
@@ -182,7 +184,7 @@ class _RunStart(SilentListener):
         self._work.begun.set()
 
 
-class _BuildStart:
+class _BuildStart(BuildListener):
     def __init__(self, work: Work) -> None:
         self._work = work
 
@@ -191,15 +193,6 @@ class _BuildStart:
 
     def started(self, node: "Node", run_id: str) -> None:
         self._work.run_id = run_id
-
-    def stage(self, node: "Node", text: str) -> None:
-        pass
-
-    def finished(self, result: "NodeResult") -> None:
-        pass
-
-    def notice(self, node: "Node", notice: Notice) -> None:
-        pass
 
 
 def _run(workspace: OpenedWorkspace, work: Work) -> None:

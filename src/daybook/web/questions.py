@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from daybook.errors import DaybookError
-from daybook.runs.result import RunListener, SilentListener
+from daybook.runs.listener import RunListener
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Question:
         return self.answer
 
 
-class _Stages(SilentListener):
+class _Stages(RunListener):
     """What a long computation does at the moment."""
 
     def __init__(self, question: Question) -> None:

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 
 from daybook.errors import DaybookError, Notice, notice
 from daybook.graph.close import Close, NodeStatus, read_close
-from daybook.graph.nodes import Node
+from daybook.graph.listener import BuildListener
 from daybook.model.loading import LoadedWorkspace
 from daybook.store.references import files_with_errors
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 if TYPE_CHECKING:
     # What runs things takes a while to import, and `status` runs nothing.
-    from daybook.graph.build import BuildListener, BuildPlan, BuildRequest, BuildResult, NodeResult
+    from daybook.graph.build import BuildPlan, BuildRequest, BuildResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ def plan_close_build(workspace: OpenedWorkspace, request: "BuildRequest") -> "Bu
 
 
 def build_close(
-    workspace: OpenedWorkspace, request: "BuildRequest", *, listener: "BuildListener | None" = None
+    workspace: OpenedWorkspace, request: "BuildRequest", *, listener: BuildListener | None = None
 ) -> "BuildResult":
     """Bring projects and everything they need up to date; one Spark application runs all of it."""
     from daybook.graph.build import build
@@ -166,7 +166,7 @@ def build_close(
     _check_request(workspace, request)
     definitions = workspace.read_definitions()
     with workspace.open_run_environment() as environment:
-        result = build(definitions, environment, request, listener or _SilentBuild())
+        result = build(definitions, environment, request, listener or BuildListener())
     return replace(result, notices=(*_error_notices(definitions), *result.notices))
 
 
@@ -175,20 +175,3 @@ def _check_request(workspace: OpenedWorkspace, request: "BuildRequest") -> None:
         raise DaybookError("RUN_040", jobs=request.jobs)
     if request.is_draft and workspace.settings.sandbox is None:
         raise DaybookError("RUN_070")
-
-
-class _SilentBuild:
-    def planned(self, nodes: tuple[Node, ...]) -> None:
-        pass
-
-    def started(self, node: Node, run_id: str) -> None:
-        pass
-
-    def stage(self, node: Node, text: str) -> None:
-        pass
-
-    def finished(self, result: "NodeResult") -> None:
-        pass
-
-    def notice(self, node: Node, notice: Notice) -> None:
-        pass

@@ -16,8 +16,9 @@ from daybook.runs.attempt.start import PreparedRun, RunRequest, check_request
 from daybook.runs.environment import RunEnvironment, SessionProvider, open_run_environment, workspace_with_store_copy
 from daybook.runs.explain import levels
 from daybook.runs.explain.levels import NumberExplanation, OperationExplanation, RowsQuestion, explain
+from daybook.runs.listener import ListenerWithout, RunListener
 from daybook.runs.replay import ReplayResult, replay
-from daybook.runs.result import ListenerWithout, RunFailedError, RunListener, RunResult
+from daybook.runs.result import RunFailedError, RunResult
 from daybook.scenarios.load_scenario import find_scenarios
 from daybook.scenarios.new_scenario import NewScenario, write_new_scenario
 from daybook.scenarios.report import render_junit, updated_scenario_text, write_scenario

@@ -25,7 +25,8 @@ from daybook.io.stored_rows import (
 from daybook.model.types import SYSTEM_COLUMNS, ColumnType, DecimalType, FloatType, IntegerType, Value
 from daybook.pictures.texts import Negatives
 from daybook.pictures.waterfall import Share, draw_waterfall
-from daybook.runs.result import OutputResult, RunListener
+from daybook.runs.listener import RunListener
+from daybook.runs.result import OutputResult
 from daybook.runs.slices import CommittedOutput, find_committed_output
 from daybook.workspace.open_workspace import OpenedWorkspace
 

@@ -21,7 +21,7 @@ from daybook.store.process import current_user
 
 if TYPE_CHECKING:
     from daybook.runs.environment import RunEnvironment, SessionProvider
-    from daybook.runs.result import RunListener
+    from daybook.runs.listener import RunListener
     from daybook.store.store import MetadataStore
 
 

@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame
 
 from daybook.engine.java.classic import Gateway, attached_server
 from daybook.engine.java.session import start_session, stop_session
-from daybook.errors import Notice
 from daybook.graph.build import BuildRequest, NodeResult, build
+from daybook.graph.listener import BuildListener
 from daybook.graph.nodes import Node
 from daybook.io.registry import writer_for
 from daybook.io.target import Target
@@ -32,7 +32,7 @@ def say(*words: str) -> None:
     print(*words, flush=True)  # noqa: T201
 
 
-class Telling:
+class Telling(BuildListener):
     def planned(self, nodes: tuple[Node, ...]) -> None:
         say("planned", str(len(nodes)))
 
@@ -44,9 +44,6 @@ class Telling:
 
     def finished(self, result: NodeResult) -> None:
         say("finished", result.node.name, result.result, result.reason or "")
-
-    def notice(self, node: Node, notice: Notice) -> None:
-        pass
 
 
 def die_at(number: int) -> None:

@@ -26,7 +26,8 @@ from daybook.model.loading import load_workspace
 from daybook.runs.attempt.execution import run
 from daybook.runs.attempt.start import RunRequest
 from daybook.runs.environment import open_run_environment
-from daybook.runs.result import RunFailedError, SilentListener
+from daybook.runs.listener import RunListener
+from daybook.runs.result import RunFailedError
 from tests.faults.runs.dying import dying_at
 from tests.spark.local_files import leave_modes_to_umask
 
@@ -62,7 +63,7 @@ def limit_files(session: SparkSession, size: int) -> None:
     resource.prlimit(gateway.process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 
-class Telling(SilentListener):
+class Telling(RunListener):
     def __init__(self) -> None:
         self.progress = lambda done, total: say("tasks", str(done), str(total))
 

@@ -29,7 +29,7 @@ from daybook.plan.plan_project import plan_project
 from daybook.recompute.numbers import is_numeric
 from daybook.resolve.location import Resolution
 from daybook.runs.attempt.start import PreparedRun
-from daybook.runs.result import SilentListener
+from daybook.runs.listener import RunListener
 from daybook.runs.snapshot import Provenance, RunSettings, RunSnapshot, SourceSnapshot
 from daybook.store.records import RunRecord
 from tests.reference import declare
@@ -230,7 +230,7 @@ def walk(spark: SparkSession, asked: Question, staging: str, order: Sequence[str
     hybrids = Hybrids(asked.a, asked.b, asked.rows, differences)
     sources = GeneratedSources(spark, hybrids, asked.pair)
     engine = StateEngine(spark, sources, staging)
-    found = BridgeWalk(engine, hybrids, differences, Measure(asked.measure), {}, SilentListener())
+    found = BridgeWalk(engine, hybrids, differences, Measure(asked.measure), {}, RunListener())
     return found.walk(order_causes(differences.causes, order))
 
 

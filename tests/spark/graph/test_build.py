@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from daybook.errors import Notice
 from daybook.graph.build import BuildRequest, BuildResult, NodeResult, build
 from daybook.graph.close import read_close
+from daybook.graph.listener import BuildListener
 from daybook.graph.nodes import Node
 from daybook.store.apply import deactivate
 from tests.workspaces import Folder, to_path, to_table
@@ -18,7 +18,7 @@ COLUMNS = [{"name": "account", "type": "string"}, {"name": "amount", "type": "de
 MONTHS = [f"2026-{month:02}" for month in range(1, 4)]
 
 
-class Events:
+class Events(BuildListener):
     """What a build said, in order."""
 
     def __init__(self) -> None:
@@ -30,14 +30,8 @@ class Events:
     def started(self, node: Node, run_id: str) -> None:
         self.lines.append(f"started {node.name}")
 
-    def stage(self, node: Node, text: str) -> None:
-        pass
-
     def finished(self, result: NodeResult) -> None:
         self.lines.append(f"finished {result.node.name} {result.result}")
-
-    def notice(self, node: Node, notice: Notice) -> None:
-        pass
 
 
 def movements(folder: Folder, month: str, **amounts: str) -> None:

@@ -4,9 +4,10 @@ from decimal import Decimal
 
 import pytest
 
-from daybook.errors import DaybookError, Notice
+from daybook.errors import DaybookError
 from daybook.graph.build import BuildRequest, NodeResult, build
 from daybook.graph.close import read_close
+from daybook.graph.listener import BuildListener
 from daybook.graph.nodes import Node
 from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.resolve.calendars.periods import period_of
@@ -94,24 +95,10 @@ def chain(folder: Folder) -> Folder:
     return folder
 
 
-class Silent:
-    """Listens to a build and says nothing."""
-
-    def planned(self, nodes: tuple[Node, ...]) -> None: ...
-
-    def started(self, node: Node, run_id: str) -> None: ...
-
-    def stage(self, node: Node, text: str) -> None: ...
-
-    def finished(self, result: NodeResult) -> None: ...
-
-    def notice(self, node: Node, notice: Notice) -> None: ...
-
-
 def built(folder: Folder, **parameters: dict[str, object]) -> dict[str, NodeResult]:
     workspace = folder.load()
     with folder.around(workspace) as around:
-        result = build(workspace, around, BuildRequest("2026-01", parameters=parameters), Silent())
+        result = build(workspace, around, BuildRequest("2026-01", parameters=parameters), BuildListener())
     return {each.node.project: each for each in result.nodes}
 
 

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from daybook.graph.build import BuildRequest, build
+from daybook.graph.listener import BuildListener
 from daybook.runs.attempt.execution import prepare_runs
 from daybook.runs.attempt.start import RunRequest
-from daybook.workspace.close import _SilentBuild
 from daybook.workspace.lifecycle import activate_projects
 from daybook.workspace.open_workspace import open_workspace
 from tests.recorded_runs import record_run
@@ -134,7 +134,7 @@ class Close:
     def build(self) -> set[str]:
         workspace = self.folder.load()
         with self.folder.around(workspace) as around, patch("daybook.graph.build.execute_run", record_run):
-            result = build(workspace, around, BuildRequest(SPAN), _SilentBuild())
+            result = build(workspace, around, BuildRequest(SPAN), BuildListener())
         assert result.is_ok, [(each.node.name, each.reason) for each in result.nodes if each.is_failure]
         assert result.count("ran") + result.count("fresh") == len(self.shapes) * len(MONTHS)
         return {each.node.name for each in result.nodes if each.result == "ran"}

@@ -11,7 +11,8 @@ from daybook.demo.data_files import write_workspace
 from daybook.errors import DaybookError, Notice
 from daybook.runs.attempt.start import PreparedRun, RunRequest
 from daybook.runs.environment import RunEnvironment
-from daybook.runs.result import RunFailedError, RunResult, SilentListener
+from daybook.runs.listener import RunListener
+from daybook.runs.result import RunFailedError, RunResult
 from daybook.workspace.execution import (
     RangeResult,
     dry_run_project,
@@ -76,7 +77,7 @@ def test_a_wrong_project_is_reported_before_a_store_is_created(tmp_path: Path) -
     assert not (tmp_path / ".daybook").exists()
 
 
-class Hearing(SilentListener):
+class Hearing(RunListener):
     def __init__(self) -> None:
         self.heard: list[str] = []
 

@@ -161,7 +161,6 @@ class Execution:
         output, notices = self.recorder.record(planned, commit, staged, counts)
         self._report(notices)
         self.outputs.append(output)
-        self.environment.listener.written(output)
         if commit.is_repeat:
             # The first attempt's rows count; those of this one are not needed.
             self._discard(planned)

@@ -1,10 +1,10 @@
 """A listener that is spared what its user has seen before."""
 
 from daybook.errors import Notice
-from daybook.runs.result import ListenerWithout, SilentListener
+from daybook.runs.listener import ListenerWithout, RunListener
 
 
-class Hearing(SilentListener):
+class Hearing(RunListener):
     def __init__(self) -> None:
         self.heard: list[str] = []
 
