@@ -24,6 +24,7 @@ from daybook.compare.compared_output import (
 )
 from daybook.compare.result import (
     ColumnTotal,
+    ComparedRows,
     DiffCounts,
     DiffResult,
     Number,
@@ -37,6 +38,7 @@ from daybook.errors import DaybookError, Notice, notice
 from daybook.expression import common_type, quote_identifier, spark_type
 from daybook.expression.type_rules import is_number
 from daybook.model.types import INTEGER, STRING, SYSTEM_COLUMNS, ColumnType
+from daybook.plan.measures import columns_not_summed
 from daybook.runs.environment import RunEnvironment, remove_folder
 
 # Parts of a hash whose sum over two billion rows of one key is a 64-bit integer.
@@ -45,14 +47,22 @@ _HASH_PARTS = 2**32
 
 @dataclass(frozen=True, slots=True)
 class ComparedColumn:
-    """A column that both sides have, and the type in which its values are compared."""
+    """A column that both sides have, and the type in which its values are compared.
+
+    `is_summed` is False for keys and ratios, whose totals mean nothing.
+    """
 
     name: str
     type: ColumnType
+    is_summed: bool = True
 
     @property
     def is_number(self) -> bool:
         return is_number(self.type)
+
+    @property
+    def has_total(self) -> bool:
+        return self.is_number and self.is_summed
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +109,7 @@ def compare_rows(
     counts = DiffCounts(**{name: found[name] or 0 for name in ("a", "b", "added", "removed", "changed", "same")})
     return ComparedSlices(
         counts,
-        tuple(_total(column, number, found) for number, column in enumerate(values) if column.is_number),
+        tuple(_total(column, number, found) for number, column in enumerate(values) if column.has_total),
         tuple(_change(row, keys, values) for row in rows),
         RepeatedRowKeys(found["repeated_a"] or 0, found["repeated_b"] or 0),
         tuple(row["effect"] for row in rows) if contributions is not None else (),
@@ -206,14 +216,14 @@ def _any_differs(values: Sequence[ComparedColumn], tolerance: Decimal) -> Column
 
 
 def _score(values: Sequence[ComparedColumn]) -> Column:
-    """How large a change is: the largest difference of a number, as far as an order needs it."""
+    """How large a change is: the largest difference of an amount, as far as an order needs it."""
     moved = [
         F.abs(
             F.coalesce(F.col(f"b{number}").cast("double"), F.lit(0.0))
             - F.coalesce(F.col(f"a{number}").cast("double"), F.lit(0.0))
         )
         for number, column in enumerate(values)
-        if column.is_number
+        if column.has_total
     ]
     return F.greatest(F.lit(0.0), *moved) if moved else F.lit(0.0)
 
@@ -223,7 +233,7 @@ def _metrics(values: Sequence[ComparedColumn]) -> dict[str, str]:
     totals = {
         f"total_{side}{number}": f"SUM({side}{number})"
         for number, column in enumerate(values)
-        if column.is_number
+        if column.has_total
         for side in ("a", "b")
     }
     return {
@@ -278,7 +288,7 @@ def diff(environment: RunEnvironment, request: DiffRequest) -> DiffResult:
     b = ComparedOutput(run_b, run_b.prepared.output(output_b.operation_seq).step)
     rows = choose_rows(a, b, request.rows)
     key = choose_key(a, b, rows, request.key)
-    keys, values, retyped = _compared_columns(a, b, key)
+    keys, values, retyped = _compared_columns(a, b, key, rows)
     names = [column.name for column in (*keys, *values)]
     staging = f"{environment.state}/staging/{run_a.id}.diff-{secrets.token_hex(4)}"
     with environment.spark(run_b.snapshot) as spark:
@@ -318,7 +328,7 @@ def _one_sided(one: ComparedOutput, other: ComparedOutput) -> tuple[str, ...]:
 
 
 def _compared_columns(
-    a: ComparedOutput, b: ComparedOutput, key: RowKeyColumns
+    a: ComparedOutput, b: ComparedOutput, key: RowKeyColumns, rows: ComparedRows
 ) -> tuple[list[ComparedColumn], list[ComparedColumn], tuple[RetypedColumn, ...]]:
     """Key and value columns in the types they are compared in; values of kinds that differ are compared as texts."""
     types_a, types_b = {**SYSTEM_COLUMNS, **a.step.columns}, {**SYSTEM_COLUMNS, **b.step.columns}
@@ -330,7 +340,11 @@ def _compared_columns(
             )
         keys.append(ComparedColumn(name, type_))
     names = [name for name in b.step.columns if name in a.step.columns and name not in {*SYSTEM_COLUMNS, *key.columns}]
-    values = [ComparedColumn(name, common_type((types_a[name], types_b[name])) or STRING) for name in names]
+    not_summed = columns_not_summed(a.plan, a.step.seq, rows.seq_a) | columns_not_summed(b.plan, b.step.seq, rows.seq_b)
+    values = [
+        ComparedColumn(name, common_type((types_a[name], types_b[name])) or STRING, name not in not_summed)
+        for name in names
+    ]
     if not values and not _has_only_key(a, b, key):
         raise DaybookError("RUN_063", a=a.run.id, b=b.run.id)
     retyped = tuple(

@@ -126,6 +126,32 @@ def test_a_natural_key_matches_loaded_rows(folder: Folder) -> None:
     assert counts(within) == (0, 0, 0, 3)
 
 
+def test_keys_and_ratios_are_compared_but_have_no_totals(folder: Folder) -> None:
+    """Lines 1 and 2 of an order of 10.00 and 9.00 become 12.00 and 9.00; line numbers and prices are not added up."""
+    names = {"order_id": "string", "line": "integer", "quantity": "integer", "amount": "decimal(18,2)"}
+    table = {
+        "name": "lines",
+        "columns": [{"name": name, "type": type_} for name, type_ in names.items()],
+        "location": {"path": "data/lines.csv"},
+    }
+    folder.define("dataset", {"id": "lines", "natural_key_columns": ["order_id", "line"], "main_table": table})
+    folder.project(assign("price", "amount / quantity"), to_table(), input_="lines")
+    runs = []
+    for amount in ("10.00", "12.00"):
+        rows = [("O-1", "1", "2", amount), ("O-1", "2", "3", "9.00")]
+        folder.write_csv("data/lines.csv", [dict(zip(names, row, strict=True)) for row in rows])
+        runs.append(folder.run().run_id)
+
+    by_order = compare(folder, *runs, key=("order_id",))
+
+    assert totals(by_order) == {"quantity": ("5", "5", "0"), "amount": ("19.00", "21.00", "2.00")}
+    (change,) = compare(folder, *runs).changes
+    assert change.key == {"order_id": "O-1", "line": 1}
+    assert change.before is not None
+    assert change.after is not None
+    assert (change.before["price"], change.after["price"]) == (Decimal(5), Decimal(6))
+
+
 def test_repeated_keys_are_counted_and_never_multiplied(folder: Folder) -> None:
     def changed(**values: str) -> str:
         """A run with other values of the second order of EMEA."""

@@ -409,3 +409,19 @@ def test_one_of_two_alike_rows_that_were_appended(folder: Folder) -> None:
     first = folder.explain_number(run_id, 2, {"region": "EMEA"}, limit=1)
     assert first.levels[0].explanations[0].rows.count == 1
     assert first.levels[0].is_equal
+
+
+def test_averages_are_shown_but_not_added_up(folder: Folder) -> None:
+    """EMEA has 100 and 50; the average is no amount that rows of other groups could be added to."""
+    values_of_group = [
+        {"column": "sum", "expression": "SUM(amount)"},
+        {"column": "mean", "expression": "AVG(amount)"},
+    ]
+    aggregate = {"type": "aggregate", "arguments": {"group_by": ["region"], "aggregations": values_of_group}}
+    folder.project(aggregate, total("all", "SUM(sum)", "_period", selector="_operation_seq = 1"), to_table())
+    run_id = folder.run().run_id
+    group = folder.explain(run_id, 1, {"region": "EMEA"})
+    assert [each.column for each in group.sums] == ["sum"]
+    assert group.summary_rows is not None
+    assert [row["mean"] for row in group.summary_rows.rows] == [money("75.00")]
+    assert [each.column for each in folder.explain(run_id, 1).sums] == ["sum"]

@@ -31,7 +31,8 @@ from daybook.model.types import (
     value_text,
 )
 from daybook.plan.conditions import excludes, is_exact, total_columns
-from daybook.plan.output_rows import columns_assigned, key_of_output
+from daybook.plan.measures import columns_not_summed, summed_totals
+from daybook.plan.output_rows import columns_assigned, key_of_output, makers_of_output
 from daybook.plan.partial_plan import RowKey, key_columns, selectable_columns
 from daybook.plan.steps import AggregateStep, AppendStep, LoadStep, OutputStep, Plan, Step
 from daybook.runs.attempt.recorder import recorded_pins
@@ -95,6 +96,12 @@ class WrittenOutput:
             if step.seq < self.step.seq and group_columns(step):
                 assert isinstance(step, AggregateStep | AppendStep)
                 yield step
+
+    @property
+    def columns_not_summed(self) -> frozenset[str]:
+        """The keys and ratios among the columns, whichever operation made a row."""
+        makers = makers_of_output(self.run.plan, self.step)
+        return frozenset().union(*(columns_not_summed(self.run.plan, self.step.seq, maker) for maker in makers))
 
     @property
     def unique_key(self) -> tuple[str, ...]:
@@ -332,17 +339,18 @@ class RowOrigins:
             names = (ROW_ID,) if changed.intersection(grouped) else grouped
             key = {name: row[name] for name in grouped}
             asked = self._question(self._run, maker, {name: row[name] for name in names})
-            return RowOrigin(key, None, asked, _totals(row, maker, changed))
+            return RowOrigin(key, None, asked, _totals(self._run.plan, row, maker, changed))
         assert isinstance(maker, AppendStep)
         arrived = {source: name for name, source in maker.carried.items() if name not in changed}
         load = self._run.plan.load(maker.load_key)
         # People know the row by what it has here. Rows of the source may be alike in all of it.
         key = {arrived[source]: row[arrived[source]] for source in _source_key(load, arrived)}
         asked = self._question(self._run, maker, {ROW_ID: row[ROW_ID]})
+        not_summed = changed | columns_not_summed(self._run.plan, self._step.seq, maker.seq)
         amounts = {
             source: row[name]
             for name, source in maker.carried.items()
-            if name not in changed and maker.schema[name] == load.types.get(source) and is_exact(maker.schema[name])
+            if name not in not_summed and maker.schema[name] == load.types.get(source) and is_exact(maker.schema[name])
         }
         return RowOrigin(key, None, asked, amounts)
 
@@ -361,10 +369,12 @@ class RowOrigins:
             changed = columns_assigned(writer.run.plan, maker.seq, writer.step.seq)
             if maker.seq == maker_seq and names.issuperset(maker.group_by) and not changed.intersection(maker.group_by):
                 asked = self._question(writer.run, maker, {name: found[name] for name in maker.group_by})
-                amounts = {name: value for name, value in _totals(found, maker, changed).items() if name in names}
+                totals = _totals(writer.run.plan, found, maker, changed)
+                amounts = {name: value for name, value in totals.items() if name in names}
                 return RowOrigin(key, self.load.dataset_id, asked, amounts)
         types = {name: type_ for name, type_ in self.load.types.items() if name in writer.step.columns}
-        amounts = {name: found[name] for name, type_ in types.items() if is_exact(type_)}
+        not_summed = {*writer.columns_not_summed, *self.load.version.dataset.natural_key_columns}
+        amounts = {name: found[name] for name, type_ in types.items() if is_exact(type_) and name not in not_summed}
         group_key = writer.unique_key
         has_id = ROW_ID in frame.carried
         names_row: tuple[str, ...]
@@ -411,7 +421,7 @@ def _source_key(load: LoadStep, arrived: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(name for name in arrived if not isinstance(load.types.get(name), FloatType))
 
 
-def _totals(row: Row, maker: Step, changed: set[str]) -> dict[str, Any]:
+def _totals(plan: Plan, row: Row, maker: Step, changed: set[str]) -> dict[str, Any]:
     """The amounts of a row that was made of a group, as far as no operation changed them since."""
-    names = total_columns(maker) if isinstance(maker, AggregateStep | AppendStep) else ()
+    names = summed_totals(plan, maker) if isinstance(maker, AggregateStep | AppendStep) else ()
     return {name: row[name] for name in names if name not in changed and name in row}

@@ -24,7 +24,8 @@ from daybook.errors import DaybookError
 from daybook.expression import CompiledExpression, quote_identifier, quote_literal
 from daybook.io.bindings import carried_types
 from daybook.model.types import DATE, NULL, STRING, TIMESTAMP, FloatType
-from daybook.plan.conditions import has_columns_beside_aggregates, is_exact, summands, total_columns
+from daybook.plan.conditions import has_columns_beside_aggregates, is_exact, summands
+from daybook.plan.measures import columns_not_summed, summed_totals
 from daybook.plan.partial_plan import (
     PartialPlan,
     RowKey,
@@ -37,7 +38,7 @@ from daybook.plan.partial_plan import (
     summary_rows,
 )
 from daybook.plan.references import INPUT_KEY
-from daybook.plan.steps import AggregateStep, AppendStep, ComputedColumn, LoadStep, OutputStep, Schema, Step
+from daybook.plan.steps import AggregateStep, AppendStep, ComputedColumn, LoadStep, OutputStep, Plan, Schema, Step
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.explain.row_origins import ROW_ID, RestoredRun, Row, RowOrigins, group_columns, key_text
 
@@ -96,7 +97,7 @@ class RowsComputation:
         if self._is_one_group(step, keys):
             found = self._picked_rows(step, keys, origins, columns, is_summarized=True)
             if found.summary is not None or not found.count:
-                return found.summary or _no_summary(step), found
+                return found.summary or _no_summary(self._run.plan, step), found
         made = self._cut(step, summary_rows(self._run.plan, step, keys))
         assert made is not None
         picked = self._picked_cut(step, keys, origins, columns)
@@ -104,7 +105,7 @@ class RowsComputation:
         self._run.read(self._environment, self._spark, {*made.feeds.values(), *picked.feeds.values()})
         # At the same time: Spark is idle for a good part of each.
         with ThreadPoolExecutor(1, thread_name_prefix="daybook-explain") as pool:
-            totals = {name: quote_identifier(name) for name in total_columns(step)}
+            totals = {name: quote_identifier(name) for name in summed_totals(self._run.plan, step)}
             summing = pool.submit(carry_tags(self._spark, self._collect), step, made, totals)
             found = self._picked_rows(step, keys, origins, columns)
             return wait_for(summing), found
@@ -176,11 +177,19 @@ class RowsComputation:
         cut = self._picked_cut(step, keys, origins, columns)
         added: Mapping[str, str | CompiledExpression]
         if isinstance(step, AggregateStep | AppendStep) and group_columns(step):
-            added = summands(step)
+            totals = summed_totals(plan, step)
+            added = {name: value for name, value in summands(step).items() if name in totals}
         else:
-            added = {name: quote_identifier(name) for name in columns if name in seen and is_exact(seen[name])}
+            exact = (name for name in columns if name in seen and is_exact(seen[name]))
+            added = {name: quote_identifier(name) for name in exact if name not in self._columns_not_summed(step)}
         found = self._collect(step, cut, added, origins, is_summarized=is_summarized, made_ids=made_ids)
         return replace(found, columns=tuple(usual.output.columns))
+
+    def _columns_not_summed(self, step: Step) -> frozenset[str]:
+        plan = self._run.plan
+        if isinstance(step, AppendStep):
+            return frozenset(plan.load(step.load_key).version.dataset.natural_key_columns)
+        return columns_not_summed(plan, step.seq, 0)
 
     def _collect(
         self,
@@ -208,7 +217,7 @@ class RowsComputation:
                 made_id = appended_row_id_sql(step, pipeline.context)
                 rows_of_step = rows_of_step.where(F.expr(f"`_row_id` IN ({choices}) OR {made_id} IN ({choices})"))
             df = rows_of_step.selectExpr("*", *(f"{sql} AS {name}" for name, sql in values.items()))
-            summary = GroupSummary(step, pipeline.context) if is_summarized else None
+            summary = GroupSummary(self._run.plan, step, pipeline.context) if is_summarized else None
             totals = RowTotals(self._spark, df, tuple(names.values()), summary.aggregates if summary else {})
             first = totals.frame.orderBy(*map(quote_identifier, cut.order)).limit(self._limit + 1)
             types = {**output.step.columns, **dict.fromkeys(names.values(), NULL)}
@@ -258,9 +267,10 @@ def _are_ids(keys: RowKeys) -> bool:
 class GroupSummary:
     """The summary row of a single group, as aggregates over its rows."""
 
-    def __init__(self, step: Step, context: RunContext) -> None:
+    def __init__(self, plan: Plan, step: Step, context: RunContext) -> None:
         assert isinstance(step, AggregateStep | AppendStep)
         self._step = step
+        self._totals = summed_totals(plan, step)
         self._context = context
         self._columns = {value.column: f"{_SUMMARY_PREFIX}{at}" for at, value in enumerate(step.aggregations)}
 
@@ -284,7 +294,7 @@ class GroupSummary:
         made = {value.column: self._value(value, observed) for value in step.aggregations}
         group = {name: row[name] for name in step.group_by}
         summary = {**group, **made, rows_column(step): count, ROW_ID: observed[_SUMMARY_PREFIX]}
-        sums = {name: made[name] or 0 for name in total_columns(step)}
+        sums = {name: made[name] or 0 for name in self._totals}
         return FoundRows(tuple(summary), (summary,), 1, sums)
 
     def _sql(self, value: ComputedColumn) -> str:
@@ -300,9 +310,9 @@ class GroupSummary:
         return _EPOCH.date() + datetime.timedelta(days=found) if value.type == DATE and found is not None else found
 
 
-def _no_summary(step: AggregateStep | AppendStep) -> FoundRows:
+def _no_summary(plan: Plan, step: AggregateStep | AppendStep) -> FoundRows:
     names = (*step.group_by, *(value.column for value in step.aggregations), rows_column(step), ROW_ID)
-    return FoundRows(names, (), 0, dict.fromkeys(total_columns(step), 0))
+    return FoundRows(names, (), 0, dict.fromkeys(summed_totals(plan, step), 0))
 
 
 class RowTotals:
