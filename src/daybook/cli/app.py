@@ -7,16 +7,13 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
 import typer.main
 
 from daybook.cli import close, compare, definitions, demo, explain, history, maintenance, periods, run, serve
 from daybook.cli.arguments import RootOptions, add_command, move_root_options_first
-
-if TYPE_CHECKING:
-    pass
 
 
 class _TolerantFile(io.FileIO):

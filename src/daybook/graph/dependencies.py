@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 
 from daybook.errors import DaybookError, Span
@@ -226,7 +226,7 @@ def _pattern(path: str) -> str:
     return _TOKEN.sub("*", re.sub(r"/+", "/", plain))
 
 
-@cache
+@lru_cache(maxsize=65_536)
 def _may_be_same(one: str, other: str) -> bool:
     """Whether some path matches both patterns; * is any text without a slash."""
     if "*" not in one and "*" not in other:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -401,7 +401,7 @@ def has_other_content(now: FileStat, before: FileStat, digest: str | None) -> bo
     return digest is None or _digest_of(now) != digest
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _digest_of(file: FileStat) -> str:
     """Of a file as it was listed, so that it is read once however many nodes ask."""
     return content_digest(file.path)

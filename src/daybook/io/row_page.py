@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from daybook.errors import DaybookError
 from daybook.io.column_types import arrow_type
+from daybook.io.formula_text import FORMULA_START
 from daybook.io.stored_rows import BATCH_ROWS, RowBlock, RowOrder, StoredRows, TypedCondition
 from daybook.io.target import OutputColumn
 from daybook.model.types import (
@@ -277,8 +278,6 @@ def _add(values: Iterator[Total | None] | Sequence[Total | None]) -> Total | Non
 
 
 _NEEDS_QUOTES = r'[",\r\n]|^\s|\s$'
-# A spreadsheet takes text that begins with one of these for a formula.
-_FORMULA_START = "^[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]"
 
 
 def csv_texts(columns: Sequence[OutputColumn], batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
@@ -314,7 +313,7 @@ def _texts(values: pa.Array, type_: ColumnType) -> pa.Array:
 
 
 def _quoted(values: pa.Array) -> pa.Array:
-    is_formula = pc.match_substring_regex(values, _FORMULA_START)
+    is_formula = pc.match_substring_regex(values, FORMULA_START)
     safe = pc.if_else(is_formula, pc.binary_join_element_wise("'", values, ""), values)
     is_special = pc.or_(pc.match_substring_regex(safe, _NEEDS_QUOTES), pc.equal(safe, ""))
     doubled = pc.replace_substring(safe, '"', '""')

@@ -2,12 +2,14 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from daybook.errors import DaybookError
+from daybook.errors.render import printable
 from daybook.graph.listener import BuildListener
 from daybook.runs.listener import RunListener
 from daybook.runs.result import RunFailedError
@@ -25,6 +27,7 @@ WorkState = Literal["running", "done", "failed"]
 # How long an answer waits for a run to exist; longer where Spark's files have to be read first.
 _BEGIN_SECONDS = 60.0
 _SHOWN_WORKS = 20
+_UNEXPECTED_ERROR = "WEB_017"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,7 @@ class ActionRequest:
         return {name: value for name, value in given.items() if value}
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class Work:
     """A run or a build that this server does; `run_id` is that of its run, or of its latest."""
 
@@ -109,11 +112,13 @@ class PageActions:
     def __init__(self, workspace: OpenedWorkspace) -> None:
         self._workspace = workspace
         self._works: deque[Work] = deque(maxlen=_SHOWN_WORKS)
+        self._lock = threading.Lock()
 
     @property
     def works(self) -> tuple[Work, ...]:
         """Newest first."""
-        return tuple(reversed(self._works))
+        with self._lock:
+            return tuple(reversed(self._works))
 
     def perform(self, request: ActionRequest, visitor: Visitor) -> ActionResult:
         if visitor.name is None:
@@ -121,36 +126,43 @@ class PageActions:
         if request.name in ("run", "activate"):
             checked_project_id(request.subject)
         workspace = replace(self._workspace, user=visitor.name)
+        # Recorded first: nothing is done that is not known. Without an outcome, the server ended while it was done.
+        record = _action(workspace, request, request.as_details())
+        with workspace.open_store() as store, store.write() as transaction:
+            action_id = transaction.actions.record(record)
+        try:
+            result = self._act(workspace, request)
+        except Exception as failure:
+            code = failure.code if isinstance(failure, DaybookError) else _UNEXPECTED_ERROR
+            _record_outcome(workspace, action_id, _action(workspace, request, {"refused": code}))
+            raise
+        outcome = {"run": result.run_id, "changed": result.changed}
+        _record_outcome(workspace, action_id, _action(workspace, request, outcome))
+        return result
+
+    def _act(self, workspace: OpenedWorkspace, request: ActionRequest) -> ActionResult:
         match request.name:
             case "run":
-                result = self._begin(request, workspace, _run)
+                return self._begin(request, workspace, _run)
             case "build":
-                result = self._begin(request, workspace, _build)
+                return self._begin(request, workspace, _build)
             case "retry":
-                result = self._begin(request, workspace, _retry)
+                return self._begin(request, workspace, _retry)
             case "cancel":
                 from daybook.workspace.history import cancel_run
 
-                result = ActionResult("cancel", request.subject, cancel_run(workspace, request.subject).run_id)
+                return ActionResult("cancel", request.subject, cancel_run(workspace, request.subject).run_id)
             case "activate":
                 from daybook.workspace.lifecycle import activate_project
 
-                done = activate_project(workspace, request.subject)
-                result = ActionResult("activate", request.subject, changed=done.is_new)
+                activation = activate_project(workspace, request.subject)
+                return ActionResult("activate", request.subject, changed=activation.is_new)
             case "close" | "lock":
                 from daybook.workspace.history import close_period, lock_period
 
                 change = close_period if request.name == "close" else lock_period
                 changed = change(workspace, request.subject, reason=request.reason).is_changed
-                result = ActionResult(request.name, request.subject, changed=changed)
-        self._record(workspace, request, result)
-        return result
-
-    def _record(self, workspace: OpenedWorkspace, request: ActionRequest, result: ActionResult) -> None:
-        details = {**request.as_details(), "run": result.run_id, "changed": result.changed}
-        action = Action(workspace.clock(), workspace.user, request.name, request.subject, details)
-        with workspace.open_store() as store, store.write() as transaction:
-            transaction.actions.record(action)
+                return ActionResult(request.name, request.subject, changed=changed)
 
     def _begin(
         self, request: ActionRequest, workspace: OpenedWorkspace, do: Callable[[OpenedWorkspace, Work], None]
@@ -166,13 +178,25 @@ class PageActions:
                 work.failure, work.state = failure, "failed"
             work.begun.set()
 
-        self._works.append(work)
+        with self._lock:
+            self._works.append(work)
         threading.Thread(target=go, name=f"daybook-{request.name}", daemon=True).start()
         work.begun.wait(_BEGIN_SECONDS)
         if work.failure is not None and not isinstance(work.failure, RunFailedError):
-            self._works.remove(work)
+            with self._lock, suppress(ValueError):
+                self._works.remove(work)
             raise work.failure
         return ActionResult(request.name, request.subject, work.run_id)
+
+
+def _action(workspace: OpenedWorkspace, request: ActionRequest, details: Mapping[str, Any]) -> Action:
+    return Action(workspace.clock(), workspace.user, request.name, printable(request.subject), details)
+
+
+def _record_outcome(workspace: OpenedWorkspace, action_id: str, outcome: Action) -> None:
+    """A store that cannot be written does not turn what was done into a failure."""
+    with suppress(DaybookError), workspace.open_store() as store, store.write() as transaction:
+        transaction.actions.record_outcome(action_id, outcome)
 
 
 class _RunStart(RunListener):

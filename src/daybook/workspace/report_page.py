@@ -188,8 +188,6 @@ def _bytes(size: int) -> str:
 
 def run_html(result: "RunResult") -> str:
     """What ran, what each operation did, what was written, warnings."""
-    from daybook.runs.result import summarize_operations
-
     draft = f", draft in {result.sandbox}" if result.sandbox else ", draft" if result.is_draft else ""
     head = f"{result.project_id} · {result.period} · {result.status}{draft} · {_format_seconds(result.duration_ms)}"
     operations = [

@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer.main
 
+from daybook.cli.app import app
 from daybook.errors import CODES, FAMILIES, Code, DaybookError, notice
 
 SOURCES = Path(__file__).parents[3] / "src" / "daybook"
@@ -146,3 +149,24 @@ def test_hints_are_worded() -> None:
     assert DaybookError("PROJECT_023", column="Amount", existing="amount").hint == expected
     assert notice("PROJECT_023", column="Amount", existing="amount").hint == expected
     assert (DaybookError("OUTPUT_003", reason="").hint or "").endswith("or destination: {location: ...}")
+
+
+def test_commands_that_hints_name_exist_with_their_options() -> None:
+    named = [(code, command) for code, entry in CODES.items() for command in COMMAND.findall(entry.hint or "")]
+    assert len(named) > 30
+    wrong = [(code, command) for code, command in named if not _takes_options(command)]
+    assert wrong == []
+
+
+COMMAND = re.compile(r"`daybook ([^`]+)`")
+
+
+def _takes_options(written: str) -> bool:
+    """Whether the command, below its groups, has every option that is written."""
+    command: Any = typer.main.get_command(app)
+    for word in (words := written.split()):
+        if not hasattr(command, "commands") or word not in command.commands:
+            break
+        command = command.commands[word]
+    known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    return {word.partition("=")[0] for word in words if word.startswith("-")} <= known

@@ -1,12 +1,15 @@
 """Actions: only where they are allowed, only from the page itself, and recorded with who."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
+from daybook.errors import DaybookError
 from daybook.store.records import RunRecord
-from daybook.web.actions import ActionRequest
+from daybook.web.access import Visitor
+from daybook.web.actions import ActionRequest, PageActions
 from daybook.workspace.history import list_actions, show_period
 from daybook.workspace.open_workspace import open_workspace
 from tests.page import RUN, client, log_in, page_folder, record_run
@@ -120,7 +123,46 @@ def test_what_cannot_be_done_says_why(folder: Folder) -> None:
     assert locked.status_code == 200
     run = program.post("/api/v1/runs", json={"project": "p", "period": "2026-01"})
     assert (run.status_code, run.json()["code"]) == (409, "RUN_002")
-    assert [action.name for action in list_actions(open_workspace(folder.root))] == ["lock"]
+    recorded = [(each.name, each.details.get("refused")) for each in list_actions(open_workspace(folder.root))]
+    assert recorded == [("run", "RUN_002"), ("lock", None), ("cancel", "STORE_015")]
+    log_in(program)
+    assert "refused: STORE_015" in program.get("/actions").text
+
+
+def test_an_action_that_ends_with_the_server_is_recorded(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def end(*_: object, **__: object) -> None:
+        raise SystemExit
+
+    monkeypatch.setattr("daybook.workspace.history.lock_period", end)
+    with pytest.raises(SystemExit):
+        PageActions(open_workspace(folder.root)).perform(ActionRequest("lock", "2026-01"), Visitor("ann"))
+    (action,) = list_actions(open_workspace(folder.root))
+    assert (action.done_by, action.name, action.subject, dict(action.details)) == ("ann", "lock", "2026-01", {})
+
+
+def test_nothing_is_done_that_cannot_be_recorded(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise DaybookError("STORE_003", place="store.db", reason="locked")
+
+    monkeypatch.setattr("daybook.store.database.outcomes.Actions.record", refuse)
+    refused = client(folder, allows_actions=True).post("/api/v1/periods/2026-01/lock", json={})
+    assert refused.json()["code"] == "STORE_003"
+    assert status_of(folder, "2026-01") == "open"
+
+
+def test_refused_runs_of_many_readers_leave_the_list_of_works_as_it_was(folder: Folder) -> None:
+    actions = PageActions(open_workspace(folder.root))
+
+    def begin(_: int) -> str:
+        try:
+            actions.perform(ActionRequest("run", "nothing", "2026-01"), Visitor("ann"))
+        except DaybookError as refused:
+            return refused.code
+        return "begun"
+
+    with ThreadPoolExecutor(8) as readers:
+        assert set(readers.map(begin, range(40))) == {"RUN_001"}
+    assert actions.works == ()
 
 
 def test_activating_from_the_page(folder: Folder) -> None:

@@ -5,7 +5,7 @@ import re
 from decimal import Decimal
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 import pytest
@@ -26,6 +26,8 @@ from daybook.compare.result import (
 )
 from daybook.errors import DaybookError
 from daybook.workspace import report as report_module
+from daybook.workspace.open_workspace import open_workspace
+from daybook.workspace.report import ReportRequest, write_report
 from tests.workspaces import Folder, assign, no_session, to_path, to_table
 from tests.written_runs import write_run
 
@@ -252,6 +254,25 @@ def test_a_comparison_that_fails_is_told_in_its_place(folder: Folder, monkeypatc
     page = report(folder, write_run(folder, {1: JANUARY}), differences=True)
     assert "RUN_062" in page.text
     assert "1,229,566.95" in page.text
+
+
+def test_a_report_whose_spark_fails_leaves_no_file(folder: Folder) -> None:
+    def fail() -> NoReturn:
+        raise DaybookError("RUN_030")
+
+    folder.project(to_table(columns=COLUMNS))
+    earlier = write_report(
+        open_workspace(folder.root), ReportRequest(write_run(folder, {1: JANUARY})), folder.root / "report.html"
+    )
+    shown = earlier.path.read_text(encoding="utf-8")
+    run_id = write_run(folder, {1: JANUARY})
+    workspace = open_workspace(folder.root, session=fail)
+    for name in ("report.html", "new.html"):
+        with pytest.raises(DaybookError) as caught:
+            write_report(workspace, ReportRequest(run_id, measures=("amount",)), folder.root / name)
+        assert caught.value.code == "RUN_030"
+    assert earlier.path.read_text(encoding="utf-8") == shown
+    assert [path.name for path in folder.root.glob("*.html*")] == ["report.html"]
 
 
 def test_why_a_total_moved(folder: Folder, asked: list[DiffRequest], monkeypatch: pytest.MonkeyPatch) -> None:

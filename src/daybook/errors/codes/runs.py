@@ -273,7 +273,7 @@ RUN_CODES: dict[str, Code] = code_family(
         "The rows that run {run_id} wrote to {location} are no longer available: {reason}",
         "A Delta table keeps what each run wrote. In other formats, a later run replaces the rows, and "
         "Daybook never shows rows of another run instead.",
-        hint="`daybook replay {run_id} --keep-rows` computes them again",
+        hint="`daybook replay {run_id}` computes them again and keeps them",
     ),
     Code(
         "RUN_085",

@@ -3,7 +3,7 @@
 import datetime
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection, delete, exists, func, insert, or_, select, update
@@ -252,17 +252,40 @@ class CloseQueries:
             yield from self._connection.execute(query if also is None else query.where(also))
 
 
+# The detail of a record that says which earlier record it is the outcome of.
+_OUTCOME_OF = "outcome_of"
+
+
 class Actions:
+    """What users did. Records never change: the outcome of an action that takes a while is a record of its own."""
+
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def record(self, action: Action) -> None:
-        self._connection.execute(insert(ACTION).values(to_row(ACTION, action, id=secrets.token_hex(16))))
+    def record(self, action: Action) -> str:
+        """The id by which `record_outcome` knows it."""
+        action_id = secrets.token_hex(16)
+        self._connection.execute(insert(ACTION).values(to_row(ACTION, action, id=action_id)))
+        return action_id
+
+    def record_outcome(self, action_id: str, outcome: Action) -> None:
+        self.record(replace(outcome, details={**outcome.details, _OUTCOME_OF: action_id}))
 
     def latest(self, limit: int) -> tuple[Action, ...]:
-        """Newest first."""
-        query = select(ACTION).order_by(ACTION.c.done_at.desc(), ACTION.c.id.desc()).limit(limit)
-        return tuple(to_record(Action, ACTION, row) for row in self._connection.execute(query))
+        """Newest first, each with the details of its outcome where that is recorded."""
+        query = select(ACTION).order_by(ACTION.c.done_at.desc(), ACTION.c.id.desc())
+        outcomes: dict[str, dict[str, Any]] = {}
+        actions: list[Action] = []
+        for row in self._connection.execute(query):
+            if len(actions) == limit:
+                break
+            action = to_record(Action, ACTION, row)
+            details = dict(action.details)
+            if (action_id := details.pop(_OUTCOME_OF, None)) is not None:
+                outcomes[action_id] = details
+            else:
+                actions.append(replace(action, details={**details, **outcomes.get(row.id, {})}))
+        return tuple(actions)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from daybook.io.filesystem import arrow_path
 from daybook.io.format import Format
 from daybook.io.formats.csv.one_column import join_lines, null_is_quoted, write_lines
 from daybook.io.formats.files.format import FileWriter, FolderFormat, column_value, join_texts, timestamp_text
+from daybook.io.formula_text import FORMULA_START
 from daybook.io.landing.request import TextFile
 from daybook.io.landing.rows import Batch, FileRows, RowSource, bad_value_error
 from daybook.io.target import FileTarget, OutputColumn
@@ -40,8 +41,6 @@ from daybook.model.types import (
     TimestampType,
 )
 
-# A spreadsheet takes text that begins with one of these for a formula.
-_FORMULA_START = r"^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _BLOCK_BYTES = 8 << 20
 _MAX_FIELD_BYTES = 1 << 30
@@ -108,7 +107,7 @@ def _csv_text(column: OutputColumn, options: Mapping[str, Any]) -> Column:
         case StringType():
             if not options["spreadsheet_safe"]:
                 return value
-            return F.when(value.rlike(_FORMULA_START), F.concat(F.lit("'"), value)).otherwise(value)
+            return F.when(value.rlike(FORMULA_START), F.concat(F.lit("'"), value)).otherwise(value)
         case TimestampType():
             return timestamp_text(value)
         case DecimalType() | FloatType():
@@ -121,7 +120,7 @@ def _csv_text(column: OutputColumn, options: Mapping[str, Any]) -> Column:
 
 
 def _header_text(column: OutputColumn, options: Mapping[str, Any]) -> str:
-    is_formula = options["spreadsheet_safe"] and re.match(_FORMULA_START, column.name)
+    is_formula = options["spreadsheet_safe"] and re.match(FORMULA_START, column.name)
     return f"'{column.name}" if is_formula else column.name
 
 

@@ -26,6 +26,7 @@ from daybook.io.formats.xlsx.cells import (
     quote_sheet,
 )
 from daybook.io.formats.xlsx.workbook import ROWS_NAME
+from daybook.io.formula_text import FORMULA_START
 from daybook.io.target import OutputColumn, RunFacts
 from daybook.model.types import (
     BooleanType,
@@ -201,8 +202,6 @@ def _text_width(values: pa.Array, type_: ColumnType) -> int:
 
 DATA_SHEET = "Data"
 ABOUT_SHEET = "About"
-# A spreadsheet takes text that begins with one of these for a formula once it is edited.
-_FORMULA_START = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 _OPTIONS = {
     "constant_memory": True,
     "strings_to_numbers": False,
@@ -335,7 +334,7 @@ class Book:
             return lambda row, number, value: sheet.write_string(row, number, value, text)
 
         def write(row: int, number: int, value: str) -> None:
-            sheet.write_string(row, number, value, quoted if _FORMULA_START.match(value) else text)
+            sheet.write_string(row, number, value, quoted if re.match(FORMULA_START, value) else text)
 
         return write
 
