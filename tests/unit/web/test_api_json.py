@@ -10,8 +10,6 @@ from tests.page import RUN, client, page_folder, record_run
 from tests.printed_json import Stable, check_golden
 from tests.written_runs import write_run
 
-_SHOWN_BY_TOOLS = ("title", "description", "format", "default")
-
 
 def test_every_answer_is_its_json(tmp_path: Path) -> None:
     folder = page_folder(tmp_path)
@@ -47,28 +45,51 @@ def test_every_answer_is_its_json(tmp_path: Path) -> None:
 
 
 def test_the_description_names_every_field_with_its_type(tmp_path: Path) -> None:
-    """Names of components do not count, nor what only tools show; what is named by another is written in its place."""
+    """Names of components do not count: what another component describes is written in its place."""
     description = client(page_folder(tmp_path), allows_actions=True).get("/api/v1/openapi.json").json()
     schemas = description["components"]["schemas"]
-    paths = {
-        f"{method} {path}": _plain(operation, schemas)
-        for path, methods in description["paths"].items()
-        for method, operation in methods.items()
-    }
-    check_golden("openapi", {"paths": json.dumps(paths, indent=1, ensure_ascii=False) + "\n"})
+    described: dict[str, Any] = {}
+    for path, methods in description["paths"].items():
+        for method, operation in methods.items():
+            parts = {"body": operation.get("requestBody", {"content": {}}), **operation["responses"]}
+            described[f"{method} {path}"] = {
+                "parameters": {
+                    f"{each['name']}{'' if each['required'] else '?'}": _type(each["schema"], schemas)
+                    for each in operation.get("parameters", ())
+                },
+                **{
+                    name: {kind: _type(content["schema"], schemas) for kind, content in part.get("content", {}).items()}
+                    for name, part in parts.items()
+                },
+            }
+    check_golden("openapi", {"answers": json.dumps(described, indent=1, ensure_ascii=False) + "\n"})
 
 
-def _plain(value: Any, schemas: dict[str, Any]) -> Any:
-    match value:
+def _type(schema: dict[str, Any], schemas: dict[str, Any]) -> str:
+    """A type in one line: `{a: string, b?: integer | null}`, where `?` is a key that may be missing."""
+    match schema:
         case {"$ref": str(reference)}:
-            return _plain(schemas[reference.rpartition("/")[2]], schemas)
+            return _type(schemas[reference.rpartition("/")[2]], schemas)
+        case {"anyOf": list(types)}:
+            return " | ".join(_type(each, schemas) for each in types)
+        case {"enum": list(values)}:
+            return " | ".join(json.dumps(value) for value in values)
+        case {"const": value}:
+            return json.dumps(value)
+        case {"type": "array", "items": dict(items)}:
+            return f"[{_type(items, schemas)}]"
         case {"properties": dict(properties)}:
-            fields = {name: _plain(schema, schemas) for name, schema in properties.items()}
-            rest = {name: item for name, item in value.items() if name not in ("properties", *_SHOWN_BY_TOOLS)}
-            return {**rest, "properties": fields, "required": sorted(value.get("required", ()))}
-        case dict():
-            return {name: _plain(item, schemas) for name, item in value.items() if name not in _SHOWN_BY_TOOLS}
-        case list():
-            return [_plain(item, schemas) for item in value]
+            required = schema.get("required", ())
+            fields = [
+                f"{name}{'' if name in required else '?'}: {_type(each, schemas)}" for name, each in properties.items()
+            ]
+            more = [] if schema.get("additionalProperties") is False else ["..."]
+            return f"{{{', '.join([*fields, *more])}}}"
+        case {"type": "object", "additionalProperties": dict(values)}:
+            return f"{{*: {_type(values, schemas)}}}"
+        case {"type": "object"}:
+            return "{*: any}"
+        case {"type": str(name)}:
+            return name
         case _:
-            return value
+            return "any"
