@@ -113,6 +113,11 @@ def check_order_by(order_by: Sequence[str]) -> Iterator[Violation]:
         yield violation("OUTPUT_011", index, key="order_by", column=name)
 
 
+def check_natural_key(columns: Sequence[str]) -> Iterator[Violation]:
+    for index, name in find_repeated(columns):
+        yield violation("OUTPUT_011", index, key="natural_key_columns", column=name)
+
+
 def check_dataset_name(name: str) -> Iterator[Violation]:
     if not name.strip():
         yield violation("OUTPUT_004", name=name)
@@ -339,6 +344,17 @@ class OutputArguments(SelectableArguments):
     register_as_dataset: Annotated[str, validated_by(check_dataset_name)] | None = Field(
         default=None, description="Registers the written data as a dataset with this name; the id is its slug."
     )
+    natural_key_columns: Annotated[tuple[NonEmptyText, ...], validated_by(check_natural_key)] = Field(
+        default=(),
+        description="The columns that together identify a row of the registered dataset; by default the group_by "
+        "columns, where the output writes the rows of one aggregate only.",
+    )
+
+    @model_validator(mode="after")
+    def _check_registration(self) -> "OutputArguments":
+        if self.natural_key_columns and self.register_as_dataset is None:
+            raise_violations([violation("OUTPUT_025", "natural_key_columns")])
+        return self
 
     @property
     def registered_id(self) -> str | None:

@@ -124,6 +124,16 @@ def find_split_periods(walk: Walk) -> Iterator[Notice]:
                 pass
 
 
+def find_revived_rows(walk: Walk) -> Iterator[Notice]:
+    """Registered outputs with deleted rows and without the column that says which rows they are."""
+    for index, step in enumerate(walk.steps):
+        if not isinstance(step, OutputStep) or not step.arguments.include_deleted:
+            continue
+        if step.arguments.registered_id is not None and "_deleted" not in step.columns:
+            span = walk.source.span("operations", index, "arguments", "include_deleted")
+            yield notice("OUTPUT_024", span=span, operation_seq=step.seq, dataset=step.arguments.registered_id)
+
+
 def find_unused_columns(walk: Walk) -> Iterator[Notice]:
     """Operations after the last output are skipped; PROJECT_025 reports them."""
     seen = walk.steps[: count_until_last_output(walk.steps)]

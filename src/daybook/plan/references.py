@@ -198,7 +198,19 @@ def registered_dataset(
         step, plan.input.temporal_mode, tells_period=tells_period if has_own_period is None else has_own_period
     )
     table = MainTable(name=table_name, temporal_mode=mode, columns=columns, location=location or declared)
-    return Dataset(id=dataset_id, name=name, main_table=table)
+    return Dataset(id=dataset_id, name=name, natural_key_columns=_registered_key(plan, step), main_table=table)
+
+
+def _registered_key(plan: "Plan", step: "OutputStep") -> tuple[str, ...]:
+    """The written natural key, else the groups of the one aggregate whose rows are written, without the period."""
+    from daybook.plan.output_rows import key_of_output
+
+    if step.arguments.natural_key_columns:
+        return step.arguments.natural_key_columns
+    # What runs append may be there twice.
+    group_key = key_of_output(plan, step) if step.arguments.mode != "append" else ()
+    business = tuple(name for name in group_key if name != "_period")
+    return () if any(name in SYSTEM_COLUMNS for name in business) else business
 
 
 def registration_errors(plan: "Plan", source: SourceMap, catalog: Catalog) -> Iterator[DaybookError]:
@@ -208,6 +220,11 @@ def registration_errors(plan: "Plan", source: SourceMap, catalog: Catalog) -> It
         if (dataset_id := step.arguments.registered_id) is None:
             continue
         span = source.span("operations", positions[step.seq], "arguments", "register_as_dataset")
+        missing = [name for name in step.arguments.natural_key_columns if name not in _business_columns(step)]
+        if missing:
+            path = ("operations", positions[step.seq], "arguments", "natural_key_columns")
+            yield DaybookError("OUTPUT_026", span=source.span(*path), operation_seq=step.seq, column=missing[0])
+            continue
         try:
             written = registered_dataset(plan, step)
         except DaybookError as error:
@@ -228,6 +245,10 @@ def registration_errors(plan: "Plan", source: SourceMap, catalog: Catalog) -> It
                 declared=_describe_columns(known.contract),
                 written=_describe_columns(written),
             )
+
+
+def _business_columns(step: "OutputStep") -> tuple[str, ...]:
+    return tuple(name for name in step.columns if name not in SYSTEM_COLUMNS)
 
 
 def find_differences(declared: Dataset | View, written: Dataset) -> list[str]:

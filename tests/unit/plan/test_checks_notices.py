@@ -175,3 +175,20 @@ def test_rows_that_get_the_period_of_the_run_are_not_split() -> None:
 
 def test_a_view_of_several_periods_is_grouped_by_them_on_purpose() -> None:
     assert split_periods(view_of_budget("{last: 3}")) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_noticed"),
+    [
+        ("include_deleted: true, columns: [region, amount], register_as_dataset: kept", True),
+        ("include_deleted: true, system_columns: false, register_as_dataset: kept", True),
+        ("include_deleted: true, columns: [region, _deleted], register_as_dataset: kept", False),
+        ("include_deleted: true, register_as_dataset: kept", False),
+        ("include_deleted: true, columns: [region, amount]", False),
+        ("columns: [region, amount], register_as_dataset: kept", False),
+    ],
+)
+def test_deleted_rows_that_readers_would_take_for_live_ones(arguments: str, is_noticed: bool) -> None:
+    delete = "- {type: delete, selector: amount < 0}\n"
+    output = f"- {{type: output, arguments: {{destination: {{location: out.parquet}}, {arguments}}}}}\n"
+    assert (("OUTPUT_024", 2) in noticed(delete + output)) == is_noticed

@@ -404,4 +404,25 @@ OUTPUT_CODES: dict[str, Code] = code_family(
         "temporal_mode.",
         hint="adapt the output or the declaration, or register under another name",
     ),
+    Code(
+        "OUTPUT_024",
+        "Readers of {dataset} take deleted rows for live ones: the output writes them without the column _deleted",
+        "With `include_deleted`, deleted rows are written too. A project that reads the registered dataset knows them "
+        "by `_deleted` alone.",
+        hint="add _deleted to columns, or remove include_deleted or register_as_dataset",
+        is_acceptable=True,
+    ),
+    Code(
+        "OUTPUT_025",
+        "natural_key_columns needs register_as_dataset",
+        "The natural key of an output becomes that of the dataset that it registers.",
+        hint="add register_as_dataset, or remove natural_key_columns",
+    ),
+    Code(
+        "OUTPUT_026",
+        "The natural key names {column}, which the output does not write",
+        "natural_key_columns are columns of the registered dataset: columns that the output writes, without the "
+        "system columns.",
+        hint="add {column} to columns, or remove it from natural_key_columns",
+    ),
 )
