@@ -32,6 +32,7 @@ _TITLES = {
     "STORE": "Versions and the store",
     "RUN": "Runs and Spark",
     "WEB": "The page",
+    "RECOMPUTE": "The second engine",
 }
 
 

@@ -219,6 +219,7 @@ add_command(
     definitions.run_scenarios,
     "daybook test",
     "daybook test tests/scenarios -k discount",
+    "daybook test --quick --watch",
     "daybook test --junit-xml build/scenarios.xml",
 )
 add_command(app, "plan", run.plan, "daybook plan", "daybook plan --prune --json")

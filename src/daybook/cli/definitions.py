@@ -1,5 +1,6 @@
 """Commands about definitions: `validate`, `compile`, `schema`, `functions`, `parse` and `test`."""
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,10 +21,11 @@ from daybook.cli.arguments import (
 from daybook.cli.terminal import confirm, echo, echo_json, echo_marked, echo_note, show_error, show_notice, show_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
     from daybook.errors import DaybookError
+    from daybook.scenarios.engines import EngineName
     from daybook.scenarios.run_scenarios import ScenarioResult
     from daybook.workspace.reference import FunctionEntry
     from daybook.workspace.spark_session import BackgroundSession
@@ -233,15 +235,22 @@ def run_scenarios(
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="With --new: the file to write.")] = None,
     junit_xml: Annotated[Path | None, typer.Option("--junit-xml", metavar="FILE", help="Write JUnit XML.")] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Compute without Spark, by the second engine: all of them in seconds.")
+    ] = False,
+    both: Annotated[
+        bool, typer.Option("--both", help="Compute on Spark and by the second engine, and compare every cell.")
+    ] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Run again whenever a file changes, until Ctrl-C.")] = False,
     as_json: Annotated[bool, json_option("The results as JSON.")] = False,
 ) -> None:
     """Run scenarios: rows in, a project, rows expected.
 
-    All of them run in one Spark session.
+    All of them run in one Spark session. Without Spark on this machine, the second engine computes them, as with
+    --quick.
     """
     from daybook.scenarios.load_scenario import DEFAULT_SCENARIO_FOLDER
-    from daybook.workspace.execution import run_scenarios, select_scenarios
-    from daybook.workspace.json.results import scenarios_as_json
+    from daybook.workspace.scenarios import scenario_engine, select_scenarios
 
     if new is not None:
         _write_new_scenario(context, new, run_id, out, as_json=as_json)
@@ -255,12 +264,41 @@ def run_scenarios(
         echo_note(f"no scenarios found in {where}" + (f" with {keyword!r} in the file or name" if keyword else ""))
         raise typer.Exit(WRONG_INPUT)
 
+    engine = scenario_engine(quick=quick, both=both)
+
+    def test() -> bool:
+        # A scenario may have been added since.
+        selected = select_scenarios(paths or (), root, keyword=keyword)
+        return _test_scenarios(context, selected, engine, junit_xml, as_json=as_json, update=update, yes=yes)
+
+    if watch:
+        _watch(test, (root, *(paths or ())), is_quiet=called.is_quiet or as_json)
+    elif not test():
+        raise typer.Exit(1)
+
+
+def _test_scenarios(
+    context: typer.Context,
+    files: "Sequence[Path]",
+    engine: "EngineName",
+    junit_xml: Path | None,
+    *,
+    as_json: bool,
+    update: bool,
+    yes: bool,
+) -> bool:
+    """Whether all of them passed."""
+    from daybook.workspace.json.results import scenarios_as_json
+    from daybook.workspace.scenarios import run_scenarios
+
+    is_quiet = root_options(context).is_quiet
+
     def show(result: "ScenarioResult") -> None:
         if not as_json:
-            _show_scenario(result, is_quiet=called.is_quiet)
+            _show_scenario(result, is_quiet=is_quiet)
 
-    with _scenario_session(context) as session:
-        report = run_scenarios(files, session, on_result=show)
+    with contextlib.nullcontext() if engine == "quick" else _scenario_session(context) as session:
+        report = run_scenarios(files, session, engine=engine, on_result=show)
     if junit_xml is not None:
         junit_xml.write_text(report.junit_xml, encoding="utf-8")
     if as_json:
@@ -269,15 +307,30 @@ def run_scenarios(
         echo(f"{len(report.results) - len(report.failed)} passed, {len(report.failed)} failed")
     if update:
         _update_expected_rows(report.failed, is_asking=not yes)
-    if not report.is_ok:
-        raise typer.Exit(1)
+    return report.is_ok
+
+
+def _watch(test: "Callable[[], object]", folders: "Sequence[Path]", *, is_quiet: bool) -> None:
+    """Test again after each change; what is wrong with a file is shown, and the next change tried."""
+    from daybook.errors import DaybookError
+    from daybook.workspace.watch import repeat_on_change
+
+    def attempt() -> None:
+        try:
+            test()
+        except DaybookError as error:
+            show_error(error)
+        if not is_quiet:
+            echo_note("waiting for a change; Ctrl-C ends")
+
+    repeat_on_change(attempt, folders)
 
 
 def _write_new_scenario(
     context: typer.Context, project: str, run_id: str | None, out: Path | None, *, as_json: bool
 ) -> None:
-    from daybook.workspace.execution import new_scenario
     from daybook.workspace.json.results import new_scenario_as_json
+    from daybook.workspace.scenarios import new_scenario
 
     with open_workspace_with_spark(context) as workspace:
         made = new_scenario(workspace, project, run_id=run_id, file=out)
@@ -317,7 +370,7 @@ def _show_scenario(result: "ScenarioResult", *, is_quiet: bool) -> None:
 
 
 def _update_expected_rows(failed: "Sequence[ScenarioResult]", *, is_asking: bool) -> None:
-    from daybook.workspace.execution import propose_update
+    from daybook.workspace.scenarios import propose_update
 
     for result in failed:
         proposed = propose_update(result)

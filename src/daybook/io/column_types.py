@@ -10,12 +10,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Generic, TypeVar, assert_never, get_args
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, assert_never, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import types as spark
 
 from daybook.errors import DaybookError
 from daybook.io.bindings import Binding
@@ -30,6 +28,11 @@ from daybook.model.types import (
     StringType,
     TimestampType,
 )
+
+if TYPE_CHECKING:
+    # Values are read and compared without Spark, too.
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
 
 EntryT = TypeVar("EntryT")
 _DECLARED_TYPES = frozenset(get_args(ColumnType)) - {NullType}
@@ -53,12 +56,13 @@ class TypeTable(Generic[EntryT]):
 @dataclass(frozen=True, slots=True)
 class _PhysicalType:
     arrow: Callable[[Any], pa.DataType]
-    spark: Callable[[Any], spark.DataType]
+    # The name of the class of Spark; only decimals take arguments.
+    spark: str
     # Whether every value of an Arrow type is one of the declared type.
     holds: Callable[[pa.DataType, Any], bool]
 
 
-def arrow_frame(session: SparkSession, table: pa.Table) -> DataFrame:
+def arrow_frame(session: "SparkSession", table: pa.Table) -> "DataFrame":
     """Rows of Arrow as a DataFrame; Spark Connect refuses a table without rows unless the schema is given."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -71,36 +75,32 @@ _TYPES = TypeTable(
     {
         StringType: _PhysicalType(
             lambda _: pa.string(),
-            lambda _: spark.StringType(),
+            "StringType",
             lambda kind, _: pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind),
         ),
         IntegerType: _PhysicalType(
             lambda _: pa.int64(),
-            lambda _: spark.LongType(),
+            "LongType",
             lambda kind, _: pa.types.is_integer(kind) and kind != pa.uint64(),
         ),
         DecimalType: _PhysicalType(
             lambda type_: pa.decimal128(type_.precision, type_.scale),
-            lambda type_: spark.DecimalType(type_.precision, type_.scale),
+            "DecimalType",
             lambda kind, type_: pa.types.is_decimal(kind) and holds_digits(type_, kind.precision, kind.scale),
         ),
         FloatType: _PhysicalType(
             lambda _: pa.float64(),
-            lambda _: spark.DoubleType(),
+            "DoubleType",
             lambda kind, _: pa.types.is_float64(kind) or pa.types.is_float32(kind),
         ),
-        BooleanType: _PhysicalType(
-            lambda _: pa.bool_(), lambda _: spark.BooleanType(), lambda kind, _: pa.types.is_boolean(kind)
-        ),
-        DateType: _PhysicalType(
-            lambda _: pa.date32(), lambda _: spark.DateType(), lambda kind, _: pa.types.is_date32(kind)
-        ),
+        BooleanType: _PhysicalType(lambda _: pa.bool_(), "BooleanType", lambda kind, _: pa.types.is_boolean(kind)),
+        DateType: _PhysicalType(lambda _: pa.date32(), "DateType", lambda kind, _: pa.types.is_date32(kind)),
         TimestampType: _PhysicalType(
             lambda _: pa.timestamp("us", tz="UTC"),
-            lambda _: spark.TimestampType(),
+            "TimestampType",
             lambda kind, _: pa.types.is_timestamp(kind) and kind.unit in ("us", "ms"),
         ),
-        NullType: _PhysicalType(lambda _: pa.null(), lambda _: spark.NullType(), lambda kind, _: False),
+        NullType: _PhysicalType(lambda _: pa.null(), "NullType", lambda kind, _: False),
     }
 )
 
@@ -109,8 +109,12 @@ def arrow_type(type_: ColumnType) -> pa.DataType:
     return _TYPES[type_].arrow(type_)
 
 
-def spark_data_type(type_: ColumnType) -> spark.DataType:
-    return _TYPES[type_].spark(type_)
+def spark_data_type(type_: ColumnType) -> "DataType":
+    from pyspark.sql import types
+
+    arguments = (type_.precision, type_.scale) if isinstance(type_, DecimalType) else ()
+    made: DataType = getattr(types, _TYPES[type_].spark)(*arguments)
+    return made
 
 
 def stored_type_fits(stored: pa.DataType, declared: ColumnType) -> bool:

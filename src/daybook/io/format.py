@@ -120,8 +120,13 @@ class Format(ABC):
         """The rows of one file of a format that is landed."""
         raise NotImplementedError(f"{self.name} has no files to land")
 
-    def table_rows(self, spark: SparkSession, location: Location, request: LandingRequest, scratch: str) -> RowSource:
-        """The rows of one table of a format that is landed; `scratch` is a folder for what Spark fetches."""
+    def table_rows(
+        self, spark: SparkSession | None, location: Location, request: LandingRequest, scratch: str
+    ) -> RowSource:
+        """The rows of one table of a format that is landed; `scratch` is a folder for what Spark fetches.
+
+        There is a session where the format needs one.
+        """
         raise NotImplementedError(f"{self.name} has no tables to land")
 
     def committed_rows(self, target: Any, commit: Commit) -> "StoredRows":

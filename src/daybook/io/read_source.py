@@ -99,6 +99,34 @@ def land_ahead(request: LandingRequest) -> None:
             _land(None, request, found)
 
 
+def landing_folder(request: LandingRequest) -> str:
+    """Where the files of a request are landed, which depends on their content."""
+    return _find_inputs(request).folder
+
+
+def land_without_session(request: LandingRequest, pin: LandedPin | None = None) -> PublishedLanding:
+    """The landing of a request, made in memory where it is not there; RECOMPUTE_001 for what only Spark can read."""
+    if pin is not None and (known := request.area.find(pin.folder)) is not None:
+        return known
+    databases = [location for location in request.locations if not location.uri]
+    if pin is not None and databases:
+        reason = "its landing has been removed or changed"
+        raise DaybookError("IO_009", location=", ".join(request.names), reason=reason)
+    for location in databases:
+        if format_named(location.format).needs_session:
+            raise DaybookError("RECOMPUTE_001", what=f"{location.label}, which only Spark can read")
+    inputs = _find_inputs(request)
+    if pin is not None and inputs.folder != pin.folder:
+        raise DaybookError("IO_009", location=", ".join(request.names), reason="its files have changed")
+    return request.area.find(inputs.folder) or _land(None, request, inputs)
+
+
+def has_appended_slices(request: LandingRequest, landed: PublishedLanding) -> bool:
+    """Whether more than one commit may have filled a slice of what was landed."""
+    manifests = [read_manifest(location.uri) for location in request.locations if location.uri]
+    return landed.is_appended or any(manifest and manifest.has_appended_slice(request.slices) for manifest in manifests)
+
+
 def _land(spark: SparkSession | None, request: LandingRequest, inputs: _Inputs) -> PublishedLanding:
     """A new landing; what cannot be completed is removed. Files that fit into memory need no session."""
     area, files, databases, folder = request.area, inputs.files, inputs.databases, inputs.folder
@@ -108,11 +136,10 @@ def _land(spark: SparkSession | None, request: LandingRequest, inputs: _Inputs) 
         sources = [
             (format_named(file.location.format).file_rows(file, request.version), file.location) for file in files
         ]
-        if spark is not None:
-            for number, location in enumerate(databases):
-                scratch = f"{area.absolute(attempt)}/scratch-{number}"
-                table = format_named(location.format).table_rows(spark, location, request, scratch)
-                sources.append((table, location))
+        for number, location in enumerate(databases):
+            scratch = f"{area.absolute(attempt)}/scratch-{number}"
+            table = format_named(location.format).table_rows(spark, location, request, scratch)
+            sources.append((table, location))
         carried = columns_in_folder_names(request.locations)
         extra: set[str] = set()
         for source, location in sources:
@@ -175,16 +202,12 @@ def _read_landing(spark: SparkSession, landed: PublishedLanding, request: Landin
     df = df.withColumn(ORIGIN_COLUMN, identity_hash(identity_columns(columns, dataset.natural_key_columns)))
     names = ", ".join(request.names)
     notices = (*extra_column_notices(landed.extra, names), *report_repeated(dataset, landed.repeated, names))
-    manifests = [read_manifest(location.uri) for location in request.locations if location.uri]
-    may_repeat_ids = landed.is_appended or any(
-        manifest and manifest.has_appended_slice(request.slices) for manifest in manifests
-    )
     return ReadPart(
         SourceRows.of(df),
         frozenset(landed.carried),
         (pin,),
         notices,
-        may_repeat_ids=may_repeat_ids,
+        may_repeat_ids=has_appended_slices(request, landed),
         has_positions=landed.has_positions,
     )
 
@@ -223,7 +246,7 @@ def read_source(
     refuse_repeated_locations(resolution, workspace)
     pins = list(pinned) if pinned is not None else None
     parts: list[ReadPart] = []
-    for request in _requests(resolution, dataset_version, landing, workspace):
+    for request in landing_requests(resolution, dataset_version, landing, workspace):
         parts += [_with_slices(part, request.locations[0]) for part in _read_group(spark, request, pins)]
     if not parts:
         parts.append(_empty_part(spark, dataset_version))
@@ -242,12 +265,12 @@ def land_files_ahead(
     resolution: Resolution, dataset_version: DatasetVersion, landing: LandingArea, *, workspace: Path
 ) -> None:
     """Land what is small and needs no session, so that it is there when Spark has started."""
-    for request in _requests(resolution, dataset_version, landing, workspace):
+    for request in landing_requests(resolution, dataset_version, landing, workspace):
         landed = [location for location in request.locations if format_named(location.format).is_landed]
         land_ahead(replace(request, locations=landed))
 
 
-def _requests(
+def landing_requests(
     resolution: Resolution, dataset_version: DatasetVersion, landing: LandingArea, workspace: Path
 ) -> Iterator[LandingRequest]:
     """Locations of which the same slices are read, together."""
@@ -267,11 +290,11 @@ def _read_group(spark: SparkSession, wanted: LandingRequest, pins: list[Pin] | N
         if format_named(location.format).is_landed:
             landed.append(location)
         else:
-            direct.setdefault(location.format, []).append(PinnedLocation(location, _take_pin(pins, location)))
+            direct.setdefault(location.format, []).append(PinnedLocation(location, take_pin(pins, location)))
     for name, locations in direct.items():
         yield from format_named(name).read(spark, ReadRequest(tuple(locations), wanted.version, wanted.slices))
     if landed:
-        yield read_landed(spark, replace(wanted, locations=landed), _take_landed_pin(pins, landed[0]))
+        yield read_landed(spark, replace(wanted, locations=landed), take_landed_pin(pins, landed[0]))
 
 
 def _with_slices(part: ReadPart, location: Location) -> ReadPart:
@@ -285,12 +308,12 @@ def _with_slices(part: ReadPart, location: Location) -> ReadPart:
     return part.map(lambda df: df.where(condition))
 
 
-def _take_pin(pins: list[Pin] | None, location: Location) -> Pin | None:
+def take_pin(pins: list[Pin] | None, location: Location) -> Pin | None:
     """The pin of a replay for this location."""
     return _take_first(pins, location, lambda pin: not isinstance(pin, LandedPin) and pin.uri == location.uri)
 
 
-def _take_landed_pin(pins: list[Pin] | None, location: Location) -> LandedPin | None:
+def take_landed_pin(pins: list[Pin] | None, location: Location) -> LandedPin | None:
     """A landing is one for all of its locations."""
     pin = _take_first(pins, location, lambda pin: isinstance(pin, LandedPin))
     return pin if isinstance(pin, LandedPin) else None

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import TypeAlias, assert_never
 
 from daybook.model.calendar import Period
@@ -30,7 +31,7 @@ from daybook.model.types import (
     DecimalType,
     Value,
 )
-from daybook.recompute.numbers import TypedOperand, common_type
+from daybook.recompute.numbers import TypedOperand, as_type, common_type, is_numeric
 from daybook.recompute.parse import Names, parse
 from daybook.recompute.tables import RunFacts, StoredTable
 from daybook.recompute.tree import Column, Literal, Node
@@ -180,7 +181,8 @@ def run_constants(project: Project, facts: RunFacts) -> dict[str, Literal]:
     """What `period.…`, `param.…`, NOW() and TODAY() stand for."""
     period: Period = facts.period
     parameters: dict[str, tuple[Value, ColumnType]] = {
-        f"param.{name}": (facts.parameters.get(name), parameter.type) for name, parameter in project.parameters.items()
+        f"param.{name}": (_in_type(facts.parameters.get(name), parameter.type), parameter.type)
+        for name, parameter in project.parameters.items()
     }
     values: dict[str, tuple[Value, ColumnType]] = {
         "period.identifier": (period.identifier, STRING),
@@ -192,6 +194,11 @@ def run_constants(project: Project, facts: RunFacts) -> dict[str, Literal]:
         **parameters,
     }
     return {name: Literal(value, type_, name) for name, (value, type_) in values.items()}
+
+
+def _in_type(value: Value, type_: ColumnType) -> Value:
+    """A value that is given, with the places of its type."""
+    return as_type(value, type_) if is_numeric(type_) and isinstance(value, int | float | Decimal) else value
 
 
 class _Reader:

@@ -8,7 +8,7 @@ from daybook.errors import DaybookError
 from daybook.model.calendar import Period
 from daybook.model.dataset import AsOfRule, TemporalMode
 from daybook.model.types import RUN_PERIOD_COLUMN, SYSTEM_COLUMNS, ColumnType
-from daybook.recompute.identity import ROW_ID, RowIds
+from daybook.recompute.identity import ROW_ID, RowIds, content_place
 from daybook.recompute.tree import Layout, Row, Value
 
 # The system columns stand first in every row, at the same positions.
@@ -51,6 +51,14 @@ class StoredTable:
     row_period: str | None = None
     # Whether more than one commit or location may have filled a slice.
     may_repeat_ids: bool = False
+    # The positions of the values whose hash is the place of a row, for rows that were landed.
+    identity: tuple[int, ...] | None = None
+
+    def place(self, row: Row) -> Row:
+        """Where a row stands in its source, and its number there."""
+        if self.identity is None:
+            return row[-2:]
+        return content_place(row[position] for position in self.identity), row[-1]
 
 
 def layout_of(columns: Iterable[str]) -> Layout:
@@ -228,7 +236,7 @@ def _loaded_ids(table: StoredTable, stored: Mapping[str, int], facts: RunFacts) 
     carried = stored.get("_row_id")
     if carried is None:
         ids = RowIds(facts.period.start_date, "loaded", (table.dataset_id,))
-        return lambda row: ids.of(row[-2:])
+        return lambda row: ids.of(table.place(row))
     run_period = stored.get(RUN_PERIOD_COLUMN)
     is_one_slice = table.temporal_mode in ("period", "bitemporal") and len(table.periods) <= 1
     by_slice = run_period is not None and (table.may_repeat_ids or not is_one_slice)
@@ -236,5 +244,9 @@ def _loaded_ids(table: StoredTable, stored: Mapping[str, int], facts: RunFacts) 
         return lambda row: row[carried]
     ids = RowIds(facts.period.start_date, "carried", (table.dataset_id,))
     positions = (carried, *((run_period,) if by_slice and run_period is not None else ()))
-    place = slice(-2, None) if table.may_repeat_ids else slice(0, 0)
-    return lambda row: ids.of((*(row[position] for position in positions), *row[place]))
+
+    def carried_id(row: Row) -> str:
+        place = table.place(row) if table.may_repeat_ids else ()
+        return ids.of((*(row[position] for position in positions), *place))
+
+    return carried_id

@@ -19,6 +19,7 @@ from daybook.model.loading import (
     read_text,
 )
 from daybook.model.loading.definitions import validate_model
+from daybook.model.loading.workspace import WorkspaceCatalog
 from daybook.model.project import Project
 from daybook.model.source_map import (
     DocumentNode,
@@ -29,6 +30,7 @@ from daybook.model.source_map import (
     SourceMap,
     plain_value,
 )
+from daybook.plan.plan_cache import PlanCache, RegisteredCatalog
 from daybook.scenarios.scenario import (
     DATASET_KEYS,
     REQUIRED_KEYS,
@@ -124,20 +126,22 @@ def _parse_datasets(
             continue
         is_reference = _is_reference(body)
         try:
-            definition = (
-                _find_definition("dataset", body, workspaces.around(file), source.span("datasets", index, "dataset"))
-                if is_reference
-                else build_definition("dataset", body, composed.shown, file.as_posix(), errors)
-            )
+            if is_reference:
+                span = source.span("datasets", index, "dataset")
+                model = _find_dataset(body, workspaces.around(file), span)
+            else:
+                definition = build_definition("dataset", body, composed.shown, file.as_posix(), errors)
+                if definition is None:
+                    continue
+                model = definition.model
         except DaybookError as error:
             errors.append(error)
             continue
-        if definition is None:
-            continue
-        version = versions[definition.id] = versions.get(definition.id, 0) + 1
+        version = versions[model.id] = versions.get(model.id, 0) + 1
         path = item.get("file")
         rows = _parse_rows(item.get("rows"), source, ("datasets", index, "rows"), errors)
-        model = _with_nullable_columns(definition.model, rows) if is_reference and path is None else definition.model
+        if is_reference and path is None:
+            model = _with_nullable_columns(model, rows)
         yield GivenDataset(
             DeclaredVersion(model, version),
             rows,
@@ -162,6 +166,18 @@ def _with_nullable_columns(model: Dataset | View, rows: Rows) -> Dataset | View:
 def _is_reference(body: DocumentNode | None) -> bool:
     """`{id: NAME}` and nothing else: a definition of the workspace."""
     return isinstance(body, MappingNode) and body.entries.keys() == {"id"}
+
+
+def _find_dataset(body: DocumentNode | None, workspace: LoadedWorkspace | None, span: Span | None) -> Dataset | View:
+    """A dataset that is named by its id: one that the workspace defines, or that a project of it registers."""
+    node = body.get("id") if isinstance(body, MappingNode) else None
+    if workspace is not None and isinstance(node, ScalarNode) and workspace.get("dataset", node.text) is None:
+        projects = workspace.definitions["project"].values()
+        registered = RegisteredCatalog(WorkspaceCatalog(workspace), projects, PlanCache()).declared(node.text)
+        if registered is not None:
+            return registered.dataset
+    model: Dataset | View = _find_definition("dataset", body, workspace, span).model
+    return model
 
 
 def _find_definition(

@@ -12,6 +12,7 @@ from daybook.model.loading import compose_documents, read_text
 from daybook.model.source_map import DocumentNode, ListNode, MappingNode
 from daybook.model.types import value_text
 from daybook.scenarios.comparison import ExpectationDifference
+from daybook.scenarios.engines import EngineDisagreement
 from daybook.scenarios.run_scenarios import ScenarioResult
 
 _MAX_SHOWN_ROWS = 10
@@ -32,6 +33,17 @@ def failure_lines(result: ScenarioResult) -> Iterator[str]:
         yield from _difference_lines(difference)
     for count in result.count_differences:
         yield f"operation {count.operation}: expected {count.expected:,} rows, but it was {count.actual:,}"
+    for disagreement in result.disagreements:
+        yield from _disagreement_lines(disagreement)
+
+
+def _disagreement_lines(disagreement: EngineDisagreement) -> Iterator[str]:
+    """Where the two engines differ, cell by cell."""
+    if not disagreement.differences:
+        yield f"{disagreement.output}: Spark: {disagreement.spark}; the second engine: {disagreement.quick}"
+    for cell in disagreement.differences[:_MAX_SHOWN_ROWS]:
+        where = f"{disagreement.output}, {cell.row}" + (f", {cell.column}" if cell.column else "")
+        yield f"{where}: Spark has {cell.written}, the second engine {cell.computed}"
 
 
 def render_junit(results: Sequence[ScenarioResult]) -> str:

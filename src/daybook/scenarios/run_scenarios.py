@@ -1,29 +1,20 @@
-"""Runs scenarios with the real plan and engine over the rows of a scenario, in a session for very small queries."""
+"""Runs scenarios with the real plan over the rows of a scenario, on Spark or on the second engine."""
 
 import contextlib
 import datetime
-import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
-from daybook.engine.context import SourceFrame
-from daybook.engine.java.session import separate_session
-from daybook.engine.java.session_conf import QUICK_CONF
-from daybook.engine.jobs import wait_for
-from daybook.engine.pipeline import OutputFrame, Pipeline
 from daybook.errors import DaybookError, DaybookErrors, flatten, raise_all
 from daybook.errors.codes import raised_codes
 from daybook.expression import Constants
-from daybook.io.landing.area import LandingArea
-from daybook.io.read_source import read_source
 from daybook.model.calendar import Period
 from daybook.model.dataset import Dataset, PathLocation, TableLocation
 from daybook.model.definition import DatasetVersion, DeclaredVersion, Definition
@@ -32,43 +23,48 @@ from daybook.model.parameter import parameter_values
 from daybook.model.project import Project, target_name
 from daybook.model.source_map import SourceMap
 from daybook.plan.plan_project import plan_project
-from daybook.plan.steps import AggregateStep, AppendStep, LoadStep, OutputStep, Plan
+from daybook.plan.steps import LoadStep, OutputStep, Plan
 from daybook.resolve.calendars.calendar import PeriodCalendar
 from daybook.resolve.calendars.periods import calendar_for, period_of
-from daybook.resolve.location import NO_PERIODS, Resolution, inline_location
+from daybook.resolve.location import NO_PERIODS
 from daybook.resolve.resolution import view_window
-from daybook.runs.environment import SessionProvider
+from daybook.runs.second_engine import ReadWindow
 from daybook.scenarios.comparison import ExpectationDifference, compare_rows
+from daybook.scenarios.engines import (
+    BothEngines,
+    EngineDisagreement,
+    EngineName,
+    QuickScenarios,
+    ScenarioEngine,
+    ScenarioSource,
+    SparkScenarios,
+)
 from daybook.scenarios.load_scenario import load_scenario
 from daybook.scenarios.scenario import (
     GivenDataset,
     Scenario,
     ScenarioCatalog,
     Workspaces,
+    carried_columns,
     destination_name,
     expected_outputs,
     given_rows,
     operation_names,
-    source_frame,
     unknown_name_errors,
     written_rows,
 )
 
+if TYPE_CHECKING:
+    # Scenarios of the second engine need no Spark.
+    from pyspark.sql import SparkSession
 
-class MemoryStaging:
-    """Keeps intermediate results in memory: a scenario has a few rows, and writing files takes longer than they do."""
-
-    def __init__(self, spark: SparkSession) -> None:
-        self._spark = spark
-
-    def keep(self, df: DataFrame, label: str) -> DataFrame:
-        return self._spark.createDataFrame(df.toArrow(), df.schema)
+    from daybook.runs.environment import SessionProvider
 
 
 class QuickSession:
     """A session beside that of a provider, made once; `begin` lets it start while other things are prepared."""
 
-    def __init__(self, provider: SessionProvider) -> None:
+    def __init__(self, provider: "SessionProvider") -> None:
         self._provider = provider
         self._lock = threading.Lock()
         self._session: SparkSession | None = None
@@ -81,7 +77,10 @@ class QuickSession:
         with contextlib.suppress(Exception):
             self()
 
-    def __call__(self) -> SparkSession:
+    def __call__(self) -> "SparkSession":
+        from daybook.engine.java.session import separate_session
+        from daybook.engine.java.session_conf import QUICK_CONF
+
         with self._lock:
             if self._session is None:
                 session = separate_session(self._provider())
@@ -123,38 +122,65 @@ class ScenarioResult:
     actual: Mapping[str, tuple[OutputRow, ...]] | None = None
     # How many rows operations concerned, where counts are expected.
     counts: Mapping[str, int] | None = None
+    # Where the second engine, asked as well, computed something else than Spark.
+    disagreements: tuple[EngineDisagreement, ...] = ()
 
     @property
     def is_passed(self) -> bool:
-        is_same = not self.differences and not self.count_differences
+        is_same = not self.differences and not self.count_differences and not self.disagreements
         return is_same and self.error is None and self.expected_error is None
 
 
-def run_scenario_files(session: SessionProvider, files: list[Path], *, threads: int) -> Iterator[ScenarioResult]:
+def run_scenario_files(
+    session: "SessionProvider | None", files: list[Path], *, threads: int, engine: EngineName = "spark"
+) -> Iterator[ScenarioResult]:
     """The results in the order of the files, several scenarios at once in one session.
 
-    While Spark starts, all of them are loaded and planned; those that are wrong already need no Spark.
+    While Spark starts, all of them are loaded and planned; those that are wrong already need no Spark. The quick
+    engine needs no session.
     """
+    if session is None or engine == "quick":
+        yield from _run_quick(files)
+        return
     quick = QuickSession(session)
     quick.begin()
     workspaces = Workspaces()
     begun = [_begin_scenario(file, workspaces) for file in files]
+    from daybook.engine.jobs import wait_for
+
     pool = ThreadPoolExecutor(threads)
     try:
-        finished = [pool.submit(_finish_scenario, each, quick) for each in begun]
+        finished = [pool.submit(_finish_scenario, each, quick, engine) for each in begun]
         yield from map(wait_for, finished)
     finally:
         # After Ctrl-C no further scenario begins.
         pool.shutdown(cancel_futures=True)
 
 
-def _finish_scenario(begun: "ScenarioResult | _ScenarioRun", session: SessionProvider) -> ScenarioResult:
-    return begun if isinstance(begun, ScenarioResult) else begun.finish(session())
+def _run_quick(files: Sequence[Path]) -> Iterator[ScenarioResult]:
+    workspaces, engine = Workspaces(), QuickScenarios()
+    for file in files:
+        begun = _begin_scenario(file, workspaces)
+        yield begun if isinstance(begun, ScenarioResult) else begun.finish(engine)
 
 
-def run_scenario_file(spark: SparkSession, file: Path, workspaces: Workspaces | None = None) -> ScenarioResult:
+def _finish_scenario(
+    begun: "ScenarioResult | _ScenarioRun", session: "SessionProvider", engine: EngineName
+) -> ScenarioResult:
+    if isinstance(begun, ScenarioResult):
+        return begun
+    spark = SparkScenarios(session)
+    if engine != "both":
+        return begun.finish(spark)
+    both = BothEngines(spark)
+    return replace(begun.finish(both), disagreements=tuple(both.disagreements))
+
+
+def run_scenario_file(
+    spark: "SparkSession", file: Path, workspaces: Workspaces | None = None, *, engine: EngineName = "spark"
+) -> ScenarioResult:
     begun = _begin_scenario(file, workspaces or Workspaces())
-    return begun if isinstance(begun, ScenarioResult) else begun.finish(spark)
+    return _finish_scenario(begun, lambda: spark, engine)
 
 
 def _begin_scenario(file: Path, workspaces: Workspaces) -> "ScenarioResult | _ScenarioRun":
@@ -217,7 +243,7 @@ class _ScenarioRun:
         for definition in scenario.projects:
             self._plan(definition, scenario.frame.run_periods[0])
 
-    def finish(self, spark: SparkSession) -> ScenarioResult:
+    def finish(self, engine: ScenarioEngine) -> ScenarioResult:
         """Run everything and compare."""
         began = time.monotonic()
         scenario = self._scenario
@@ -225,7 +251,7 @@ class _ScenarioRun:
         try:
             for identifier in scenario.frame.run_periods:
                 for definition in scenario.projects:
-                    self._run(spark, self._plan(definition, identifier))
+                    self._run(engine, self._plan(definition, identifier))
             found = self._found
             differences = tuple(_compare_outputs(scenario, found.rows)) if expected is None else ()
             counts = tuple(_compare_counts(scenario, found.counts)) if expected is None else ()
@@ -264,33 +290,16 @@ class _ScenarioRun:
             self._plans[key] = plan_project(project, definition.source, self._catalog, constants, with_locations=False)
         return self._plans[key]
 
-    def _run(self, spark: SparkSession, plan: Plan) -> None:
+    def _run(self, engine: ScenarioEngine, plan: Plan) -> None:
+        """What every output would write; the same destination again replaces what it had in the same run."""
         constants = plan.constants
         if constants is None or constants.period is None:
             raise AssertionError("a scenario is planned for a period")
-        period, as_of = constants.period, self._scenario.frame.as_of
+        period, frame = constants.period, self._scenario.frame
         calendar = calendar_for(plan.project.calendar_id, self._catalog)
-        with tempfile.TemporaryDirectory(prefix="daybook-scenario-") as scratch:
-            frames = {
-                load.key: _view_frame(self._load_frame(spark, load, period, scratch), load, period, calendar)
-                for load in plan.loads
-            }
-            with Pipeline(spark, plan, frames, staging=MemoryStaging(spark), as_of=as_of) as pipeline:
-                self._collect(pipeline, plan, period)
-
-    def _collect(self, pipeline: Pipeline, plan: Plan, period: Period) -> None:
-        """What every output would write; the same destination again replaces what it had in the same run."""
-        tables: dict[int, pa.Table] = {}
-        counts: dict[int, int] = {}
-        for group in pipeline.groups():
-            for output in group.outputs:
-                tables[output.step.seq] = table = _read_output(output)
-                counts[output.step.seq] = table.num_rows
-            group.verify()
-            if self._scenario.frame.expect.counts is not None:
-                added = {step.seq for step in plan.steps if isinstance(step, AggregateStep | AppendStep)}
-                for each in group.counts().operations:
-                    counts[each.seq] = each.added if each.seq in added else each.picked
+        sources = {load.key: self._source(load, period, calendar) for load in plan.loads}
+        computed = engine.run(plan, sources, frame.as_of, is_counting=frame.expect.counts is not None)
+        tables, counts = computed.tables, computed.counts
         last_by_place = {destination_name(plan_step.arguments): plan_step.seq for plan_step in plan.outputs}
         for step in plan.outputs:
             table = tables[step.seq]
@@ -321,20 +330,20 @@ class _ScenarioRun:
         if (name := step.arguments.registered_id) is not None:
             self._registered[name] = place
 
-    def _load_frame(self, spark: SparkSession, load: LoadStep, period: Period, scratch: str) -> SourceFrame:
+    def _source(self, load: LoadStep, period: Period, calendar: PeriodCalendar) -> ScenarioSource:
+        """What a load reads, by the rules of its dataset and its view."""
         viewed = load.version.viewed
         given = self._given(viewed)
+        window = _window(load, period, calendar)
         slices = self._written.get(self._registered.get(viewed.dataset.id) or _place_of(viewed.dataset) or "")
         if given is not None and given.file is not None:
-            location = inline_location(str(given.file.resolve()), None, {}, self._scenario.file.parent)
-            resolution = Resolution((location,), (period.identifier,))
-            return read_source(spark, resolution, viewed, LandingArea(f"{scratch}/landing", "scenario")).frame
+            return ScenarioSource(load, window, file=given.file, version=viewed, folder=self._scenario.file.parent)
         rows = given_rows(given, viewed.dataset, self._period_of_rows) if given is not None else None
         if slices:
-            return source_frame(spark, written_rows(slices, viewed.dataset, rows), viewed.dataset)
-        if rows is None:
+            rows = written_rows(slices, viewed.dataset, rows)
+        elif rows is None:
             rows = self._rows_of_nobody(load, viewed.dataset)
-        return source_frame(spark, rows, viewed.dataset)
+        return ScenarioSource(load, window, rows, carried_columns(rows, viewed.dataset))
 
     def _rows_of_nobody(self, load: LoadStep, dataset: Dataset) -> pa.Table:
         """No rows, where a view may find none; an error where they were forgotten."""
@@ -369,11 +378,6 @@ class _ScenarioRun:
         return next((each for each in self._scenario.datasets if is_wanted(each)), None)
 
 
-def _read_output(output: OutputFrame) -> pa.Table:
-    """Arrow's timestamps are UTC; those of collect() are the machine's local time."""
-    return output.df.toArrow()
-
-
 def _collects_periods(arguments: OutputArguments) -> bool:
     """Whether the rows of a period are kept beside those of other periods."""
     is_table = isinstance(arguments.destination, TableDestination)
@@ -392,14 +396,12 @@ def _place_of(dataset: Dataset) -> str | None:
             return None
 
 
-def _view_frame(frame: SourceFrame, load: LoadStep, period: Period, calendar: PeriodCalendar) -> SourceFrame:
-    """The rows of the periods that a view looks at; a scenario has all of them, with or without rows."""
+def _window(load: LoadStep, period: Period, calendar: PeriodCalendar) -> ReadWindow:
+    """The periods that are looked at and the day of the dataset's rule; a scenario has all periods, if without rows."""
     view = load.version.view
-    if view is None:
-        return frame
     periods, as_of = view_window(load.version, period, calendar)
-    row_period = period.identifier if view.of.period == "run" else None
-    return replace(frame, periods=periods or NO_PERIODS, as_of=as_of, row_period=row_period)
+    row_period = period.identifier if view is not None and view.of.period == "run" else None
+    return ReadWindow(periods or NO_PERIODS, as_of, row_period)
 
 
 def _compare_counts(scenario: Scenario, actual: Mapping[str, int]) -> Iterator[CountDifference]:

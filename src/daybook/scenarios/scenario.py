@@ -15,13 +15,11 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import pyarrow as pa
 from pydantic import BeforeValidator, Field
-from pyspark.sql import SparkSession
 
-from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame, SourceRows
 from daybook.errors import DaybookError
 from daybook.errors.error import did_you_mean
 from daybook.io.bindings import PHYSICAL_TIME_COLUMNS, carried_types, validity_types
-from daybook.io.column_types import BadValueError, arrow_frame, arrow_type, parse_texts
+from daybook.io.column_types import BadValueError, arrow_type, parse_texts
 from daybook.io.landing.rows import find_repeated, report_repeated
 from daybook.model.calendar import Calendar
 from daybook.model.dataset import Dataset, TemporalMode
@@ -34,6 +32,9 @@ from daybook.model.project import Project
 from daybook.model.source_map import SourceMap
 from daybook.model.types import RUN_PERIOD_COLUMN, STRING, ColumnType, value_text
 from daybook.plan.plan_cache import PlanCache, RegisteredCatalog
+
+# Where a row of a scenario stands; the engine reads these columns.
+ORIGIN_COLUMN, ORDINAL_COLUMN = "__place", "__ordinal"
 
 
 class Workspaces:
@@ -307,12 +308,11 @@ _TIME_COLUMNS: Mapping[TemporalMode | None, frozenset[str]] = {
 }
 
 
-def source_frame(spark: SparkSession, table: pa.Table, dataset: Dataset) -> SourceFrame:
-    """Rows as the engine reads them; system columns among them are carried."""
+def carried_columns(table: pa.Table, dataset: Dataset) -> tuple[str, ...]:
+    """The system columns among the columns of rows."""
     declared = {column.name for column in dataset.main_table.columns}
     types = {**carried_types(), **validity_types(dataset.main_table)}
-    carried = frozenset(name for name in table.column_names if name in types and name not in declared)
-    return SourceFrame(SourceRows.of(arrow_frame(spark, table)), carried)
+    return tuple(name for name in table.column_names if name in types and name not in declared)
 
 
 def written_rows(slices: Mapping[str, pa.Table], dataset: Dataset, given: pa.Table | None) -> pa.Table:
@@ -343,15 +343,18 @@ def written_rows(slices: Mapping[str, pa.Table], dataset: Dataset, given: pa.Tab
 def given_rows(given: GivenDataset, dataset: Dataset, period: str | None = None) -> pa.Table:
     """The rows that a scenario writes out; a column a row leaves out is NULL.
 
-    Rows of a dataset of the workspace that leave out their period are of `period`.
+    Rows of which none says its period are of `period`. A validity needs a beginning, and without an end it has none.
     """
     declared = {column.name: column.type for column in dataset.main_table.columns}
     is_bitemporal = dataset.main_table.temporal_mode == "bitemporal"
     rows = [_with_validity(row, declared) if is_bitemporal else row for row in given.rows]
-    if given.is_reference and period is not None and dataset.main_table.temporal_mode == "period":
+    is_of_period = period is not None and dataset.main_table.temporal_mode == "period"
+    if is_of_period and (given.is_reference or not any(map(_names_a_period, rows))):
         rows = [{"_period": period, **row} for row in rows]
     # Without rows it is not known whether there is a time column, and no row has another time.
     named = {name for row in rows for name in row} if rows else _TIME_COLUMNS[dataset.main_table.temporal_mode]
+    if is_bitemporal and "_valid_from" in named:
+        named = {*named, "_valid_to"}
     types = {**carried_types(), **validity_types(dataset.main_table)}
     carried = {name: type_ for name, type_ in types.items() if name in named}
     if unknown := sorted(named - declared.keys() - carried.keys()):
@@ -365,6 +368,10 @@ def given_rows(given: GivenDataset, dataset: Dataset, period: str | None = None)
     table = pa.Table.from_arrays([*columns, places, ordinals], names=[*types, ORIGIN_COLUMN, ORDINAL_COLUMN])
     report_repeated(dataset, find_repeated(table, dataset), dataset.id)
     return table
+
+
+def _names_a_period(row: Mapping[str, Any]) -> bool:
+    return "_period" in row or RUN_PERIOD_COLUMN in row
 
 
 def _with_validity(row: Mapping[str, Any], declared: Collection[str]) -> dict[str, Any]:

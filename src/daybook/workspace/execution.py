@@ -1,9 +1,8 @@
-"""Runs a project, dry-runs it, retries, replays or explains a run, and runs scenarios."""
+"""Runs a project, dry-runs it, retries, replays or explains a run."""
 
 import datetime
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from daybook.errors import DaybookError, Notice, notice
 from daybook.graph.close import read_close
@@ -13,18 +12,12 @@ from daybook.model.loading import LoadedWorkspace
 from daybook.model.loading.workspace import WorkspaceCatalog
 from daybook.runs.attempt.execution import check_runs, execute_run, prepare_runs, retry
 from daybook.runs.attempt.start import PreparedRun, RunRequest, check_request
-from daybook.runs.environment import RunEnvironment, SessionProvider, open_run_environment, workspace_with_store_copy
+from daybook.runs.environment import RunEnvironment, open_run_environment, workspace_with_store_copy
 from daybook.runs.explain import levels
 from daybook.runs.explain.levels import NumberExplanation, OperationExplanation, RowsQuestion, explain
 from daybook.runs.listener import ListenerWithout, RunListener
 from daybook.runs.replay import ReplayResult, replay
 from daybook.runs.result import RunFailedError, RunResult
-from daybook.scenarios.load_scenario import find_scenarios
-from daybook.scenarios.new_scenario import NewScenario, write_new_scenario
-from daybook.scenarios.report import render_junit, updated_scenario_text, write_scenario
-from daybook.scenarios.run_scenarios import ScenarioResult, run_scenario_files
-from daybook.store.records import RunFilter
-from daybook.store.references import find_project
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 
@@ -249,85 +242,3 @@ def _dry_run(prepared: PreparedRun) -> DryRun:
         prepared.notices,
         snapshot.parameters,
     )
-
-
-_MOST_THREADS = 4
-_SEARCHED_CHARACTERS = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class ScenarioReport:
-    results: tuple[ScenarioResult, ...]
-
-    @property
-    def failed(self) -> tuple[ScenarioResult, ...]:
-        return tuple(result for result in self.results if not result.is_passed)
-
-    @property
-    def is_ok(self) -> bool:
-        return not self.failed
-
-    @property
-    def junit_xml(self) -> str:
-        return render_junit(self.results)
-
-
-@dataclass(frozen=True, slots=True)
-class ScenarioUpdate:
-    """A scenario file with the actual rows as its expectation."""
-
-    file: Path
-    text: str
-
-    def write(self) -> None:
-        write_scenario(self.file, self.text)
-
-
-def select_scenarios(paths: Iterable[Path], root: Path, *, keyword: str | None = None) -> tuple[Path, ...]:
-    """Scenario files below the paths, by default below `tests/scenarios` of a workspace, that have the keyword."""
-    return tuple(path for path in find_scenarios(paths, root) if _matches_keyword(path, keyword))
-
-
-def run_scenarios(
-    files: Sequence[Path], session: SessionProvider, *, on_result: Callable[[ScenarioResult], None] = lambda _: None
-) -> ScenarioReport:
-    """Run them side by side in one session; `on_result` gets each result as soon as those before it are there."""
-    results: list[ScenarioResult] = []
-    for result in run_scenario_files(session, list(files), threads=max(1, min(_MOST_THREADS, len(files)))):
-        results.append(result)
-        on_result(result)
-    return ScenarioReport(tuple(results))
-
-
-def new_scenario(
-    workspace: OpenedWorkspace, project: str, *, run_id: str | None = None, file: Path | None = None
-) -> NewScenario:
-    """Write a scenario from rows that a run of a project read, by default its last completed one."""
-    definitions = workspace.read_definitions()
-    definition = find_project(definitions, project)
-    with workspace.open_run_environment() as environment:
-        if run_id is None:
-            with environment.store.read() as transaction:
-                wanted = RunFilter(definition.id, None, "completed")
-                found = transaction.runs.page(wanted, limit=1, after=None).runs
-            if not found:
-                raise DaybookError("RUN_052", project=definition.id)
-            run_id = found[0].id
-        else:
-            with environment.store.read() as transaction:
-                run_id = transaction.runs.id_of(run_id)
-        return write_new_scenario(environment, definitions, run_id, file)
-
-
-def propose_update(result: ScenarioResult) -> ScenarioUpdate | None:
-    """The file of a failed scenario with its actual rows; None where there are none to write."""
-    text = updated_scenario_text(result)
-    return None if text is None else ScenarioUpdate(result.file, text)
-
-
-def _matches_keyword(path: Path, keyword: str | None) -> bool:
-    if keyword is None:
-        return True
-    first_lines = path.read_text(encoding="utf-8", errors="replace")[:_SEARCHED_CHARACTERS]
-    name = next((line for line in first_lines.splitlines() if line.startswith("name:")), "")
-    return keyword.casefold() in f"{path.as_posix()} {name}".casefold()

@@ -1,4 +1,4 @@
-"""The rules of the specification as scenarios, through the product's own runner."""
+"""The rules of the specification as scenarios, through the product's own runner, on both engines."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ FILES = sorted(SCENARIOS.rglob("*.yaml"))
 
 @pytest.mark.parametrize("file", FILES, ids=[str(file.relative_to(SCENARIOS).with_suffix("")) for file in FILES])
 def test_scenario(spark: SparkSession, file: Path) -> None:
-    reasons = "\n".join(failure_lines(run_scenario_file(spark, file)))
+    reasons = "\n".join(failure_lines(run_scenario_file(spark, file, engine="both")))
     assert not reasons, reasons
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from daybook.engine.pipeline import OutputFrame
 from daybook.errors import DaybookError
-from daybook.scenarios import run_scenarios
+from daybook.scenarios import engines
 from daybook.scenarios.report import failure_lines
 from daybook.scenarios.run_scenarios import ScenarioResult, run_scenario_file, run_scenario_files
 
@@ -121,13 +121,13 @@ def test_a_mistake_of_ours_is_the_failure_of_one_scenario(
         expect: {rows: [{id: 1}]}
         """
     files = [scenario(tmp_path, text, name=name) for name in ("bad", "good")]
-    read = run_scenarios._read_output
+    read = engines._read_output
 
     def fail(output: OutputFrame) -> None:
-        monkeypatch.setattr(run_scenarios, "_read_output", read)
+        monkeypatch.setattr(engines, "_read_output", read)
         raise OverflowError("too far")
 
-    monkeypatch.setattr(run_scenarios, "_read_output", fail)
+    monkeypatch.setattr(engines, "_read_output", fail)
     bad, good = run_scenario_files(lambda: spark, files, threads=1)
     assert list(failure_lines(bad)) == ["internal error of Daybook: OverflowError: too far"]
     assert good.is_passed

@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from daybook.errors import DaybookError
+from daybook.scenarios.engines import EngineName
 from daybook.scenarios.report import failure_lines
 from daybook.scenarios.run_scenarios import ScenarioResult, run_scenario_file
 from tests.workspaces import Folder, assign, no_session, to_table
@@ -135,3 +136,73 @@ def test_what_is_wrong_says_where_and_what_was_meant(spark: SparkSession, close:
         assert problem in str(found.error.parameters["problem"])
     found = run(spark, close, f'period: "2026-01"\n{rows}\nproject: {{id: ledger}}\nexpect: {{counts: {{zeros: 4}}}}')
     assert list(failure_lines(found)) == ["operation zeros: expected 4 rows, but it was 0"]
+
+
+def test_a_registered_dataset_is_named_by_its_id(spark: SparkSession, close: Folder) -> None:
+    result = run(
+        spark,
+        close,
+        """
+        period: "2026-01"
+        datasets:
+          - dataset: {id: trial}
+            rows: [{account: A, amount: 3}]
+        project: {id: report}
+        expect: {rows: [{account: A, amount: 3}]}
+        """,
+    )
+    assert result.is_passed, "\n".join(failure_lines(result))
+
+
+RATES: list[dict[str, Any]] = [{"name": "currency", "type": "string"}, {"name": "rate", "type": "decimal(9,2)"}]
+
+
+@pytest.mark.parametrize("engine", ["spark", "quick", "both"])
+def test_the_as_of_rule_of_a_dataset_holds_as_in_a_run(spark: SparkSession, tmp_path: Path, engine: EngineName) -> None:
+    folder = Folder.new(tmp_path / "w", no_session)
+    folder.dataset("rates", RATES, {"path": "rates.csv"}, temporal_mode="bitemporal", as_of="end")
+    folder.project(to_table("out", columns=["currency", "rate"]), id_="read", input_="rates")
+    file = folder.root / "case.yaml"
+    file.write_text(
+        textwrap.dedent(
+            """
+            name: The rate at the end of the month, without an end of validity
+            period: "2026-01"
+            datasets:
+              - dataset: {id: rates}
+                rows:
+                  - {currency: USD, rate: 0.90, valid_from: 2025-12-01, valid_to: 2026-01-15}
+                  - {currency: USD, rate: 0.80, valid_from: 2026-01-15}
+            project: {id: read}
+            expect: {rows: [{currency: USD, rate: 0.80}]}
+            """
+        ),
+        encoding="utf-8",
+    )
+    result = run_scenario_file(spark, file, engine=engine)
+    assert result.is_passed, "\n".join(failure_lines(result))
+
+
+def test_rows_that_say_no_period_are_of_the_scenarios(spark: SparkSession, tmp_path: Path) -> None:
+    file = tmp_path / "case.yaml"
+    file.write_text(
+        textwrap.dedent(
+            """
+            name: case
+            period: "2026-01"
+            datasets:
+              - dataset:
+                  id: sales
+                  main_table:
+                    {name: sales, temporal_mode: period, columns: [{name: amount, type: integer}]}
+                rows: [{amount: 1}]
+            project:
+              id: p
+              operations: [{type: output, arguments: {destination: out.csv, columns: [amount, _period]}}]
+            expect: {rows: [{amount: 1, _period: "2026-01"}]}
+            """
+        ),
+        encoding="utf-8",
+    )
+    result = run_scenario_file(spark, file, engine="both")
+    assert result.is_passed, "\n".join(failure_lines(result))

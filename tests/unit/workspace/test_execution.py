@@ -17,7 +17,6 @@ from daybook.workspace.execution import (
     RangeResult,
     dry_run_project,
     explain_operation,
-    new_scenario,
     parse_as_of,
     replay_run,
     retry_run,
@@ -26,6 +25,7 @@ from daybook.workspace.execution import (
 from daybook.workspace.json.results import json_text, range_as_json
 from daybook.workspace.lifecycle import activate_project
 from daybook.workspace.open_workspace import open_workspace
+from daybook.workspace.scenarios import new_scenario
 from tests.unit.cli.test_history_run_report import OUTPUT, RESULT
 from tests.workspaces import Folder, no_session, to_table
 

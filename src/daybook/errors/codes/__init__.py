@@ -1,6 +1,6 @@
 """Every error code, one module per family."""
 
-from daybook.errors.codes import definitions, expression, operations, resolve, runs, storage, web
+from daybook.errors.codes import definitions, expression, operations, recompute, resolve, runs, storage, web
 from daybook.errors.codes.entry import Code
 
 FAMILIES: tuple[dict[str, Code], ...] = (
@@ -18,6 +18,7 @@ FAMILIES: tuple[dict[str, Code], ...] = (
     storage.STORE_CODES,
     runs.RUN_CODES,
     runs.ENGINE_CODES,
+    recompute.RECOMPUTE_CODES,
     web.WEB_CODES,
 )
 

@@ -9,12 +9,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from daybook.errors import DaybookError, Notice, notice
 from daybook.expression import quote_identifier
@@ -24,6 +22,10 @@ from daybook.model.dataset import Dataset
 from daybook.model.definition import DatasetVersion
 from daybook.model.types import RUN_PERIOD_COLUMN
 from daybook.resolve.location import Location
+
+if TYPE_CHECKING:
+    # Rows are landed without Spark, too.
+    from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +166,11 @@ def find_repeated(table: pa.Table, dataset: Dataset) -> RepeatedKeys | None:
 
 
 def find_repeated_by_spark(
-    df: DataFrame, dataset: Dataset, carried: Collection[str], periods: tuple[str, ...] = ()
+    df: "DataFrame", dataset: Dataset, carried: Collection[str], periods: tuple[str, ...] = ()
 ) -> RepeatedKeys | None:
     """Those of a frame, by one aggregate over the rows of the periods."""
+    from pyspark.sql import functions as F
+
     key = key_columns(dataset, carried)
     if not key:
         return None

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from daybook.store.effects import TouchedColumns
     from daybook.store.records import Action, ProjectInput, RunRecord
     from daybook.workspace.definitions import CompiledProject, ValidationResult
-    from daybook.workspace.execution import DryRun, RangeResult, ScenarioReport
+    from daybook.workspace.execution import DryRun, RangeResult
     from daybook.workspace.history import (
         CancelResult,
         DefinitionDetails,
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from daybook.workspace.numbers import NumbersPage
     from daybook.workspace.reference import CheckedExpression, FunctionEntry
     from daybook.workspace.report import WrittenReport
+    from daybook.workspace.scenarios import ScenarioReport
 
 JsonObject = dict[str, Any]
 

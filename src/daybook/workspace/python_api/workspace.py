@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from daybook.store.records import Action
     from daybook.workspace.close import CloseGraphResult, CloseStatus
     from daybook.workspace.definitions import CompiledProject, ValidationResult
-    from daybook.workspace.execution import DryRun, ScenarioReport
+    from daybook.workspace.execution import DryRun
     from daybook.workspace.history import (
         CancelResult,
         DefinitionDetails,
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from daybook.workspace.numbers import CsvDownload, NumbersPage, NumbersRequest
     from daybook.workspace.reference import CheckedExpression, FunctionEntry
     from daybook.workspace.report import WrittenReport
+    from daybook.workspace.scenarios import ScenarioReport
 
 _RANGE_SEPARATOR = ".."
 
@@ -553,17 +554,23 @@ class Workspace:
         return take_over_slices(self._opened, workspace, reason=reason)
 
     @checked
-    def test(self, *paths: str | Path, keyword: str | None = None) -> "ScenarioReport":
-        """Run the scenarios of files and folders, by default of `tests/scenarios`."""
-        from daybook.workspace.execution import run_scenarios, select_scenarios
+    def test(
+        self, *paths: str | Path, keyword: str | None = None, quick: bool = False, both: bool = False
+    ) -> "ScenarioReport":
+        """Run the scenarios of files and folders, by default of `tests/scenarios`.
+
+        `quick` computes them by the second engine, without Spark; `both` on both engines, which must agree.
+        """
+        from daybook.workspace.scenarios import run_scenarios, scenario_engine, select_scenarios
 
         files = select_scenarios([Path(path) for path in paths], self.root, keyword=keyword)
-        return run_scenarios(files, self._opened.session)
+        engine = scenario_engine(quick=quick, both=both)
+        return run_scenarios(files, None if engine == "quick" else self._opened.session, engine=engine)
 
     @checked
     def new_scenario(self, project: str, *, run_id: str | None = None, path: str | Path | None = None) -> "NewScenario":
         """Write a scenario from a few rows that a run of a project read, by default its last completed one."""
-        from daybook.workspace.execution import new_scenario
+        from daybook.workspace.scenarios import new_scenario
 
         return new_scenario(self._opened, project, run_id=run_id, file=None if path is None else Path(path))
 

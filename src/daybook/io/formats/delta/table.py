@@ -9,6 +9,7 @@ import posixpath
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from pyspark.sql import SparkSession
 
 from daybook.errors import DaybookError, raise_all
 from daybook.io.bindings import (
+    Bindings,
     bind_columns,
     checked_options,
     extra_column_notices,
@@ -110,13 +112,25 @@ def refuse_unknown_features(table: DeltaTable, uri: str, *, is_write: bool) -> N
 _FILE_CHECKERS = 16
 
 
-def read_delta(
-    spark: SparkSession,
-    location: Location,
-    version: DatasetVersion,
-    slices: frozenset[str] | None,
-    pin: TablePin | None,
-) -> ReadPart:
+@dataclass(frozen=True, slots=True)
+class DeltaFiles:
+    """The live files of a table at a version, found and checked."""
+
+    files: tuple[DataFile, ...]
+    bindings: Bindings
+    partitions: frozenset[str]
+    root: str
+    pin: TablePin
+    may_repeat_ids: bool
+
+    @property
+    def carried(self) -> frozenset[str]:
+        return frozenset(binding.name for binding in self.bindings.carried)
+
+
+def find_delta(
+    location: Location, version: DatasetVersion, slices: frozenset[str] | None, pin: TablePin | None
+) -> DeltaFiles:
     uri = location.file_uri
     at = version_number(pin.version if pin else location.version)
     table = open_table(uri, at)
@@ -134,14 +148,24 @@ def read_delta(
     refuse_foreign_files(files, uri, location.options)
     _refuse_vacuumed(files, uri, at)
     partitions = frozenset(table.metadata().partition_columns)
-    rows = scan_parquet(spark, files, bindings.all, partitions, location.root or uri)
-    carried = frozenset(binding.name for binding in bindings.carried)
-    found = TablePin(uri, numbered_version(table.version()), str(table.metadata().id))
-    sizes = tuple(file.size for file in files)
-    notices = extra_column_notices(bindings.extra, uri)
+    read_pin = TablePin(uri, numbered_version(table.version()), str(table.metadata().id))
     may_repeat_ids = _has_appended_slice(table, files, uri)
-    known = known_periods(files, carried)
-    return ReadPart(rows, carried, (found,), notices, sizes, may_repeat_ids, known_periods=known)
+    return DeltaFiles(tuple(files), bindings, partitions, location.root or uri, read_pin, may_repeat_ids)
+
+
+def read_delta(
+    spark: SparkSession,
+    location: Location,
+    version: DatasetVersion,
+    slices: frozenset[str] | None,
+    pin: TablePin | None,
+) -> ReadPart:
+    table = find_delta(location, version, slices, pin)
+    rows = scan_parquet(spark, table.files, table.bindings.all, table.partitions, table.root)
+    sizes = tuple(file.size for file in table.files)
+    notices = extra_column_notices(table.bindings.extra, location.file_uri)
+    known = known_periods(table.files, table.carried)
+    return ReadPart(rows, table.carried, (table.pin,), notices, sizes, table.may_repeat_ids, known_periods=known)
 
 
 def _has_appended_slice(table: DeltaTable, files: Sequence[DataFile], uri: str) -> bool:

@@ -236,7 +236,11 @@ class JdbcFormat(Format):
     def writer(self) -> DatabaseWriter:
         return DatabaseWriter(JdbcDialect())
 
-    def table_rows(self, spark: SparkSession, location: Location, request: LandingRequest, scratch: str) -> RowSource:
+    def table_rows(
+        self, spark: SparkSession | None, location: Location, request: LandingRequest, scratch: str
+    ) -> RowSource:
+        if spark is None:
+            raise ValueError("the driver needs a session")
         return JdbcRows(spark, location, request.version, request.workspace, scratch)
 
     def has_appended_slice(self, location: Location, slices: frozenset[str] | None, workspace: Path) -> bool:

@@ -261,7 +261,9 @@ class PostgresqlFormat(Format):
     def storage_errors(self) -> tuple[type[Exception], ...]:
         return (psycopg.Error, adbc_driver_manager.Error, pa.ArrowException)
 
-    def table_rows(self, spark: SparkSession, location: Location, request: LandingRequest, scratch: str) -> RowSource:
+    def table_rows(
+        self, spark: SparkSession | None, location: Location, request: LandingRequest, scratch: str
+    ) -> RowSource:
         return PostgresqlRows(location, request.version, request.workspace, request.slices)
 
     def committed_rows(self, target: TableTarget, commit: Commit) -> StoredRows:

@@ -357,7 +357,9 @@ class SqliteFormat(Format):
     def storage_errors(self) -> tuple[type[Exception], ...]:
         return (sqlite3.Error, pa.ArrowException)
 
-    def table_rows(self, spark: SparkSession, location: Location, request: LandingRequest, scratch: str) -> RowSource:
+    def table_rows(
+        self, spark: SparkSession | None, location: Location, request: LandingRequest, scratch: str
+    ) -> RowSource:
         return SqliteRows(location, request.version, request.workspace, request.slices)
 
     def committed_rows(self, target: TableTarget, commit: Commit) -> StoredRows:

@@ -6,7 +6,7 @@ import pytest
 
 from daybook.demo.data_files import write_workspace
 from daybook.errors import DaybookError
-from daybook.workspace.execution import ScenarioReport, run_scenarios, select_scenarios
+from daybook.workspace.scenarios import ScenarioReport, run_scenarios, select_scenarios
 from tests.workspaces import no_session
 
 
