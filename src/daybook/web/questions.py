@@ -14,6 +14,8 @@ from daybook.runs.listener import RunListener
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from daybook.compare.bridge import BridgeRequest
     from daybook.compare.diff import DiffRequest
 
@@ -229,9 +231,26 @@ class Questions:
                     self._end(question, failure=DaybookError("WEB_016") if question.is_cancelled else failure)
 
     def _answer(self, question: Question) -> Any:
-        from daybook.engine.jobs import tag_jobs, watch_progress
+        """The answer; it is computed a second time when Java ended meanwhile, since questions write nothing."""
+        from daybook.engine.java.session import session_failure
 
         session = self._workspace.session()
+        try:
+            return self._compute(question, session)
+        except Exception as failure:
+            if question.is_cancelled or session_failure(session, failure) is None:
+                raise
+        question.stage = "starting Spark again"
+        session = self._workspace.session()
+        try:
+            return self._compute(question, session)
+        except Exception as failure:
+            if (lost := session_failure(session, failure)) is None:
+                raise
+            raise lost from failure
+
+    def _compute(self, question: Question, session: "SparkSession") -> Any:
+        from daybook.engine.jobs import tag_jobs, watch_progress
 
         def report(done: int, total: int) -> None:
             question.done, question.total = done, total

@@ -37,6 +37,21 @@ print(session if isinstance(session, str) else session.range(5).count(), flush=T
 if "wait" in sys.argv: time.sleep(600)
 if not isinstance(session, str): stop_session(session)
 """
+# A build computes each node in a session that is separated from the first one.
+_LOSE = """
+import warnings
+warnings.simplefilter("error")
+from daybook.engine.java.session import separate_session, session_failure
+session = open_warm_session(engines, app_name="test")
+if sys.argv[1] == "separate":
+    session = separate_session(session)
+print("up", flush=True)
+try:
+    session.range(10**13).selectExpr("SUM(id % 7)").collect()
+except Exception as failure:
+    lost = session_failure(session, failure)
+    print(lost.code if lost else repr(failure))
+"""
 _EMPTY = """
 import pyarrow as pa
 from daybook.io.column_types import arrow_frame
@@ -216,14 +231,17 @@ def test_an_engine_whose_keeper_is_killed_is_gone_and_the_next_one_ends_when_not
         assert not list(cache.rglob(name))
 
 
-@pytest.mark.slow
-def test_an_engine_whose_java_is_killed_is_gone(tmp_path: Path, cache: Path) -> None:
+def test_an_engine_whose_java_is_killed_is_gone_and_its_queries_fail(tmp_path: Path, cache: Path) -> None:
     shutil.copytree(cache, tmp_path / "cache", ignore=shutil.ignore_patterns("engines"))
     engines = engines_in(tmp_path / "cache")
     record = engines.start("10m")
     assert record is not None
-    assert said(program(_USE, tmp_path / "cache")) == "5"
+    users = [program(_LOSE, tmp_path / "cache", kind) for kind in ("its own", "separate")]
+    for user in users:
+        assert user.stdout is not None
+        assert user.stdout.readline() == "up\n"
     for process in java_of(record):
         process.kill()
+    assert [user.communicate(timeout=120)[0] for user in users] == ["RUN_030\n"] * 2
     wait_until(lambda: engines.states() == [])
     wait_until(lambda: not is_running(record.pid))

@@ -2,12 +2,14 @@
 
 import threading
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from daybook.engine import jobs
+from daybook.engine.java.classic import attach_server, attached_server
 from daybook.errors import DaybookError
 from daybook.web.questions import MOST_WAITING, Question, Questions
 from daybook.workspace.open_workspace import open_workspace
@@ -132,3 +134,55 @@ def test_a_reader_has_a_limited_number_of_questions(questions: Questions) -> Non
     other = questions.ask("other", "", lambda *_: 2, reader="b")
     go.set()
     assert other.wait(30)
+
+
+class Session:
+    """A stand-in whose Java process has ended, or has not."""
+
+    def __init__(self, *, has_ended: bool) -> None:
+        attach_server(self, Server(has_ended))
+
+
+@dataclass(frozen=True)
+class Server:
+    is_over: bool
+
+    def has_ended(self, seconds: float = 0) -> bool:
+        return self.is_over
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_question_whose_java_ended_is_answered_by_the_next_one(
+    questions: Questions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions: list[Any] = [Session(has_ended=True), Session(has_ended=False)]
+    workspace = replace(questions._workspace, session=lambda: sessions.pop(0))
+    monkeypatch.setattr(questions, "_workspace", workspace)
+    seen = list[object]()
+
+    def answer(workspace: Any, _: object) -> int:
+        seen.append(session := workspace.session())
+        if attached_server(session).has_ended():  # type: ignore[union-attr]
+            raise ConnectionError("reset")
+        return 42
+
+    question = questions.ask("key", "title", answer)
+    assert question.wait(30)
+    assert (question.result(), len(seen)) == (42, 2)
+
+
+def test_a_failure_with_java_running_is_not_repeated(questions: Questions, monkeypatch: pytest.MonkeyPatch) -> None:
+    session: Any = Session(has_ended=False)
+    workspace = replace(questions._workspace, session=lambda: session)
+    monkeypatch.setattr(questions, "_workspace", workspace)
+    calls = list[int]()
+
+    def fail(*_: object) -> None:
+        calls.append(1)
+        raise DaybookError("RUN_012", run_id="r")
+
+    question = questions.ask("key", "title", fail)
+    assert question.wait(30)
+    assert len(calls) == 1

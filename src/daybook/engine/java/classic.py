@@ -78,7 +78,7 @@ def attach_server(session: object, server: OwnedServer, *kept: object) -> None:
 
 def attached_server(session: object) -> OwnedServer | None:
     """What runs behind a session, if we started it for this session."""
-    owned: tuple[OwnedServer] | None = vars(session).get(_SERVER_ATTRIBUTE)
+    owned: tuple[OwnedServer] | None = getattr(session, "__dict__", {}).get(_SERVER_ATTRIBUTE)
     return owned[0] if owned is not None else None
 
 

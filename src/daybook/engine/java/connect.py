@@ -3,12 +3,21 @@
 import os
 import re
 import secrets
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
-from daybook.engine.java.classic import Gateway, attach_server, check_java_properties, open_py4j_gateway, start_gateway
+from daybook.engine.java.classic import (
+    Gateway,
+    OwnedServer,
+    attach_server,
+    attached_server,
+    check_java_properties,
+    open_py4j_gateway,
+    start_gateway,
+)
 from daybook.engine.java.launch import Launch, find_listener_problem
 from daybook.engine.java.session_conf import read_setting
 from daybook.errors import DaybookError
@@ -31,7 +40,13 @@ _LOOPBACK = "127.0.0.1"
 _LOOPBACK_RETRIES = 4
 _TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 _SERVER_TIMEOUT_SECONDS = 20
+# A server on this machine answers at once; one that hangs is done without.
+_LOOPBACK_TIMEOUT_SECONDS = 5
 _CONNECT_MODE_VARIABLE = "SPARK_CONNECT_MODE_ENABLED"
+
+
+def _never() -> bool:
+    return False
 
 
 def open_remote_session(remote: str, settings: Mapping[str, str], app_name: str) -> "SparkSession":
@@ -111,7 +126,7 @@ def open_local_connect_session(
     """A Connect server of our own, and a session on it."""
     server = start_connect_server(launch, show_log=show_log)
     try:
-        session = open_loopback_session(server.port, server.token, settings)
+        session = open_loopback_session(server.port, server.token, settings, has_ended=server.gateway.has_ended)
     except BaseException:
         server.close()
         raise
@@ -119,15 +134,19 @@ def open_local_connect_session(
     return session
 
 
-def open_loopback_session(port: int, token: str, settings: Mapping[str, str]) -> "SparkSession":
-    """A session on a server of our own; RUN_908 when it does not answer within seconds or refuses the token."""
+def open_loopback_session(
+    port: int, token: str, settings: Mapping[str, str], *, has_ended: Callable[[], bool] = _never
+) -> "SparkSession":
+    """A session on a server of our own; RUN_908 when it does not answer within seconds or refuses the token.
+
+    Requests are not repeated once the server has ended.
+    """
     remote = f"sc://{_LOOPBACK}:{port}"
-    if (problem := find_listener_problem([(_LOOPBACK, port)], _SERVER_TIMEOUT_SECONDS)) is not None:
+    if (problem := find_listener_problem([(_LOOPBACK, port)], _LOOPBACK_TIMEOUT_SECONDS)) is not None:
         raise DaybookError("RUN_908", remote=remote, reason=problem)
     import grpc  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
     from pyspark.sql.connect.client import DefaultChannelBuilder
-    from pyspark.sql.connect.client.retries import DefaultPolicy
     from pyspark.sql.connect.session import SparkSession
 
     class LoopbackChannel(DefaultChannelBuilder):
@@ -138,14 +157,14 @@ def open_loopback_session(port: int, token: str, settings: Mapping[str, str]) ->
                 grpc.local_channel_credentials(), grpc.access_token_call_credentials(token)
             )
             channel = self._secure_channel(f"{_LOOPBACK}:{port}", credentials)
-            grpc.channel_ready_future(channel).result(timeout=_SERVER_TIMEOUT_SECONDS)
+            grpc.channel_ready_future(channel).result(timeout=_LOOPBACK_TIMEOUT_SECONDS)
             return channel
 
     os.environ[_CONNECT_MODE_VARIABLE] = "1"
     try:
         session: Any = SparkSession(LoopbackChannel(remote))
         # On this machine a server that does not answer has ended, so it is not waited for ten minutes.
-        session.client.set_retry_policies([DefaultPolicy(max_retries=_LOOPBACK_RETRIES)])
+        _limit_retries(session, has_ended)
         SparkSession._set_default_and_active_session(session)
         try:
             _apply_settings(session, settings)
@@ -156,6 +175,64 @@ def open_loopback_session(port: int, token: str, settings: Mapping[str, str]) ->
         clear_connect_mode()
         raise DaybookError("RUN_908", remote=remote, reason=_failure_reason(failure)) from failure
     return cast("pyspark.sql.SparkSession", session)
+
+
+def _limit_retries(session: Any, has_ended: Callable[[], bool]) -> None:
+    """Repeat a request a few times, and not at all once the server has ended; PySpark warns when it gives up."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy, RetryPolicyState
+
+    class QuietState(RetryPolicyState):
+        attempts = 0
+
+        def can_retry(self, exception: BaseException) -> bool:
+            return self.attempts < _LOOPBACK_RETRIES and super().can_retry(exception)
+
+        def next_attempt(self, exception: BaseException | None = None) -> int | None:
+            self.attempts += 1
+            return super().next_attempt(exception)
+
+    class LoopbackPolicy(DefaultPolicy):
+        def can_retry(self, e: BaseException) -> bool:
+            return super().can_retry(e) and not has_ended()
+
+        def to_state(self) -> RetryPolicyState:
+            return QuietState(self)
+
+    session.client.set_retry_policies([LoopbackPolicy()])
+
+
+def clone_session(session: "SparkSession") -> "SparkSession":
+    """A session of its own on the same server, which repeats requests as little as the given one."""
+    clone: Any = getattr(type(session), "cloneSession", None)
+    sibling: Any = clone(session) if clone is not None else session.newSession()
+    if is_connect(session):
+        sibling.client.set_retry_policies(cast(Any, session).client.get_retry_policies())
+        if (server := attached_server(session)) is not None:
+            attach_server(sibling, _SharedServer(server))
+    return cast("pyspark.sql.SparkSession", sibling)
+
+
+@dataclass(frozen=True, slots=True)
+class _SharedServer:
+    """The server of another session, which ends it."""
+
+    owner: OwnedServer
+
+    def has_ended(self, seconds: float = 0) -> bool:
+        return self.owner.has_ended(seconds)
+
+    def close(self) -> None:
+        pass
+
+
+def is_unavailable(failure: BaseException) -> bool:
+    """Whether a Connect server could not be reached."""
+    code = getattr(failure, "_grpc_status_code", None)
+    if code is None and "grpc" in sys.modules:
+        import grpc
+
+        code = failure.code() if isinstance(failure, grpc.RpcError) and hasattr(failure, "code") else None
+    return getattr(code, "name", None) == "UNAVAILABLE"
 
 
 def _failure_reason(failure: Exception) -> str:

@@ -17,7 +17,9 @@ from daybook.engine.java.classic import (
 )
 from daybook.engine.java.connect import (
     clear_connect_mode,
+    clone_session,
     is_connect,
+    is_unavailable,
     open_local_connect_session,
     open_remote_session,
     stop_connect_session,
@@ -159,9 +161,10 @@ def session_failure(spark: "SparkSession | None", failure: Exception) -> Daybook
     chain = tuple(_failure_chain(failure))
     is_disconnected = any(_is_disconnection(each) for each in chain)
     if server is not None:
+        is_lost = any(is_unavailable(each) for each in chain)
         # A Java process that is killed refuses connections before it has ended; others may refuse them as well.
-        is_ending = is_disconnected or any(isinstance(each, ConnectionError | EOFError) for each in chain)
-        is_disconnected = server.has_ended(_JAVA_END_SECONDS if is_ending else 0)
+        is_ending = is_lost or is_disconnected or any(isinstance(each, ConnectionError | EOFError) for each in chain)
+        is_disconnected = server.has_ended(_JAVA_END_SECONDS if is_ending else 0) or is_lost
     return DaybookError("RUN_030") if is_disconnected else None
 
 
@@ -194,7 +197,7 @@ def adopt_session(spark: "SparkSession") -> "SparkSession":
     if not missing:
         return spark
     try:
-        sibling = _new_sibling(spark)
+        sibling = clone_session(spark)
         for key, value in missing.items():
             sibling.conf.set(key, value)
     except Exception as refusal:
@@ -254,14 +257,7 @@ def _current_conf(spark: "SparkSession") -> dict[str, str | None]:
 
 def separate_session(spark: "SparkSession") -> "SparkSession":
     """A session with the same settings in the same application, whose settings can be changed by themselves."""
-    return _with_required_conf(_new_sibling(spark))
-
-
-def _new_sibling(spark: "SparkSession") -> "SparkSession":
-    """A session of its own in the same application, so that the settings of the given one stay as they are."""
-    clone = getattr(type(spark), "cloneSession", None)
-    sibling: SparkSession = clone(spark) if clone is not None else spark.newSession()
-    return sibling
+    return _with_required_conf(clone_session(spark))
 
 
 def _conf_error(missing: Mapping[str, str]) -> DaybookError:

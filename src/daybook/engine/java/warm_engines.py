@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -107,7 +107,7 @@ class WarmEngines:
                 use.close()
             return self._why_none_fits()
         try:
-            session = connect_to_engine(record, session_settings)
+            session = connect_to_engine(record, session_settings, has_ended=use.has_ended)
         except DaybookError as error:
             use.close()
             return error.message
@@ -224,7 +224,9 @@ def _wait_for_record(home: EngineFolder, keeper: subprocess.Popen[bytes]) -> Eng
     return record
 
 
-def connect_to_engine(record: EngineRecord, session_settings: Mapping[str, str]) -> "SparkSession":
+def connect_to_engine(
+    record: EngineRecord, session_settings: Mapping[str, str], *, has_ended: Callable[[], bool] = lambda: False
+) -> "SparkSession":
     """A session of its own on an engine, which may end meanwhile."""
     from daybook.engine.java.connect import open_loopback_session
 
@@ -232,7 +234,7 @@ def connect_to_engine(record: EngineRecord, session_settings: Mapping[str, str])
         raise DaybookError(
             "RUN_908", remote=f"sc://127.0.0.1:{record.port}", reason="another user listens at this address"
         )
-    return open_loopback_session(record.port, record.token, session_settings)
+    return open_loopback_session(record.port, record.token, session_settings, has_ended=has_ended)
 
 
 def _is_own_port(port: int) -> bool:
