@@ -159,6 +159,26 @@ def test_a_single_column_keeps_its_empty_lines(reader: Reader) -> None:
     assert values(reader.read(dataset("a string"), 'a\nx\n\n""\n'), "a") == [("",), ("x",), (None,)]
 
 
+@pytest.mark.parametrize("content", ["", "\n \n"])
+@pytest.mark.parametrize(
+    ("mode", "carried"),
+    [(None, set()), ("snapshot", set()), ("period", {"_period"}), ("bitemporal", {"_valid_from", "_valid_to"})],
+)
+def test_json_without_rows_is_no_row(reader: Reader, content: str, mode: Any, carried: set[str]) -> None:
+    version = dataset("id string!", "amount decimal(10,2)", mode=mode)
+    source = reader.read(version, content, format_="json")
+    assert source.frame.carried == carried
+    assert source.frame.rows.plain.count() == 0
+
+
+def test_json_without_rows_beside_files_with_rows(reader: Reader) -> None:
+    version = dataset("id string", mode="bitemporal")
+    row = '{"id": "a", "valid_from": "2026-01-01", "valid_to": null}'
+    rows = reader.read(version, "", row, "", format_="json").frame.rows.plain
+    found = rows.select("id", "_valid_from", "_valid_to").toArrow().to_pylist()
+    assert found == [{"id": "a", "_valid_from": dt.date(2026, 1, 1), "_valid_to": None}]
+
+
 def test_json_takes_numbers_from_their_text(reader: Reader) -> None:
     version = dataset("d decimal(38,10)", "f float", "s string", "i integer")
     lines = (

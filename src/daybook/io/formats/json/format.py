@@ -67,6 +67,10 @@ class JsonRows(FileRows):
         bindings = bind_columns(self._given.stored(keys), self._version, self._location)
         if seen_rows:
             raise_all(missing_column_errors(bindings, self.name))
+        else:
+            # A file without rows names no columns, and lacks none.
+            keys = dict.fromkeys(bindings.missing)
+            bindings = bind_columns(self._given.stored(keys), self._version, self._location)
         self.carried = frozenset(binding.name for binding in bindings.carried)
         self.extra = frozenset(bindings.extra)
         yield self._batch(pending, keys)
