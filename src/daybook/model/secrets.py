@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
+from urllib.parse import unquote
 
 from daybook.errors import DaybookError
 from daybook.model.source_map import DocumentNode, ListNode, MappingNode, ScalarNode
@@ -28,9 +29,30 @@ _WORDS = "|".join(SECRET_WORDS)
 _SECRET_NAME = re.compile(rf"(?i)(?:{_WORDS})s?(?![a-z])")
 
 
+# Who has a signed address may read; providers differ in what they call its signature.
+_SIGNATURE = "(?:x-(?:amz|goog|ms)-)?sig(?:nature)?"
+_SIGNATURE_NAME = re.compile(rf"(?i){_SIGNATURE}")
+# An address may pass through two programs that each decode it.
+_MAX_DECODINGS = 3
+
+
 @lru_cache(maxsize=4096)
 def is_secret_name(key: str) -> bool:
-    return _SECRET_NAME.search(key) is not None
+    return any(
+        _SECRET_NAME.search(spelling) is not None or _SIGNATURE_NAME.fullmatch(spelling) is not None
+        for spelling in _spellings(key)
+    )
+
+
+def _spellings(text: str) -> Iterator[str]:
+    """A text as it is written, and with its percent codes replaced, again where that gives further ones."""
+    yield text
+    for _ in range(_MAX_DECODINGS):
+        decoded = unquote(text)
+        if decoded == text:
+            return
+        text = decoded
+        yield text
 
 
 HIDDEN = "…"
@@ -77,7 +99,8 @@ def mask_host(host: str) -> str:
 
 # `password=…` wherever a driver accepts a parameter: after ?, & and ;, in Teradata's list, in MySQL's parentheses.
 _PARAMETER = r"(?!credential_ref\s*=)[\w.-]{0,60}(?:" + _WORDS + r")[\w.-]{0,60}['\"]?\s*=\s*(?![\s&;,)]|$)"
-_SECRET_IN_TEXT = re.compile(rf"(?i)[?&;](?:{_PARAMETER}|sig=[^&;\s])")
+_SIGNED = rf"{_SIGNATURE}\s*=\s*[^&;\s]"
+_SECRET_IN_TEXT = re.compile(rf"(?i)[?&;](?:{_PARAMETER}|{_SIGNED})")
 _SECRET_IN_ADDRESS = re.compile(rf"(?i)[?&;,:(/{{\s](?:{_PARAMETER}|sig=[^&;\s])")
 _PASSWORD_BEFORE_HOST = re.compile(r"//[^/@:\s]*:[^\s]+@")
 # Elsewhere than in databases an @ may well stand in a path: https://host:8080/@me.
@@ -87,7 +110,11 @@ _WEB_SCHEME = re.compile(r"(?i)(?:https?|s3[an]?|gs|gcs|abfss?|wasbs?|hdfs|file|
 
 
 def has_secret(text: str) -> bool:
-    """Whether an address, or a part of one, has a password, token or key written out."""
+    """Whether an address, or a part of one, has a password, token or key written out, in whatever spelling."""
+    return any(map(_has_plain_secret, _spellings(text)))
+
+
+def _has_plain_secret(text: str) -> bool:
     if "@" not in text and "=" not in text:
         return False
     if _SECRET_IN_TEXT.search(text) is not None:
@@ -100,7 +127,7 @@ def has_secret(text: str) -> bool:
 
 def host_has_secret(host: str) -> bool:
     """Whether a host is more than one: `user:password@host`, or a whole connection string."""
-    return "@" in host or "=" in host
+    return any("@" in spelling or "=" in spelling for spelling in _spellings(host))
 
 
 # Texts below these keys are expressions, or names users chose.
@@ -161,11 +188,11 @@ def _find_literal_secrets(
 
 _SECRET_WORD = "|".join((*SECRET_WORDS, r"(?<![a-z])auth(?![a-z])"))
 # Every text with something to mask contains one of these; looking for them first is ten times faster.
-_SECRET_MARKERS = ("pass", "pwd", "secret", "token", "auth", "credential", "sig=")
+_SECRET_MARKERS = ("pass", "pwd", "secret", "token", "auth", "credential", "sig=", "signature=")
 _KEY_PREFIXES = ("api", "access", "private", "account", "shared")
 # A key that names a secret, in block style, flow style or a URL, with the value up to where it ends.
 _SECRET_PAIR = re.compile(
-    rf"(?i)(?<![\w.-])(?P<lead>[\"']?[\w.-]{{0,60}}(?:{_SECRET_WORD}|(?<=[?&;])sig)[\w-]{{0,60}}"
+    rf"(?i)(?<![\w.-])(?P<lead>[\"']?[\w.-]{{0,60}}(?:{_SECRET_WORD}|(?<=[?&;]){_SIGNATURE})[\w-]{{0,60}}"
     r"(?:[\"']?[ \t]*:[ \t]*|=))"
     r"(?P<value>\"(?:[^\"\\\n]|\\.)*\"?|'[^'\n]*'?|[^\s,}#][^,}\n]*)"
 )
@@ -176,16 +203,20 @@ _SECRET_ADDRESS = re.compile(
 _QUOTED_REFERENCE = re.compile(r"[\"']?(?:\w+ )?(env|file)://")
 
 
+# A word with percent codes, which may spell what the patterns for plain text do not see.
+_ENCODED_WORD = re.compile(r"[^\s\"'%]*%[0-9A-Fa-f]{2}[^\s\"']*")
+
+
 def mask_secrets(text: str) -> str:
     """The same text, character for character in the same places, with secrets replaced by stars."""
     folded = text.lower()
-    if ("@" in folded or "=" in folded) and ("://" in folded or "jdbc:" in folded):
+    if ("@" in folded or "=" in folded or "%" in folded) and ("://" in folded or "jdbc:" in folded):
         text = _SECRET_ADDRESS.sub(_mask_address_line, text)
     if any(part in folded for part in _SECRET_MARKERS) or (
         "key" in folded and any(part in folded for part in _KEY_PREFIXES)
     ):
         text = _SECRET_PAIR.sub(_replace_by_stars, text)
-    return text
+    return _ENCODED_WORD.sub(_mask_encoded_word, text) if "%" in text else text
 
 
 def mask_range(text: str, start: int, end: int) -> str:
@@ -196,6 +227,10 @@ def mask_range(text: str, start: int, end: int) -> str:
 
 def _mask_address_line(match: re.Match[str]) -> str:
     return match["lead"] + "*" * len(match["value"]) if has_secret(match[0]) else match[0]
+
+
+def _mask_encoded_word(match: re.Match[str]) -> str:
+    return "*" * len(match[0]) if has_secret(match[0]) else match[0]
 
 
 def _replace_by_stars(match: re.Match[str]) -> str:
