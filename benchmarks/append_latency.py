@@ -23,6 +23,7 @@ from pyspark.sql import functions as sf
 
 from benchmarks.figures import record
 from benchmarks.meter import Reading, measure
+from daybook.definitions.files import definitions_of_files
 from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame, SourceRows
 from daybook.engine.java.session import start_session, stop_session
 from daybook.engine.pipeline import Pipeline
@@ -30,7 +31,7 @@ from daybook.expression import Constants
 from daybook.model.calendar import Period
 from daybook.model.definition import DEFINITION_KINDS
 from daybook.model.loading.definitions import load_text
-from daybook.model.loading.workspace import LoadedWorkspace, WorkspaceCatalog
+from daybook.model.loading.workspace import LoadedWorkspace
 from daybook.model.settings import EngineSettings, WorkspaceSettings
 from daybook.plan.plan_project import plan_project
 from daybook.plan.steps import Plan
@@ -107,7 +108,7 @@ project:
 def planned(extras: tuple[str, ...]) -> Plan:
     loaded = load_text(definitions(extras), "latency.yaml")
     by_kind = {kind: {each.id: each for each in loaded if each.kind == kind} for kind in DEFINITION_KINDS}
-    catalog = WorkspaceCatalog(LoadedWorkspace(Path(), WorkspaceSettings(name="latency"), by_kind))
+    catalog = definitions_of_files(LoadedWorkspace(Path(), WorkspaceSettings(name="latency"), by_kind))
     project = by_kind["project"]["latency"]
     return plan_project(project.model, project.source, catalog, Constants(NOW, JANUARY), with_locations=False)
 

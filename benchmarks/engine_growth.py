@@ -22,13 +22,14 @@ import psutil
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from daybook.definitions.files import definitions_of_files
 from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame, SourceRows
 from daybook.engine.pipeline import Pipeline
 from daybook.expression import Constants
 from daybook.model.calendar import Period
 from daybook.model.definition import DEFINITION_KINDS
 from daybook.model.loading.definitions import load_text
-from daybook.model.loading.workspace import LoadedWorkspace, WorkspaceCatalog
+from daybook.model.loading.workspace import LoadedWorkspace
 from daybook.model.settings import WorkspaceSettings
 from daybook.plan.plan_project import plan_project
 from daybook.plan.steps import Plan
@@ -46,7 +47,7 @@ def planned(operations: str) -> Plan:
     text = f"{DATASET}---\nproject:\n  id: p\n  name: P\n  input: {{dataset_id: t}}\n  operations:\n{operations}"
     loaded = load_text(text, "growth.yaml")
     definitions = {kind: {each.id: each for each in loaded if each.kind == kind} for kind in DEFINITION_KINDS}
-    catalog = WorkspaceCatalog(LoadedWorkspace(Path(), WorkspaceSettings(name="growth"), definitions))
+    catalog = definitions_of_files(LoadedWorkspace(Path(), WorkspaceSettings(name="growth"), definitions))
     project = definitions["project"]["p"]
     return plan_project(project.model, project.source, catalog, CONSTANTS, with_locations=False)
 

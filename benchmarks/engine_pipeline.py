@@ -20,13 +20,14 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from benchmarks.figures import record
+from daybook.definitions.files import definitions_of_files
 from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame, SourceRows
 from daybook.engine.pipeline import Pipeline
 from daybook.expression import Constants
 from daybook.model.calendar import Period
 from daybook.model.definition import DEFINITION_KINDS
 from daybook.model.loading.definitions import load_text
-from daybook.model.loading.workspace import LoadedWorkspace, WorkspaceCatalog
+from daybook.model.loading.workspace import LoadedWorkspace
 from daybook.model.settings import WorkspaceSettings
 from daybook.plan.plan_project import plan_project
 from daybook.plan.steps import Plan
@@ -118,7 +119,7 @@ def orders(spark: SparkSession, folder: Path) -> DataFrame:
 def planned() -> Plan:
     loaded = load_text(DEFINITIONS, "benchmark.yaml")
     definitions = {kind: {each.id: each for each in loaded if each.kind == kind} for kind in DEFINITION_KINDS}
-    catalog = WorkspaceCatalog(LoadedWorkspace(Path(), WorkspaceSettings(name="benchmark"), definitions))
+    catalog = definitions_of_files(LoadedWorkspace(Path(), WorkspaceSettings(name="benchmark"), definitions))
     project = definitions["project"]["benchmark"]
     return plan_project(project.model, project.source, catalog, Constants(NOW, JANUARY), with_locations=False)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
-    ["tests.unit.store.killed", "tests.unit.store.racing", "tests.faults.formats.commit_child"]
+    ["tests.unit.runs.lifecycle.killed", "tests.unit.store.racing", "tests.faults.formats.commit_child"]
 )
 _SECONDS = 120
 

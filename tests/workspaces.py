@@ -17,10 +17,11 @@ from daybook.runs.attempt.execution import retry, run
 from daybook.runs.attempt.start import RunRequest
 from daybook.runs.environment import RunEnvironment, SessionProvider, open_run_environment
 from daybook.runs.explain.levels import NumberExplanation, OperationExplanation, RowsQuestion, explain, explain_number
+from daybook.runs.lifecycle.activation import activate
+from daybook.runs.lifecycle.apply import apply
 from daybook.runs.replay import ReplayResult, replay
 from daybook.runs.result import RunResult
 from daybook.runs.snapshot import RunSnapshot, snapshot_from_json
-from daybook.store.apply import activate, apply
 from daybook.store.database.periods import Slices
 from daybook.store.records import RunRecord
 

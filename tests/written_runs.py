@@ -57,7 +57,7 @@ def write_run(
         definition, _ = check_request(workspace, request)
         apply_project_files(workspace, definition, around)
         with around.store.read() as transaction:
-            (chosen,) = parse_periods(definition, period, transaction.catalog())
+            (chosen,) = parse_periods(definition, period, transaction.stored_definitions())
             prepared = prepare_run(workspace, around, transaction, definition, chosen, request)
         lease = start_run(around.store, prepared)
         recorder = RunRecorder(around, cast(LeaseKeeper, SimpleNamespace(lease=lease)), prepared)

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from daybook.definitions.value import DatasetVersions, Definitions
 from daybook.expression import Constants
 from daybook.model.calendar import Period
-from daybook.model.definition import CatalogKind, DatasetCatalog, DeclaredVersion
+from daybook.model.definition import DeclaredVersion
 from daybook.model.loading.definitions import load_text
 from daybook.model.parameter import parameter_values
 from daybook.plan.plan_project import plan_project
@@ -24,20 +25,11 @@ CONSTANTS = Constants(
 )
 
 
-class TableCatalog(DatasetCatalog):
-    """Knows the datasets of one project and nothing else."""
-
-    def __init__(self, tables: Sequence[Table]) -> None:
-        self._datasets = {table.dataset_id: DeclaredVersion(_dataset(table), 1) for table in tables}
-
-    def declared(self, dataset_id: str, version: int | None = None) -> DeclaredVersion | None:
-        return self._datasets.get(dataset_id) if version in (None, 1) else None
-
-    def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
-        return (1,) if dataset_id in self._datasets else ()
-
-    def ids(self, kind: CatalogKind) -> tuple[str, ...]:
-        return tuple(self._datasets) if kind == "dataset" else ()
+def table_definitions(tables: Sequence[Table]) -> Definitions:
+    """The datasets of one project and nothing else."""
+    return Definitions(
+        {table.dataset_id: DatasetVersions.only(DeclaredVersion(_dataset(table), 1)) for table in tables}
+    )
 
 
 def _dataset(table: Table) -> Any:
@@ -47,7 +39,7 @@ def _dataset(table: Table) -> Any:
 
 def planned(generated: GeneratedProject) -> Plan:
     (definition,) = load_text(json.dumps({"project": declare.project(generated)}), "project.json")
-    catalog = TableCatalog([generated.input, *generated.others])
+    definitions = table_definitions([generated.input, *generated.others])
     values = parameter_values(definition.id, definition.model.parameters, {})
     constants = replace(CONSTANTS, parameters=values)
-    return plan_project(definition.model, definition.source, catalog, constants, with_locations=False)
+    return plan_project(definition.model, definition.source, definitions, constants, with_locations=False)

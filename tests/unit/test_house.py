@@ -24,8 +24,6 @@ MAY_LOOK_AT_THE_CLASSIC_CONTEXT = {
     # Only the virtual machine has the driver of a foreign database.
     "io/formats/jdbc/table.py",
 }
-# A reader looks through a folder at a glance.
-MOST_NAMES = 16
 HEAVY = (
     "pyspark",
     "pyarrow",
@@ -76,12 +74,6 @@ def test_delta_tables_are_read_by_their_files() -> None:
 
 def test_no_module_is_named_after_nothing_in_particular() -> None:
     assert [path for path in MODULES if re.search(r"util|common|helper|manager|misc", path.stem)] == []
-
-
-def test_a_folder_lists_few_names() -> None:
-    packages = [path.parent for path in MODULES if path.name == "__init__.py" and path.parent != SOURCE]
-    names = {path: [each.name for each in path.iterdir() if not each.name.startswith("__")] for path in packages}
-    assert {path.name: len(each) for path, each in names.items() if len(each) > MOST_NAMES} == {}
 
 
 def test_unit_tests_are_named_after_the_module_they_test() -> None:

@@ -173,7 +173,7 @@ def function_names(incomplete: str) -> list[str]:
 
 def _named_calendar(context: typer.Context) -> "PeriodCalendar":
     """The calendar that was named, or that of the project that was."""
-    from daybook.model.loading.workspace import WorkspaceCatalog
+    from daybook.definitions.files import definitions_of_files
     from daybook.resolve.calendars.calendar import GREGORIAN
     from daybook.resolve.calendars.periods import calendar_for
 
@@ -183,7 +183,7 @@ def _named_calendar(context: typer.Context) -> "PeriodCalendar":
         return GREGORIAN
     workspace = _read_workspace(context)
     project = workspace.definitions["project"].get(str(project_id))
-    return calendar_for(named or (project.model.calendar_id if project else None), WorkspaceCatalog(workspace))
+    return calendar_for(named or (project.model.calendar_id if project else None), definitions_of_files(workspace))
 
 
 def _read_workspace(context: typer.Context) -> "LoadedWorkspace":

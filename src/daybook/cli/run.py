@@ -19,8 +19,9 @@ from daybook.cli.arguments import (
 from daybook.cli.terminal import echo, echo_coloured, echo_json, echo_note, show_error, show_notice
 
 if TYPE_CHECKING:
-    from daybook.store.apply import ApplyPlan
-    from daybook.store.effects import ProjectEffect, TouchedColumns
+    from daybook.runs.lifecycle.apply import ApplyPlan
+    from daybook.runs.lifecycle.effects import ProjectEffect
+    from daybook.runs.lifecycle.touched_columns import TouchedColumns
 
 
 FAILED = 1

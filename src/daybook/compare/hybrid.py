@@ -18,17 +18,18 @@ from daybook.compare.causes import (
 )
 from daybook.compare.compared_output import LOADED, ComparedOutput, RecordedRun
 from daybook.compare.result import CauseKind, CauseName, ComparedRows
+from daybook.definitions.value import Definitions, LatestVersion, RecordedVersions
 from daybook.errors import DaybookError
 from daybook.expression import Constants
 from daybook.model.calendar import Calendar
-from daybook.model.definition import DatasetCatalog, DatasetVersion
+from daybook.model.definition import DatasetVersion
 from daybook.model.operation import Operation, OutputOperation
 from daybook.model.project import Project
 from daybook.model.serialization import frozen
 from daybook.model.source_map import SourceMap
+from daybook.plan.loads import INPUT_KEY
 from daybook.plan.partial_plan import PartialPlan, selectable_columns, written_rows
 from daybook.plan.plan_project import plan_project
-from daybook.plan.references import INPUT_KEY
 from daybook.plan.steps import LoadStep, OutputStep, Plan
 from daybook.runs.snapshot import SourceSnapshot
 
@@ -103,15 +104,26 @@ class Hybrids:
             return self._endpoint("b")
         project, rows = self._project(swapped)
         constants = self._constants(swapped)
-        plan = plan_project(project, SourceMap.empty(), _HybridCatalog(self, swapped), constants, with_locations=False)
+        definitions = self._definitions(project, swapped)
+        plan = plan_project(project, SourceMap.empty(), definitions, constants, with_locations=False)
         (output,) = plan.outputs
         return HybridPlan(plan, output, rows, self._reads(plan, swapped), constants)
 
-    def definition(self, dataset_id: str, version: int | None, swapped: Swapped) -> DatasetVersion | None:
-        """The version of a dataset by which a state reads it."""
+    def _definitions(self, project: Project, swapped: Swapped) -> Definitions:
+        """The datasets by which a state reads, whatever version its references name."""
+        dataset_ids = {reference.dataset_id for _, reference in project.reads()}
+        return Definitions(
+            datasets={dataset_id: self._versions(dataset_id, swapped) for dataset_id in dataset_ids},
+            calendars={calendar_id: LatestVersion.of(calendar) for calendar_id, calendar in self.calendars().items()},
+        )
+
+    def _versions(self, dataset_id: str, swapped: Swapped) -> RecordedVersions:
         run = self.run(self._definition_side(dataset_id, swapped))
-        source = load_of(run, dataset_id, version)
-        return dataset_of(run, source) if source is not None else None
+        sources = [source for source in run.snapshot.sources if source.dataset_id == dataset_id]
+        numbered = {source.dataset_version: dataset_of(run, source) for source in sources}
+        first = load_of(run, dataset_id)
+        latest = dataset_of(run, first) if first is not None else None
+        return RecordedVersions(latest, numbered, serves_every_version=True)
 
     def definition_of(self, side: Side, dataset_id: str) -> DatasetVersion:
         """The version of a dataset that a run read."""
@@ -227,24 +239,6 @@ class Hybrids:
 
     def _side_of_kind(self, kind: CauseKind, swapped: Swapped) -> Side:
         return "b" if any(cause.kind == kind for cause in swapped) else "a"
-
-
-class _HybridCatalog(DatasetCatalog):
-    """The datasets of a half-way state, whatever version a reference names."""
-
-    def __init__(self, hybrids: Hybrids, swapped: Swapped) -> None:
-        self._hybrids = hybrids
-        self._swapped = swapped
-
-    def dataset(self, dataset_id: str, version: int | None = None) -> DatasetVersion | None:
-        return self._hybrids.definition(dataset_id, version, self._swapped)
-
-    def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
-        found = self.dataset(dataset_id)
-        return (found.version,) if found is not None else ()
-
-    def calendar(self, calendar_id: str) -> Calendar | None:
-        return self._hybrids.calendars().get(calendar_id)
 
 
 def _numbered(operation: Operation, seq: int, project: Project) -> Operation:

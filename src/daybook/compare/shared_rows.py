@@ -14,8 +14,8 @@ from daybook.engine.pipeline import KeptRows
 from daybook.engine.stages import AggregatePass, Stage, columns_read_from, cost_in_joins, group_into_stages
 from daybook.expression import Constants
 from daybook.model.operation import OutputArguments
+from daybook.plan.loads import INPUT_KEY
 from daybook.plan.partial_plan import PartialPlan
-from daybook.plan.references import INPUT_KEY
 from daybook.plan.steps import AppendStep, OutputStep, UpdateStep
 
 # Writing down the few columns that a measure needs, and reading them again, takes about as long as so many joins.

@@ -50,7 +50,7 @@ from daybook.engine.working_dataset import AddedRows, OutputFrames, Staging, Sta
 from daybook.errors import DaybookError, raise_all
 from daybook.expression import quote_identifier, quote_literal, spark_type
 from daybook.model.types import STRING, SYSTEM_COLUMNS
-from daybook.plan.references import INPUT_KEY
+from daybook.plan.loads import INPUT_KEY
 from daybook.plan.steps import (
     AppendStep,
     CheckStep,

@@ -6,19 +6,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from daybook.definitions.activated import as_activated
+from daybook.definitions.changes import find_changes, with_changes
+from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, Notice, notice
 from daybook.errors.error import did_you_mean
 from daybook.graph.dependencies import ProjectGraph, cycle_errors, derive_graph
 from daybook.graph.freshness import Freshness, GivenParameters, NodeFreshness, NodeState, ProjectNow
 from daybook.graph.nodes import CloseGraph, CloseHistory, Edge, Node, PeriodSpan, in_order, known_calendar, parse_span
 from daybook.model.calendar import Period
-from daybook.model.definition import Catalog, Definition
+from daybook.model.definition import Definition
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.project import Project
 from daybook.model.serialization import encode_definition
-from daybook.store.changes import ProspectiveCatalog, find_changes
+from daybook.resolve.project_files import files_with_errors, load_project, reached_errors
 from daybook.store.database.projects import find_active_project
-from daybook.store.references import ActivatedCatalog, files_with_errors, load_project, reached_errors
 from daybook.store.store import MetadataStore, Transaction
 
 _UNUSABLE_STATES = ("failed", "blocked")
@@ -55,13 +57,13 @@ class Close:
         self._transaction = transaction
         self._definitions = definitions
         heads = transaction.definitions.heads()
-        stored = transaction.catalog()
+        stored = transaction.stored_definitions()
         changes = (
             ()
             if is_shared
             else find_changes(definitions.all(), heads, workspace=definitions.settings.name, prune=False)
         )
-        self.catalog: Catalog = ProspectiveCatalog(stored, changes)
+        self.seen: Definitions = with_changes(stored, changes)
         written: Mapping[str, Definition[Project]] = definitions.definitions["project"]
         errors_of = _errors_by_project(definitions)
         self.projects = {
@@ -69,15 +71,15 @@ class Close:
         }
         self.projects |= self._unreadable_projects(definitions)
         self.graph: ProjectGraph = derive_graph(
-            {project_id: now.project for project_id, now in self.projects.items()}, self.catalog
+            {project_id: now.project for project_id, now in self.projects.items()}, self.seen
         )
         self._locked = transaction.periods.in_status("locked")
         self._closed = transaction.periods.in_status("closed")
         self.history = CloseHistory(transaction, definitions.root, projects)
-        calendars = [known_calendar(now.project, self.catalog) for now in self.projects.values()]
+        calendars = [known_calendar(now.project, self.seen) for now in self.projects.values()]
         self.span: PeriodSpan | None = parse_span(period, calendars) if period is not None else None
         level = self.span.level if self.span is not None else "month"
-        self.nodes = CloseGraph(self.graph, self.catalog, self.history.levels(), level)
+        self.nodes = CloseGraph(self.graph, self.seen, self.history.levels(), level)
         self._freshness = Freshness(
             self.history,
             self.projects,
@@ -94,9 +96,9 @@ class Close:
             files = [file for file in definitions.broken if file.may_define("project", state.project_id)]
             active = find_active_project(self._transaction.definitions, self._transaction.projects, state)
             if state.project_id not in self.projects and files and active is not None:
-                catalog = ActivatedCatalog(self.catalog, active.inputs)
+                seen = as_activated(self.seen, active.inputs)
                 problem = _error_text(files[0].errors)
-                found[state.project_id] = ProjectNow(active.project, active.version, catalog, problem)
+                found[state.project_id] = ProjectNow(active.project, active.version, seen, problem)
         return found
 
     def _project_now(self, definition: Definition[Project], errors: Sequence[DaybookError]) -> ProjectNow:
@@ -110,11 +112,11 @@ class Close:
         )
         if state is None or active is None:
             hint = f"it was never activated: `daybook activate {project_id}`"
-            return ProjectNow(definition.model, None, self.catalog, hint)
-        catalog = ActivatedCatalog(self.catalog, active.inputs)
+            return ProjectNow(definition.model, None, self.seen, hint)
+        seen = as_activated(self.seen, active.inputs)
         is_edited = encode_definition("project", definition.model).structure_digest != active.structure_digest
         if self._as_drafts and is_edited:
-            return ProjectNow(definition.model, None, self.catalog)
+            return ProjectNow(definition.model, None, self.seen)
         problem = None
         if errors:
             problem = _error_text(errors)
@@ -124,7 +126,7 @@ class Close:
             problem = f"it is in conflict: {'; '.join(state.warnings)}"
         elif is_edited:
             problem = f"edited, not activated: `daybook activate {project_id}`, or `daybook run {project_id} --draft`"
-        return ProjectNow(active.project, active.version, catalog, problem)
+        return ProjectNow(active.project, active.version, seen, problem)
 
     def notices(self) -> tuple[Notice, ...]:
         """What a person should know who expects to see the active projects."""

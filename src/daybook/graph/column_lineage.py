@@ -7,22 +7,25 @@ graph says which columns of other projects a change touches.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from daybook.definitions.changes import DefinitionChange, find_changes, with_changes
+from daybook.definitions.column_changes import find_column_changes
+from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError
 from daybook.graph.dependencies import ProjectGraph, derive_graph
 from daybook.model.dataset import Dataset, View
-from daybook.model.definition import Catalog, Definition
+from daybook.model.definition import Definition
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.operation import OutputOperation
 from daybook.model.project import Project, target_name
 from daybook.model.source_map import SourceMap
 from daybook.model.types import SYSTEM_COLUMNS
+from daybook.plan.expected import as_expected
 from daybook.plan.lineage import ColumnInput, ColumnLineage, InputColumn, PlanLineage, input_order, plan_lineage
 from daybook.plan.lineage_graph import UNTRACED_COLUMNS, How, combine
-from daybook.plan.plan_cache import PlanCache, RegisteredCatalog
+from daybook.plan.plan_cache import PlanCache
 from daybook.plan.steps import Plan
-from daybook.store.changes import DefinitionChange, ProspectiveCatalog, find_changes, find_column_changes
+from daybook.runs.lifecycle.touched_columns import TouchedColumns
 from daybook.store.database.projects import find_active_project
-from daybook.store.effects import TouchedColumns
 from daybook.store.store import Transaction
 
 
@@ -46,11 +49,11 @@ class CloseLineage:
         self,
         projects: Mapping[str, Definition[Project]],
         graph: ProjectGraph,
-        catalog: Catalog,
+        definitions: Definitions,
         plans: PlanCache,
     ) -> None:
         self._projects = projects
-        self._catalog = catalog
+        self._definitions = definitions
         self._plans = plans
         self._lineages: dict[str, PlanLineage] = {}
         self._readings: dict[str, Mapping[InputColumn, tuple[tuple[WrittenColumn, How], ...]]] = {}
@@ -65,7 +68,7 @@ class CloseLineage:
 
     def plan(self, project_id: str) -> Plan:
         """The plan of a project; raises all that is wrong with it."""
-        return self._plans.examine(self._projects[project_id], self._catalog).checked_plan(with_locations=False)
+        return self._plans.examine(self._projects[project_id], self._definitions).checked_plan(with_locations=False)
 
     def project(self, project_id: str) -> PlanLineage:
         """The lineage of one project; raises all that is wrong with it."""
@@ -214,8 +217,8 @@ class CloseLineage:
         """Every dataset that projects read or that is declared, with its columns and the traced system columns."""
         found: dict[str, tuple[str, ...]] = {}
         read = {each.dataset_id for project in self._projects.values() for _, each in project.model.reads()}
-        for dataset_id in sorted({*self._catalog.ids("dataset"), *read}):
-            known = self._catalog.dataset(dataset_id)
+        for dataset_id in sorted({*self._definitions.ids("dataset"), *read}):
+            known = self._definitions.dataset(dataset_id)
             if known is not None:
                 columns = (column.name for column in known.dataset.main_table.columns)
                 found[dataset_id] = (*columns, *(name for name in SYSTEM_COLUMNS if name not in UNTRACED_COLUMNS))
@@ -223,22 +226,24 @@ class CloseLineage:
 
     def viewed(self, dataset_id: str) -> str:
         """The dataset behind views; itself where it is none."""
-        for _ in range(len(self._catalog.ids("dataset")) + 1):
-            known = self._catalog.declared(dataset_id)
+        for _ in range(len(self._definitions.ids("dataset")) + 1):
+            known = self._definitions.declared(dataset_id)
             if known is None or not isinstance(known.dataset, View):
                 break
             dataset_id = known.dataset.view.of
         return dataset_id
 
 
-def read_close_lineage(definitions: LoadedWorkspace, transaction: Transaction) -> CloseLineage:
+def read_close_lineage(
+    definitions: LoadedWorkspace, transaction: Transaction, plans: PlanCache | None = None
+) -> CloseLineage:
     """The lineage of all projects as their files are now; it asks the store while it is used."""
     heads = transaction.definitions.heads()
     changes = find_changes(definitions.all(), heads, workspace=definitions.settings.name, prune=False)
-    base, plans = ProspectiveCatalog(transaction.catalog(), changes), PlanCache()
+    applied, plans = with_changes(transaction.stored_definitions(), changes), plans or PlanCache()
     projects: Mapping[str, Definition[Project]] = definitions.definitions["project"]
-    graph = derive_graph({key: each.model for key, each in projects.items()}, base)
-    return CloseLineage(projects, graph, RegisteredCatalog(base, projects.values(), plans), plans)
+    graph = derive_graph({key: each.model for key, each in projects.items()}, applied)
+    return CloseLineage(projects, graph, as_expected(applied, projects.values(), plans), plans)
 
 
 # How a project computes what it writes: a signature for every target and column, without a column for the rows.
@@ -246,7 +251,7 @@ WayToCompute = Mapping[tuple[str, str | None], int]
 
 
 def ways_before(
-    definitions: LoadedWorkspace, transaction: Transaction, project_ids: Iterable[str]
+    definitions: LoadedWorkspace, transaction: Transaction, project_ids: Iterable[str], plans: PlanCache | None = None
 ) -> Mapping[str, WayToCompute]:
     """How the store's versions of projects compute: the active ones, else the latest; new projects are left out."""
     written: Mapping[str, Definition[Project]] = definitions.definitions["project"]
@@ -255,9 +260,9 @@ def ways_before(
         return {}
     before = {name: Definition("project", known, SourceMap.empty()) for name, known in stored.items()}
     projects = {**written, **before}
-    catalog, plans = transaction.catalog(), PlanCache()
-    graph = derive_graph({name: each.model for name, each in projects.items()}, catalog)
-    close = CloseLineage(projects, graph, RegisteredCatalog(catalog, projects.values(), plans), plans)
+    stored_definitions, plans = transaction.stored_definitions(), plans or PlanCache()
+    graph = derive_graph({name: each.model for name, each in projects.items()}, stored_definitions)
+    close = CloseLineage(projects, graph, as_expected(stored_definitions, projects.values(), plans), plans)
     return {name: found for name in stored if (found := _ways_of(close, name)) is not None}
 
 
@@ -266,12 +271,13 @@ def find_touched_columns(
     transaction: Transaction,
     before: Mapping[str, WayToCompute],
     changes: Iterable[DefinitionChange] = (),
+    plans: PlanCache | None = None,
 ) -> tuple[TouchedColumns, ...]:
     """The columns that come from what projects compute otherwise than `before`, or from columns that datasets change.
 
     A project does not touch itself.
     """
-    close = read_close_lineage(definitions, transaction)
+    close = read_close_lineage(definitions, transaction, plans)
     causes: dict[tuple[str, int], dict[str, set[str]]] = {}
 
     def add(found: Iterable[WrittenColumn], cause: str, without: str | None = None) -> None:
@@ -333,7 +339,7 @@ def _changed_inputs(change: DefinitionChange, transaction: Transaction) -> Itera
     """The columns of a dataset that its new version removes or gives another type."""
     if change.kind != "dataset" or change.action != "new_version" or change.definition is None:
         return
-    known = transaction.catalog().declared(change.id)
+    known = transaction.stored_definitions().declared(change.id)
     model = change.definition.model
     if known is not None and isinstance(known.dataset, Dataset) and isinstance(model, Dataset):
         for each in find_column_changes(known.dataset, model):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 
+from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, Span
 from daybook.model.dataset import (
     Dataset,
@@ -20,7 +21,7 @@ from daybook.model.dataset import (
     ends_before_run,
 )
 from daybook.model.datasource import CatalogStrategy, FolderSource, PathStrategy, TableStrategy
-from daybook.model.definition import Catalog, DeclaredVersion
+from daybook.model.definition import DeclaredVersion
 from daybook.model.operation import OutputOperation, TableDestination
 from daybook.model.project import Project
 
@@ -91,7 +92,7 @@ class ProjectGraph:
         return frozenset(found)
 
 
-def derive_graph(projects: Mapping[str, Project], catalog: Catalog) -> ProjectGraph:
+def derive_graph(projects: Mapping[str, Project], definitions: Definitions) -> ProjectGraph:
     """A project depends on another where it reads a dataset that the other registers, or a place that it writes."""
     registered: dict[str, list[_Output]] = {}
     written: dict[str, list[_Output]] = {}
@@ -100,11 +101,11 @@ def derive_graph(projects: Mapping[str, Project], catalog: Catalog) -> ProjectGr
             if isinstance(operation, OutputOperation):
                 if name := operation.arguments.registered_id:
                     registered.setdefault(name, []).append((project_id, operation.seq))
-                written.setdefault(_target_pattern(operation, catalog), []).append((project_id, operation.seq))
+                written.setdefault(_target_pattern(operation, definitions), []).append((project_id, operation.seq))
     found: dict[Dependency, None] = {}
     for project_id, project in projects.items():
         for _, reference in project.reads():
-            for dataset_id, views, makers in _makers_of(reference, project, catalog, registered, written):
+            for dataset_id, views, makers in _makers_of(reference, project, definitions, registered, written):
                 for maker, outputs in makers.items():
                     found[Dependency(project_id, maker, dataset_id, views, tuple(outputs))] = None
     return ProjectGraph(projects, tuple(found))
@@ -148,23 +149,23 @@ def _looks_ahead(window: Window) -> bool:
 def _makers_of(
     reference: DatasetRef,
     project: Project,
-    catalog: Catalog,
+    definitions: Definitions,
     registered: Mapping[str, list[_Output]],
     written: Mapping[str, list[_Output]],
 ) -> Iterator[tuple[str, tuple[ViewOf, ...], dict[str, list[int]]]]:
     dataset_id, version = reference.dataset_id, reference.dataset_version
     views: list[ViewOf] = []
-    found = catalog.declared(dataset_id, version)
+    found = definitions.declared(dataset_id, version)
     while found is not None and isinstance(found.dataset, View):
         views.append(found.dataset.view)
         dataset_id, version = found.dataset.view.of, found.dataset.view.dataset_version
-        found = catalog.declared(dataset_id, version) if len(views) <= len(catalog.ids("dataset")) else None
+        found = definitions.declared(dataset_id, version) if len(views) <= len(definitions.ids("dataset")) else None
     if version is not None and found is not None and found.pin is not None:
         # A pinned version of what a run registered is frozen data.
         return
     outputs = dict.fromkeys(registered.get(dataset_id, ()))
     if found is not None:
-        for pattern in _location_patterns(found, project, catalog):
+        for pattern in _location_patterns(found, project, definitions):
             for target, writers in written.items():
                 if _may_be_same(pattern, target):
                     outputs |= dict.fromkeys(writers)
@@ -174,7 +175,7 @@ def _makers_of(
     yield reference.dataset_id, tuple(views), makers
 
 
-def _location_patterns(found: DeclaredVersion, project: Project, catalog: Catalog) -> Iterator[str]:
+def _location_patterns(found: DeclaredVersion, project: Project, definitions: Definitions) -> Iterator[str]:
     """The places that data of a dataset may lie in, with * for what depends on the period."""
     dataset = found.dataset
     if not isinstance(dataset, Dataset):
@@ -186,24 +187,24 @@ def _location_patterns(found: DeclaredVersion, project: Project, catalog: Catalo
             case PathLocation(path=path):
                 yield _pattern(path)
             case TableLocation(datasource_id=datasource_id, table=name, schema_name=schema):
-                yield _table_pattern(datasource_id, name, schema, catalog)
+                yield _table_pattern(datasource_id, name, schema, definitions)
         return
     resolver_id = override or dataset.resolver_id
-    resolver = catalog.resolver(resolver_id) if resolver_id is not None else catalog.default_resolver()
+    resolver = definitions.resolver(resolver_id) if resolver_id is not None else definitions.default_resolver()
     for rule in resolver.resolver.rules if resolver is not None else ():
         match rule.strategy:
             case PathStrategy(datasource_id=datasource_id, path=path):
-                yield _pattern(f"{_folder(datasource_id, catalog)}/{_named(path, table.name)}")
+                yield _pattern(f"{_folder(datasource_id, definitions)}/{_named(path, table.name)}")
             case TableStrategy(datasource_id=datasource_id, table=name, schema_name=schema):
-                yield _table_pattern(datasource_id, _named(name, table.name), schema, catalog)
+                yield _table_pattern(datasource_id, _named(name, table.name), schema, definitions)
             case CatalogStrategy():
                 continue
 
 
-def _target_pattern(operation: OutputOperation, catalog: Catalog) -> str:
+def _target_pattern(operation: OutputOperation, definitions: Definitions) -> str:
     destination = operation.arguments.destination
     if isinstance(destination, TableDestination):
-        return _table_pattern(destination.datasource_id, destination.table, None, catalog)
+        return _table_pattern(destination.datasource_id, destination.table, None, definitions)
     return _pattern(destination.location.path)
 
 
@@ -211,13 +212,13 @@ def _named(template: str, table_name: str) -> str:
     return re.sub(r"\{\{\s*table_name\s*\}\}", table_name, template)
 
 
-def _table_pattern(datasource_id: str, table: str, schema: str | None, catalog: Catalog) -> str:
-    folder = _folder(datasource_id, catalog)
+def _table_pattern(datasource_id: str, table: str, schema: str | None, definitions: Definitions) -> str:
+    folder = _folder(datasource_id, definitions)
     return _pattern(f"{folder}/{schema}/{table}" if schema else f"{folder}/{table}")
 
 
-def _folder(datasource_id: str, catalog: Catalog) -> str:
-    source = catalog.datasource(datasource_id)
+def _folder(datasource_id: str, definitions: Definitions) -> str:
+    source = definitions.datasource(datasource_id)
     return source.options.path.rstrip("/") if isinstance(source, FolderSource) else f"{datasource_id}:"
 
 

@@ -6,6 +6,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError
 from daybook.graph.nodes import CloseHistory, Node
 from daybook.io.filesystem import FileStat, content_digest, list_files
@@ -13,12 +14,12 @@ from daybook.io.pins import FilesPin, LandedPin, Pin, TablePin
 from daybook.io.registry import format_named
 from daybook.model.calendar import Period
 from daybook.model.datasource import CatalogStrategy
-from daybook.model.definition import Catalog, DatasetVersion
+from daybook.model.definition import DatasetVersion
 from daybook.model.operation import OutputOperation
 from daybook.model.parameter import given_values, read_value
 from daybook.model.project import Project
 from daybook.model.types import value_text
-from daybook.plan.references import LoadReference, load_references
+from daybook.plan.loads import LoadReference, load_references
 from daybook.resolve.location import Location, Resolution
 from daybook.resolve.resolution import ByResolver, choose_location_source, matching_rule, resolve_dataset
 from daybook.store.records import RunRecord
@@ -37,7 +38,7 @@ class ProjectNow:
 
     project: Project
     version: int | None
-    catalog: Catalog
+    definitions: Definitions
     problem: str | None = None
 
 
@@ -121,7 +122,7 @@ class Freshness:
     ) -> Iterator[str]:
         """What is different about one thing that the project reads."""
         dataset_id = reference.dataset.dataset_id
-        version = now.catalog.dataset(dataset_id, reference.dataset.dataset_version)
+        version = now.definitions.dataset(dataset_id, reference.dataset.dataset_version)
         if version is None or source is None or source["dataset_id"] != dataset_id:
             yield f"{dataset_id} is read in another way"
             return
@@ -139,7 +140,7 @@ class Freshness:
             resolution = resolve_dataset(
                 version,
                 node.period,
-                now.catalog,
+                now.definitions,
                 root=self._root,
                 overrides=now.project.resolver_overrides,
                 allowed_hosts=self._allowed_hosts,
@@ -364,7 +365,7 @@ def _asks_catalog(version: DatasetVersion, period: Period, now: ProjectNow) -> b
     """Whether only an endpoint knows where the data of a dataset is."""
     table = _innermost(version)
     try:
-        match choose_location_source(table, now.catalog, now.project.resolver_overrides):
+        match choose_location_source(table, now.definitions, now.project.resolver_overrides):
             case ByResolver(chosen):
                 rule = matching_rule(chosen, table.dataset.main_table.name, period)
                 return isinstance(rule.strategy, CatalogStrategy)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError
 from daybook.graph.dependencies import Dependency, ProjectGraph
 from daybook.io.location_checks import data_exists, location_exists
 from daybook.io.pins import Pin, pin_from_json
 from daybook.model.calendar import Period
 from daybook.model.dataset import ViewOf
-from daybook.model.definition import Catalog
 from daybook.model.project import Project
 from daybook.resolve.calendars.calendar import DAY, GREGORIAN, PeriodCalendar
 from daybook.resolve.calendars.periods import calendar_for, period_of, window_periods
@@ -88,9 +88,11 @@ def _find_period(identifier: str, calendars: Iterable[PeriodCalendar]) -> Period
 class CloseGraph:
     """The projects of a close with their calendars and levels; gives nodes and edges for any period."""
 
-    def __init__(self, graph: ProjectGraph, catalog: Catalog, used_levels: Mapping[str, str], span_level: str) -> None:
+    def __init__(
+        self, graph: ProjectGraph, definitions: Definitions, used_levels: Mapping[str, str], span_level: str
+    ) -> None:
         self.graph = graph
-        self._calendars = {project_id: known_calendar(each, catalog) for project_id, each in graph.projects.items()}
+        self._calendars = {project_id: known_calendar(each, definitions) for project_id, each in graph.projects.items()}
         self._levels = {
             project_id: self._level(project.level or used_levels.get(project_id), project_id, span_level)
             for project_id, project in graph.projects.items()
@@ -153,10 +155,10 @@ class CloseGraph:
         return self._calendars[project_id]
 
 
-def known_calendar(project: Project, catalog: Catalog) -> PeriodCalendar:
+def known_calendar(project: Project, definitions: Definitions) -> PeriodCalendar:
     """The calendar of a project; the Gregorian for one whose calendar has errors, which its own check reports."""
     try:
-        return calendar_for(project.calendar_id, catalog)
+        return calendar_for(project.calendar_id, definitions)
     except DaybookError:
         return GREGORIAN
 

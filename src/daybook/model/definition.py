@@ -1,7 +1,7 @@
-"""A definition with its position in a file, and the catalog of all definitions."""
+"""A definition with its position in a file, and the versions of definitions."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, Literal, Protocol, TypeAlias, TypeVar, get_args
+from typing import Annotated, Any, Generic, Literal, TypeAlias, TypeVar, get_args
 
 from pydantic import Discriminator, Tag, TypeAdapter
 
@@ -58,7 +58,8 @@ class Definition(Generic[DefinedModel]):
 
 
 DefinitionStatus = Literal["active", "disabled"]
-CatalogKind = Literal["dataset", "datasource", "resolver", "calendar"]
+# The kinds that other definitions refer to.
+ReferencedKind = Literal["dataset", "datasource", "resolver", "calendar"]
 
 # What drafts register as datasets in the sandbox has ids that begin so.
 SANDBOX_PREFIX = "sandbox."
@@ -156,116 +157,3 @@ class ResolverVersion:
     resolver: Resolver
     version: int
     status: DefinitionStatus = "active"
-
-
-class Catalog(Protocol):
-    """Definitions by id; None where there is no such thing."""
-
-    def dataset(self, dataset_id: str, version: int | None = None) -> DatasetVersion | None:
-        """That version, or the latest active one (the latest of all when none is active)."""
-        ...
-
-    def declared(self, dataset_id: str, version: int | None = None) -> DeclaredVersion | None:
-        """The same as it was declared, so that a view is a view."""
-        ...
-
-    def dataset_versions(self, dataset_id: str) -> tuple[int, ...]: ...
-
-    def datasource(self, datasource_id: str) -> DataSource | None: ...
-
-    def is_datasource_disabled(self, datasource_id: str) -> bool: ...
-
-    def resolver(self, resolver_id: str) -> ResolverVersion | None: ...
-
-    def default_resolver(self) -> ResolverVersion | None: ...
-
-    def calendar(self, calendar_id: str) -> Calendar | None: ...
-
-    def registering_project(self, dataset_id: str) -> str | None:
-        """The project whose run registers a dataset, as far as that is known."""
-        ...
-
-    def ids(self, kind: CatalogKind) -> tuple[str, ...]:
-        """All ids of a kind, for suggestions."""
-        ...
-
-
-class DatasetCatalog:
-    """A catalog that knows datasets at most; a subclass says which, and what else it knows.
-
-    Datasets are given as they are read: a view has the table of the dataset that this catalog has for it.
-    """
-
-    def declared(self, dataset_id: str, version: int | None = None) -> DeclaredVersion | None:
-        return None
-
-    def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
-        return ()
-
-    def datasource(self, datasource_id: str) -> DataSource | None:
-        return None
-
-    def is_datasource_disabled(self, datasource_id: str) -> bool:
-        return False
-
-    def resolver(self, resolver_id: str) -> ResolverVersion | None:
-        return None
-
-    def default_resolver(self) -> ResolverVersion | None:
-        return None
-
-    def calendar(self, calendar_id: str) -> Calendar | None:
-        return None
-
-    def registering_project(self, dataset_id: str) -> str | None:
-        return None
-
-    def ids(self, kind: CatalogKind) -> tuple[str, ...]:
-        return ()
-
-    def dataset(self, dataset_id: str, version: int | None = None) -> DatasetVersion | None:
-        return self._expanded(self.declared(dataset_id, version), ())
-
-    def _expanded(self, found: DeclaredVersion | None, readers: tuple[str, ...]) -> DatasetVersion | None:
-        """None for a view of something unknown, and for views that only read each other."""
-        if found is None or found.dataset.id in readers:
-            return None
-        if isinstance(found.dataset, Dataset):
-            return DatasetVersion(found.dataset, found.version, found.status, found.pin)
-        view = found.dataset
-        viewed = self._expanded(self.declared(view.view.of, view.view.dataset_version), (*readers, view.id))
-        return view_version(view, found.version, viewed, found.status) if viewed is not None else None
-
-
-class CatalogLayer(DatasetCatalog):
-    """A catalog over another one; a subclass answers what it knows better."""
-
-    def __init__(self, base: Catalog) -> None:
-        self._base = base
-
-    def declared(self, dataset_id: str, version: int | None = None) -> DeclaredVersion | None:
-        return self._base.declared(dataset_id, version)
-
-    def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
-        return self._base.dataset_versions(dataset_id)
-
-    def datasource(self, datasource_id: str) -> DataSource | None:
-        return self._base.datasource(datasource_id)
-
-    def is_datasource_disabled(self, datasource_id: str) -> bool:
-        return self._base.is_datasource_disabled(datasource_id)
-
-    def resolver(self, resolver_id: str) -> ResolverVersion | None:
-        return self._base.resolver(resolver_id)
-
-    def default_resolver(self) -> ResolverVersion | None:
-        return self._base.default_resolver()
-
-    def calendar(self, calendar_id: str) -> Calendar | None:
-        return self._base.calendar(calendar_id)
-
-    def registering_project(self, dataset_id: str) -> str | None:
-        return self._base.registering_project(dataset_id)
-
-    def ids(self, kind: CatalogKind) -> tuple[str, ...]:
-        return self._base.ids(kind)

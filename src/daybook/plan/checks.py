@@ -4,17 +4,17 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Literal, assert_never
 
+from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, Notice, Span, notice
 from daybook.errors.error import closest_match, did_you_mean
 from daybook.expression.typed_tree import TypedWindow
 from daybook.model.dataset import PathLocation, TableLocation, is_single_period
-from daybook.model.definition import Catalog
 from daybook.model.formats import FORMATS
 from daybook.model.operation import OutputDestination, OutputOperation, TableDestination
 from daybook.model.project import target_name
 from daybook.model.source_map import SourceMap
 from daybook.plan.conditions import excludes_all
-from daybook.plan.references import run_first
+from daybook.plan.loads import run_first
 from daybook.plan.steps import (
     AggregateStep,
     AppendStep,
@@ -176,24 +176,26 @@ def _columns_read_by(step: Step) -> set[str]:
 
 def check_calendar(walk: Walk) -> Iterator[DaybookError]:
     calendar_id = walk.project.calendar_id
-    if calendar_id not in (None, GREGORIAN_ID) and walk.catalog.calendar(calendar_id) is None:
-        hint = did_you_mean(calendar_id, (GREGORIAN_ID, *walk.catalog.ids("calendar")))
+    if calendar_id not in (None, GREGORIAN_ID) and walk.definitions.calendar(calendar_id) is None:
+        hint = did_you_mean(calendar_id, (GREGORIAN_ID, *walk.definitions.ids("calendar")))
         yield DaybookError("RESOLVE_003", span=walk.source.span("calendar_id"), hint=hint, calendar=calendar_id)
 
 
 def check_overrides(walk: Walk) -> Iterator[DaybookError]:
     """Resolver overrides of datasets that do not exist, or by resolvers that do not."""
-    catalog, source = walk.catalog, walk.source
+    definitions, source = walk.definitions, walk.source
     for dataset_id, resolver_id in walk.project.resolver_overrides.items():
         path = ("resolver_overrides", dataset_id)
-        if not catalog.dataset_versions(dataset_id):
-            yield _unknown_error("dataset", dataset_id, catalog, source.key(*path))
-        if catalog.resolver(resolver_id) is None:
-            yield _unknown_error("resolver", resolver_id, catalog, source.span(*path))
+        if not definitions.dataset_versions(dataset_id):
+            yield _unknown_error("dataset", dataset_id, definitions, source.key(*path))
+        if definitions.resolver(resolver_id) is None:
+            yield _unknown_error("resolver", resolver_id, definitions, source.span(*path))
 
 
-def _unknown_error(kind: Literal["dataset", "resolver"], id_: str, catalog: Catalog, span: Span | None) -> DaybookError:
-    return DaybookError("MODEL_061", span=span, hint=did_you_mean(id_, catalog.ids(kind)), kind=kind, id=id_)
+def _unknown_error(
+    kind: Literal["dataset", "resolver"], id_: str, definitions: Definitions, span: Span | None
+) -> DaybookError:
+    return DaybookError("MODEL_061", span=span, hint=did_you_mean(id_, definitions.ids(kind)), kind=kind, id=id_)
 
 
 def check_sources(walk: Walk) -> Iterator[DaybookError]:
@@ -201,15 +203,15 @@ def check_sources(walk: Walk) -> Iterator[DaybookError]:
     overrides = walk.project.resolver_overrides
     for load in walk.loads:
         viewed = load.version.viewed
-        if viewed.dataset.id in overrides and walk.catalog.resolver(overrides[viewed.dataset.id]) is None:
+        if viewed.dataset.id in overrides and walk.definitions.resolver(overrides[viewed.dataset.id]) is None:
             continue
         try:
-            choose_location_source(viewed, walk.catalog, overrides)
+            choose_location_source(viewed, walk.definitions, overrides)
         except DaybookError as cause:
             yield DaybookError(
                 "APPEND_007" if load.role == "append" else "PROJECT_026",
                 span=walk.span_of(load),
-                hint=run_first(viewed.dataset.id, walk.catalog),
+                hint=run_first(viewed.dataset.id, walk.definitions),
                 operation_seq=load.operation_seq or None,
                 causes=(cause,),
                 dataset_id=load.dataset_id,
@@ -224,7 +226,7 @@ def check_windows(walk: Walk) -> Iterator[DaybookError]:
         version = load.version
         while version.view is not None:
             try:
-                check_window(version.view.of.window, calendar_for(walk.project.calendar_id, walk.catalog))
+                check_window(version.view.of.window, calendar_for(walk.project.calendar_id, walk.definitions))
             except DaybookError as cause:
                 yield DaybookError(
                     "PROJECT_043",
@@ -240,11 +242,11 @@ def check_destinations(walk: Walk) -> Iterator[DaybookError]:
     """Data sources of outputs that do not exist or cannot be written."""
     for index, operation in enumerate(walk.project.operations):
         if isinstance(operation, OutputOperation):
-            yield from _destination_errors(operation, index, walk.source, walk.catalog)
+            yield from _destination_errors(operation, index, walk.source, walk.definitions)
 
 
 def _destination_errors(
-    operation: OutputOperation, index: int, source: SourceMap, catalog: Catalog
+    operation: OutputOperation, index: int, source: SourceMap, definitions: Definitions
 ) -> Iterator[DaybookError]:
     destination = operation.arguments.destination
     if not isinstance(destination, TableDestination):
@@ -252,11 +254,11 @@ def _destination_errors(
     datasource_id = destination.datasource_id
     path = ("operations", index, "arguments", "destination")
     span = source.span(*path, "datasource_id")
-    datasource = catalog.datasource(datasource_id)
+    datasource = definitions.datasource(datasource_id)
     if datasource is None:
-        hint = did_you_mean(datasource_id, catalog.ids("datasource"))
+        hint = did_you_mean(datasource_id, definitions.ids("datasource"))
         yield DaybookError("OUTPUT_020", span=span, hint=hint, operation_seq=operation.seq, datasource_id=datasource_id)
-    elif catalog.is_datasource_disabled(datasource_id):
+    elif definitions.is_datasource_disabled(datasource_id):
         yield DaybookError("OUTPUT_021", span=span, operation_seq=operation.seq, datasource_id=datasource_id)
     else:
         try:
@@ -270,7 +272,7 @@ def check_output_columns(walk: Walk) -> Iterator[DaybookError]:
     for step in walk.steps:
         if not isinstance(step, OutputStep) or not isinstance(step.arguments.destination, TableDestination):
             continue
-        datasource = walk.catalog.datasource(step.arguments.destination.datasource_id)
+        datasource = walk.definitions.datasource(step.arguments.destination.datasource_id)
         if datasource is None:
             continue
         facts = FORMATS[datasource.type]

@@ -21,7 +21,7 @@ from daybook.model.operation import (
 )
 from daybook.model.types import NULL, SYSTEM_COLUMNS, ColumnType
 from daybook.plan.conditions import excludes
-from daybook.plan.references import append_key, join_key
+from daybook.plan.loads import append_key, join_key
 from daybook.plan.steps import (
     AggregateStep,
     AppendStep,

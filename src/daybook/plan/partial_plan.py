@@ -22,8 +22,8 @@ from daybook.expression.typed_tree import (
 from daybook.model.operation import OutputArguments
 from daybook.model.types import BOOLEAN, INTEGER, STRING, SYSTEM_COLUMNS, ColumnType
 from daybook.model.types import Value as Literal
+from daybook.plan.loads import INPUT_KEY
 from daybook.plan.pruned_plan import prune_plan
-from daybook.plan.references import INPUT_KEY
 from daybook.plan.steps import (
     AggregateStep,
     AppendStep,

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
+from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, Notice, flatten, raise_all
 from daybook.expression import Constants, Grouping, NamedExpressions, Scope, compile_expression
-from daybook.model.definition import Catalog
 from daybook.model.operation import (
     AggregateOperation,
     AppendOperation,
@@ -36,8 +36,8 @@ from daybook.plan.checks import (
     find_split_periods,
     find_unused_columns,
 )
+from daybook.plan.loads import INPUT_KEY, find_load, load_references
 from daybook.plan.operations import plan_aggregate, plan_append, plan_check, plan_delete, plan_output, plan_update
-from daybook.plan.references import INPUT_KEY, find_load, load_references
 from daybook.plan.steps import LoadStep, Plan, Step
 from daybook.plan.walk import CompiledExpressions, Walk
 
@@ -155,25 +155,25 @@ class ExaminedProject:
 def plan_project(
     project: Project,
     source: SourceMap,
-    catalog: Catalog,
+    definitions: Definitions,
     constants: Constants | None = None,
     *,
     with_locations: bool = True,
 ) -> Plan:
     """The plan of a project, or all that is wrong with it; without `constants` it can be shown but not executed."""
-    plan = examine_project(project, source, catalog).checked_plan(with_locations=with_locations)
+    plan = examine_project(project, source, definitions).checked_plan(with_locations=with_locations)
     return replace(plan, constants=constants)
 
 
-def examine_project(project: Project, source: SourceMap, catalog: Catalog) -> ExaminedProject:
+def examine_project(project: Project, source: SourceMap, definitions: Definitions) -> ExaminedProject:
     """Everything that can be known of a project without data; nothing is raised."""
     try:
-        load = _load_input(project, source, catalog)
+        load = _load_input(project, source, definitions)
     except DaybookError as error:
         return ExaminedProject(None, flatten(error))
     spans = {name: source.scalar(key, name) for key in ("selectors", "expressions") for name in getattr(project, key)}
     names = NamedExpressions(project.selectors, spans, expressions=project.expressions)
-    walk = _walk_until_types_settle(project, source, catalog, names, load)
+    walk = _walk_until_types_settle(project, source, definitions, names, load)
     errors = _flattened((*walk.errors, *(finding for check in CHECKS for finding in check(walk))))
     locations = _flattened(finding for check in LOCATION_CHECKS for finding in check(walk))
     if errors:
@@ -198,13 +198,13 @@ def _flattened(errors: Iterable[DaybookError]) -> tuple[DaybookError, ...]:
     return tuple(single for error in errors for single in flatten(error))
 
 
-def _load_input(project: Project, source: SourceMap, catalog: Catalog) -> LoadStep:
+def _load_input(project: Project, source: SourceMap, definitions: Definitions) -> LoadStep:
     """Without an input no operation can be checked; what else does not exist is still worth knowing."""
     loads: list[LoadStep] = []
     errors: list[DaybookError] = []
     for reference in load_references(project):
         try:
-            loads.append(find_load(reference, catalog, source))
+            loads.append(find_load(reference, definitions, source))
         except DaybookError as error:
             errors.append(error)
         if loads and reference.key == INPUT_KEY:
@@ -214,7 +214,7 @@ def _load_input(project: Project, source: SourceMap, catalog: Catalog) -> LoadSt
 
 
 def _walk_until_types_settle(
-    project: Project, source: SourceMap, catalog: Catalog, names: NamedExpressions, load: LoadStep
+    project: Project, source: SourceMap, definitions: Definitions, names: NamedExpressions, load: LoadStep
 ) -> Walk:
     """Walks until the types of the columns that the project makes no longer widen, or widened to what no type holds."""
     assumed: Mapping[str, ColumnType] = {}
@@ -223,7 +223,7 @@ def _walk_until_types_settle(
     while True:
         changed: frozenset[str] = frozenset()
         for _ in range(_MAX_WALKS):
-            walk = _walk_operations(project, source, catalog, names, load, assumed, growing, compiled)
+            walk = _walk_operations(project, source, definitions, names, load, assumed, growing, compiled)
             found = {name: _string_if_null(made) for name, made in walk.made.items()}
             if found == assumed or (walk.errors and changed <= growing):
                 return walk
@@ -243,7 +243,7 @@ def _string_if_null(made: ColumnType) -> ColumnType:
 def _walk_operations(
     project: Project,
     source: SourceMap,
-    catalog: Catalog,
+    definitions: Definitions,
     names: NamedExpressions,
     load: LoadStep,
     assumed: Mapping[str, ColumnType],
@@ -252,7 +252,7 @@ def _walk_operations(
 ) -> Walk:
     given = {each.column: each.type for each in declared_column_types(project.operations)}
     fixed = {**given, **load.types}
-    walk = Walk(project, source, catalog, names, load, assumed, growing, dict(load.types), fixed, compiled)
+    walk = Walk(project, source, definitions, names, load, assumed, growing, dict(load.types), fixed, compiled)
     walk.loads.append(load)
     for index, operation in enumerate(project.operations):
         try:

@@ -20,7 +20,7 @@ from daybook.plan.conditions import (
     holds_for,
     joined_aliases,
 )
-from daybook.plan.references import INPUT_KEY
+from daybook.plan.loads import INPUT_KEY
 from daybook.plan.steps import (
     AggregateStep,
     AppendStep,

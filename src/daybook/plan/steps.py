@@ -12,7 +12,7 @@ from daybook.model.definition import DatasetVersion
 from daybook.model.operation import OutputArguments
 from daybook.model.project import Project
 from daybook.model.types import ColumnType
-from daybook.plan.references import INPUT_KEY, LoadRole
+from daybook.plan.loads import INPUT_KEY, LoadRole
 
 
 @dataclass(frozen=True, slots=True, order=True)

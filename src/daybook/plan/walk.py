@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
+from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, Notice, Span, flatten
 from daybook.errors.error import did_you_mean
 from daybook.expression import (
@@ -18,11 +19,10 @@ from daybook.expression import (
     fits,
 )
 from daybook.model.declaration import ENGINE_COLUMN_NAMES, split_reference
-from daybook.model.definition import Catalog
 from daybook.model.project import Project
 from daybook.model.source_map import SourceMap
 from daybook.model.types import COLUMN_SYNONYMS, NULL, SYSTEM_COLUMNS, ColumnType, DecimalType, NullType
-from daybook.plan.references import LoadReference, find_load, load_references
+from daybook.plan.loads import LoadReference, find_load, load_references
 from daybook.plan.steps import ColumnUsageLog, LoadStep, Schema, Step
 
 UNKNOWN_NAME_CODES = frozenset({"EXPR_012", "EXPR_013"})
@@ -117,7 +117,7 @@ class Walk:
 
     project: Project
     source: SourceMap
-    catalog: Catalog
+    definitions: Definitions
     names: NamedExpressions
     input: LoadStep
     assumed: Mapping[str, ColumnType]
@@ -165,7 +165,7 @@ class Walk:
         """What an operation reads under a key; None with its finding reported."""
         reference = next(each for each in self.references if each.key == key)
         try:
-            self.loads.append(find_load(reference, self.catalog, self.source))
+            self.loads.append(find_load(reference, self.definitions, self.source))
         except DaybookError as error:
             self.errors.append(error)
             return None

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from daybook.definitions.files import definitions_of_files
 from daybook.errors import DaybookError, Span, flatten
 from daybook.errors.error import did_you_mean
 from daybook.model.dataset import Dataset, MainTable, PathLocation, TableLocation, View, is_single_period
 from daybook.model.datasource import CatalogStrategy, FolderSource, PathStrategy, Resolver, TableStrategy
 from daybook.model.definition import DEFINITION_KINDS, SANDBOX_PREFIX, Definition, DefinitionKind
 from daybook.model.formats import FORMATS, formats_by_extension, option_violations
-from daybook.model.loading.workspace import LoadedWorkspace, WorkspaceCatalog
+from daybook.model.loading.workspace import LoadedWorkspace
 from daybook.model.operation import LocationDestination, OutputMode, OutputOperation
 from daybook.model.project import Project
 from daybook.model.source_map import KeyPath, SourceMap
@@ -324,7 +325,7 @@ def check_levels(definitions: Collection[Definition[Any]], workspace: LoadedWork
         if not isinstance(project := definition.model, Project) or project.level is None:
             continue
         try:
-            calendar = calendar_for(project.calendar_id, WorkspaceCatalog(workspace))
+            calendar = calendar_for(project.calendar_id, definitions_of_files(workspace))
         except DaybookError:
             continue
         try:

@@ -7,19 +7,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeGuard, assert_never
 
+from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError
 from daybook.errors.error import did_you_mean
 from daybook.model.calendar import Period
 from daybook.model.dataset import MainTable, PathLocation, TableLocation
 from daybook.model.datasource import CatalogStrategy, DataSource, PathStrategy, ResolverRule, Strategy, TableStrategy
-from daybook.model.definition import (
-    Catalog,
-    DatasetVersion,
-    RegisteredDataPin,
-    ResolverVersion,
-    TableVersion,
-    ViewedDataset,
-)
+from daybook.model.definition import DatasetVersion, RegisteredDataPin, ResolverVersion, TableVersion, ViewedDataset
 from daybook.model.formats import FORMATS
 from daybook.resolve.calendars.calendar import ANY_LEVEL, PeriodCalendar
 from daybook.resolve.calendars.periods import (
@@ -58,27 +52,27 @@ LocationSource: TypeAlias = ByResolver | ByLocation | ByPin
 
 
 def choose_location_source(
-    dataset_version: DatasetVersion, catalog: Catalog, overrides: Mapping[str, str]
+    dataset_version: DatasetVersion, definitions: Definitions, overrides: Mapping[str, str]
 ) -> LocationSource:
     """The project's override, then what the dataset says, then the default resolver; RESOLVE_040 if none does."""
     dataset = dataset_version.dataset
     if override := overrides.get(dataset.id):
-        return _find_resolver(override, catalog)
+        return _find_resolver(override, definitions)
     if dataset_version.pin is not None:
         return ByPin(dataset_version.pin)
     if dataset.resolver_id is not None:
-        return _find_resolver(dataset.resolver_id, catalog)
+        return _find_resolver(dataset.resolver_id, definitions)
     if dataset.main_table.location is not None:
         return ByLocation(dataset.main_table.location)
-    if default := catalog.default_resolver():
+    if default := definitions.default_resolver():
         return _require_enabled(default)
     raise DaybookError("RESOLVE_040", dataset=dataset.id)
 
 
-def _find_resolver(resolver_id: str, catalog: Catalog) -> ByResolver:
-    found = catalog.resolver(resolver_id)
+def _find_resolver(resolver_id: str, definitions: Definitions) -> ByResolver:
+    found = definitions.resolver(resolver_id)
     if found is None:
-        hint = did_you_mean(resolver_id, catalog.ids("resolver"))
+        hint = did_you_mean(resolver_id, definitions.ids("resolver"))
         raise DaybookError("RESOLVE_041", hint=hint, resolver=resolver_id)
     return _require_enabled(found)
 
@@ -113,19 +107,19 @@ class AnyPeriod:
 class LocationContext:
     """What places are looked up in: the definitions, the workspace's folder, the hosts that may be asked."""
 
-    catalog: Catalog
+    definitions: Definitions
     root: Path
     allowed_hosts: tuple[str, ...]
     limits: "HttpLimits | None"
 
 
-def usable_datasource(datasource_id: str, catalog: Catalog) -> DataSource:
+def usable_datasource(datasource_id: str, definitions: Definitions) -> DataSource:
     """A data source that exists and is not disabled."""
-    datasource = catalog.datasource(datasource_id)
+    datasource = definitions.datasource(datasource_id)
     if datasource is None:
-        hint = did_you_mean(datasource_id, catalog.ids("datasource"))
+        hint = did_you_mean(datasource_id, definitions.ids("datasource"))
         raise DaybookError("RESOLVE_043", hint=hint, datasource=datasource_id)
-    if catalog.is_datasource_disabled(datasource_id):
+    if definitions.is_datasource_disabled(datasource_id):
         raise DaybookError("RESOLVE_044", datasource=datasource_id)
     return datasource
 
@@ -152,7 +146,7 @@ def locate_by_strategy(
     match strategy:
         case PathStrategy():
             path = render_template(strategy.path, period, table_name)
-            datasource = usable_datasource(strategy.datasource_id, around.catalog)
+            datasource = usable_datasource(strategy.datasource_id, around.definitions)
             return (_with_own_period(path_location(datasource, path, around.root), strategy.path, period),)
         case TableStrategy():
             return (_locate_table(strategy, table_name, period, around),)
@@ -172,7 +166,7 @@ def locate_pinned(pin: RegisteredDataPin, table: MainTable, around: LocationCont
     """A registered version as it was written, under the data source it was written to."""
     if not isinstance(table.location, TableLocation):
         return Location(pin.version.format, uri=pin.uri, version=pin.version)
-    datasource = usable_datasource(table.location.datasource_id, around.catalog)
+    datasource = usable_datasource(table.location.datasource_id, around.definitions)
     live = table_location(datasource, table.location.table, table.location.schema_name, around.root)
     return replace(live, uri=pin.uri, version=pin.version)
 
@@ -181,12 +175,12 @@ def _locate_table(
     named: TableLocation | TableStrategy, table_name: str, period: Period, around: LocationContext
 ) -> Location:
     name = render_template(named.table, period, table_name)
-    datasource = usable_datasource(named.datasource_id, around.catalog)
+    datasource = usable_datasource(named.datasource_id, around.definitions)
     return _with_own_period(table_location(datasource, name, named.schema_name, around.root), named.table, period)
 
 
 def _locate_answered(answer: "CatalogLocation", period: Period, around: LocationContext) -> Location:
-    datasource = usable_datasource(answer.datasource_id, around.catalog)
+    datasource = usable_datasource(answer.datasource_id, around.definitions)
     if answer.path is not None:
         found = path_location(datasource, answer.path, around.root)
     else:
@@ -210,7 +204,7 @@ ANY_PERIOD = AnyPeriod()
 def resolve_dataset(
     dataset_version: DatasetVersion,
     period: Period,
-    catalog: Catalog,
+    definitions: Definitions,
     *,
     root: Path,
     overrides: Mapping[str, str] = NO_OVERRIDES,
@@ -219,7 +213,7 @@ def resolve_dataset(
     lookup: PeriodLookup = ANY_PERIOD,
 ) -> Resolution:
     """Where to read a dataset for a run's period, and which `_period` values belong to it."""
-    around = LocationContext(catalog, root, allowed_hosts, limits)
+    around = LocationContext(definitions, root, allowed_hosts, limits)
     if dataset_version.view is not None:
         return _resolve_view(dataset_version, dataset_version.view, period, around, overrides, lookup)
     found = _resolve_table(dataset_version, period, around, overrides)
@@ -230,9 +224,9 @@ def resolve_dataset(
 def _resolve_table(
     dataset_version: DatasetVersion, period: Period, around: LocationContext, overrides: Mapping[str, str]
 ) -> Resolution:
-    catalog, table = around.catalog, dataset_version.dataset.main_table
-    calendar = calendar_for(period.calendar_id, catalog)
-    match choose_location_source(dataset_version, catalog, overrides):
+    definitions, table = around.definitions, dataset_version.dataset.main_table
+    calendar = calendar_for(period.calendar_id, definitions)
+    match choose_location_source(dataset_version, definitions, overrides):
         case ByPin(pin) if _has_table_per_period(table.location):
             located = locate_declared(table.location, table.name, period, around)
             return Resolution(
@@ -286,7 +280,7 @@ def _resolve_view(
     lookup: PeriodLookup,
 ) -> Resolution:
     """Each period of the window as a run of that period would find it; what comes out several times is read once."""
-    calendar = calendar_for(period.calendar_id, around.catalog)
+    calendar = calendar_for(period.calendar_id, around.definitions)
     wanted = window_periods(view.of.window, period, calendar)
     if wanted is None:
         wanted = _existing_periods(view, period, calendar, around, overrides, lookup)

@@ -8,11 +8,11 @@ from typing import assert_never
 
 from pyspark.errors import PySparkException
 
+from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, flatten, raise_all
 from daybook.io.location_checks import is_same_location, target_overlaps
 from daybook.io.registry import format_named, writer_for
 from daybook.io.target import FileTarget, OutputColumn, RunFacts, SliceOwner, Target, target_at
-from daybook.model.definition import Catalog
 from daybook.model.operation import LocationDestination, OutputMode, TableDestination
 from daybook.plan.steps import OutputStep
 from daybook.resolve.location import Location, extension, inline_location, table_location
@@ -46,10 +46,10 @@ class PlannedOutput:
 
 
 def plan_targets(
-    outputs: tuple[OutputStep, ...], snapshot: RunSnapshot, catalog: Catalog, root: Path
+    outputs: tuple[OutputStep, ...], snapshot: RunSnapshot, definitions: Definitions, root: Path
 ) -> tuple[PlannedOutput, ...]:
     """One target per output; two outputs into one place are refused unless both append."""
-    planned = tuple(_plan_target(step, snapshot, catalog, root) for step in outputs)
+    planned = tuple(_plan_target(step, snapshot, definitions, root) for step in outputs)
     raise_all(_collisions(planned))
     return planned
 
@@ -79,11 +79,11 @@ def redirect_to_scratch(planned: PlannedOutput, scratch: str) -> PlannedOutput:
     return PlannedOutput(planned.step, moved, planned.label)
 
 
-def _plan_target(step: OutputStep, snapshot: RunSnapshot, catalog: Catalog, root: Path) -> PlannedOutput:
+def _plan_target(step: OutputStep, snapshot: RunSnapshot, definitions: Definitions, root: Path) -> PlannedOutput:
     destination = step.arguments.destination
     is_table = isinstance(destination, TableDestination)
     mode: OutputMode = step.arguments.mode or ("replace_period" if is_table else "replace")
-    location = _resolve_destination(step, snapshot, catalog, root)
+    location = _resolve_destination(step, snapshot, definitions, root)
     label = _destination_label(step, snapshot)
     live = location if snapshot.settings.sandbox is not None else None
     if snapshot.settings.sandbox is not None:
@@ -107,10 +107,10 @@ def _plan_target(step: OutputStep, snapshot: RunSnapshot, catalog: Catalog, root
     return PlannedOutput(step, target, label, live)
 
 
-def _resolve_destination(step: OutputStep, snapshot: RunSnapshot, catalog: Catalog, root: Path) -> Location:
+def _resolve_destination(step: OutputStep, snapshot: RunSnapshot, definitions: Definitions, root: Path) -> Location:
     match step.arguments.destination:
         case TableDestination(datasource_id=datasource_id, table=table):
-            return table_location(usable_datasource(datasource_id, catalog), table, None, root)
+            return table_location(usable_datasource(datasource_id, definitions), table, None, root)
         case LocationDestination(location=location):
             return inline_location(_render_path(location.path, snapshot), location.format, location.options, root)
         case destination:

@@ -12,20 +12,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import assert_never
 
+from daybook.definitions.files import definitions_of_files
+from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, Notice, Span, notice, raise_all
 from daybook.io.filesystem import local_path
 from daybook.io.location_checks import OccupiedLocations, location_exists
 from daybook.io.target import SliceOwner, Target, WrittenSlice
 from daybook.model.calendar import Period
 from daybook.model.definition import DEFINITION_KINDS
-from daybook.model.loading.workspace import WORKSPACE_FILE, LoadedWorkspace, WorkspaceCatalog
+from daybook.model.loading.workspace import WORKSPACE_FILE, LoadedWorkspace
 from daybook.model.operation import OutputOperation, TableDestination
 from daybook.resolve.location import Location, inline_location, table_location
 from daybook.resolve.paths import fill_tokens
 from daybook.resolve.resolution import usable_datasource
+from daybook.runs.lifecycle.effects import ProjectEffect
 from daybook.runs.sources import slice_table
 from daybook.store.address import EmbeddedStore, parse_address
-from daybook.store.effects import ProjectEffect
 from daybook.store.records import SHARED_PROJECT, Slice
 from daybook.store.store import Transaction
 
@@ -215,23 +217,23 @@ def refuse_workspace_files(workspace: LoadedWorkspace, places: Iterable[WrittenP
 def own_file_errors(workspace: LoadedWorkspace) -> Iterator[DaybookError]:
     """The same for the outputs of all project files, whatever their period, with the place in the file."""
     own = _OwnPlaces(_own_places(workspace, is_sandboxed=False), workspace.root)
-    catalog = WorkspaceCatalog(workspace)
+    definitions = definitions_of_files(workspace)
     for definition in workspace.definitions["project"].values():
         for index, operation in enumerate(definition.model.operations):
             if not isinstance(operation, OutputOperation):
                 continue
             # Locations that cannot be are errors of their own.
             with suppress(DaybookError):
-                place = _declared_place(operation, catalog, workspace.root)
+                place = _declared_place(operation, definitions, workspace.root)
                 span = definition.source.span("operations", index, "arguments", "destination")
                 if error := _place_error(place, own, workspace.root, is_sandboxed=False, span=span):
                     yield error
 
 
-def _declared_place(operation: OutputOperation, catalog: WorkspaceCatalog, root: Path) -> WrittenPlace:
+def _declared_place(operation: OutputOperation, definitions: Definitions, root: Path) -> WrittenPlace:
     destination, columns = operation.arguments.destination, tuple(operation.arguments.columns or ())
     if isinstance(destination, TableDestination):
-        source = usable_datasource(destination.datasource_id, catalog)
+        source = usable_datasource(destination.datasource_id, definitions)
         label = f"{destination.datasource_id}.{destination.table}"
         return WrittenPlace(table_location(source, destination.table, None, root), label, operation.seq, columns)
     given = destination.location

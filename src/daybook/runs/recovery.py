@@ -9,13 +9,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from daybook.definitions.files import definitions_of_files
 from daybook.errors import DaybookError
 from daybook.io.location_checks import location_identity
 from daybook.io.registry import format_named, writer_for
 from daybook.io.target import SliceOwner, Target, WrittenSlice, target_at
 from daybook.model.dataset import Dataset
 from daybook.model.definition import RegisteredDataPin
-from daybook.model.loading.workspace import LoadedWorkspace, WorkspaceCatalog
+from daybook.model.loading.workspace import LoadedWorkspace
 from daybook.model.operation import OutputOperation, TableDestination
 from daybook.model.serialization import decode_definition
 from daybook.resolve.location import table_location
@@ -146,7 +147,7 @@ def named_tables(root: Path, definitions: LoadedWorkspace) -> Iterator[tuple[str
 
     They may have been written for the first time since the backup.
     """
-    catalog = WorkspaceCatalog(definitions)
+    declared = definitions_of_files(definitions)
     for project in definitions.definitions["project"].values():
         for operation in project.model.operations:
             if not isinstance(operation, OutputOperation):
@@ -156,7 +157,7 @@ def named_tables(root: Path, definitions: LoadedWorkspace) -> Iterator[tuple[str
                 continue
             # A data source that is not there any more leads to no table.
             with suppress(DaybookError):
-                source = usable_datasource(destination.datasource_id, catalog)
+                source = usable_datasource(destination.datasource_id, declared)
                 target = target_at(
                     table_location(source, destination.table, None, root),
                     mode="replace",

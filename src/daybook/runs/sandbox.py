@@ -6,14 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from daybook.definitions.dataset_fit import has_same_schema
+from daybook.definitions.deferred import Deferred
+from daybook.definitions.value import DatasetVersions, Definitions
 from daybook.io.filesystem import list_files
 from daybook.io.location_checks import data_exists, location_exists
 from daybook.io.registry import writer_for
 from daybook.io.target import SliceOwner, target_at
 from daybook.model.dataset import Dataset
-from daybook.model.definition import Catalog, CatalogKind, CatalogLayer, DatasetVersion, DeclaredVersion
+from daybook.model.definition import DatasetVersion, DeclaredVersion
 from daybook.model.serialization import decode_definition
-from daybook.plan.references import has_same_schema
 from daybook.resolve.location import Location, Resolution
 from daybook.runs.result import SliceRead
 from daybook.runs.snapshot import RunSnapshot
@@ -125,33 +127,30 @@ class SandboxPeriods:
         return commit if written is None or written < commit.committed_at else None
 
 
-class SandboxCatalog(CatalogLayer):
-    """A catalog in which datasets are what this user's drafts registered last, where that differs and is newer."""
+def with_sandbox(definitions: Definitions, transaction: Transaction, periods: SandboxPeriods) -> Definitions:
+    """The datasets as this user's drafts registered them last, where that differs and is newer."""
+    datasets = dict(definitions.datasets)
+    for dataset_id, commit in periods.datasets.items():
+        stored = definitions.datasets.get(dataset_id)
+        if not isinstance(stored, DatasetVersions):
+            datasets[dataset_id] = DatasetVersions(Deferred.of(DeclaredVersion(_dataset_of(commit), 1)))
+        else:
+            datasets[dataset_id] = replace(stored, latest=_newest(stored, commit, transaction))
+    return replace(definitions, datasets=datasets)
 
-    def __init__(self, base: Catalog, transaction: Transaction, periods: SandboxPeriods) -> None:
-        super().__init__(base)
-        self._registered = periods.datasets
-        self._transaction = transaction
 
-    def declared(self, dataset_id: str, version: int | None = None) -> DeclaredVersion | None:
-        known = super().declared(dataset_id, version)
-        commit = self._registered.get(dataset_id)
-        if version is not None or commit is None or (known is not None and known.contract is not None):
-            return known
-        made = _dataset_of(commit)
-        if known is None:
-            return DeclaredVersion(made, 1)
-        registered_at = self._transaction.definitions.get("dataset", dataset_id).created_at
-        if has_same_schema(known.dataset, made) or registered_at > commit.committed_at:
-            return known
-        return DeclaredVersion(made, known.version + 1)
+def _newest(stored: DatasetVersions, commit: SandboxCommit, transaction: Transaction) -> Deferred[DeclaredVersion]:
+    def read() -> DeclaredVersion:
+        latest = stored.latest.value
+        if latest.contract is not None:
+            return latest
+        registered = _dataset_of(commit)
+        registered_at = transaction.definitions.get("dataset", registered.id).created_at
+        if has_same_schema(latest.dataset, registered) or registered_at > commit.committed_at:
+            return latest
+        return DeclaredVersion(registered, latest.version + 1)
 
-    def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
-        return super().dataset_versions(dataset_id) or ((1,) if dataset_id in self._registered else ())
-
-    def ids(self, kind: CatalogKind) -> tuple[str, ...]:
-        known = super().ids(kind)
-        return known if kind != "dataset" else tuple(dict.fromkeys((*known, *self._registered)))
+    return Deferred(read)
 
 
 def _is_newer(commit: SandboxCommit, live: Slice | None) -> bool:

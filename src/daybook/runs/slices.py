@@ -28,12 +28,12 @@ from daybook.runs.attempt.execution import prepare_runs
 from daybook.runs.attempt.recorder import data_pin, hold_version, newest_pin, recorded_output_result
 from daybook.runs.attempt.start import PreparedRun, RunRequest, restore_run
 from daybook.runs.environment import RunEnvironment
+from daybook.runs.lifecycle.registration import RegisteredDataset, register_output
 from daybook.runs.outputs import SANDBOX_SUFFIX, PlannedOutput
 from daybook.runs.permissions import foreign_owner, is_of_workspace, require_unlocked
 from daybook.runs.result import OutputResult, RunResult
 from daybook.runs.snapshot import RunSnapshot, new_run_id, snapshot_from_json
 from daybook.runs.sources import slice_table
-from daybook.store.apply import RegisteredDataset, register_output
 from daybook.store.records import SHARED_PROJECT, DroppedSlice, OutputCommit, Registration, RunRecord, Slice
 from daybook.store.store import Transaction
 

@@ -23,10 +23,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
+from daybook.definitions.value import Definitions, LatestVersion, RecordedVersions
 from daybook.errors import DaybookError
 from daybook.model.calendar import Calendar, Period
 from daybook.model.datasource import DataSource
-from daybook.model.definition import Catalog, CatalogKind, DatasetCatalog, DatasetVersion, ResolverVersion
+from daybook.model.definition import DatasetVersion, ResolverVersion
 from daybook.model.loading.definitions import read_definitions
 from daybook.model.parameter import parameter_values
 from daybook.model.project import Project
@@ -291,56 +292,31 @@ def _with_table_versions(value: Any) -> Any:
             return value
 
 
-class SnapshotCatalog(DatasetCatalog):
+def recorded_definitions(snapshot: RunSnapshot) -> Definitions:
     """The definitions of a run as they were, whether or not they changed since."""
-
-    def __init__(self, snapshot: RunSnapshot) -> None:
-        self._datasets = {(item.dataset.id, item.version): item for item in snapshot.datasets}
-        self._resolvers = {item.resolver.id: item for item in snapshot.resolvers}
-        self._datasources = {item.id: item for item in snapshot.datasources}
-        self._calendars = {item.id: item for item in snapshot.calendars}
-        # An open reference stood for the latest version, which no pinned one is newer than.
-        self._latest = {
-            source.dataset_id: source.dataset_version for source in sorted(snapshot.sources, key=_version_of_source)
-        }
-
-    def dataset(self, dataset_id: str, version: int | None = None) -> DatasetVersion | None:
-        return self._datasets.get((dataset_id, version or self._latest.get(dataset_id, 0)))
-
-    def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
-        return tuple(sorted(version for known, version in self._datasets if known == dataset_id))
-
-    def datasource(self, datasource_id: str) -> DataSource | None:
-        return self._datasources.get(datasource_id)
-
-    def resolver(self, resolver_id: str) -> ResolverVersion | None:
-        return self._resolvers.get(resolver_id)
-
-    def default_resolver(self) -> ResolverVersion | None:
-        return next((item for item in self._resolvers.values() if item.resolver.is_default), None)
-
-    def calendar(self, calendar_id: str) -> Calendar | None:
-        return self._calendars.get(calendar_id)
-
-    def ids(self, kind: CatalogKind) -> tuple[str, ...]:
-        known: Mapping[str, Iterable[str]] = {
-            "dataset": {dataset_id for dataset_id, _ in self._datasets},
-            "datasource": self._datasources,
-            "resolver": self._resolvers,
-            "calendar": self._calendars,
-        }
-        return tuple(sorted(known[kind]))
-
-
-def _version_of_source(source: SourceSnapshot) -> int:
-    return source.dataset_version
+    numbered: dict[str, dict[int, DatasetVersion]] = {}
+    for version in snapshot.datasets:
+        numbered.setdefault(version.dataset.id, {})[version.version] = version
+    # An open reference stood for the latest version, which no pinned one is newer than.
+    latest: dict[str, int] = {}
+    for source in snapshot.sources:
+        latest[source.dataset_id] = max(source.dataset_version, latest.get(source.dataset_id, 0))
+    return Definitions(
+        {
+            dataset_id: RecordedVersions(versions.get(latest.get(dataset_id, 0)), versions)
+            for dataset_id, versions in numbered.items()
+        },
+        {datasource.id: LatestVersion.of(datasource) for datasource in snapshot.datasources},
+        {item.resolver.id: LatestVersion.of(item.resolver, item.version, item.status) for item in snapshot.resolvers},
+        {calendar.id: LatestVersion.of(calendar) for calendar in snapshot.calendars},
+    )
 
 
 def used_resolvers(
-    catalog: Catalog, project: Project, datasets: Iterable[DatasetVersion]
+    definitions: Definitions, project: Project, datasets: Iterable[DatasetVersion]
 ) -> tuple[ResolverVersion, ...]:
     """The resolvers that planning the project again would ask for."""
     wanted = {*project.resolver_overrides.values(), *(item.dataset.resolver_id for item in datasets)}
-    found = [catalog.resolver(resolver_id) for resolver_id in sorted(filter(None, wanted))]
-    default = catalog.default_resolver()
+    found = [definitions.resolver(resolver_id) for resolver_id in sorted(filter(None, wanted))]
+    default = definitions.default_resolver()
     return tuple({item.resolver.id: item for item in (*found, default) if item is not None}.values())

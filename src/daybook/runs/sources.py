@@ -6,13 +6,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, flatten, raise_all
 from daybook.io.filesystem import list_files
 from daybook.io.location_checks import check_locations_exist, data_exists, location_identity
 from daybook.io.pins import Pin
 from daybook.model.calendar import Period
-from daybook.model.definition import Catalog, DatasetVersion
-from daybook.plan.references import load_references
+from daybook.model.definition import DatasetVersion
+from daybook.plan.loads import load_references
 from daybook.resolve.calendars.calendar import GREGORIAN, PeriodCalendar
 from daybook.resolve.calendars.periods import calendar_for, periods_overlap
 from daybook.resolve.location import Location, Resolution
@@ -82,7 +83,12 @@ class RedirectedPeriods(PeriodLookup, Protocol):
 
 
 def resolve_sources(
-    plan: "Plan", period: Period, catalog: Catalog, root: Path, allowed_hosts: tuple[str, ...], lookup: PeriodLookup
+    plan: "Plan",
+    period: Period,
+    definitions: Definitions,
+    root: Path,
+    allowed_hosts: tuple[str, ...],
+    lookup: PeriodLookup,
 ) -> tuple[SourceSnapshot, ...]:
     """One question per dataset version, however often it is used."""
     known: dict[tuple[str, int], Resolution] = {}
@@ -96,7 +102,7 @@ def resolve_sources(
                 known[key] = resolve_dataset(
                     load.version,
                     period,
-                    catalog,
+                    definitions,
                     root=root,
                     overrides=plan.project.resolver_overrides,
                     allowed_hosts=allowed_hosts,
@@ -104,7 +110,7 @@ def resolve_sources(
                 )
             if load.temporal_mode in (None, "snapshot"):
                 for location in known[key].locations:
-                    calendars = (calendar_for(period.calendar_id, catalog), GREGORIAN)
+                    calendars = (calendar_for(period.calendar_id, definitions), GREGORIAN)
                     refuse_overlapping_slices(load.dataset_id, lookup.slices(location) or (), calendars)
             sources.append(_source_snapshot(load, known[key], lookup, is_pinned=load.key in pinned))
         except DaybookError as error:

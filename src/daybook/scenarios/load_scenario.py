@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from daybook.definitions.files import definitions_of_files
 from daybook.errors import DaybookError, Span, raise_all
 from daybook.errors.error import did_you_mean
 from daybook.model.dataset import Dataset, View
@@ -19,7 +20,6 @@ from daybook.model.loading import (
     read_text,
 )
 from daybook.model.loading.definitions import validate_model
-from daybook.model.loading.workspace import WorkspaceCatalog
 from daybook.model.project import Project
 from daybook.model.source_map import (
     DocumentNode,
@@ -30,7 +30,8 @@ from daybook.model.source_map import (
     SourceMap,
     plain_value,
 )
-from daybook.plan.plan_cache import PlanCache, RegisteredCatalog
+from daybook.plan.expected import as_expected
+from daybook.plan.plan_cache import PlanCache
 from daybook.scenarios.scenario import (
     DATASET_KEYS,
     REQUIRED_KEYS,
@@ -173,7 +174,8 @@ def _find_dataset(body: DocumentNode | None, workspace: LoadedWorkspace | None, 
     node = body.get("id") if isinstance(body, MappingNode) else None
     if workspace is not None and isinstance(node, ScalarNode) and workspace.get("dataset", node.text) is None:
         projects = workspace.definitions["project"].values()
-        registered = RegisteredCatalog(WorkspaceCatalog(workspace), projects, PlanCache()).declared(node.text)
+        files = definitions_of_files(workspace)
+        registered = as_expected(files, projects, PlanCache(), dataset_ids=[node.text]).declared(node.text)
         if registered is not None:
             return registered.dataset
     model: Dataset | View = _find_definition("dataset", body, workspace, span).model

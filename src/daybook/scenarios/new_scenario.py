@@ -25,8 +25,8 @@ from daybook.model.loading import LoadedWorkspace
 from daybook.model.serialization import to_canonical
 from daybook.model.types import STRING
 from daybook.plan.conditions import split_join_condition
+from daybook.plan.loads import INPUT_KEY
 from daybook.plan.partial_plan import RowKey, RowKeys, key_columns, picked_rows
-from daybook.plan.references import INPUT_KEY
 from daybook.plan.steps import (
     AggregateStep,
     AppendStep,

@@ -7,11 +7,13 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, DaybookErrors, flatten, raise_all
 from daybook.errors.codes import raised_codes
 from daybook.expression import Constants
@@ -43,13 +45,13 @@ from daybook.scenarios.load_scenario import load_scenario
 from daybook.scenarios.scenario import (
     GivenDataset,
     Scenario,
-    ScenarioCatalog,
     Workspaces,
     carried_columns,
     destination_name,
     expected_outputs,
     given_rows,
     operation_names,
+    scenario_definitions,
     unknown_name_errors,
     written_rows,
 )
@@ -220,12 +222,6 @@ class _ScenarioRun:
 
     def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario
-        self._catalog = ScenarioCatalog(
-            (given.version for given in scenario.datasets),
-            lambda: scenario.workspace,
-            references=(each.version.dataset.id for each in scenario.datasets if each.is_reference),
-            has_workspace_projects=scenario.has_workspace_projects,
-        )
         self._plans: dict[tuple[str, str], Plan] = {}
         # What outputs wrote, by what the place is called and by period.
         self._written: dict[str, dict[str, pa.Table]] = {}
@@ -233,6 +229,21 @@ class _ScenarioRun:
         self._found = _Found()
         # How long it has taken so far.
         self.seconds = 0.0
+
+    @cached_property
+    def _definitions(self) -> Definitions:
+        """The workspace is read only where the scenario needs it: few do."""
+        scenario = self._scenario
+        needs_workspace = scenario.has_workspace_projects or any(
+            project.model.calendar_id is not None for project in scenario.projects
+        )
+        return scenario_definitions(
+            (given.version for given in scenario.datasets),
+            scenario.workspace if needs_workspace else None,
+            references=(given.version.dataset.id for given in scenario.datasets if given.is_reference),
+            projects=scenario.projects,
+            has_workspace_projects=scenario.has_workspace_projects,
+        )
 
     def plan_first(self) -> None:
         """Raises what is wrong with the scenario's projects, as far as that shows before rows do."""
@@ -280,14 +291,16 @@ class _ScenarioRun:
         project = definition.model
         key = (project.id, identifier)
         if key not in self._plans:
-            calendar = calendar_for(project.calendar_id, self._catalog)
+            calendar = calendar_for(project.calendar_id, self._definitions)
             period = period_of(identifier, calendar)
             midnight = datetime.datetime.combine(period.start_date, datetime.time(), datetime.UTC)
             given = self._scenario.frame.parameters
             if len(self._scenario.projects) > 1:
                 given = {name: value for name, value in given.items() if name in project.parameters}
             constants = Constants(midnight, period, parameter_values(project.id, project.parameters, given))
-            self._plans[key] = plan_project(project, definition.source, self._catalog, constants, with_locations=False)
+            self._plans[key] = plan_project(
+                project, definition.source, self._definitions, constants, with_locations=False
+            )
         return self._plans[key]
 
     def _run(self, engine: ScenarioEngine, plan: Plan) -> None:
@@ -296,7 +309,7 @@ class _ScenarioRun:
         if constants is None or constants.period is None:
             raise AssertionError("a scenario is planned for a period")
         period, frame = constants.period, self._scenario.frame
-        calendar = calendar_for(plan.project.calendar_id, self._catalog)
+        calendar = calendar_for(plan.project.calendar_id, self._definitions)
         sources = {load.key: self._source(load, period, calendar) for load in plan.loads}
         computed = engine.run(plan, sources, frame.as_of, is_counting=frame.expect.counts is not None)
         tables, counts = computed.tables, computed.counts

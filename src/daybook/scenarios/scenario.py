@@ -6,32 +6,34 @@ them.
 
 import datetime
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 import pyarrow as pa
 from pydantic import BeforeValidator, Field
 
+from daybook.definitions.deferred import Deferred
+from daybook.definitions.files import definitions_of_files
+from daybook.definitions.value import DatasetVersions, Definitions
 from daybook.errors import DaybookError
 from daybook.errors.error import did_you_mean
 from daybook.io.bindings import PHYSICAL_TIME_COLUMNS, carried_types, validity_types
 from daybook.io.column_types import BadValueError, arrow_type, parse_texts
 from daybook.io.landing.rows import find_repeated, report_repeated
-from daybook.model.calendar import Calendar
 from daybook.model.dataset import Dataset, TemporalMode
 from daybook.model.declaration import Declaration, NonEmptyText
-from daybook.model.definition import Catalog, CatalogKind, DatasetCatalog, DeclaredVersion, Definition
+from daybook.model.definition import DeclaredVersion, Definition
 from daybook.model.loading import LoadedWorkspace, find_workspace
-from daybook.model.loading.workspace import WorkspaceCatalog, read_workspace
+from daybook.model.loading.workspace import read_workspace
 from daybook.model.operation import LocationDestination, Operation, OutputArguments, OutputOperation, TableDestination
 from daybook.model.project import Project
 from daybook.model.source_map import SourceMap
 from daybook.model.types import RUN_PERIOD_COLUMN, STRING, ColumnType, value_text
-from daybook.plan.plan_cache import PlanCache, RegisteredCatalog
+from daybook.plan.expected import as_expected, awaited_datasets
+from daybook.plan.plan_cache import PlanCache
 
 # Where a row of a scenario stands; the engine reads these columns.
 ORIGIN_COLUMN, ORDINAL_COLUMN = "__place", "__ordinal"
@@ -56,77 +58,46 @@ class Workspaces:
             return self._read[root]
 
 
-class ScenarioCatalog(DatasetCatalog):
+def scenario_definitions(
+    versions: Iterable[DeclaredVersion],
+    workspace: LoadedWorkspace | None,
+    *,
+    references: Iterable[str] = (),
+    projects: Iterable[Definition[Project]] = (),
+    has_workspace_projects: bool = False,
+) -> Definitions:
     """A scenario's datasets, and the calendars of the workspace it lies in; where data lies does not matter.
 
-    `references` are the datasets that are named by id. With projects of the workspace, its other datasets are known,
-    too, and those that the projects register.
+    `references` are the datasets that are named by id: they have one set of rows for all versions. With projects of the
+    workspace, its other datasets are known, too, and what `projects` need of what the workspace's projects register.
     """
+    own = _own_datasets(versions, frozenset(references))
+    if workspace is None:
+        return Definitions(own)
+    files = definitions_of_files(workspace)
+    if not has_workspace_projects:
+        return Definitions(own, calendars=files.calendars)
+    combined = replace(files, datasets={**files.datasets, **own})
+    awaited = {id_ for project in projects for id_ in awaited_datasets(project.model, combined) if id_ not in own}
+    makers = workspace.definitions["project"].values()
+    expected = as_expected(files, makers, PlanCache(), dataset_ids=awaited)
+    return Definitions({**expected.datasets, **own}, calendars=files.calendars, makers=expected.makers)
 
-    def __init__(
-        self,
-        versions: Iterable[DeclaredVersion],
-        workspace: Callable[[], LoadedWorkspace | None],
-        *,
-        references: Iterable[str] = (),
-        has_workspace_projects: bool = False,
-    ) -> None:
-        self._references = frozenset(references)
-        self._versions = {(each.dataset.id, each.version): each for each in versions}
-        self._find_workspace = workspace
-        self._has_projects = has_workspace_projects
 
-    @property
-    def _workspace(self) -> LoadedWorkspace | None:
-        """Read when it is asked for: few scenarios need anything of it."""
-        return self._find_workspace()
-
-    @cached_property
-    def _base(self) -> Catalog | None:
-        """Datasets of the workspace as its projects will have them, those of the scenario before others."""
-        if not self._has_projects or (workspace := self._workspace) is None:
-            return None
-        projects = workspace.definitions["project"].values()
-        return RegisteredCatalog(WorkspaceCatalog(workspace), projects, PlanCache())
-
-    @cached_property
-    def _calendars(self) -> Mapping[str, Definition[Calendar]]:
-        workspace = self._workspace
-        return workspace.definitions["calendar"] if workspace is not None else {}
-
-    def declared(self, dataset_id: str, version: int | None = None) -> DeclaredVersion | None:
-        own = self._own_versions(dataset_id)
-        if own or self._base is None:
-            latest = self._versions.get((dataset_id, max(own, default=0)))
-            if latest is not None and dataset_id in self._references and version is not None:
-                # A scenario that names a dataset of the workspace has one set of rows for all its versions.
-                return replace(latest, version=version)
-            return self._versions.get((dataset_id, version)) if version is not None else latest
-        return self._base.declared(dataset_id, version)
-
-    def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
-        own = self._own_versions(dataset_id)
-        return own if own or self._base is None else self._base.dataset_versions(dataset_id)
-
-    def _own_versions(self, dataset_id: str) -> tuple[int, ...]:
-        return tuple(sorted(version for known, version in self._versions if known == dataset_id))
-
-    def registering_project(self, dataset_id: str) -> str | None:
-        return self._base.registering_project(dataset_id) if self._base is not None else None
-
-    def calendar(self, calendar_id: str) -> Calendar | None:
-        found = self._calendars.get(calendar_id)
-        return found.model if found is not None else None
-
-    def ids(self, kind: CatalogKind) -> tuple[str, ...]:
-        match kind:
-            case "dataset":
-                others = self._base.ids(kind) if self._base is not None else ()
-                return tuple(sorted({*(dataset_id for dataset_id, _ in self._versions), *others}))
-            case "calendar":
-                return tuple(self._calendars)
-            case _:
-                return ()
+def _own_datasets(versions: Iterable[DeclaredVersion], references: frozenset[str]) -> Mapping[str, DatasetVersions]:
+    numbered: dict[str, dict[int, Deferred[DeclaredVersion | None]]] = {}
+    latest: dict[str, DeclaredVersion] = {}
+    for version in versions:
+        dataset_id = version.dataset.id
+        numbered.setdefault(dataset_id, {})[version.version] = Deferred.of(version)
+        if dataset_id not in latest or latest[dataset_id].version < version.version:
+            latest[dataset_id] = version
+    return {
+        dataset_id: DatasetVersions(
+            Deferred.of(version), numbered[dataset_id], serves_every_version=dataset_id in references
+        )
+        for dataset_id, version in latest.items()
+    }
 
 
 Rows: TypeAlias = tuple[dict[str, Any], ...]

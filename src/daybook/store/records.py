@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from daybook.errors import DaybookError, Notice
 from daybook.model.calendar import PeriodStatus
 from daybook.model.definition import DefinitionKind, RegisteredDataPin, TableVersion
 from daybook.store.process import ProcessIdentity
@@ -225,25 +224,6 @@ class VersionEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredColumnUsage:
-    """One operation of a project version uses a column of a dataset."""
-
-    operation_seq: int
-    dataset_id: str
-    column: str
-    is_pinned: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ProjectInput:
-    """A dataset version a project was validated against; unpinned ones go on following the latest."""
-
-    dataset_id: str
-    version: int
-    is_pinned: bool
-
-
-@dataclass(frozen=True, slots=True)
 class ProjectState:
     project_id: str
     status: ProjectStatus
@@ -261,13 +241,3 @@ class Registration:
     run_id: str
     operation_seq: int
     pin: RegisteredDataPin | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ProjectValidation:
-    """Without errors, `usage` says exactly which columns which operation uses."""
-
-    errors: tuple[DaybookError, ...] = ()
-    notices: tuple[Notice, ...] = ()
-    usage: tuple[StoredColumnUsage, ...] = ()
-    accepted: int = 0

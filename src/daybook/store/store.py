@@ -16,17 +16,18 @@ from sqlite3 import OperationalError as SqliteOperationalError
 
 from sqlalchemy import Connection, Engine, func, insert, inspect, select, text, update
 
+from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError
 from daybook.store.address import EmbeddedStore, SharedStore, StoreAddress, parse_address
 from daybook.store.database.connection import back_up, connect_store, list_backups, read_transaction, write_transaction
-from daybook.store.database.definitions import Definitions
+from daybook.store.database.definition_rows import DefinitionRows
 from daybook.store.database.outcomes import Actions, CloseQueries, Outcomes, RetentionQueries
 from daybook.store.database.periods import PeriodStatuses, Slices
 from daybook.store.database.projects import Projects
 from daybook.store.database.runs import Runs
 from daybook.store.database.tables import METADATA, WORKSPACE_IDENTITY, WORKSPACE_ROOT
 from daybook.store.database.workspace_root import WorkspaceRoot, keep_relative
-from daybook.store.references import StoreCatalog
+from daybook.store.stored_definitions import read_definitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ class Transaction:
 
     def __init__(self, connection: Connection, *, is_read_only: bool = False) -> None:
         self._connection = connection
-        self.definitions = Definitions(connection, is_read_only=is_read_only)
+        self.definitions = DefinitionRows(connection, is_read_only=is_read_only)
         self.projects = Projects(connection)
         self.runs = Runs(connection)
         self.outcomes = Outcomes(connection)
@@ -119,8 +120,9 @@ class Transaction:
         self.actions = Actions(connection)
         self.identity = WorkspaceIdentity(connection)
 
-    def catalog(self, *, with_sandbox: bool = False) -> StoreCatalog:
-        return StoreCatalog(self.definitions, with_sandbox=with_sandbox)
+    def stored_definitions(self, *, with_sandbox: bool = False) -> Definitions:
+        """The definitions as they are now; what drafts registered in the sandbox only `with_sandbox`."""
+        return read_definitions(self.definitions, with_sandbox=with_sandbox)
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:

@@ -7,7 +7,7 @@ from daybook.errors import DaybookError, Notice, notice
 from daybook.graph.close import Close, NodeStatus, read_close
 from daybook.graph.listener import BuildListener
 from daybook.model.loading import LoadedWorkspace
-from daybook.store.references import files_with_errors
+from daybook.resolve.project_files import files_with_errors
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 if TYPE_CHECKING:

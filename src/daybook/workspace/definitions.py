@@ -5,20 +5,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_never
 
+from daybook.definitions.files import definitions_of_files
 from daybook.errors import DaybookError, Notice, raise_all
 from daybook.expression import CompiledExpression, Constants, cast_sql
 from daybook.model.loading.definitions import read_definitions, read_text
-from daybook.model.loading.workspace import (
-    WORKSPACE_FILE,
-    WorkspaceCatalog,
-    find_workspace,
-    load_settings,
-    read_workspace,
-)
+from daybook.model.loading.workspace import WORKSPACE_FILE, find_workspace, load_settings, read_workspace
 from daybook.model.operation import TableDestination
 from daybook.model.project import target_name
 from daybook.model.types import ColumnType
-from daybook.plan.references import INPUT_KEY, registration_errors
+from daybook.plan.loads import INPUT_KEY
+from daybook.plan.registration import registration_errors
 from daybook.plan.steps import (
     AggregateStep,
     AppendStep,
@@ -83,7 +79,7 @@ def validate_definitions(path: Path | None = None, *, workspace: Path | None = N
     Without `workspace` it is the one around the path; a file outside of any workspace is checked by itself.
     """
     from daybook.runs.permissions import own_file_errors
-    from daybook.store.references import check_workspace
+    from daybook.workspace.validation import check_workspace
 
     if path is not None and not path.exists():
         raise DaybookError("MODEL_064", path=path.as_posix())
@@ -109,10 +105,10 @@ def validate_definitions(path: Path | None = None, *, workspace: Path | None = N
 def _with_cycles(definitions: "LoadedWorkspace", errors: "list[DaybookError]") -> "list[DaybookError]":
     """The errors with those of projects that wait for each other, instead of what follows from that alone."""
     from daybook.graph.dependencies import cycle_errors, derive_graph
-    from daybook.store.references import is_of_registered_dataset
+    from daybook.workspace.validation import is_of_registered_dataset
 
     projects = definitions.definitions["project"]
-    graph = derive_graph({key: each.model for key, each in projects.items()}, WorkspaceCatalog(definitions))
+    graph = derive_graph({key: each.model for key, each in projects.items()}, definitions_of_files(definitions))
     cycles = list(cycle_errors(graph, span_of=lambda project_id: projects[project_id].source.span("input")))
     # A project that reads what it writes itself has been refused with the output to blame.
     if not cycles or any(error.code == "PROJECT_009" for error in errors):
@@ -128,11 +124,12 @@ def compile_project(
     parameters: "Mapping[str, Any] | None" = None,
 ) -> CompiledProject:
     """Check a project, by its id or file, as it would run for a period, by default the current month."""
+    from daybook.definitions.changes import find_changes, with_changes
     from daybook.model.parameter import given_values
-    from daybook.plan.plan_cache import PlanCache, RegisteredCatalog
+    from daybook.plan.expected import as_expected, awaited_datasets
+    from daybook.plan.plan_cache import PlanCache
     from daybook.resolve.calendars.periods import calendar_for, period_of
-    from daybook.store.changes import ProspectiveCatalog, find_changes
-    from daybook.store.references import load_project
+    from daybook.resolve.project_files import load_project
 
     definitions = workspace.read_definitions()
     definition, notices = load_project(definitions, project)
@@ -143,15 +140,17 @@ def compile_project(
     with workspace.open_store_or_empty() as store, store.read() as transaction:
         heads = transaction.definitions.heads()
         changes = find_changes(definitions.all(), heads, workspace=workspace.settings.name, prune=False)
-        stored = transaction.catalog(with_sandbox=True)
+        stored = transaction.stored_definitions(with_sandbox=True)
         plans = PlanCache()
         projects = definitions.definitions["project"].values()
-        catalog = RegisteredCatalog(ProspectiveCatalog(stored, changes), projects, plans)
-        calendar = calendar_for(definition.model.calendar_id, catalog)
+        applied = with_changes(stored, changes)
+        awaited = tuple(awaited_datasets(definition.model, applied))
+        seen = as_expected(applied, projects, plans, dataset_ids=awaited)
+        calendar = calendar_for(definition.model.calendar_id, seen)
         chosen = period_of(period, calendar) if period else _current_period(calendar, now.date())
         constants = Constants(now, chosen, values)
-        plan = plans.plan(definition, catalog, constants)
-        raise_all(registration_errors(plan, definition.source, catalog))
+        plan = plans.plan(definition, seen, constants)
+        raise_all(registration_errors(plan, definition.source, seen))
     plan = replace(plan, notices=(*notices, *plan.notices))
     return CompiledProject(definition.id, chosen, plan, constants)
 

@@ -4,12 +4,12 @@ import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from daybook.definitions.files import definitions_of_files
 from daybook.errors import DaybookError, Notice, notice
 from daybook.graph.close import read_close
 from daybook.graph.dependencies import derive_graph
 from daybook.graph.nodes import Node
 from daybook.model.loading import LoadedWorkspace
-from daybook.model.loading.workspace import WorkspaceCatalog
 from daybook.runs.attempt.execution import check_runs, execute_run, prepare_runs, retry
 from daybook.runs.attempt.start import PreparedRun, RunRequest, check_request
 from daybook.runs.environment import RunEnvironment, open_run_environment, workspace_with_store_copy
@@ -110,7 +110,7 @@ def _with_stale_inputs(
     """The run with a warning for everything it reads that is out of date; RUN_072 where that must not be."""
     node = Node(prepared.snapshot.project.id, prepared.snapshot.period)
     projects = {key: each.model for key, each in definitions.definitions["project"].items()}
-    graph = derive_graph(projects, WorkspaceCatalog(definitions))
+    graph = derive_graph(projects, definitions_of_files(definitions))
     upstream = graph.upstream([node.project])
     is_alone = not graph.makers.get(node.project)
     if is_alone or prepared.snapshot.settings.is_draft:

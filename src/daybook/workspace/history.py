@@ -6,11 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
+from daybook.definitions.activated import ProjectInput
+from daybook.definitions.column_usage import StoredColumnUsage
+from daybook.definitions.files import definitions_of_files
+from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, findings_of_record
 from daybook.errors.error import closest_match
 from daybook.model.calendar import Period, PeriodStatus
-from daybook.model.definition import DEFINITION_KINDS, SANDBOX_PREFIX, Catalog, DefinitionKind, RegisteredDataPin
-from daybook.model.loading.workspace import WorkspaceCatalog, read_workspace
+from daybook.model.definition import DEFINITION_KINDS, SANDBOX_PREFIX, DefinitionKind, RegisteredDataPin
+from daybook.model.loading.workspace import read_workspace
 from daybook.model.serialization import decode_definition, to_yaml
 from daybook.resolve.calendars.calendar import PeriodCalendar
 from daybook.resolve.calendars.periods import calendar_for, level_position, nearest_period, period_of
@@ -20,13 +24,11 @@ from daybook.store.records import (
     Action,
     OperationResult,
     OutputCommit,
-    ProjectInput,
     ProjectState,
     RunFilter,
     RunRecord,
     RunStatus,
     StatusChange,
-    StoredColumnUsage,
     StoredDefinition,
     VersionEntry,
 )
@@ -260,8 +262,8 @@ def _suggest_filter(transaction: Transaction, project: str | None, period: str |
         return closest_match(project, projects)
     if period is None:
         return None
-    catalog = transaction.catalog()
-    calendars = [calendar_for(calendar_id, catalog) for calendar_id in (None, *catalog.ids("calendar"))]
+    stored = transaction.stored_definitions()
+    calendars = [calendar_for(calendar_id, stored) for calendar_id in (None, *stored.ids("calendar"))]
     if any(calendar.find(period) for calendar in calendars):
         return None
     near = [found for calendar in calendars if (found := nearest_period(period, calendar)) is not None]
@@ -295,7 +297,7 @@ def list_periods(
 ) -> tuple[PeriodListing, ...]:
     """The periods of a year, by default this one; without a level all but single days."""
     with workspace.open_store_or_empty() as store, store.read() as transaction:
-        found = _find_calendar(workspace, calendar, transaction.catalog())
+        found = _find_calendar(workspace, calendar, transaction.stored_definitions())
         shown = _periods_of_level(found, year or workspace.clock().year, level)
         return tuple(_listing(transaction, period) for period in shown)
 
@@ -303,7 +305,7 @@ def list_periods(
 def show_period(workspace: OpenedWorkspace, period: str, *, calendar: str | None = None) -> PeriodListing:
     """A period with its status and every change of it."""
     with workspace.open_store_or_empty() as store, store.read() as transaction:
-        found = _find_calendar(workspace, calendar, transaction.catalog())
+        found = _find_calendar(workspace, calendar, transaction.stored_definitions())
         return _listing(transaction, period_of(period, found))
 
 
@@ -337,7 +339,7 @@ def _set_status(
 ) -> PeriodChange:
     now, user = workspace.clock(), workspace.user
     with workspace.open_store() as store, store.write() as transaction:
-        period = period_of(identifier, _find_calendar(workspace, calendar, transaction.catalog()))
+        period = period_of(identifier, _find_calendar(workspace, calendar, transaction.stored_definitions()))
         if status == "open":
             is_changed = transaction.periods.reopen(period, reason=reason or "", now=now, user=user)
         else:
@@ -354,9 +356,9 @@ def _periods_of_level(calendar: PeriodCalendar, year: int, level: str | None) ->
             yield period
 
 
-def _find_calendar(workspace: OpenedWorkspace, calendar_id: str | None, stored: Catalog) -> PeriodCalendar:
+def _find_calendar(workspace: OpenedWorkspace, calendar_id: str | None, stored: Definitions) -> PeriodCalendar:
     """As the store has it; as the files have it where the store does not know it."""
     if calendar_id is None or stored.calendar(calendar_id) is not None:
         return calendar_for(calendar_id, stored)
     definitions, _ = read_workspace(workspace.root)
-    return calendar_for(calendar_id, WorkspaceCatalog(definitions))
+    return calendar_for(calendar_id, definitions_of_files(definitions))

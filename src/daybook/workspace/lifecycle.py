@@ -4,19 +4,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from daybook.definitions.changes import DefinitionChange
+from daybook.definitions.files import definitions_of_files
+from daybook.definitions.reachable import reachable_definitions
 from daybook.errors import DaybookError, Notice
 from daybook.graph.column_lineage import find_touched_columns, ways_before
 from daybook.graph.dependencies import derive_graph
 from daybook.model.definition import Definition
 from daybook.model.loading import LoadedWorkspace
-from daybook.model.loading.workspace import WorkspaceCatalog
 from daybook.model.project import Project
 from daybook.model.source_map import SourceMap
 from daybook.plan.plan_cache import PlanCache
-from daybook.store.apply import Activation, ApplyPlan, StaleProject, activate_together, apply, deactivate, plan
-from daybook.store.changes import DefinitionChange
-from daybook.store.effects import TouchedColumns
-from daybook.store.references import load_project, reachable_definitions
+from daybook.resolve.project_files import load_project
+from daybook.runs.lifecycle.activation import Activation, activate_together, deactivate
+from daybook.runs.lifecycle.apply import ApplyPlan, StaleProject, apply, plan
+from daybook.runs.lifecycle.touched_columns import TouchedColumns
 from daybook.store.store import MetadataStore
 from daybook.workspace.open_workspace import OpenedWorkspace
 
@@ -86,7 +88,7 @@ def activate_projects(
                 definition, notices[definition.id] = _load_project(definitions, named)
                 found[definition.id] = definition.source
         with store.read() as transaction:
-            before = ways_before(definitions, transaction, found)
+            before = ways_before(definitions, transaction, found, plans)
         if not store.is_shared:
             keys = {(each.kind, each.id) for one in found for each in reachable_definitions(definitions, one)}
             reached = tuple(each for each in files if (each.kind, each.id) in keys)
@@ -98,7 +100,7 @@ def activate_projects(
         touched: tuple[TouchedColumns, ...] = ()
         if changed:
             with store.read() as transaction:
-                touched = find_touched_columns(definitions, transaction, changed)
+                touched = find_touched_columns(definitions, transaction, changed, plans=plans)
     return tuple(
         replace(
             each,
@@ -140,7 +142,7 @@ def _find_stale(
         if change.action in ("added", "new_version", "disabled", "enabled")
     }
     causes: dict[str, list[str]] = {}
-    graph = derive_graph(projects, WorkspaceCatalog(definitions))
+    graph = derive_graph(projects, definitions_of_files(definitions))
     for project_id in projects:
         reached = {(each.kind, each.id) for each in reachable_definitions(definitions, project_id)}
         pinned = {("dataset", dataset_id) for dataset_id in _pinned_datasets(projects[project_id])}

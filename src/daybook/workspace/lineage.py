@@ -22,7 +22,7 @@ from daybook.plan.lineage import (
 )
 from daybook.plan.lineage_graph import How, LineageNode, combine
 from daybook.plan.steps import OutputStep
-from daybook.store.references import files_with_errors, load_project
+from daybook.resolve.project_files import files_with_errors, load_project
 from daybook.workspace.open_workspace import OpenedWorkspace
 
 PictureRole = Literal["input", "value", "selector", "join", "group", "order", "output"]

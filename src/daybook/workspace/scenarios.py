@@ -99,9 +99,9 @@ def new_scenario(
     workspace: "OpenedWorkspace", project: str, *, run_id: str | None = None, file: Path | None = None
 ) -> "NewScenario":
     """Write a scenario from rows that a run of a project read, by default its last completed one."""
+    from daybook.resolve.project_files import find_project
     from daybook.scenarios.new_scenario import write_new_scenario
     from daybook.store.records import RunFilter
-    from daybook.store.references import find_project
 
     definitions = workspace.read_definitions()
     definition = find_project(definitions, project)

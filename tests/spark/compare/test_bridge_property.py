@@ -36,7 +36,7 @@ from tests.reference import declare
 from tests.reference.evaluate import FailedRunError, ValueFailedError
 from tests.reference.generated import RUN, GeneratedProject
 from tests.reference.operations import Append, Operation, Output, Table, Update
-from tests.reference.planning import CONSTANTS, TableCatalog
+from tests.reference.planning import CONSTANTS, table_definitions
 from tests.reference.projects import generate_project
 from tests.spark.reference.running import source_frame
 
@@ -146,7 +146,7 @@ def recorded(project: GeneratedProject, pair: Pair, run_id: str) -> RecordedRun:
     for operation in declared["operations"]:
         operation["id"] = f"s{pair.numbers[operation['seq']]}"
     (definition,) = load_text(json.dumps({"project": declared}), "project.json")
-    catalog = TableCatalog([project.input, *project.others])
+    catalog = table_definitions([project.input, *project.others])
     constants = replace(CONSTANTS, parameters=parameter_values(definition.id, definition.model.parameters, {}))
     plan = plan_project(definition.model, definition.source, catalog, constants, with_locations=False)
     tables = {table.dataset_id: table for table in (project.input, *project.others)}

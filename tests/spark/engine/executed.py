@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from daybook.definitions.value import Definitions
 from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame, SourceRows
 from daybook.engine.counters import GroupCounts
 from daybook.engine.java.session_conf import temporary_settings
@@ -18,7 +19,7 @@ from daybook.engine.pipeline import Pipeline
 from daybook.io.column_types import arrow_type
 from daybook.model.types import RUN_PERIOD_COLUMN, STRING, SYSTEM_COLUMNS
 from daybook.plan.steps import LoadStep, Plan
-from tests.unit.plan.planned import JANUARY, WORLD, Datasets, plan_of
+from tests.unit.plan.planned import JANUARY, WORLD, plan_of
 
 Row = Mapping[str, Any]
 JANUARY_ID = JANUARY.identifier
@@ -105,14 +106,14 @@ class World:
         *,
         customers: Sequence[Row] = (),
         budgets: Sequence[Row] = (),
-        catalog: Datasets = WORLD,
+        definitions: Definitions = WORLD,
         head: str = "",
         partitions: int | None = None,
         as_of: datetime.date | None = None,
         more: Mapping[str, Sequence[Row]] | None = None,
     ) -> Executed:
         """Every output written by its own action, then verified as a group."""
-        plan = plan_of(operations, catalog=catalog, head=head)
+        plan = plan_of(operations, definitions=definitions, head=head)
         data = {"orders": orders, "customers": customers, "budget": budgets, **(more or {})}
         sources = {load.key: source(self.spark, load, data[load.dataset_id], partitions) for load in plan.loads}
         executed = Executed(plan)

@@ -10,10 +10,10 @@ import pytest
 
 from daybook.errors import DaybookError
 from tests.spark.engine.executed import OUTPUT, World, order
-from tests.unit.plan.planned import CUSTOMERS, ORDERS, Datasets
+from tests.unit.plan.planned import CUSTOMERS, ORDERS, datasets
 
 D = Decimal
-KEYED = Datasets(ORDERS.replace("  name: Orders\n", "  name: Orders\n  natural_key_columns: [order_id]\n"), CUSTOMERS)
+KEYED = datasets(ORDERS.replace("  name: Orders\n", "  name: Orders\n  natural_key_columns: [order_id]\n"), CUSTOMERS)
 
 
 def update(*expressions: str, selector: str = "") -> str:
@@ -30,7 +30,7 @@ def group(amount: str | None, *weights: int | None, region: str = "A") -> list[d
 
 
 def shares(world: World, rows: Sequence[Mapping[str, Any]], text: str = "ALLOCATE(amount, quantity)") -> list[Any]:
-    found = world.run(update(f"{text} OVER (region)") + OUTPUT, rows, catalog=KEYED).by_id()
+    found = world.run(update(f"{text} OVER (region)") + OUTPUT, rows, definitions=KEYED).by_id()
     return [found[row["order_id"]]["x0"] for row in rows]
 
 
@@ -88,7 +88,7 @@ def test_only_picked_rows_get_a_share(world: World) -> None:
 
 def test_all_rows_are_one_group_without_columns(world: World) -> None:
     rows = [*group("10.00", 1, 1), *group("10.00", 1, region="B")]
-    found = world.run(update("ALLOCATE(amount, quantity) OVER ()") + OUTPUT, rows, catalog=KEYED).by_id()
+    found = world.run(update("ALLOCATE(amount, quantity) OVER ()") + OUTPUT, rows, definitions=KEYED).by_id()
     assert {key: row["x0"] for key, row in found.items()} == {"A-1": D("3.34"), "A-2": D("3.33"), "B-1": D("3.33")}
 
 
@@ -149,7 +149,7 @@ def test_random_groups(world: World, count: int) -> None:
     texts = ("amount, quantity", "-amount, quantity", "amount, weight")
     operations += update(*(f"ALLOCATE({text}) OVER (region)" for text in texts))
     output = "- {type: output, arguments: {destination: {location: out.csv}, columns: [order_id, x0, x1, x2]}}\n"
-    found = world.run(operations + output, rows, catalog=KEYED, partitions=3).by_id()
+    found = world.run(operations + output, rows, definitions=KEYED, partitions=3).by_id()
     for name, (amount, weights) in groups.items():
         parts = [found[f"{name}-{n}"] for n in range(len(weights))]
         expected = largest_remainders(amount, [Fraction(weight) for weight in weights])

@@ -7,7 +7,7 @@ import pytest
 
 from daybook.errors import DaybookError
 from tests.spark.engine.executed import OUTPUT, World, budget, order
-from tests.unit.plan.planned import BUDGET, ORDERS, TIMESTAMP, Datasets
+from tests.unit.plan.planned import BUDGET, ORDERS, TIMESTAMP, datasets
 
 APPEND = "- {type: append, arguments: {source: {dataset_id: budget}%s}}\n"
 EVERYTHING = "- {type: output, arguments: {destination: {location: all.csv}, include_deleted: true}}\n"
@@ -91,7 +91,7 @@ def test_appended_rows_are_rows_for_what_follows(world: World) -> None:
 
 
 def test_a_null_in_the_source_stops_the_run_whether_it_is_picked_or_not(world: World) -> None:
-    catalog = Datasets(
+    definitions = datasets(
         ORDERS, BUDGET.replace("{name: region, type: string}", "{name: region, type: string, nullable: false}")
     )
     budgets = [budget("a", "10"), budget(None, "20")]
@@ -103,7 +103,7 @@ def test_a_null_in_the_source_stops_the_run_whether_it_is_picked_or_not(world: W
         ),
     ):
         with pytest.raises(DaybookError) as caught:
-            world.run(APPEND % more + OUTPUT, [], budgets=budgets, catalog=catalog)
+            world.run(APPEND % more + OUTPUT, [], budgets=budgets, definitions=definitions)
         assert (caught.value.code, caught.value.operation_seq) == ("APPEND_008", 1)
         assert [cause.code for cause in caught.value.causes] == ["PROJECT_030"]
 

@@ -12,7 +12,7 @@ from daybook.engine.context import ORDINAL_COLUMN, ORIGIN_COLUMN, SourceFrame
 from daybook.io.bindings import Binding
 from daybook.io.formats.parquet.format import DataFile, scan_parquet
 from daybook.model.types import STRING
-from daybook.plan.references import INPUT_KEY
+from daybook.plan.loads import INPUT_KEY
 from tests.spark.engine.executed import World, budget, customer, order, source
 from tests.unit.plan.planned import plan_of
 

@@ -7,7 +7,7 @@ import pytest
 
 from daybook.errors import DaybookError
 from tests.spark.engine.executed import OUTPUT, World, customer, order
-from tests.unit.plan.planned import BUDGET, CUSTOMERS, ORDERS, Datasets
+from tests.unit.plan.planned import BUDGET, CUSTOMERS, ORDERS, datasets
 
 pytestmark = pytest.mark.usefixtures("product_settings")
 
@@ -23,7 +23,7 @@ dataset:
       - {name: ends, type: date}
       - {name: rate, type: "decimal(9,4)"}
 """
-CATALOG = Datasets(ORDERS, CUSTOMERS, BUDGET, RATES)
+CATALOG = datasets(ORDERS, CUSTOMERS, BUDGET, RATES)
 CUSTOMER = "{alias: c, dataset_id: customers, on: 'customer_id = c.id'}"
 
 
@@ -109,7 +109,7 @@ def test_a_condition_that_is_more_than_keys(world: World) -> None:
     ]
     rates = [rate("US", 1, 10, "1.5"), rate("US", 10, 20, "1.75"), rate("EMEA", 1, 31, "9")]
     operations = joined(RANGE, column="rate", expression="r.rate")
-    executed = world.run(operations + OUTPUT, rows, catalog=CATALOG, more={"rates": rates})
+    executed = world.run(operations + OUTPUT, rows, definitions=CATALOG, more={"rates": rates})
     assert {key: row["rate"] for key, row in executed.by_id().items()} == {
         "O-1": Decimal("1.5"),
         "O-2": Decimal("1.75"),
@@ -127,7 +127,7 @@ def test_a_row_that_matches_twice_without_keys_stops_the_run(world: World, outpu
     rates = [rate("US", 1, 10, "1.5"), rate("US", 10, 20, "1.75")]
     with pytest.raises(DaybookError) as caught:
         world.run(
-            joined(join, column="rate", expression="r.rate") + output, rows, catalog=CATALOG, more={"rates": rates}
+            joined(join, column="rate", expression="r.rate") + output, rows, definitions=CATALOG, more={"rates": rates}
         )
     assert (caught.value.code, caught.value.parameters["alias"]) == ("UPDATE_024", "r")
     assert caught.value.parameters["key"] == "day = 2026-01-15, region = US"
@@ -214,12 +214,14 @@ def test_deleted_rows_of_a_joined_dataset_are_not_read(world: World) -> None:
 
 
 def test_joined_data_has_its_own_time_filter(world: World) -> None:
-    catalog = Datasets(
+    definitions = datasets(
         ORDERS,
         CUSTOMERS.replace("name: customers\n    columns", "name: customers\n    temporal_mode: period\n    columns"),
     )
     customers = [customer("C-1", "old") | {"_period": "2025-12"}, customer("C-1", "new") | {"_period": "2026-01"}]
-    executed = world.run(joined() + OUTPUT, [order("O-1", customer_id="C-1")], customers=customers, catalog=catalog)
+    executed = world.run(
+        joined() + OUTPUT, [order("O-1", customer_id="C-1")], customers=customers, definitions=definitions
+    )
     assert executed.by_id()["O-1"]["tier"] == "new"
 
 

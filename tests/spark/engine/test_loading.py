@@ -7,7 +7,7 @@ import pytest
 
 from daybook.errors import DaybookError
 from tests.spark.engine.executed import OUTPUT, World, order
-from tests.unit.plan.planned import CUSTOMERS, ORDERS, TIMESTAMP, Datasets
+from tests.unit.plan.planned import CUSTOMERS, ORDERS, TIMESTAMP, datasets
 
 UUID_7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 ID = "019b76da-a800-7abc-8def-0123456789ab"
@@ -123,14 +123,14 @@ def test_bitemporal_tables_are_read_as_of_a_date(
         row("begins-later", datetime.date(2026, 1, 20), None),
         row("ended", datetime.date(2025, 1, 1), datetime.date(2026, 1, 1)),
     ]
-    executed = world.run(OUTPUT, rows, catalog=Datasets(BITEMPORAL), as_of=as_of)
+    executed = world.run(OUTPUT, rows, definitions=datasets(BITEMPORAL), as_of=as_of)
     assert sorted(executed.by_id()) == expected
 
 
 def test_a_table_without_temporal_mode_is_read_whole(world: World) -> None:
-    catalog = Datasets(ORDERS.replace("    temporal_mode: period\n", ""), CUSTOMERS)
+    definitions = datasets(ORDERS.replace("    temporal_mode: period\n", ""), CUSTOMERS)
     rows = [order("O-1"), order("O-2", _period="2020-01")]
-    assert sorted(world.run(OUTPUT, rows, catalog=catalog).by_id()) == ["O-1", "O-2"]
+    assert sorted(world.run(OUTPUT, rows, definitions=definitions).by_id()) == ["O-1", "O-2"]
 
 
 def test_a_period_table_needs_its_period(world: World) -> None:

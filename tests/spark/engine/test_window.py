@@ -12,7 +12,7 @@ import pytest
 from daybook.expression.functions.declaration import Function
 from daybook.expression.functions.table import FUNCTIONS
 from tests.spark.engine.executed import OUTPUT, World, customer, order, source
-from tests.unit.plan.planned import CUSTOMERS, ORDERS, Datasets, plan_of
+from tests.unit.plan.planned import CUSTOMERS, ORDERS, datasets, plan_of
 
 pytestmark = pytest.mark.usefixtures("product_settings")
 
@@ -45,7 +45,7 @@ def values(world: World, operations: str, column: str = "x", **options: Any) -> 
     return {key: row[column] for key, row in world.run(operations + OUTPUT, ROWS, **options).by_id().items()}
 
 
-KEYED = Datasets(ORDERS.replace("  name: Orders\n", "  name: Orders\n  natural_key_columns: [order_id]\n"), CUSTOMERS)
+KEYED = datasets(ORDERS.replace("  name: Orders\n", "  name: Orders\n  natural_key_columns: [order_id]\n"), CUSTOMERS)
 
 # O-1 … O-7; NULL is a group, and NULL days come last.
 EXPECTED: dict[str, list[Any]] = {
@@ -103,7 +103,7 @@ EXPECTED: dict[str, list[Any]] = {
 def test_windows_over_all_rows(world: World) -> None:
     names = {f"x{number}": text for number, text in enumerate(EXPECTED)}
     operations = "".join(update(text, column=name) for name, text in names.items())
-    found = world.run(operations + OUTPUT, ROWS, catalog=KEYED, partitions=3).by_id()
+    found = world.run(operations + OUTPUT, ROWS, definitions=KEYED, partitions=3).by_id()
     assert {text: [found[f"O-{n}"][name] for n in range(1, 8)] for name, text in names.items()} == EXPECTED
 
 
@@ -182,7 +182,7 @@ def test_ties_go_by_the_natural_key_however_the_rows_are_spread(world: World) ->
     rows = [order(f"O-{number:03d}", region="EMEA", amount="1.00") for number in range(60)]
     for partitions in (1, 7):
         executed = world.run(
-            update("SUM(amount) OVER (region ORDER BY status)") + OUTPUT, rows, catalog=KEYED, partitions=partitions
+            update("SUM(amount) OVER (region ORDER BY status)") + OUTPUT, rows, definitions=KEYED, partitions=partitions
         )
         found = executed.by_id()
         assert [found[f"O-{number:03d}"]["x"] for number in range(60)] == [D(number + 1) for number in range(60)]
@@ -190,7 +190,7 @@ def test_ties_go_by_the_natural_key_however_the_rows_are_spread(world: World) ->
 
 def physical_plan(world: World, operations: str) -> str:
     """What `explain` shows of the first output."""
-    plan = plan_of(operations + OUTPUT, catalog=KEYED)
+    plan = plan_of(operations + OUTPUT, definitions=KEYED)
     sources = {load.key: source(world.spark, load, ROWS, 2) for load in plan.loads}
     shown = io.StringIO()
     with world.pipeline(plan, sources) as pipeline, contextlib.redirect_stdout(shown):

@@ -11,7 +11,7 @@ from daybook.graph.build import BuildRequest, BuildResult, NodeResult, build
 from daybook.graph.close import read_close
 from daybook.graph.listener import BuildListener
 from daybook.graph.nodes import Node
-from daybook.store.apply import deactivate
+from daybook.runs.lifecycle.activation import deactivate
 from tests.workspaces import Folder, to_path, to_table
 
 COLUMNS = [{"name": "account", "type": "string"}, {"name": "amount", "type": "decimal(38,2)"}]

@@ -9,6 +9,7 @@ import pytest
 
 from daybook.io.registry import writer_for
 from daybook.model.settings import RetentionSettings
+from daybook.resolve.project_files import find_project
 from daybook.runs.attempt.start import RunRequest, apply_project_files, prepare_run, start_run
 from daybook.runs.maintenance import (
     CollectedGarbage,
@@ -19,7 +20,6 @@ from daybook.runs.maintenance import (
     remove_workspace_leftovers,
 )
 from daybook.store.process import ProcessIdentity, current_process
-from daybook.store.references import find_project
 from tests.workspaces import ORDERS, Folder, to_path, to_table
 
 DAY = datetime.timedelta(days=1)

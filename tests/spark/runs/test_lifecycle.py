@@ -17,8 +17,8 @@ from daybook.errors import DaybookError
 from daybook.model.calendar import PeriodStatus
 from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.resolve.calendars.periods import period_of
+from daybook.runs.lifecycle.activation import deactivate
 from daybook.runs.result import RunFailedError
-from daybook.store.apply import deactivate
 from tests.workspaces import COLUMNS, Folder, assign, to_path, to_table
 
 UTC_TIME = pa.timestamp("us", tz="UTC")

@@ -17,7 +17,7 @@ def codes(result: RunResult) -> list[str]:
 
 def registered(folder: Folder, dataset_id: str, version: int | None = None) -> Any:
     with folder.around() as around, around.store.read() as transaction:
-        return transaction.catalog(with_sandbox=True).dataset(dataset_id, version)
+        return transaction.stored_definitions(with_sandbox=True).dataset(dataset_id, version)
 
 
 def test_new_and_next_version_with_the_exact_schema(folder: Folder) -> None:

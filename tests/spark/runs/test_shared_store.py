@@ -8,9 +8,10 @@ from pyspark.sql import SparkSession
 
 from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.resolve.calendars.periods import period_of
+from daybook.runs.lifecycle.activation import deactivate
+from daybook.runs.lifecycle.apply import apply
 from daybook.runs.result import RunFailedError
 from daybook.store import open_store
-from daybook.store.apply import apply, deactivate
 from daybook.store.records import SliceTable
 from tests.postgres import PostgresServer
 from tests.workspaces import Folder, assign, to_table

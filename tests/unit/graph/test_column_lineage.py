@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
+from daybook.definitions.files import definitions_of_files
 from daybook.graph.column_lineage import CloseLineage, WrittenColumn
 from daybook.graph.dependencies import derive_graph
-from daybook.model.loading.workspace import WorkspaceCatalog
+from daybook.plan.expected import as_expected
 from daybook.plan.lineage import InputColumn
-from daybook.plan.plan_cache import PlanCache, RegisteredCatalog
+from daybook.plan.plan_cache import PlanCache
 from daybook.workspace.lineage import draw_lineage
 from tests.workspaces import Folder, assign, no_session, to_path, to_table
 
@@ -21,9 +22,9 @@ def folder(tmp_path: Any) -> Folder:
 def lineage_of(folder: Folder) -> CloseLineage:
     workspace = folder.load()
     projects, plans = workspace.definitions["project"], PlanCache()
-    base = WorkspaceCatalog(workspace)
+    base = definitions_of_files(workspace)
     graph = derive_graph({key: each.model for key, each in projects.items()}, base)
-    return CloseLineage(projects, graph, RegisteredCatalog(base, projects.values(), plans), plans)
+    return CloseLineage(projects, graph, as_expected(base, projects.values(), plans), plans)
 
 
 def origins(folder: Folder, project: str, column: str) -> set[tuple[str, str, tuple[int, ...]]]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from daybook.cli.app import main
-from daybook.store.effects import TouchedColumns
+from daybook.runs.lifecycle.touched_columns import TouchedColumns
 from daybook.workspace.lifecycle import activate_project, plan_changes
 from daybook.workspace.open_workspace import open_workspace
 from tests.workspaces import COLUMNS, Folder, assign, no_session, to_table

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from daybook.definitions.files import definitions_of_files
 from daybook.graph.dependencies import Dependency, ProjectGraph, cycle_errors, derive_graph
 from daybook.model.loading import load_text
-from daybook.model.loading.workspace import LoadedWorkspace, WorkspaceCatalog
+from daybook.model.loading.workspace import LoadedWorkspace
 from tests.workspaces import Folder, assign, no_session, to_path, to_table
 
 
@@ -18,7 +19,7 @@ def folder(tmp_path: Any) -> Folder:
 def graph_of(folder: Folder) -> ProjectGraph:
     workspace: LoadedWorkspace = folder.load()
     projects = {each.id: each.model for each in workspace.definitions["project"].values()}
-    return derive_graph(projects, WorkspaceCatalog(workspace))
+    return derive_graph(projects, definitions_of_files(workspace))
 
 
 def pairs(folder: Folder) -> set[tuple[str, str, str]]:

@@ -10,7 +10,7 @@ from daybook.graph.nodes import CloseGraph, Node, in_order, parse_span
 from daybook.model.loading import load_text
 from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.resolve.calendars.periods import period_of
-from tests.unit.resolve.definitions import MemoryCatalog
+from tests.unit.resolve.definitions import in_memory
 
 
 def project(id_: str, level: str | None = None) -> Any:
@@ -28,7 +28,7 @@ def view(window: str, missing: str = "error") -> tuple[Any, ...]:
 def close(*dependencies: Dependency, levels: dict[str, str] | None = None, span_level: str = "month") -> CloseGraph:
     ids = {each for dependency in dependencies for each in (dependency.maker, dependency.reader)}
     projects = {id_: project(id_, (levels or {}).get(id_)) for id_ in sorted(ids)}
-    return CloseGraph(ProjectGraph(projects, dependencies), MemoryCatalog(), {}, span_level)
+    return CloseGraph(ProjectGraph(projects, dependencies), in_memory(), {}, span_level)
 
 
 def node(text: str) -> Node:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from daybook.definitions.files import definitions_of_files
 from daybook.errors import DaybookError, flatten
 from daybook.model.loading import LoadedWorkspace, find_workspace, load_workspace
-from daybook.model.loading.workspace import WorkspaceCatalog
 
 DATASET = "dataset: {{id: {id}, main_table: {{name: t, columns: [{{name: a, type: string}}]}}}}\n"
 SOURCE = "datasource: {{id: {id}, type: {type}, options: {{path: {path}}}}}\n"
@@ -212,7 +212,7 @@ def test_catalog_of_files(tmp_path: Path) -> None:
             "c.yaml": "calendar: {id: c, levels: [{name: year}]}\n",
         },
     )
-    catalog = WorkspaceCatalog(load_workspace(root))
+    catalog = definitions_of_files(load_workspace(root))
     version = catalog.dataset("a")
     assert version is not None
     assert (version.dataset.id, version.version, version.status) == ("a", 1, "active")

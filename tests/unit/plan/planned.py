@@ -5,11 +5,13 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from daybook.definitions.deferred import Deferred
+from daybook.definitions.value import DatasetVersions, Definitions
 from daybook.errors import DaybookError, flatten
 from daybook.expression import Constants
 from daybook.model.calendar import Period
 from daybook.model.dataset import Dataset
-from daybook.model.definition import CatalogKind, DatasetCatalog, DeclaredVersion
+from daybook.model.definition import DeclaredVersion
 from daybook.model.loading.definitions import load_text
 from daybook.plan.plan_project import plan_project
 from daybook.plan.steps import Plan
@@ -59,38 +61,28 @@ dataset:
 """
 
 
-class Datasets(DatasetCatalog):
-    """A catalog of datasets alone; several versions of one are given as a list."""
-
-    def __init__(self, *texts: str, disabled: frozenset[str] = frozenset()) -> None:
-        self._versions: dict[str, list[Dataset]] = {}
-        self._disabled = disabled
-        for text in texts:
-            (definition,) = load_text(text, "datasets.yaml")
-            self._versions.setdefault(definition.id, []).append(definition.model)
-
-    def declared(self, dataset_id: str, version: int | None = None) -> DeclaredVersion | None:
-        known = self._versions.get(dataset_id, [])
-        number = len(known) if version is None else version
-        if not 1 <= number <= len(known):
-            return None
-        status: Literal["active", "disabled"] = "disabled" if dataset_id in self._disabled else "active"
-        return DeclaredVersion(known[number - 1], number, status)
-
-    def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
-        return tuple(range(1, len(self._versions.get(dataset_id, [])) + 1))
-
-    def ids(self, kind: CatalogKind) -> tuple[str, ...]:
-        return tuple(self._versions) if kind == "dataset" else ()
+def datasets(*texts: str, disabled: frozenset[str] = frozenset()) -> Definitions:
+    """Datasets alone; several versions of one are given in order."""
+    models: dict[str, list[Dataset]] = {}
+    for text in texts:
+        (definition,) = load_text(text, "datasets.yaml")
+        models.setdefault(definition.id, []).append(definition.model)
+    return Definitions({id_: _versions(versions, is_disabled=id_ in disabled) for id_, versions in models.items()})
 
 
-WORLD = Datasets(ORDERS, CUSTOMERS, BUDGET)
+def _versions(models: list[Dataset], *, is_disabled: bool) -> DatasetVersions:
+    status: Literal["active", "disabled"] = "disabled" if is_disabled else "active"
+    numbered = {number: Deferred.of(DeclaredVersion(model, number, status)) for number, model in enumerate(models, 1)}
+    return DatasetVersions(Deferred.of(DeclaredVersion(models[-1], len(models), status)), numbered, status)
 
 
-def plan_of(operations: str, *, catalog: Datasets = WORLD, head: str = "", with_locations: bool = False) -> Plan:
+WORLD = datasets(ORDERS, CUSTOMERS, BUDGET)
+
+
+def plan_of(operations: str, *, definitions: Definitions = WORLD, head: str = "", with_locations: bool = False) -> Plan:
     """The plan of a project over orders with these operations."""
     (definition,) = load_text(project_text(operations, head), "project.yaml")
-    return plan_project(definition.model, definition.source, catalog, CONSTANTS, with_locations=with_locations)
+    return plan_project(definition.model, definition.source, definitions, CONSTANTS, with_locations=with_locations)
 
 
 def project_text(operations: str, head: str = "") -> str:

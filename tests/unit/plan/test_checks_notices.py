@@ -3,7 +3,7 @@
 import pytest
 
 from daybook.errors import DaybookError
-from tests.unit.plan.planned import BUDGET, ORDERS, Datasets, plan_of
+from tests.unit.plan.planned import BUDGET, ORDERS, datasets, plan_of
 
 OUTPUT = "- {type: output, arguments: {destination: {location: out.csv}}}\n"
 
@@ -159,7 +159,7 @@ GROUPED = (
 
 
 def split_periods(view: str, group: str = "_period") -> list[int | None]:
-    notices = plan_of(GROUPED.replace("GROUP", group), catalog=Datasets(ORDERS, BUDGET, view)).notices
+    notices = plan_of(GROUPED.replace("GROUP", group), definitions=datasets(ORDERS, BUDGET, view)).notices
     return [notice.operation_seq for notice in notices if notice.code == "PROJECT_060"]
 
 

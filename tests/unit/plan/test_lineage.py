@@ -1,18 +1,19 @@
 """Where written columns come from; every expectation is worked out from the definition of the operations."""
 
+from daybook.definitions.value import Definitions
 from daybook.plan.lineage import PlanLineage, plan_lineage
-from tests.unit.plan.planned import ORDERS, WORLD, Datasets, aggregate, append, join, output, plan_of
+from tests.unit.plan.planned import ORDERS, WORLD, aggregate, append, datasets, join, output, plan_of
 
 Inputs = set[tuple[str, str, tuple[int, ...]]]
 
 
-def lineage(operations: str, head: str = "", catalog: Datasets = WORLD) -> PlanLineage:
-    return plan_lineage(plan_of(operations, head=head, catalog=catalog))
+def lineage(operations: str, head: str = "", definitions: Definitions = WORLD) -> PlanLineage:
+    return plan_lineage(plan_of(operations, head=head, definitions=definitions))
 
 
-def inputs(operations: str, column: str, *, head: str = "", catalog: Datasets = WORLD) -> Inputs:
+def inputs(operations: str, column: str, *, head: str = "", definitions: Definitions = WORLD) -> Inputs:
     """The inputs of a column of the last output."""
-    found = lineage(operations, head, catalog)
+    found = lineage(operations, head, definitions)
     last = max(seq for seq, _ in found.columns)
     return {
         (f"{each.dataset_id}.{each.column}", each.how, each.operations) for each in found.column(last, column).inputs
@@ -278,15 +279,15 @@ def test_the_weight_of_an_allocation_is_indirect() -> None:
 
 
 def test_the_natural_key_decides_between_equal_rows_of_an_order() -> None:
-    keyed = Datasets(ORDERS.replace("name: Orders", "name: Orders\n  natural_key_columns: [order_id]"))
+    keyed = datasets(ORDERS.replace("name: Orders", "name: Orders\n  natural_key_columns: [order_id]"))
     operations = update("ROW_NUMBER() OVER (region ORDER BY day)") + output()
-    assert inputs(operations, "x", catalog=keyed) == {
+    assert inputs(operations, "x", definitions=keyed) == {
         ("orders.region", "window", (1,)),
         ("orders.day", "window", (1,)),
         ("orders.order_id", "window", (1,)),
     }
     operations = update("RANK() OVER (region ORDER BY day)") + output()
-    assert inputs(operations, "x", catalog=keyed) == {
+    assert inputs(operations, "x", definitions=keyed) == {
         ("orders.region", "window", (1,)),
         ("orders.day", "window", (1,)),
     }

@@ -1,13 +1,14 @@
 """Lineage of a project with a thousand operations over five hundred columns."""
 
+from daybook.definitions.value import Definitions
 from daybook.plan.lineage import PlanLineage, plan_lineage
 from daybook.plan.steps import Plan
-from tests.unit.plan.planned import Datasets, plan_of
+from tests.unit.plan.planned import datasets, plan_of
 
 
-def _dataset(columns: int) -> Datasets:
+def _dataset(columns: int) -> Definitions:
     listed = "".join(f"      - {{name: c{number}, type: 'decimal(18,2)'}}\n" for number in range(columns))
-    return Datasets(f"dataset:\n  id: orders\n  name: O\n  main_table:\n    name: orders\n    columns:\n{listed}")
+    return datasets(f"dataset:\n  id: orders\n  name: O\n  main_table:\n    name: orders\n    columns:\n{listed}")
 
 
 def _operation(number: int, columns: int) -> str:
@@ -33,7 +34,7 @@ def _operation(number: int, columns: int) -> str:
 def _plan(operations: int, columns: int) -> Plan:
     lines = [_operation(number, columns) for number in range(operations - 1)]
     lines.append("- {type: output, arguments: {destination: {location: out.csv}}}")
-    return plan_of("\n".join(lines), catalog=_dataset(columns))
+    return plan_of("\n".join(lines), definitions=_dataset(columns))
 
 
 def _size(lineage: PlanLineage) -> int:
@@ -57,6 +58,6 @@ def test_a_total_over_every_operation_before_it_does_not_repeat_them() -> None:
     """Each aggregate reads all rows before it, those of the other aggregates included."""
     step = "- {{type: aggregate, arguments: {{group_by: [c1], aggregations: [{{column: c2, expression: SUM(c2)}}]}}}}"
     last = "- {type: output, arguments: {destination: {location: out.csv}}}"
-    plans = [plan_of("\n".join([*[step.format()] * count, last]), catalog=_dataset(3)) for count in (50, 200)]
+    plans = [plan_of("\n".join([*[step.format()] * count, last]), definitions=_dataset(3)) for count in (50, 200)]
     small, large = (_size(plan_lineage(plan)) for plan in plans)
     assert large < 5 * small

@@ -4,7 +4,7 @@ import pytest
 
 from daybook.plan.measures import columns_not_summed, summed_totals
 from daybook.plan.steps import AggregateStep, Plan
-from tests.unit.plan.planned import CUSTOMERS, ORDERS, Datasets, aggregate, output, plan_of
+from tests.unit.plan.planned import CUSTOMERS, ORDERS, aggregate, datasets, output, plan_of
 
 RATES = """
 dataset:
@@ -18,7 +18,7 @@ dataset:
       - {name: rate, type: "decimal(9,4)"}
       - {name: target, type: "decimal(18,2)"}
 """
-CATALOG = Datasets(ORDERS, CUSTOMERS, RATES)
+CATALOG = datasets(ORDERS, CUSTOMERS, RATES)
 
 
 def assignment(column: str, expression: str, joins: str = "") -> str:
@@ -31,7 +31,7 @@ JOINS = "joins: [{alias: r, dataset_id: rates, on: 'region = r.region'}], "
 
 
 def plan(operations: str) -> Plan:
-    return plan_of(operations + output(), catalog=CATALOG)
+    return plan_of(operations + output(), definitions=CATALOG)
 
 
 def left_out(operations: str, maker: int = 0) -> set[str]:

@@ -3,9 +3,9 @@
 import pytest
 
 from daybook.plan.steps import CheckStep
-from tests.unit.plan.planned import CUSTOMERS, ORDERS, Datasets, codes, plan_of
+from tests.unit.plan.planned import CUSTOMERS, ORDERS, codes, datasets, plan_of
 
-KEYED = Datasets(ORDERS.replace("  name: Orders\n", "  name: Orders\n  natural_key_columns: [order_id]\n"), CUSTOMERS)
+KEYED = datasets(ORDERS.replace("  name: Orders\n", "  name: Orders\n  natural_key_columns: [order_id]\n"), CUSTOMERS)
 BY_REGION = (
     "- {type: aggregate, arguments: {group_by: [orders.region], aggregations: [{column: n, expression: COUNT(*)}]}}\n"
 )
@@ -25,7 +25,7 @@ def check(condition: str, selector: str = "TRUE") -> str:
     ],
 )
 def test_rows_are_told_by_what_people_know_them_by(selector: str, columns: tuple[str, ...]) -> None:
-    step = plan_of(BY_REGION + check("amount > 0", selector) + OUTPUT, catalog=KEYED).steps[1]
+    step = plan_of(BY_REGION + check("amount > 0", selector) + OUTPUT, definitions=KEYED).steps[1]
     assert isinstance(step, CheckStep)
     assert step.columns == columns
 

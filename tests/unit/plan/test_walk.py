@@ -2,6 +2,7 @@
 
 import pytest
 
+from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError
 from daybook.plan.steps import AggregateStep, OutputStep
 from tests.unit.plan.planned import (
@@ -11,10 +12,10 @@ from tests.unit.plan.planned import (
     ORDERS,
     OUTPUT,
     UPDATE,
-    Datasets,
     aggregate,
     append,
     codes,
+    datasets,
     findings,
     join,
     output,
@@ -153,28 +154,28 @@ def test_a_missing_dataset_of_a_join_is_not_repeated_for_its_columns() -> None:
 
 
 @pytest.mark.parametrize(
-    ("catalog", "code"),
+    ("definitions", "code"),
     [
-        (Datasets(CUSTOMERS, BUDGET), "PROJECT_020"),
-        (Datasets(ORDERS, disabled=frozenset({"orders"})), "PROJECT_022"),
+        (datasets(CUSTOMERS, BUDGET), "PROJECT_020"),
+        (datasets(ORDERS, disabled=frozenset({"orders"})), "PROJECT_022"),
     ],
 )
-def test_the_input_must_exist_and_be_active(catalog: Datasets, code: str) -> None:
-    assert codes(OUTPUT, catalog=catalog) == [code]
+def test_the_input_must_exist_and_be_active(definitions: Definitions, code: str) -> None:
+    assert codes(OUTPUT, definitions=definitions) == [code]
 
 
 def test_disabled_datasets_are_neither_joined_nor_appended() -> None:
-    catalog = Datasets(ORDERS, CUSTOMERS, BUDGET, disabled=frozenset({"customers", "budget"}))
-    assert codes(join() + append() + OUTPUT, catalog=catalog) == ["PROJECT_022", "PROJECT_022"]
+    definitions = datasets(ORDERS, CUSTOMERS, BUDGET, disabled=frozenset({"customers", "budget"}))
+    assert codes(join() + append() + OUTPUT, definitions=definitions) == ["PROJECT_022", "PROJECT_022"]
 
 
 def test_a_pinned_version_is_the_one_that_is_read() -> None:
     wider = CUSTOMERS.replace("tier, type: string", "tier, type: integer")
-    catalog = Datasets(ORDERS, CUSTOMERS, wider)
-    plan = plan_of(join(more=", dataset_version: 1") + OUTPUT, catalog=catalog)
+    definitions = datasets(ORDERS, CUSTOMERS, wider)
+    plan = plan_of(join(more=", dataset_version: 1") + OUTPUT, definitions=definitions)
     assert [(load.dataset_id, load.version.version) for load in plan.loads] == [("orders", 1), ("customers", 1)]
     assert str(plan.types["x"]) == "string"
-    assert str(plan_of(join() + OUTPUT, catalog=catalog).types["x"]) == "integer"
+    assert str(plan_of(join() + OUTPUT, definitions=definitions).types["x"]) == "integer"
 
 
 @pytest.mark.parametrize(
@@ -217,11 +218,11 @@ def test_a_selector_that_nobody_uses_may_fit_any_rows_of_the_project(text: str) 
 @pytest.mark.parametrize("name", ["__place", "__ordinal", "__daybook_fault"])
 def test_a_dataset_cannot_be_read_whose_columns_the_engine_would_overwrite(name: str) -> None:
     taken = CUSTOMERS.replace("tier", name)
-    for catalog, operations in (
-        (Datasets(taken.replace("customers", "orders")), ""),
-        (Datasets(ORDERS, taken), join()),
+    for definitions, operations in (
+        (datasets(taken.replace("customers", "orders")), ""),
+        (datasets(ORDERS, taken), join()),
     ):
-        (found,) = findings(operations + OUTPUT, catalog=catalog)
+        (found,) = findings(operations + OUTPUT, definitions=definitions)
         assert (found.code, found.parameters) == ("PROJECT_027", {"column": name})
 
 

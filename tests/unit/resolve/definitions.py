@@ -1,49 +1,35 @@
-"""A catalog in memory and small definitions to resolve."""
+"""Definitions in memory, small ones to resolve."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import TypeAdapter
 
+from daybook.definitions.value import Definitions, LatestVersion
 from daybook.model.calendar import Calendar
 from daybook.model.dataset import Dataset
 from daybook.model.datasource import DataSource, Resolver
-from daybook.model.definition import DatasetCatalog, DatasetVersion, RegisteredDataPin, ResolverVersion
+from daybook.model.definition import DatasetVersion, RegisteredDataPin, ResolverVersion
 
 
-@dataclass
-class MemoryCatalog(DatasetCatalog):
-    datasources: Sequence[DataSource] = ()
-    resolvers: Sequence[ResolverVersion] = ()
-    calendars: Sequence[Calendar] = ()
-    disabled: set[str] = field(default_factory=set)
-
-    def datasource(self, datasource_id: str) -> DataSource | None:
-        return next((source for source in self.datasources if source.id == datasource_id), None)
-
-    def is_datasource_disabled(self, datasource_id: str) -> bool:
-        return datasource_id in self.disabled
-
-    def resolver(self, resolver_id: str) -> ResolverVersion | None:
-        return next((found for found in self.resolvers if found.resolver.id == resolver_id), None)
-
-    def default_resolver(self) -> ResolverVersion | None:
-        return next((found for found in self.resolvers if found.resolver.is_default), None)
-
-    def calendar(self, calendar_id: str) -> Calendar | None:
-        return next((calendar for calendar in self.calendars if calendar.id == calendar_id), None)
-
-    def ids(self, kind: Literal["dataset", "datasource", "resolver", "calendar"]) -> tuple[str, ...]:
-        match kind:
-            case "datasource":
-                return tuple(source.id for source in self.datasources)
-            case "resolver":
-                return tuple(found.resolver.id for found in self.resolvers)
-            case "calendar":
-                return tuple(calendar.id for calendar in self.calendars)
-            case "dataset":
-                return ()
+def in_memory(
+    datasources: Sequence[DataSource] = (),
+    resolvers: Sequence[ResolverVersion] = (),
+    calendars: Sequence[Calendar] = (),
+    disabled: frozenset[str] = frozenset(),
+) -> Definitions:
+    """Definitions without datasets; `disabled` are data sources."""
+    return Definitions(
+        datasources={
+            source.id: LatestVersion.of(source, status="disabled" if source.id in disabled else "active")
+            for source in datasources
+        },
+        resolvers={
+            version.resolver.id: LatestVersion.of(version.resolver, version.version, version.status)
+            for version in resolvers
+        },
+        calendars={calendar.id: LatestVersion.of(calendar) for calendar in calendars},
+    )
 
 
 def orders(

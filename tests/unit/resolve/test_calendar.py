@@ -13,7 +13,7 @@ from daybook.resolve.calendars.calendar import GREGORIAN, PeriodCalendar
 from daybook.resolve.calendars.checks import checked_calendar
 from daybook.resolve.calendars.periods import calendar_for, child_periods, enclosing_period, period_of, period_range
 from tests.unit.resolve.calendars import fiscal, listed, of_weeks
-from tests.unit.resolve.definitions import MemoryCatalog
+from tests.unit.resolve.definitions import in_memory
 
 
 def bounds(identifier: str, calendar: PeriodCalendar) -> tuple[str, str]:
@@ -207,7 +207,7 @@ def test_the_last_day_there_is() -> None:
 
 
 def test_calendars_by_id() -> None:
-    catalog = MemoryCatalog(calendars=[fiscal(4)])
+    catalog = in_memory(calendars=[fiscal(4)])
     assert calendar_for(None, catalog) is GREGORIAN
     assert calendar_for("gregorian", catalog) is GREGORIAN
     assert calendar_for("custom", catalog).find("FY2026") is not None

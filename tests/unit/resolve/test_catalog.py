@@ -20,7 +20,7 @@ from daybook.resolve.calendars.periods import period_of
 from daybook.resolve.catalog import HttpLimits
 from daybook.resolve.location import Resolution
 from daybook.resolve.resolution import resolve_dataset
-from tests.unit.resolve.definitions import MemoryCatalog, orders, resolver, source
+from tests.unit.resolve.definitions import in_memory, orders, resolver, source
 from tests.unit.resolve.http_server import Asked, Server, answer, serving
 
 SHORT = HttpLimits(connect_seconds=2, read_seconds=0.3, total_seconds=0.8, max_bytes=2000)
@@ -43,7 +43,7 @@ def located(
 ) -> Resolution:
     endpoint = {"endpoint": server.url()} if server else {}
     rule = {"name": "ask", "data_level": data_level, "strategy": {"type": "catalog", **endpoint, **strategy}}
-    catalog = MemoryCatalog(
+    catalog = in_memory(
         [source("lake", "delta", path="lake"), source("pg", "postgresql", database="dw")], [resolver("r", rule)]
     )
     hosts = allowed_hosts if allowed_hosts is not None else ((server.host,) if server else ())

@@ -3,8 +3,8 @@
 import datetime
 from pathlib import Path
 
+from daybook.definitions.files import definitions_of_files
 from daybook.expression import Constants
-from daybook.model.loading.workspace import WorkspaceCatalog
 from daybook.plan.plan_project import plan_project
 from daybook.resolve.calendars.calendar import GREGORIAN
 from daybook.resolve.calendars.periods import period_of
@@ -37,6 +37,6 @@ def prepared(
         settings=settings or RunSettings(),
         provenance=Provenance("someone", "somewhere", "1.0", GitState("abc", is_clean=True)),
     )
-    catalog = WorkspaceCatalog(workspace)
+    catalog = definitions_of_files(workspace)
     plan = plan_project(definition.model, definition.source, catalog, Constants(TIMESTAMP, chosen))
     return resolve_run(snapshot, plan, catalog, workspace.root)

@@ -17,9 +17,10 @@ from daybook.runs.attempt.execution import prepare_runs
 from daybook.runs.attempt.lease import LeaseKeeper
 from daybook.runs.attempt.recorder import RunRecorder, data_pin, hold_version, registered_dataset
 from daybook.runs.attempt.start import RunRequest, find_version, start_run
+from daybook.runs.lifecycle.apply import apply
+from daybook.runs.lifecycle.registration import RegisteredDataset
 from daybook.runs.snapshot import RunSettings
 from daybook.store import open_store
-from daybook.store.apply import RegisteredDataset, apply
 from daybook.store.records import Registration
 from tests.unit.runs.prepared import TIMESTAMP, new_folder, prepared
 from tests.workspaces import COLUMNS, to_path, to_table

@@ -12,7 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 from daybook.io.registry import format_named
 from daybook.model.definition import RegisteredDataPin, TableVersion
 from daybook.runs.attempt.recorder import newest_pin
-from daybook.store.apply import register_output
+from daybook.runs.lifecycle.registration import register_output
 from daybook.store.records import Registration
 from tests.workspaces import Folder, no_session
 
@@ -66,7 +66,7 @@ def test_in_every_order_the_latest_version_holds_all_slices_that_are_registered(
                     register_output(transaction, dataset, registration, now=NOW)
                 registered.add(period)
                 with environment.store.read() as transaction:
-                    latest = transaction.catalog().declared(dataset.id)
+                    latest = transaction.stored_definitions().declared(dataset.id)
                 assert latest is not None
                 assert latest.pin is not None
                 assert registered <= periods_at(latest.pin), order

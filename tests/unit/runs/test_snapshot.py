@@ -10,7 +10,7 @@ from daybook.errors import DaybookError
 from daybook.model.definition import TableVersion
 from daybook.plan.steps import UpdateStep
 from daybook.runs.attempt.start import restore_run
-from daybook.runs.snapshot import RunSettings, SnapshotCatalog, snapshot_from_json
+from daybook.runs.snapshot import RunSettings, recorded_definitions, snapshot_from_json
 from tests.unit.runs.prepared import TIMESTAMP, new_folder, prepared
 from tests.workspaces import COLUMNS, Folder, assign, to_path, to_table
 
@@ -92,7 +92,7 @@ def test_a_snapshot_of_a_later_format_is_refused(folder: Folder) -> None:
 
 
 def test_the_catalog_of_a_snapshot_knows_what_the_run_used(folder: Folder) -> None:
-    catalog = SnapshotCatalog(prepared(folder).snapshot)
+    catalog = recorded_definitions(prepared(folder).snapshot)
     assert catalog.ids("dataset") == ("customers", "orders")
     assert catalog.ids("datasource") == ("lake",)
     assert catalog.dataset("orders") is not None

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from daybook.errors import DaybookError
+from daybook.runs.lifecycle.apply import apply
 from daybook.store import open_store
-from daybook.store.apply import apply
 from daybook.store.process import current_process
 from daybook.store.store import MetadataStore
 from tests.unit.store.samples import dataset_text, definitions

@@ -4,7 +4,7 @@ import pytest
 
 from daybook.errors import DaybookError
 from daybook.model.definition import RegisteredDataPin, TableVersion
-from daybook.store.apply import apply
+from daybook.runs.lifecycle.apply import apply
 from daybook.store.records import OutputCommit, Registration
 from daybook.store.store import MetadataStore
 from tests.unit.store.samples import (

@@ -62,7 +62,7 @@ def test_versions_stay_contiguous_when_many_apply(store_url: str, tmp_path: Path
             assert transaction.definitions.versions("dataset", "orders") == tuple(range(1, 41))
             names = set()
             for version in range(1, 41):
-                found = transaction.catalog().dataset("orders", version)
+                found = transaction.stored_definitions().dataset("orders", version)
                 assert found is not None
                 names.add(found.dataset.main_table.columns[1].name)
             assert len(names) == 40

@@ -15,12 +15,8 @@ from daybook.model.datasource import DataSource, FolderSource, Resolver
 from daybook.model.declaration import slug
 from daybook.model.definition import (
     DEFINITION_KINDS,
-    CatalogKind,
-    DatasetCatalog,
-    DeclaredVersion,
     Definition,
     DefinitionKind,
-    ResolverVersion,
 )
 from daybook.model.loading.definitions import looks_like_definition, read_definitions, read_model, read_text
 from daybook.model.operation import LocationDestination, OutputOperation
@@ -278,44 +274,3 @@ def _absolute_path(root: Path, path: str | Path) -> Path:
 
 def _is_below(path: Path, folders: set[Path]) -> bool:
     return path in folders or any(parent in folders for parent in path.parents)
-
-
-class WorkspaceCatalog(DatasetCatalog):
-    """A Catalog of files alone: everything is active, and every version is 1."""
-
-    def __init__(self, workspace: LoadedWorkspace) -> None:
-        self._workspace = workspace
-
-    def declared(self, dataset_id: str, version: int | None = None) -> DeclaredVersion | None:
-        found = self._model("dataset", dataset_id)
-        return DeclaredVersion(found, 1, contract=found) if found is not None and version in (None, 1) else None
-
-    def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
-        return (1,) if self._model("dataset", dataset_id) is not None else ()
-
-    def datasource(self, datasource_id: str) -> DataSource | None:
-        found: DataSource | None = self._model("datasource", datasource_id)
-        return found
-
-    def is_datasource_disabled(self, datasource_id: str) -> bool:
-        return False
-
-    def resolver(self, resolver_id: str) -> ResolverVersion | None:
-        resolver = self._model("resolver", resolver_id)
-        return ResolverVersion(resolver, 1) if resolver is not None else None
-
-    def default_resolver(self) -> ResolverVersion | None:
-        resolvers = (definition.model for definition in self._workspace.definitions["resolver"].values())
-        default = next((resolver for resolver in resolvers if resolver.is_default), None)
-        return ResolverVersion(default, 1) if default is not None else None
-
-    def calendar(self, calendar_id: str) -> Calendar | None:
-        found: Calendar | None = self._model("calendar", calendar_id)
-        return found
-
-    def ids(self, kind: CatalogKind) -> tuple[str, ...]:
-        return tuple(self._workspace.definitions[kind])
-
-    def _model(self, kind: DefinitionKind, id_: str) -> Any:
-        definition = self._workspace.get(kind, id_)
-        return definition.model if definition is not None else None

@@ -6,22 +6,22 @@ from collections.abc import Iterator
 from itertools import islice, takewhile
 from typing import assert_never
 
+from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError
 from daybook.errors.error import closest_match, did_you_mean
 from daybook.model.calendar import Period
 from daybook.model.dataset import AllWindow, AsOfRule, DaysAfterEnd, LastWindow, OffsetWindow, ToDateWindow, Window
-from daybook.model.definition import Catalog
 from daybook.resolve.calendars.calendar import DAY, GREGORIAN, GREGORIAN_ID, PeriodCalendar
 from daybook.resolve.calendars.checks import checked_calendar
 
 
-def calendar_for(calendar_id: str | None, catalog: Catalog) -> PeriodCalendar:
+def calendar_for(calendar_id: str | None, definitions: Definitions) -> PeriodCalendar:
     """The calendar with this id; without one, the Gregorian."""
     if calendar_id is None or calendar_id == GREGORIAN_ID:
         return GREGORIAN
-    calendar = catalog.calendar(calendar_id)
+    calendar = definitions.calendar(calendar_id)
     if calendar is None:
-        hint = did_you_mean(calendar_id, (GREGORIAN_ID, *catalog.ids("calendar")))
+        hint = did_you_mean(calendar_id, (GREGORIAN_ID, *definitions.ids("calendar")))
         raise DaybookError("RESOLVE_003", hint=hint, calendar=calendar_id)
     return checked_calendar(calendar)
 

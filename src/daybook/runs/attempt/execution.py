@@ -344,7 +344,7 @@ def prepare_runs(workspace: LoadedWorkspace, environment: RunEnvironment, reques
     if not environment.store.is_shared:
         notices += apply_project_files(workspace, definition, environment)
     with environment.store.read() as transaction:
-        periods = parse_periods(definition, request.period, transaction.catalog())
+        periods = parse_periods(definition, request.period, transaction.stored_definitions())
         found = find_version(transaction, definition.model, as_draft=request.is_draft)
         for period in periods:
             # A range with a locked period in it is refused before its first run.

@@ -16,12 +16,13 @@ from daybook.model.dataset import Dataset, PathLocation, TableLocation
 from daybook.model.definition import SANDBOX_PREFIX, RegisteredDataPin
 from daybook.model.operation import LocationDestination, TableDestination
 from daybook.model.serialization import encode_definition
-from daybook.plan.references import registered_dataset as plan_registration
+from daybook.plan.registration import registered_dataset as plan_registration
 from daybook.resolve.calendars.periods import calendar_for
 from daybook.resolve.paths import fill_table_name, names_one_period
 from daybook.runs.attempt.lease import LeaseKeeper
 from daybook.runs.attempt.start import PreparedRun
 from daybook.runs.environment import RunEnvironment
+from daybook.runs.lifecycle.registration import RegisteredDataset, register_output
 from daybook.runs.outputs import PlannedOutput
 from daybook.runs.permissions import (
     claim_slice,
@@ -34,7 +35,6 @@ from daybook.runs.permissions import (
 )
 from daybook.runs.result import INCLUDES_DELETED, OutputResult
 from daybook.runs.sources import slice_table
-from daybook.store.apply import RegisteredDataset, register_output
 from daybook.store.records import OperationResult, OutputCommit, Registration
 from daybook.store.store import MetadataStore, Transaction
 
@@ -152,7 +152,7 @@ class RunRecorder:
         require_unlocked(transaction, snapshot.period)
         replaced = [each.period for each in replaced_slices(transaction, planned.target)]
         if any(period != snapshot.period.identifier for period in replaced):
-            calendar = calendar_for(snapshot.project.calendar_id, transaction.catalog())
+            calendar = calendar_for(snapshot.project.calendar_id, transaction.stored_definitions())
             for period in filter(None, map(calendar.find, replaced)):
                 require_unlocked(transaction, period)
 

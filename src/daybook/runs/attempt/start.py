@@ -6,36 +6,40 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from daybook.definitions.activated import as_activated
+from daybook.definitions.files import definitions_of_files
+from daybook.definitions.reachable import reachable_definitions
+from daybook.definitions.registered import with_makers
+from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, Notice, notice, raise_all
 from daybook.io.location_checks import is_same_location, refuse_overlap
 from daybook.io.target import Target
 from daybook.model.calendar import Period
 from daybook.model.datasource import DataSource
-from daybook.model.definition import Catalog, Definition
+from daybook.model.definition import Definition
 from daybook.model.loading import LoadedWorkspace
-from daybook.model.loading.workspace import WorkspaceCatalog
 from daybook.model.operation import OutputOperation, TableDestination
 from daybook.model.parameter import parameter_texts, parameter_values
 from daybook.model.project import Project
 from daybook.model.serialization import to_yaml
-from daybook.plan.plan_cache import RegisteringProjects
 from daybook.plan.plan_project import plan_project
-from daybook.plan.references import registration_errors
+from daybook.plan.registration import registration_errors
 from daybook.plan.steps import LoadStep, Plan
 from daybook.resolve.calendars.periods import calendar_for, period_range
 from daybook.resolve.location import Location, Resolution
+from daybook.resolve.project_files import load_project
 from daybook.resolve.resolution import ANY_PERIOD, PeriodLookup
 from daybook.runs.environment import RunEnvironment
+from daybook.runs.lifecycle.apply import apply
+from daybook.runs.lifecycle.runnable import require_runnable
 from daybook.runs.outputs import PlannedOutput, plan_targets
 from daybook.runs.permissions import check_period, conflict_notices, refuse_workspace_files
-from daybook.runs.sandbox import SandboxCatalog, SandboxPeriods
-from daybook.runs.snapshot import RunSettings, RunSnapshot, SnapshotCatalog, new_run_id, provenance, used_resolvers
+from daybook.runs.sandbox import SandboxPeriods, with_sandbox
+from daybook.runs.snapshot import RunSettings, RunSnapshot, new_run_id, provenance, recorded_definitions, used_resolvers
 from daybook.runs.sources import StoredPeriods, resolve_sources
-from daybook.store.apply import apply, require_runnable
 from daybook.store.database.projects import ProjectVersion
 from daybook.store.process import current_process
 from daybook.store.records import Lease
-from daybook.store.references import ActivatedCatalog, load_project, reachable_definitions
 from daybook.store.store import MetadataStore, Transaction
 
 
@@ -55,7 +59,7 @@ class PreparedRun:
 def resolve_run(
     snapshot: RunSnapshot,
     plan: Plan,
-    catalog: Catalog,
+    definitions: Definitions,
     root: Path,
     allowed_hosts: tuple[str, ...] = (),
     lookup: PeriodLookup = ANY_PERIOD,
@@ -65,29 +69,31 @@ def resolve_run(
     `snapshot` says what runs; what it reads and writes is added to it.
     """
     project, period = snapshot.project, snapshot.period
-    sources = resolve_sources(plan, period, catalog, root, allowed_hosts, lookup)
+    sources = resolve_sources(plan, period, definitions, root, allowed_hosts, lookup)
     datasets = tuple({(load.dataset_id, load.version.version): load.version for load in plan.loads}.values())
     whole = replace(
         snapshot,
         datasets=datasets,
-        resolvers=used_resolvers(catalog, project, datasets),
-        datasources=_used_datasources(catalog, project, (source.resolution for source in sources)),
-        calendars=tuple(filter(None, (catalog.calendar(period.calendar_id),))),
+        resolvers=used_resolvers(definitions, project, datasets),
+        datasources=_used_datasources(definitions, project, (source.resolution for source in sources)),
+        calendars=tuple(filter(None, (definitions.calendar(period.calendar_id),))),
         sources=sources,
     )
-    outputs = plan_targets(plan.outputs, whole, catalog, root)
+    outputs = plan_targets(plan.outputs, whole, definitions, root)
     _refuse_overlaps(plan, whole, outputs)
     return PreparedRun(whole, plan, outputs, plan.notices)
 
 
 def restore_run(snapshot: RunSnapshot, root: Path) -> PreparedRun:
     """The same run from its snapshot alone."""
-    catalog = SnapshotCatalog(snapshot)
-    plan = plan_project(snapshot.project, snapshot.project_source(root), catalog, snapshot.constants)
-    return PreparedRun(snapshot, plan, plan_targets(plan.outputs, snapshot, catalog, root))
+    definitions = recorded_definitions(snapshot)
+    plan = plan_project(snapshot.project, snapshot.project_source(root), definitions, snapshot.constants)
+    return PreparedRun(snapshot, plan, plan_targets(plan.outputs, snapshot, definitions, root))
 
 
-def _used_datasources(catalog: Catalog, project: Project, resolutions: Iterable[Resolution]) -> tuple[DataSource, ...]:
+def _used_datasources(
+    definitions: Definitions, project: Project, resolutions: Iterable[Resolution]
+) -> tuple[DataSource, ...]:
     """The data sources that reading and writing the project again would ask for."""
     found = {
         location.datasource.id: location.datasource
@@ -101,7 +107,7 @@ def _used_datasources(catalog: Catalog, project: Project, resolutions: Iterable[
         if isinstance(operation, OutputOperation) and isinstance(operation.arguments.destination, TableDestination)
     }
     for datasource_id in wanted:
-        if (datasource := catalog.datasource(datasource_id)) is not None:
+        if (datasource := definitions.datasource(datasource_id)) is not None:
             found[datasource_id] = datasource
     return tuple(found[datasource_id] for datasource_id in sorted(found))
 
@@ -148,7 +154,7 @@ def check_request(workspace: LoadedWorkspace, request: RunRequest) -> tuple[Defi
     parameter_values(definition.id, definition.model.parameters, request.parameters)
     calendar_id = definition.model.calendar_id
     if calendar_id is None or workspace.get("calendar", calendar_id) is not None:
-        parse_periods(definition, request.period, WorkspaceCatalog(workspace))
+        parse_periods(definition, request.period, definitions_of_files(workspace))
     return definition, notices
 
 
@@ -178,9 +184,9 @@ def find_version(transaction: Transaction, written: Project, *, as_draft: bool) 
     return require_runnable(transaction, written.id, written)
 
 
-def parse_periods(definition: Definition[Project], text: str, catalog: Catalog) -> tuple[Period, ...]:
+def parse_periods(definition: Definition[Project], text: str, definitions: Definitions) -> tuple[Period, ...]:
     """One period, or `2026-01..2026-12` in order."""
-    return period_range(text, calendar_for(definition.model.calendar_id, catalog))
+    return period_range(text, calendar_for(definition.model.calendar_id, definitions))
 
 
 def prepare_run(
@@ -193,16 +199,16 @@ def prepare_run(
 ) -> PreparedRun:
     """Everything that can be known and checked before the run exists."""
     found = find_version(transaction, definition.model, as_draft=request.is_draft)
-    stored: Catalog = transaction.catalog(with_sandbox=found.is_draft)
+    stored = transaction.stored_definitions(with_sandbox=found.is_draft)
     sandbox = workspace.settings.sandbox if found.is_draft else None
     periods: PeriodLookup = StoredPeriods(transaction, workspace.root)
     own_id = transaction.identity.ids().own
     origin = provenance(workspace.root, environment.version, workspace.settings.name, own_id, environment.user)
     if sandbox is not None and request.reads_sandbox:
         periods = in_sandbox = SandboxPeriods(transaction, origin.user, workspace.root)
-        stored = SandboxCatalog(stored, transaction, in_sandbox)
-    named = RegisteringProjects(stored, workspace.definitions["project"].values())
-    catalog = ActivatedCatalog(named, found.inputs)
+        stored = with_sandbox(stored, transaction, in_sandbox)
+    named = with_makers(stored, workspace.definitions["project"].values())
+    seen = as_activated(named, found.inputs)
     notices = [
         *check_period(transaction, period, is_sandboxed=sandbox is not None),
         *_draft_notices(transaction, found, sandbox),
@@ -225,9 +231,9 @@ def prepare_run(
     )
     hosts = workspace.settings.catalogs.allowed_hosts
     # The file has the structure of the version that runs, so its places are those of the version.
-    plan = environment.plans.plan(Definition("project", found.project, definition.source), catalog, snapshot.constants)
-    raise_all(registration_errors(plan, definition.source, catalog))
-    prepared = resolve_run(snapshot, plan, catalog, workspace.root, hosts, periods)
+    plan = environment.plans.plan(Definition("project", found.project, definition.source), seen, snapshot.constants)
+    raise_all(registration_errors(plan, definition.source, seen))
+    prepared = resolve_run(snapshot, plan, seen, workspace.root, hosts, periods)
     places = (output.place for output in prepared.outputs)
     refuse_workspace_files(workspace, places, is_sandboxed=sandbox is not None)
     return replace(prepared, notices=(*notices, *prepared.notices))

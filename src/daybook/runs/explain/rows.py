@@ -25,6 +25,7 @@ from daybook.expression import CompiledExpression, quote_identifier, quote_liter
 from daybook.io.bindings import carried_types
 from daybook.model.types import DATE, NULL, STRING, TIMESTAMP, FloatType
 from daybook.plan.conditions import has_columns_beside_aggregates, is_exact, summands
+from daybook.plan.loads import INPUT_KEY
 from daybook.plan.measures import columns_not_summed, summed_totals
 from daybook.plan.partial_plan import (
     PartialPlan,
@@ -37,7 +38,6 @@ from daybook.plan.partial_plan import (
     selectable_columns,
     summary_rows,
 )
-from daybook.plan.references import INPUT_KEY
 from daybook.plan.steps import AggregateStep, AppendStep, ComputedColumn, LoadStep, OutputStep, Plan, Schema, Step
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.explain.row_origins import ROW_ID, RestoredRun, Row, RowOrigins, group_columns, key_text

@@ -8,13 +8,15 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, update
 
+from daybook.definitions.activated import ProjectInput
+from daybook.definitions.column_usage import StoredColumnUsage
 from daybook.errors import DaybookError
 from daybook.errors.error import closest_match
 from daybook.model.project import Project
 from daybook.model.serialization import decode_definition
-from daybook.store.database.definitions import Definitions
+from daybook.store.database.definition_rows import DefinitionRows
 from daybook.store.database.tables import COLUMN_USE, DEFINITION, PROJECT_INPUT, PROJECT_STATE, to_record, to_row
-from daybook.store.records import ProjectInput, ProjectState, ProjectStatus, StoredColumnUsage
+from daybook.store.records import ProjectState, ProjectStatus
 
 _INPUTS = select(PROJECT_INPUT).order_by(PROJECT_INPUT.c.dataset_id, PROJECT_INPUT.c.version)
 _USAGE = select(COLUMN_USE).order_by(COLUMN_USE.c.operation_seq, COLUMN_USE.c.dataset_id, COLUMN_USE.c.column)
@@ -154,16 +156,16 @@ class ProjectVersion:
     is_draft: bool = False
 
 
-def find_active_project(definitions: Definitions, projects: Projects, state: ProjectState) -> ProjectVersion | None:
+def find_active_project(rows: DefinitionRows, projects: Projects, state: ProjectState) -> ProjectVersion | None:
     """None when the project was never activated."""
     if state.active_version is None:
         return None
-    written = definitions.written("project", state.project_id, state.active_version)
+    written = rows.written("project", state.project_id, state.active_version)
     project: Project = decode_definition("project", written.body)
-    head = definitions.head("project", state.project_id)
+    head = rows.head("project", state.project_id)
     if head is not None and head.structure_digest == written.structure_digest:
         # Names and descriptions may be newer than the activation.
-        current: Project = decode_definition("project", definitions.get("project", state.project_id).body)
+        current: Project = decode_definition("project", rows.get("project", state.project_id).body)
         project = current.model_copy(update={"input": project.input})
     return ProjectVersion(
         project,

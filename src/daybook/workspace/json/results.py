@@ -11,19 +11,21 @@ from typing import TYPE_CHECKING, Any
 from daybook.model.types import value_text
 
 if TYPE_CHECKING:
+    from daybook.definitions.activated import ProjectInput
     from daybook.errors import Code, DaybookError, Notice
     from daybook.model.definition import TableVersion
     from daybook.runs.explain.levels import ExplanationGap, NumberExplanation, OperationExplanation, ShownRows
     from daybook.runs.explain.row_origins import RowOrigin
+    from daybook.runs.lifecycle.activation import Activation
+    from daybook.runs.lifecycle.apply import ApplyPlan
+    from daybook.runs.lifecycle.touched_columns import TouchedColumns
     from daybook.runs.maintenance import CollectedGarbage
     from daybook.runs.recovery import Recovery
     from daybook.runs.replay import ReplayResult
     from daybook.runs.result import OutputResult, RunFailedError, RunResult
     from daybook.runs.slices import SliceDrop, SliceEntry
     from daybook.scenarios.new_scenario import NewScenario
-    from daybook.store.apply import Activation, ApplyPlan
-    from daybook.store.effects import TouchedColumns
-    from daybook.store.records import Action, ProjectInput, RunRecord
+    from daybook.store.records import Action, RunRecord
     from daybook.workspace.definitions import CompiledProject, ValidationResult
     from daybook.workspace.execution import DryRun, RangeResult
     from daybook.workspace.history import (

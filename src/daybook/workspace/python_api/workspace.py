@@ -24,13 +24,14 @@ if TYPE_CHECKING:
     from daybook.model.types import Value
     from daybook.runs.attempt.start import RunRequest
     from daybook.runs.explain.levels import NumberExplanation
+    from daybook.runs.lifecycle.activation import Activation
+    from daybook.runs.lifecycle.apply import ApplyPlan
     from daybook.runs.maintenance import CollectedGarbage
     from daybook.runs.recovery import Recovery
     from daybook.runs.replay import ReplayResult
     from daybook.runs.result import OutputResult
     from daybook.runs.slices import SliceDrop, SliceEntry
     from daybook.scenarios.new_scenario import NewScenario
-    from daybook.store.apply import Activation, ApplyPlan
     from daybook.store.records import Action
     from daybook.workspace.close import CloseGraphResult, CloseStatus
     from daybook.workspace.definitions import CompiledProject, ValidationResult
@@ -86,7 +87,7 @@ class Workspace:
     @checked
     def project(self, project_id: str) -> Project:
         """A project as it is written."""
-        from daybook.store.references import find_project
+        from daybook.resolve.project_files import find_project
 
         return find_project(self.definitions, project_id).model
 

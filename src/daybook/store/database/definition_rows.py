@@ -7,6 +7,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select, text, update
 
+from daybook.definitions.changes import DefinitionHead
+from daybook.definitions.dataset_fit import carry_data, find_differences, fulfil_declaration, keep_nullable
 from daybook.errors import DaybookError
 from daybook.errors.error import closest_match
 from daybook.model.dataset import Dataset, View
@@ -19,7 +21,6 @@ from daybook.model.serialization import (
     encode_definition,
     encode_filled,
 )
-from daybook.plan.references import carry_data, find_differences, fulfil_declaration, keep_nullable
 from daybook.store.database.tables import DEFINITION, DEFINITION_VERSION, OUTPUT_COMMIT, RUN, to_record
 from daybook.store.records import Registration, StoredDefinition, VersionEntry
 
@@ -134,19 +135,6 @@ _DEFINITION_LOCK = 4_021_994_218
 
 
 @dataclass(frozen=True, slots=True)
-class DefinitionHead:
-    """The present of a definition without its text."""
-
-    kind: DefinitionKind
-    id: str
-    version: int
-    status: DefinitionStatus
-    text_digest: str
-    structure_digest: str
-    workspace: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class WrittenVersion:
     version: int
     body: str
@@ -161,7 +149,7 @@ class _ReadAhead:
     versions: Mapping[tuple[str, str, int], Row[Any]]
 
 
-class Definitions:
+class DefinitionRows:
     """`is_read_only` transactions see one state of the store, so nothing is asked for twice."""
 
     def __init__(self, connection: Connection, *, is_read_only: bool = False) -> None:
@@ -216,6 +204,7 @@ class Definitions:
             DEFINITION.c.text_digest,
             DEFINITION.c.structure_digest,
             DEFINITION.c.workspace,
+            DEFINITION.c.is_default,
         )
         if kind is not None:
             query = query.where(DEFINITION.c.kind == kind)
@@ -226,7 +215,14 @@ class Definitions:
         if row is None:
             return None
         return DefinitionHead(
-            kind, row.id, row.latest_version, row.status, row.text_digest, row.structure_digest, row.workspace
+            kind,
+            row.id,
+            row.latest_version,
+            row.status,
+            row.text_digest,
+            row.structure_digest,
+            row.workspace,
+            row.is_default,
         )
 
     def get(self, kind: DefinitionKind, definition_id: str, version: int | None = None) -> StoredDefinition:

@@ -1,20 +1,25 @@
 """The effects of changed definitions on projects."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
+from daybook.definitions.activated import ProjectInput, as_activated, unpinned_inputs, validated_inputs
+from daybook.definitions.breaking_changes import BreakingChange, find_breaking_changes
+from daybook.definitions.changes import DefinitionChange, is_changed_dataset
+from daybook.definitions.column_changes import added_columns
+from daybook.definitions.registered import with_awaited
+from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, Notice, error_to_json, notice
-from daybook.model.definition import Catalog, CatalogLayer, DeclaredVersion, Definition
+from daybook.model.definition import Definition
 from daybook.model.project import Project
 from daybook.model.serialization import encode_definition
 from daybook.model.source_map import SourceMap
-from daybook.plan.plan_cache import PlanCache, RegisteredCatalog
-from daybook.store.changes import BreakingChange, DefinitionChange, added_columns, find_breaking_changes
-from daybook.store.database.definitions import Definitions
+from daybook.plan.check_project import ProjectValidation, check_project
+from daybook.plan.plan_cache import PlanCache
+from daybook.store.database.definition_rows import DefinitionRows
 from daybook.store.database.projects import Projects, ProjectVersion, find_active_project
-from daybook.store.records import ProjectInput, ProjectState, ProjectStatus, ProjectValidation
-from daybook.store.references import ActivatedCatalog, check_project, validated_inputs
+from daybook.store.records import ProjectState, ProjectStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +67,8 @@ class ProjectEffect:
         return (*(item.as_error() for item in self.breaks), *self.validation.errors)
 
 
-@dataclass(frozen=True, slots=True)
-class TouchedColumns:
-    """Columns of an output that come from what changes elsewhere; `causes` are kinds and ids."""
-
-    project_id: str
-    output_seq: int
-    columns: tuple[str, ...]
-    causes: tuple[str, ...]
-
-
 class ProjectEffects:
-    """Computes them against the catalog as it will be; nothing is written.
+    """Computes them against the definitions as they will be; nothing is written.
 
     Drafts are checked against what the projects before them will register; for active ones that is only `expected`,
     since they go on running with what is registered now. Without looking ahead as few projects as possible are
@@ -82,19 +77,20 @@ class ProjectEffects:
 
     def __init__(
         self,
-        definitions: Definitions,
+        rows: DefinitionRows,
         projects: Projects,
-        catalog: Catalog,
+        definitions: Definitions,
         plans: PlanCache,
-        expected: RegisteredCatalog | None = None,
+        expected: Definitions | None = None,
         *,
         is_looking_ahead: bool = True,
     ) -> None:
-        self._definitions = definitions
+        self._rows = rows
         self._projects = projects
-        self._catalog = catalog
+        self._definitions = definitions
         self._plans = plans
-        self._expected = expected or RegisteredCatalog(catalog, (), plans)
+        self._expected = definitions if expected is None else expected
+        self._awaiting = with_awaited(definitions, self._expected)
         self._is_looking_ahead = is_looking_ahead
 
     def of(self, changes: Iterable[DefinitionChange]) -> tuple[ProjectEffect, ...]:
@@ -103,13 +99,13 @@ class ProjectEffects:
         others = self._touched({change.id for change in mine}, changes)
         return (*(self._of_change(change) for change in mine), *others)
 
-    def of_datasets(self, dataset_ids: Iterable[str]) -> tuple[ProjectEffect, ...]:
-        """After new versions of datasets, for the projects that read them."""
-        wanted = set(dataset_ids)
+    def of_datasets(self, dataset_ids: Iterable[str], *, but: Collection[str] = ()) -> tuple[ProjectEffect, ...]:
+        """After new versions of datasets, for the projects that read them, but for some."""
+        changed = set(dataset_ids)
         return tuple(
             self._of_active(state, active, None)
             for state, active in self._runnable()
-            if wanted & {item.dataset_id for item in active.inputs}
+            if state.project_id not in but and changed & {item.dataset_id for item in active.inputs}
         )
 
     def _of_change(self, change: DefinitionChange) -> ProjectEffect:
@@ -120,7 +116,7 @@ class ProjectEffects:
         definition = cast("Definition[Project]", change.definition)
         if state is None:
             return self._drafted(definition, None, "draft", None)
-        active = find_active_project(self._definitions, self._projects, state)
+        active = find_active_project(self._rows, self._projects, state)
         digest = encode_definition("project", definition.model).structure_digest
         if state.status != "inactive" and active is not None and active.structure_digest == digest:
             return self._of_active(state, active, definition)
@@ -134,9 +130,9 @@ class ProjectEffects:
         after: ProjectStatus,
         active_version: int | None,
     ) -> ProjectEffect:
-        catalog = self._expected if self._is_looking_ahead else _AwaitedDatasets(self._catalog, self._expected)
-        validation = check_project(definition, catalog, self._plans)
-        inputs = validated_inputs(definition.model, catalog)
+        seen = self._expected if self._is_looking_ahead else self._awaiting
+        validation = check_project(definition, seen, self._plans)
+        inputs = validated_inputs(definition.model, seen)
         return ProjectEffect(definition.id, before, after, active_version, (), (), validation, inputs)
 
     def _of_active(
@@ -146,8 +142,8 @@ class ProjectEffects:
         if written is not None:
             project = written.model.model_copy(update={"input": active.project.input})
         definition = Definition("project", project, written.source if written else SourceMap.empty())
-        current = _AwaitedDatasets(self._catalog, self._expected, active.inputs)
-        validation = check_project(definition, ActivatedCatalog(current, active.inputs), self._plans)
+        current = with_awaited(self._awaiting, self._expected, active.inputs)
+        validation = check_project(definition, as_activated(current, active.inputs), self._plans)
         breaks = tuple(_find_breaks(active, current))
         after: ProjectStatus = "conflict" if breaks or validation.errors else "active"
         effect = ProjectEffect(
@@ -160,40 +156,45 @@ class ProjectEffects:
             validation,
             active.inputs,
         )
-        inputs = sorted({item.dataset_id for item in _unpinned_inputs(active.inputs)})
-        changed = [each for each in inputs if self._is_looking_ahead and self._expected.is_changed(each)]
+        inputs = sorted({item.dataset_id for item in unpinned_inputs(active.inputs)})
+        changed = [dataset_id for dataset_id in inputs if self._is_expected_to_change(dataset_id)]
         if not changed:
             return effect
-        seen = check_project(definition, ActivatedCatalog(self._expected, active.inputs), self._plans)
+        seen = check_project(definition, as_activated(self._expected, active.inputs), self._plans)
         later = (*(item.as_error() for item in _find_breaks(active, self._expected)), *seen.errors)
-        known = {str(error) for error in effect.findings}
-        expected = tuple(error for error in later if str(error) not in known)
+        reported = {str(error) for error in effect.findings}
+        expected = tuple(error for error in later if str(error) not in reported)
         makers = tuple(sorted(set(filter(None, map(self._expected.registering_project, changed)))))
         return replace(effect, expected=expected, makers=makers)
 
+    def _is_expected_to_change(self, dataset_id: str) -> bool:
+        """Whether readers of a dataset will see it otherwise than now."""
+        is_registered = self._is_looking_ahead and dataset_id in self._expected.makers
+        return is_registered and self._expected.declared(dataset_id) != self._definitions.declared(dataset_id)
+
     def _touched(self, mine: set[str], changes: tuple[DefinitionChange, ...]) -> Iterator[ProjectEffect]:
         """Active projects that other files define, when something they read changes."""
-        datasets = {change.id for change in changes if change.kind == "dataset" and change.action != "unchanged"}
+        datasets = {change.id for change in changes if is_changed_dataset(change)}
         is_anything_disabled = any(change.action == "disabled" for change in changes)
         for state, active in self._runnable():
             if state.project_id in mine:
                 continue
             inputs = {item.dataset_id for item in active.inputs}
-            is_awaited = self._is_looking_ahead and any(map(self._expected.is_changed, inputs))
+            is_awaited = any(map(self._is_expected_to_change, inputs))
             if is_anything_disabled or datasets & inputs or is_awaited:
                 yield self._of_active(state, active, None)
 
     def _runnable(self) -> Iterator[tuple[ProjectState, ProjectVersion]]:
         for state in self._projects.all():
             if state.status in ("active", "conflict"):
-                active = find_active_project(self._definitions, self._projects, state)
+                active = find_active_project(self._rows, self._projects, state)
                 if active is not None:
                     yield state, active
 
     def _offers(self, active: ProjectVersion) -> Iterator[Notice]:
-        for item in _unpinned_inputs(active.inputs):
-            validated = self._catalog.dataset(item.dataset_id, item.version)
-            latest = self._catalog.dataset(item.dataset_id)
+        for item in unpinned_inputs(active.inputs):
+            validated = self._definitions.dataset(item.dataset_id, item.version)
+            latest = self._definitions.dataset(item.dataset_id)
             if validated and latest and (columns := added_columns(validated, latest)):
                 yield notice(
                     "STORE_026",
@@ -205,32 +206,9 @@ class ProjectEffects:
                 )
 
 
-class _AwaitedDatasets(CatalogLayer):
-    """Datasets as they are, but for those that no run has registered yet, also in the version that `inputs` name."""
-
-    def __init__(self, base: Catalog, expected: Catalog, inputs: Iterable[ProjectInput] = ()) -> None:
-        super().__init__(base)
-        self._expected = expected
-        self._awaited = frozenset(
-            item.dataset_id for item in _unpinned_inputs(inputs) if base.declared(item.dataset_id, item.version) is None
-        )
-
-    def declared(self, dataset_id: str, version: int | None = None) -> DeclaredVersion | None:
-        known = super().declared(dataset_id, version)
-        is_awaited = version is None and (known is None or dataset_id in self._awaited)
-        return self._expected.declared(dataset_id) if is_awaited else known
-
-    def dataset_versions(self, dataset_id: str) -> tuple[int, ...]:
-        return super().dataset_versions(dataset_id) or self._expected.dataset_versions(dataset_id)
-
-
-def _find_breaks(active: ProjectVersion, catalog: Catalog) -> Iterator[BreakingChange]:
-    for item in _unpinned_inputs(active.inputs):
-        validated = catalog.dataset(item.dataset_id, item.version)
-        latest = catalog.dataset(item.dataset_id)
+def _find_breaks(active: ProjectVersion, definitions: Definitions) -> Iterator[BreakingChange]:
+    for item in unpinned_inputs(active.inputs):
+        validated = definitions.dataset(item.dataset_id, item.version)
+        latest = definitions.dataset(item.dataset_id)
         if validated is not None and latest is not None:
             yield from find_breaking_changes(validated, latest, active.usage)
-
-
-def _unpinned_inputs(inputs: Iterable[ProjectInput]) -> Iterator[ProjectInput]:
-    return (item for item in inputs if not item.is_pinned)

@@ -2,9 +2,8 @@
 
 import pytest
 
+from daybook.definitions.changes import DefinitionHead, find_changes
 from daybook.model.serialization import encode_definition
-from daybook.store.changes import find_changes
-from daybook.store.database.definitions import DefinitionHead
 from tests.unit.store.samples import PROJECT, definitions
 
 DATASET = """

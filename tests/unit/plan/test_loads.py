@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.plan.planned import BUDGET, CUSTOMERS, ORDERS, OUTPUT, Datasets, codes
+from tests.unit.plan.planned import BUDGET, CUSTOMERS, ORDERS, OUTPUT, codes, datasets
 
 APPEND = "- {type: append, arguments: {source: {dataset_id: before}}}\n"
 VALID = CUSTOMERS.replace("name: customers\n", "name: customers\n    temporal_mode: bitemporal\n")
@@ -24,4 +24,4 @@ def view_of(dataset: str, window: str) -> str:
 def test_a_view_of_a_registered_dataset_looks_at_what_it_has(viewed: str, window: str, expected: list[str]) -> None:
     texts = {"customers": CUSTOMERS, "valid": VALID, "budget": BUDGET}
     view = view_of("customers" if viewed == "valid" else viewed, window)
-    assert codes(APPEND + OUTPUT, catalog=Datasets(ORDERS, texts[viewed], view)) == expected
+    assert codes(APPEND + OUTPUT, definitions=datasets(ORDERS, texts[viewed], view)) == expected

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from daybook.errors import DaybookError, flatten
-from daybook.store.apply import activate, apply
+from daybook.runs.lifecycle.activation import activate
+from daybook.runs.lifecycle.apply import apply
 from daybook.store.store import MetadataStore
 from tests.unit.store.samples import NOW, definitions
 

@@ -14,9 +14,9 @@ from daybook.runs.attempt.execution import prepare_runs
 from daybook.runs.attempt.recorder import registered_dataset
 from daybook.runs.attempt.start import PreparedRun, RunRequest
 from daybook.store.records import Registration
-from daybook.store.references import check_workspace
 from daybook.workspace.lifecycle import activate_project, apply_changes, plan_changes
 from daybook.workspace.open_workspace import open_workspace
+from daybook.workspace.validation import check_workspace
 from tests.workspaces import COLUMNS, Folder, assign, no_session, to_table
 
 NOW = datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC)
@@ -213,7 +213,7 @@ def test_no_order_of_commands_makes_a_declared_and_registered_dataset_unusable(
         execute(step, number)
     assert errors(folder) == []
     with folder.around() as environment, environment.store.read() as transaction:
-        found = transaction.catalog().declared("made")
+        found = transaction.stored_definitions().declared("made")
         assert found is not None
         assert isinstance(found.dataset, Dataset)
         assert found.pin is not None
@@ -241,7 +241,7 @@ def test_null_is_not_allowed_where_it_never_was(folder: Folder) -> None:
     apply_changes(open_workspace(folder.root))
     registers(folder, "run-1")
     with folder.around() as environment, environment.store.read() as transaction:
-        found = transaction.catalog().dataset("made")
+        found = transaction.stored_definitions().dataset("made")
         assert found is not None
         nullable = {column.name: column.nullable for column in found.dataset.main_table.columns}
     assert nullable == {"order_id": False, "region": True, "amount": True}
@@ -266,6 +266,6 @@ def test_what_an_operation_may_make_null_is_nullable(folder: Folder, operation: 
     apply_changes(open_workspace(folder.root))
     registers(folder, "run-1")
     with folder.around() as environment, environment.store.read() as transaction:
-        found = transaction.catalog().dataset("made")
+        found = transaction.stored_definitions().dataset("made")
         assert found is not None
         assert all(column.nullable for column in found.dataset.main_table.columns)

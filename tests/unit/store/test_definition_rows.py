@@ -76,7 +76,7 @@ def test_a_registration_is_a_version_with_its_data(store: MetadataStore) -> None
         again = Registration("close", "run-2", 20, RegisteredDataPin("/lake/net", TableVersion("delta", "8")))
         assert transaction.definitions.register(dataset, again, now=NOW) == 2
     with store.read() as transaction:
-        catalog = transaction.catalog()
+        catalog = transaction.stored_definitions()
         first, latest = catalog.dataset("net", 1), catalog.dataset("net")
         assert first is not None
         assert latest is not None
@@ -109,7 +109,7 @@ def test_an_output_registers_what_a_file_declares(store: MetadataStore) -> None:
     with store.write() as transaction:
         transaction.definitions.add("dataset", declared, workspace="w", now=NOW)
         assert transaction.definitions.register(written, OUTPUT, now=NOW) == 2
-        found = transaction.catalog().declared("net")
+        found = transaction.stored_definitions().declared("net")
         assert found is not None
         assert (found.version, found.pin) == (2, OUTPUT.pin)
         assert found.contract == declared
@@ -141,7 +141,7 @@ def test_a_column_stays_nullable_once_a_version_had_it_so(store: MetadataStore) 
     with store.write() as transaction:
         transaction.definitions.register(nullable, Registration("close", "run-1", 20), now=NOW)
         transaction.definitions.register(required, Registration("close", "run-2", 20), now=NOW)
-        found = transaction.catalog().dataset("net")
+        found = transaction.stored_definitions().dataset("net")
         assert found is not None
         assert [column.nullable for column in found.dataset.main_table.columns] == [True]
 
@@ -149,9 +149,9 @@ def test_a_column_stays_nullable_once_a_version_had_it_so(store: MetadataStore) 
 def test_sandbox_registrations_are_for_drafts_only(store: MetadataStore) -> None:
     with store.write() as transaction:
         transaction.definitions.register(make_dataset({"a": "string"}, dataset_id="sandbox.net"), OUTPUT, now=NOW)
-        assert transaction.catalog().dataset("sandbox.net") is None
-        assert transaction.catalog().ids("dataset") == ()
-        drafts = transaction.catalog(with_sandbox=True)
+        assert transaction.stored_definitions().dataset("sandbox.net") is None
+        assert transaction.stored_definitions().ids("dataset") == ()
+        drafts = transaction.stored_definitions(with_sandbox=True)
         assert drafts.dataset("sandbox.net") is not None
         assert drafts.ids("dataset") == ("sandbox.net",)
 
@@ -160,7 +160,7 @@ def test_a_disabled_dataset_is_known_as_disabled(store: MetadataStore) -> None:
     with store.write() as transaction:
         transaction.definitions.add("dataset", make_dataset({"a": "string"}), workspace="w", now=NOW)
         transaction.definitions.set_status("dataset", "orders", "disabled", NOW)
-        found = transaction.catalog().dataset("orders")
+        found = transaction.stored_definitions().dataset("orders")
         assert found is not None
         assert found.status == "disabled"
-        assert transaction.catalog().ids("dataset") == ()
+        assert transaction.stored_definitions().ids("dataset") == ()

@@ -2,8 +2,8 @@
 
 import pytest
 
+from daybook.definitions.column_changes import ColumnChange, find_column_changes
 from daybook.model.dataset import ColumnDef
-from daybook.store.changes import ColumnChange, find_column_changes
 from tests.unit.store.samples import make_dataset
 
 

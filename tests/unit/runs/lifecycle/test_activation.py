@@ -2,21 +2,15 @@
 
 import pytest
 
+from daybook.definitions.activated import ProjectInput, as_activated
 from daybook.errors import DaybookError
 from daybook.model.definition import RegisteredDataPin, TableVersion
 from daybook.model.project import Project
-from daybook.store.apply import (
-    Activation,
-    ApplyPlan,
-    activate,
-    apply,
-    deactivate,
-    plan,
-    register_output,
-    require_runnable,
-)
-from daybook.store.records import ProjectInput, ProjectState, Registration
-from daybook.store.references import ActivatedCatalog
+from daybook.runs.lifecycle.activation import Activation, activate, deactivate
+from daybook.runs.lifecycle.apply import ApplyPlan, apply, plan
+from daybook.runs.lifecycle.registration import register_output
+from daybook.runs.lifecycle.runnable import require_runnable
+from daybook.store.records import ProjectState, Registration
 from daybook.store.store import MetadataStore
 from tests.unit.store.samples import NOW, ORDERS, PROJECT, dataset_text, definitions, make_dataset
 
@@ -255,7 +249,7 @@ class TestNewColumns:
         put(active, WIDER, PROJECT)
         with active.read() as transaction:
             project = require_runnable(transaction, "close")
-            seen = ActivatedCatalog(transaction.catalog(), project.inputs).dataset("orders")
+            seen = as_activated(transaction.stored_definitions(), project.inputs).dataset("orders")
             assert seen is not None
             assert seen.version == 2
             assert [column.name for column in seen.dataset.main_table.columns] == list(ORDERS)

@@ -1,8 +1,9 @@
 """Which uses a newer dataset version breaks."""
 
+from daybook.definitions.breaking_changes import find_breaking_changes
+from daybook.definitions.column_changes import added_columns
+from daybook.definitions.column_usage import StoredColumnUsage
 from daybook.model.definition import DatasetVersion
-from daybook.store.changes import added_columns, find_breaking_changes
-from daybook.store.records import StoredColumnUsage
 from tests.unit.store.samples import make_dataset
 
 OLD = DatasetVersion(make_dataset({"amount": "decimal(18,2)", "status": "string", "note": "string"}), 3)

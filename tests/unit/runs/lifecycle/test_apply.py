@@ -9,7 +9,8 @@ from daybook.model.dataset import Dataset
 from daybook.model.definition import RegisteredDataPin, TableVersion
 from daybook.model.loading import load_text
 from daybook.model.serialization import to_yaml
-from daybook.store.apply import ApplyPlan, activate, apply, plan
+from daybook.runs.lifecycle.activation import activate
+from daybook.runs.lifecycle.apply import ApplyPlan, apply, plan
 from daybook.store.records import Registration
 from daybook.store.store import MetadataStore
 from tests.unit.store.samples import NOW, ORDERS, PROJECT, dataset_text, definitions, make_dataset
@@ -66,8 +67,8 @@ def test_everything_is_added_then_unchanged(store: MetadataStore) -> None:
     for kind, definition_id in (("dataset", "orders"), ("project", "close"), ("resolver", "files-by-period")):
         assert versions(store, kind, definition_id) == (1,)
     with store.read() as transaction:
-        assert transaction.catalog().calendar("fiscal") is not None
-        default = transaction.catalog().default_resolver()
+        assert transaction.stored_definitions().calendar("fiscal") is not None
+        default = transaction.stored_definitions().default_resolver()
         assert default is not None
         assert default.resolver.id == "files-by-period"
 
@@ -90,8 +91,8 @@ def test_a_structural_change_is_the_next_version(store: MetadataStore) -> None:
     (change,) = difference.changes
     assert (change.action, change.previous_version, change.version) == ("new_version", 1, 2)
     with store.read() as transaction:
-        first = transaction.catalog().dataset("orders", 1)
-        latest = transaction.catalog().dataset("orders")
+        first = transaction.stored_definitions().dataset("orders", 1)
+        latest = transaction.stored_definitions().dataset("orders")
         assert first is not None
         assert latest is not None
         assert [column.name for column in first.dataset.main_table.columns] == list(ORDERS)
@@ -153,7 +154,7 @@ def test_another_default_is_refused_until_the_first_is_gone(store: MetadataStore
     assert caught.value.code == "STORE_011"
     put(store, RESOLVER.format(id="two"), prune=True)
     with store.read() as transaction:
-        default = transaction.catalog().default_resolver()
+        default = transaction.stored_definitions().default_resolver()
         assert default is not None
         assert default.resolver.id == "two"
 
@@ -162,13 +163,13 @@ def test_pruning_disables_and_files_bring_back(store: MetadataStore) -> None:
     put(store, ORDERS_TEXT, PROJECT, DATASOURCE)
     assert actions(put(store, PROJECT, prune=True)) == {"close": "unchanged", "orders": "disabled", "files": "disabled"}
     with store.read() as transaction:
-        found = transaction.catalog().dataset("orders")
+        found = transaction.stored_definitions().dataset("orders")
         assert found is not None
         assert found.status == "disabled"
-        assert transaction.catalog().is_datasource_disabled("files")
+        assert transaction.stored_definitions().is_datasource_disabled("files")
     assert actions(put(store, ORDERS_TEXT, DATASOURCE)) == {"orders": "enabled", "files": "enabled"}
     with store.read() as transaction:
-        found = transaction.catalog().dataset("orders")
+        found = transaction.stored_definitions().dataset("orders")
         assert found is not None
         assert (found.status, found.version) == ("active", 1)
 
@@ -205,7 +206,7 @@ def test_a_file_may_declare_what_an_output_registered(store: MetadataStore) -> N
     assert [item.code for item in done.notices] == ["STORE_009"]
     assert actions(done) == {"net": "new_version"}
     with store.read() as transaction:
-        found = transaction.catalog().declared("net")
+        found = transaction.stored_definitions().declared("net")
         assert found is not None
         # The data is what it was; the file says how it is read.
         assert (found.version, found.pin) == (2, pin)

@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from daybook.store import open_store
 from tests.forked import Forked, forked
-from tests.unit.store.killed import DATASETS, apply_generation
+from tests.unit.runs.lifecycle.killed import DATASETS, apply_generation
 
 MOMENTS = [pytest.param(4, id="4"), pytest.param(50, id="50", marks=pytest.mark.slow)]
 

@@ -8,8 +8,8 @@ from typing import Any
 from daybook.model.definition import Definition
 from daybook.model.serialization import DefinitionModel
 from daybook.model.source_map import SourceMap
+from daybook.runs.lifecycle.apply import apply
 from daybook.store import open_store
-from daybook.store.apply import apply
 from tests.unit.store.samples import make_dataset
 
 DATASETS = 200

@@ -1,0 +1,63 @@
+"""What a project leads to in the files of a workspace."""
+
+from typing import Any
+
+from daybook.model.dataset import Dataset, TableLocation, View
+from daybook.model.datasource import CatalogStrategy, Resolver
+from daybook.model.definition import Definition, DefinitionKind
+from daybook.model.loading import LoadedWorkspace
+from daybook.model.operation import OutputOperation, TableDestination
+from daybook.model.project import Project
+
+DefinitionKey = tuple[DefinitionKind, str]
+
+
+def reachable_definitions(workspace: LoadedWorkspace, project_id: str) -> tuple[Definition[Any], ...]:
+    """The project and every definition it leads to, default resolver included; unknown ids are left out."""
+    found = reached_keys(workspace, project_id)
+    return tuple(definition for definition in workspace.all() if (definition.kind, definition.id) in found)
+
+
+def reached_keys(workspace: LoadedWorkspace, project_id: str) -> set[DefinitionKey]:
+    """What a project leads to, defined or not."""
+    found: set[DefinitionKey] = set()
+    waiting: list[DefinitionKey] = [("project", project_id)]
+    waiting += [("resolver", one.id) for one in workspace.definitions["resolver"].values() if one.model.is_default]
+    while waiting:
+        key = waiting.pop()
+        if key not in found:
+            found.add(key)
+            definition = workspace.get(*key)
+            waiting += _referenced_definitions(definition.model) if definition is not None else []
+    return found
+
+
+def _referenced_definitions(model: object) -> list[DefinitionKey]:
+    needs: list[DefinitionKey] = []
+    match model:
+        case Project():
+            needs += [("dataset", reference.dataset_id) for _, reference in model.reads()]
+            needs += [("resolver", resolver_id) for resolver_id in model.resolver_overrides.values()]
+            if model.calendar_id is not None:
+                needs.append(("calendar", model.calendar_id))
+            for operation in model.operations:
+                if isinstance(operation, OutputOperation):
+                    if (registered := operation.arguments.registered_id) is not None:
+                        needs.append(("dataset", registered))
+                    destination = operation.arguments.destination
+                    if isinstance(destination, TableDestination):
+                        needs.append(("datasource", destination.datasource_id))
+        case Dataset():
+            if model.resolver_id is not None:
+                needs.append(("resolver", model.resolver_id))
+            if isinstance(location := model.main_table.location, TableLocation):
+                needs.append(("datasource", location.datasource_id))
+        case View():
+            needs.append(("dataset", model.view.of))
+        case Resolver():
+            for rule in model.rules:
+                if not isinstance(rule.strategy, CatalogStrategy):
+                    needs.append(("datasource", rule.strategy.datasource_id))
+        case _:
+            pass
+    return needs

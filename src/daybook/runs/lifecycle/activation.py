@@ -1,0 +1,159 @@
+"""Activates and deactivates projects: which version runs, and which dataset versions it was checked with."""
+
+import datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from daybook.definitions.activated import ProjectInput, validated_inputs
+from daybook.definitions.value import Definitions
+from daybook.errors import DaybookError, Notice, raise_all
+from daybook.model.definition import Definition
+from daybook.model.operation import OutputOperation
+from daybook.model.project import Project
+from daybook.model.serialization import DefinitionModel, decode_definition, encode_definition
+from daybook.model.source_map import SourceMap
+from daybook.plan.check_project import ProjectValidation, check_project
+from daybook.plan.expected import expected_with_files
+from daybook.plan.plan_cache import PlanCache
+from daybook.runs.lifecycle.effects import ProjectEffect, ProjectEffects
+from daybook.runs.lifecycle.touched_columns import TouchedColumns
+from daybook.store.database.projects import find_active_project
+from daybook.store.store import MetadataStore, Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """`is_new` is False when the project was active just like this already."""
+
+    project_id: str
+    version: int
+    inputs: tuple[ProjectInput, ...]
+    notices: tuple[Notice, ...]
+    is_new: bool
+    touched: tuple[TouchedColumns, ...] = ()
+
+
+def activate(
+    store: MetadataStore,
+    project_id: str,
+    *,
+    now: datetime.datetime,
+    dataset_version: int | None = None,
+    source: SourceMap | None = None,
+    files: Iterable[Definition[DefinitionModel]] = (),
+    plans: PlanCache | None = None,
+) -> Activation:
+    """Validate the latest version of a project and make it the one that runs.
+
+    It is checked against what the store holds, and against what the projects of `files` will register.
+    `dataset_version` is the version of the input that it reads from now on, where its text leaves that open.
+    """
+    (activation,) = activate_together(
+        store, {project_id: source}, now=now, dataset_version=dataset_version, files=files, plans=plans
+    )
+    return activation
+
+
+def activate_together(
+    store: MetadataStore,
+    sources: Mapping[str, SourceMap | None],
+    *,
+    now: datetime.datetime,
+    dataset_version: int | None = None,
+    files: Iterable[Definition[DefinitionModel]] = (),
+    plans: PlanCache | None = None,
+) -> tuple[Activation, ...]:
+    """Activate several projects, all or none; `sources` are the texts of their files, by id."""
+    with store.write() as transaction:
+        transaction.definitions.lock()
+        stored, plans = transaction.stored_definitions(), plans or PlanCache()
+        expected = expected_with_files(stored, stored, files, transaction.definitions.heads(), plans)
+        checked: list[_CheckedProject] = []
+        for project_id, source in sources.items():
+            transaction.projects.get(project_id)
+            written: Project = decode_definition("project", transaction.definitions.get("project", project_id).body)
+            project = _with_input_version(written, dataset_version, expected)
+            definition = Definition("project", project, source or SourceMap.empty())
+            validation = check_project(definition, expected, plans)
+            checked.append(_CheckedProject(written, project, validation, validated_inputs(project, expected)))
+        raise_all(error for project in checked for error in project.validation.errors)
+        activations = tuple(_activate(transaction, project, now) for project in checked)
+        registered = {
+            project.model.id: frozenset(_registered_ids(project.model))
+            for project, activation in zip(checked, activations, strict=True)
+            if activation.is_new
+        }
+        effects = ProjectEffects(transaction.definitions, transaction.projects, stored, plans, expected)
+        # Those that are activated together were checked against what they register.
+        broken = effects.of_datasets(frozenset[str]().union(*registered.values()), but=registered)
+        return tuple(
+            _with_broken_readers(activation, broken, registered.get(activation.project_id, frozenset()))
+            for activation in activations
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _CheckedProject:
+    """A project as it is written and as it will run: with the version of its input that was asked for."""
+
+    written: Project
+    model: Project
+    validation: ProjectValidation
+    inputs: tuple[ProjectInput, ...]
+
+
+def _activate(transaction: Transaction, project: _CheckedProject, now: datetime.datetime) -> Activation:
+    project_id, validation, inputs = project.model.id, project.validation, project.inputs
+    state = transaction.projects.get(project_id)
+    active = find_active_project(transaction.definitions, transaction.projects, state)
+    digest = encode_definition("project", project.written).structure_digest
+    if active and state.status == "active" and active.structure_digest == digest and active.inputs == inputs:
+        return Activation(project_id, active.version, inputs, validation.notices, is_new=False)
+    version = transaction.definitions.add_activation(project.model, now=now)
+    transaction.projects.set_inputs(project_id, version, inputs)
+    transaction.projects.set_usage(project_id, version, validation.usage)
+    transaction.projects.set_state(project_id, "active", active_version=version, now=now)
+    return Activation(project_id, version, inputs, validation.notices, is_new=True)
+
+
+def _with_broken_readers(
+    activation: Activation, effects: Iterable[ProjectEffect], registered: frozenset[str]
+) -> Activation:
+    """With a warning for every project that will break by what the activated one registers."""
+    notices = (
+        expected
+        for effect in effects
+        if any(item.dataset_id in registered for item in effect.inputs)
+        for expected in effect.expected_notices
+    )
+    return replace(activation, notices=(*activation.notices, *notices))
+
+
+def deactivate(store: MetadataStore, project_id: str, *, now: datetime.datetime) -> bool:
+    """False when the project was inactive already."""
+    with store.write() as transaction:
+        transaction.definitions.lock()
+        state = transaction.projects.get(project_id)
+        if state.status == "inactive":
+            return False
+        if state.active_version is None:
+            raise DaybookError("STORE_022", project_id=project_id)
+        transaction.projects.set_state(project_id, "inactive", active_version=state.active_version, now=now)
+        return True
+
+
+def _registered_ids(project: Project) -> list[str]:
+    outputs = (each for each in project.operations if isinstance(each, OutputOperation))
+    return [name for each in outputs if (name := each.arguments.registered_id) is not None]
+
+
+def _with_input_version(project: Project, version: int | None, definitions: Definitions) -> Project:
+    dataset_id, pinned = project.input.dataset_id, project.input.dataset_version
+    if version is None or version == pinned:
+        return project
+    if pinned is not None:
+        raise DaybookError("STORE_024", project_id=project.id, dataset_id=dataset_id, pinned=pinned, asked=version)
+    if definitions.dataset(dataset_id, version) is None:
+        versions = ", ".join(str(number) for number in definitions.dataset_versions(dataset_id))
+        raise DaybookError("STORE_008", kind="Dataset", id=dataset_id, version=version, versions=versions or "none")
+    return project.model_copy(update={"input": project.input.model_copy(update={"dataset_version": version})})

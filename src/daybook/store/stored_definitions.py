@@ -1,0 +1,61 @@
+"""The definitions of the store as a value; a transaction that only reads sees one state of the store."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from daybook.definitions.changes import DefinitionHead
+from daybook.definitions.deferred import Deferred
+from daybook.definitions.value import DatasetVersions, Definitions, LatestVersion
+from daybook.model.dataset import Dataset, View
+from daybook.model.definition import SANDBOX_PREFIX, DeclaredVersion, DefinitionKind, DefinitionStatus
+from daybook.model.serialization import decode_definition
+
+if TYPE_CHECKING:
+    from daybook.store.database.definition_rows import DefinitionRows
+
+
+def read_definitions(rows: "DefinitionRows", *, with_sandbox: bool = False) -> Definitions:
+    """All definitions; their texts are read and decoded when they are needed, while the transaction is open.
+
+    What draft runs registered in the sandbox is visible only `with_sandbox`.
+    """
+    heads = tuple(rows.heads().values())
+    datasets = [
+        head for head in heads if head.kind == "dataset" and (with_sandbox or not head.id.startswith(SANDBOX_PREFIX))
+    ]
+    return Definitions(
+        {head.id: _dataset_versions(rows, head) for head in datasets},
+        _latest_versions(rows, heads, "datasource"),
+        _latest_versions(rows, heads, "resolver"),
+        _latest_versions(rows, heads, "calendar"),
+    )
+
+
+def _latest_versions(
+    rows: "DefinitionRows", heads: Iterable[DefinitionHead], kind: DefinitionKind
+) -> dict[str, LatestVersion[Any]]:
+    return {head.id: _latest_version(rows, head) for head in heads if head.kind == kind}
+
+
+def _latest_version(rows: "DefinitionRows", head: DefinitionHead) -> LatestVersion[Any]:
+    model = Deferred(lambda: rows.model(head.kind, head.id))
+    return LatestVersion(model, head.version, _status(head), head.is_default)
+
+
+def _dataset_versions(rows: "DefinitionRows", head: DefinitionHead) -> DatasetVersions:
+    numbered = {number: _dataset_version(rows, head, number) for number in range(1, head.version + 1)}
+    return DatasetVersions(_dataset_version(rows, head, None), numbered, _status(head))
+
+
+def _dataset_version(rows: "DefinitionRows", head: DefinitionHead, number: int | None) -> Deferred[DeclaredVersion]:
+    def read() -> DeclaredVersion:
+        stored = rows.get("dataset", head.id, number)
+        dataset: Dataset | View = decode_definition("dataset", stored.body)
+        contract = rows.contract(head.id) if number is None else None
+        return DeclaredVersion(dataset, stored.version, _status(head), rows.pin(head.id, stored.version), contract)
+
+    return Deferred(read)
+
+
+def _status(head: DefinitionHead) -> DefinitionStatus:
+    return "disabled" if head.status == "disabled" else "active"
