@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 from pyarrow import fs
 
-from daybook.engine.java.launch import GIGABYTE, MINIMUM_JAVA_VERSION, find_java, memory_bytes, usable_cores
+from daybook.engine.java.launch import GIGABYTE, find_java, memory_bytes, usable_cores
+from daybook.engine.java.spark_version import require_spark
 from daybook.errors import DaybookError
 from daybook.io.filesystem import FileStat, arrow_path, is_uri, join_uri, uri_identity
 from daybook.io.format import (
@@ -98,8 +99,9 @@ def examine_machine() -> Iterator[DoctorFinding]:
         java = find_java(os.environ)
         yield DoctorFinding("Java", "ok", f"{java.version} ({java.origin}) at {java.executable}")
     except DaybookError as error:
-        yield DoctorFinding("Java", "problem", f"no Java {MINIMUM_JAVA_VERSION} or newer", error.hint)
-    for package in ("pyspark", "deltalake", "pyarrow"):
+        yield DoctorFinding("Java", "problem", error.message, error.hint)
+    yield _examine_installed_spark()
+    for package in ("deltalake", "pyarrow"):
         yield DoctorFinding(package, "ok", importlib.metadata.version(package))
     memory = memory_bytes()
     shown = f"{memory / GIGABYTE:.1f} GB, {usable_cores()} cores"
@@ -109,6 +111,14 @@ def examine_machine() -> Iterator[DoctorFinding]:
         )
     else:
         yield DoctorFinding("Memory", "ok", shown)
+
+
+def _examine_installed_spark() -> DoctorFinding:
+    try:
+        spark = require_spark(java_side=False)
+    except DaybookError as error:
+        return DoctorFinding("pyspark", "problem", error.message, error.hint)
+    return DoctorFinding("pyspark", "ok", spark.version if spark.has_java_side else f"{spark.version}, client only")
 
 
 def examine_spark(session: SessionProvider) -> DoctorFinding:

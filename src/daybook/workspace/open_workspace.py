@@ -105,10 +105,16 @@ _SYSTEM_REFUSALS = {
     **dict.fromkeys((errno.EMFILE, errno.ENFILE), "allow more open files (ulimit -n)"),
 }
 _MAX_SHOWN_PATH = 200
+_SPARK_PACKAGES = ("pyspark", "py4j")
 
 
 def system_error(failure: BaseException) -> DaybookError | None:
-    """What the operating system refused, with a code; None for any other failure."""
+    """What the operating system refused or is not installed, with a code; None for any other failure."""
+    if isinstance(failure, ModuleNotFoundError) and (failure.name or "").partition(".")[0] in _SPARK_PACKAGES:
+        # Modules import Spark where they use it, so that the other commands need none.
+        from daybook.engine.java.spark_version import find_spark, missing_spark
+
+        return missing_spark(only_client=find_spark() is not None)
     if isinstance(failure, FileNotFoundError) and not _has_current_folder():
         return DaybookError("MODEL_064", path="The current folder", hint="change to a folder that exists")
     if isinstance(failure, OSError) and failure.errno in _SYSTEM_REFUSALS:

@@ -17,10 +17,10 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
+from daybook.engine.java.spark_version import find_spark, require_spark
 from daybook.errors import DaybookError
 
 GIGABYTE = 1 << 30
@@ -96,18 +96,17 @@ class JavaRuntime:
 
 
 def find_java(environment: Mapping[str, str]) -> JavaRuntime:
-    """The first Java new enough: JAVA_HOME, then PATH, then the packaged runtime."""
-    too_old: list[JavaRuntime] = []
-    for executable in _installed_executables(environment):
-        java = inspect_java(executable, "machine")
-        if java is not None and java.version >= MINIMUM_JAVA_VERSION:
+    """The first Java that Spark runs on: JAVA_HOME, then PATH, then the packaged runtime."""
+    spark = find_spark()
+    newest = spark.newest_java if spark is not None else None
+    unfit: list[JavaRuntime] = []
+    for java in _java_runtimes(environment):
+        if java.version >= MINIMUM_JAVA_VERSION and (newest is None or java.version <= newest):
             return java
-        too_old += [java] if java is not None else []
-    packaged = _packaged_runtime()
-    if packaged is not None:
-        return packaged
-    found = ", ".join(f"Java {java.version} at {java.executable}" for java in too_old) or "none"
-    raise DaybookError("RUN_901", oldest=MINIMUM_JAVA_VERSION, found=found)
+        unfit.append(java)
+    needed = f"{MINIMUM_JAVA_VERSION} or newer" if newest is None else f"{MINIMUM_JAVA_VERSION} to {newest}"
+    others = ", ".join(f"Java {java.version} at {java.executable}" for java in unfit) or "none"
+    raise DaybookError("RUN_901", needed=needed, found=others)
 
 
 def inspect_java(executable: Path, origin: Literal["machine", "package"]) -> JavaRuntime | None:
@@ -118,6 +117,14 @@ def inspect_java(executable: Path, origin: Literal["machine", "package"]) -> Jav
         return None
     build = " ".join(properties.get(key, "") for key in ("IMPLEMENTOR", "JAVA_RUNTIME_VERSION", "JAVA_VERSION"))
     return JavaRuntime(executable, int(version.group(1)), build, origin)
+
+
+def _java_runtimes(environment: Mapping[str, str]) -> Iterator[JavaRuntime]:
+    for executable in _installed_executables(environment):
+        if (java := inspect_java(executable, "machine")) is not None:
+            yield java
+    if (packaged := _packaged_runtime()) is not None:
+        yield packaged
 
 
 def _installed_executables(environment: Mapping[str, str]) -> Iterator[Path]:
@@ -286,10 +293,7 @@ def module_flags(java: JavaRuntime) -> list[str]:
 
 def spark_home() -> Path:
     """The folder of the installed PySpark, found without importing it."""
-    specification = find_spec("pyspark")
-    if specification is None or specification.origin is None:
-        raise ModuleNotFoundError("pyspark")
-    return Path(specification.origin).parent
+    return require_spark().home
 
 
 def spark_jars(home: Path) -> list[Path]:

@@ -46,6 +46,7 @@ from daybook.engine.java.session_conf import (
     remote_conf,
     threads_of_session,
 )
+from daybook.engine.java.spark_version import require_spark, require_supported
 from daybook.engine.java.warm_folder import LAUNCHER_VARIABLES
 from daybook.errors import DaybookError
 from daybook.model.settings import EngineSettings
@@ -71,7 +72,9 @@ def start_session(
     """
     if settings.master and settings.remote:
         raise DaybookError("RUN_907", master=settings.master, remote=settings.remote)
-    if settings.remote and settings.remote.startswith("sc://"):
+    is_foreign_server = settings.remote is not None and settings.remote.startswith("sc://")
+    require_spark(java_side=not is_foreign_server)
+    if settings.remote is not None and is_foreign_server:
         session = open_remote_session(settings.remote, remote_conf(settings), app_name)
         return _checked_foreign(_with_required_conf(session))
     conf = application_conf(settings, app_name=app_name, ui=ui)
@@ -192,6 +195,7 @@ def _is_disconnection(failure: BaseException) -> bool:
 
 def adopt_session(spark: "SparkSession") -> "SparkSession":
     """The given session, or a sibling of it in the same application where its settings would change results."""
+    require_supported("The Spark of the session", spark.version)
     check_text_functions(spark)
     missing = differing_conf(_current_conf(spark))
     if not missing:
@@ -220,6 +224,7 @@ def _set_worker_python(chosen: str | None) -> None:
 def _checked_foreign(session: "SparkSession") -> "SparkSession":
     """A session whose Java process was not started by Daybook."""
     try:
+        require_supported("The Spark of the session", session.version)
         check_text_functions(session)
     except DaybookError:
         stop_session(session)

@@ -23,8 +23,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from daybook.engine.java.launch import find_java, memory_bytes, spark_home, usable_cores
+from daybook.engine.java.launch import find_java, memory_bytes, usable_cores
 from daybook.engine.java.session_conf import build_session_conf, local_threads
+from daybook.engine.java.spark_version import require_spark
 from daybook.errors import DaybookError
 from daybook.model.settings import EngineSettings, idle_seconds
 
@@ -108,11 +109,11 @@ def engine_fit(settings: EngineSettings, state: str, environment: Mapping[str, s
     conf = build_session_conf(
         settings, master=settings.master or "local[*]", app_name="daybook", ui=False, cores=cores, memory=memory
     )
-    java = find_java(environment)
+    spark, java = require_spark(), find_java(environment)
     workers = conf.application.get("spark.pyspark.python") or environment.get("PYSPARK_PYTHON") or "the same"
     plain = {
         "Daybook": f"{version('daybook')} in {Path(__file__).parents[4]}",
-        "Spark": f"{version('pyspark')} in {spark_home()}",
+        "Spark": f"{spark.version} in {spark.home}",
         "Java": f"{java.build.strip()} in {java.executable}",
         # Of one environment, `python` and `python3` are the same.
         "Python": f"{platform.python_version()} in {sys.prefix}",

