@@ -355,12 +355,44 @@ def _named_columns(keys: RowKeys) -> tuple[str, ...]:
 
 
 def _has_keys(keys: RowKeys) -> TypedNode:
-    """Whether a row has all values of one of the keys."""
-    found = tuple(
-        conditions[0] if len(conditions) == 1 else TypedLogical("AND", conditions)
-        for conditions in (tuple(map(_key_condition, each)) for each in keys)
-    )
-    return found[0] if len(found) == 1 else TypedLogical("OR", found)
+    """Whether a row has all values of one of the keys.
+
+    Values of one column are compared together: a condition with a comparison for each of thousands of rows takes Spark
+    minutes to plan.
+    """
+    columns = list(_named_columns(keys))
+    if any(len(row) != len(columns) for row in keys):
+        return _any_of([_all_of([_key_condition(key) for key in row]) for row in keys])
+    values = [{key.column: key for key in row} for row in keys]
+    distinct = {name: {row[name].value for row in values} for name in columns}
+    return _has_values(sorted(columns, key=lambda name: len(distinct[name])), values)
+
+
+def _has_values(columns: Sequence[str], rows: Sequence[Mapping[str, RowKey]]) -> TypedNode:
+    first, *others = columns
+    by_value: dict[Literal, list[Mapping[str, RowKey]]] = {}
+    for row in rows:
+        by_value.setdefault(row[first].value, []).append(row)
+    if others:
+        parts = [(alike[0][first], _has_values(others, alike)) for alike in by_value.values()]
+        return _any_of([_all_of([_key_condition(key), condition]) for key, condition in parts])
+    keys = [alike[0][first] for alike in by_value.values()]
+    given = [key for key in keys if key.value is not None]
+    conditions = [_key_condition(key) for key in keys if key.value is None]
+    if len(given) == 1:
+        conditions.append(_key_condition(given[0]))
+    elif given:
+        choices = tuple(LiteralValue(key.value, key.type) for key in given)
+        conditions.append(TypedMembership(_column_value(first, given[0].type), choices, is_negated=False))
+    return _any_of(conditions)
+
+
+def _any_of(conditions: Sequence[TypedNode]) -> TypedNode:
+    return conditions[0] if len(conditions) == 1 else TypedLogical("OR", tuple(conditions))
+
+
+def _all_of(conditions: Sequence[TypedNode]) -> TypedNode:
+    return conditions[0] if len(conditions) == 1 else TypedLogical("AND", tuple(conditions))
 
 
 def _key_condition(key: RowKey) -> TypedNode:

@@ -58,6 +58,19 @@ def test_the_selector_and_the_keys_decide() -> None:
     assert condition(cut_at(6, (RowKey("region", "it's", STRING),))) == "`region` = 'it\\'s'"
 
 
+def test_many_values_of_one_column_are_looked_up_together() -> None:
+    keys = [[RowKey("region", text, STRING)] for text in ("EMEA", "APAC", None, "EMEA")]
+    assert condition(picked_rows(PLAN, PLAN.steps[5], keys)) == "(`region` IS NULL) OR (`region` IN ('EMEA', 'APAC'))"
+
+
+def test_of_several_columns_the_one_with_the_fewest_values_is_compared_first() -> None:
+    pairs = [("O-1", "EMEA"), ("O-2", "EMEA"), ("O-3", "APAC")]
+    keys = [[RowKey("order_id", order, STRING), RowKey("region", region, STRING)] for order, region in pairs]
+    assert condition(picked_rows(PLAN, PLAN.steps[5], keys)) == (
+        "((`region` = 'EMEA') AND (`order_id` IN ('O-1', 'O-2'))) OR ((`region` = 'APAC') AND (`order_id` = 'O-3'))"
+    )
+
+
 def test_only_what_stands_before_is_computed_and_read() -> None:
     assert [step.seq for step in cut_at(1).plan.steps] == [1]
     assert cut_at(1).feeds == {"input": "input"}
