@@ -45,6 +45,27 @@ class Span:
         return f"{self.file}:{position}" if self.file else position
 
 
+# What a message shows of one value, and of a list that a user has to see as a whole.
+_MAX_VALUE, _MAX_LIST = 1_000, 10_000
+_LISTS = frozenset(
+    {"answers", "columns", "datasets", "difference", "expected", "files", "ids", "keys", "known", "locations"}
+    | {"makers", "missing", "names", "operations", "reasons", "settings", "slices", "summary", "tables", "versions"}
+)
+
+
+def _shown(parameters: Mapping[str, object]) -> dict[str, object]:
+    """The parameters as messages show them: a value of kilobytes is cut."""
+    return {
+        name: shorten(value, _MAX_LIST if name in _LISTS else _MAX_VALUE) if isinstance(value, str) else value
+        for name, value in parameters.items()
+    }
+
+
+def shorten(text: str, limit: int) -> str:
+    """The beginning of a text that is longer than a limit, and how long it is."""
+    return text if len(text) <= limit else f"{text[: limit - 100]}… ({len(text):,} characters)"
+
+
 class DaybookError(Exception):
     """One error: what is wrong, where, and a hint.
 
@@ -67,12 +88,13 @@ class DaybookError(Exception):
         entry = CODES[code]
         self.code = code
         self.parameters: Mapping[str, object] = parameters
-        self.message = entry.message.format(**parameters)
+        shown = _shown(parameters)
+        self.message = entry.message.format(**shown)
         self.span = span
         self.operation_seq = operation_seq
         self.causes: tuple[DaybookError, ...] = tuple(causes)
         self.used_as = used_as
-        own = hint if hint is not None else entry.way_out(parameters)
+        own = shorten(hint, _MAX_LIST) if hint is not None else entry.way_out(shown)
         self.hint: str | None = self.causes[0].hint if own is None and len(self.causes) == 1 else own
         super().__init__(f"[{code}] {self.message}")
 
@@ -121,8 +143,10 @@ def notice(
 ) -> Notice:
     """A notice worded by its code's template, like an error."""
     entry = CODES[code]
-    message = entry.message.format(**parameters)
-    return Notice(code, message, hint if hint is not None else entry.way_out(parameters), span, operation_seq)
+    shown = _shown(parameters)
+    message = entry.message.format(**shown)
+    way_out = shorten(hint, _MAX_LIST) if hint is not None else entry.way_out(shown)
+    return Notice(code, message, way_out, span, operation_seq)
 
 
 def flatten(error: DaybookError) -> tuple[DaybookError, ...]:

@@ -1,5 +1,6 @@
 import pytest
 
+from daybook.errors import DaybookError, notice
 from daybook.errors.error import closest_match, did_you_mean
 
 
@@ -37,3 +38,19 @@ def test_the_hint_lists_what_is_known_where_nothing_is_close() -> None:
     assert did_you_mean("amout", ["region", "amount"]) == "did you mean amount?"
     assert did_you_mean("xyz", ["region", "amount"]) == "known: amount, region"
     assert did_you_mean("xyz", ()) is None
+
+
+def test_a_message_does_not_print_kilobytes_of_a_value() -> None:
+    value = "x" * 2_000_000
+    error = DaybookError("IO_004", file="a.csv", place="line 2", column="a", value=value, declared="integer")
+    finding = notice("IO_007", file=value, columns="a", hint=value)
+    assert len(error.message) < 2_000
+    assert "(2,000,000 characters)" in error.message
+    assert error.parameters["value"] == value
+    assert len(finding.message) < 2_000
+    assert len(str(finding.hint)) <= 10_000
+
+
+def test_lists_that_are_the_message_are_shown_as_a_whole() -> None:
+    listed = "; ".join(f"rule {number}" for number in range(500))
+    assert listed in DaybookError("IO_021", location="t", difference=listed).message

@@ -20,10 +20,12 @@ from daybook.errors import DaybookError
 from daybook.io.formats.xlsx.cells import (
     MAX_COLUMNS,
     MAX_ROWS,
+    MAX_TEXT,
     SIGNIFICANT_DIGITS,
     column_letters,
     date_serial,
     quote_sheet,
+    text_length,
 )
 from daybook.io.formats.xlsx.workbook import ROWS_NAME
 from daybook.io.formula_text import FORMULA_START
@@ -40,7 +42,6 @@ from daybook.model.types import (
     TimestampType,
 )
 
-MAX_TEXT = 32_767
 # One row is the header.
 MAX_DATA_ROWS = MAX_ROWS - 1
 _MIN_WIDTH, _MAX_WIDTH = 8, 60
@@ -137,7 +138,7 @@ def _long_text(values: pa.Array) -> str | None:
     """Spreadsheets count characters beyond the first 65,536 twice."""
     longest = pc.max(pc.utf8_length(values)).as_py() or 0
     if 2 * longest > MAX_TEXT:
-        longest = max(len(text.encode("utf-16-le")) // 2 for text in values.to_pylist() if text is not None)
+        longest = max(text_length(text) for text in values.to_pylist() if text is not None)
     return f"a cell has at most {MAX_TEXT:,} characters, not {longest:,}" if longest > MAX_TEXT else None
 
 

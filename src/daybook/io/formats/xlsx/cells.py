@@ -22,6 +22,22 @@ from daybook.model.types import (
 
 MAX_ROWS = 1_048_576
 MAX_COLUMNS = 16_384
+# The characters of a cell.
+MAX_TEXT = 32_767
+
+
+# A character that XML cannot hold is stored as seven.
+MAX_STORED_TEXT = 7 * MAX_TEXT
+
+
+def is_too_long(text: str) -> bool:
+    return 2 * len(text) > MAX_TEXT and text_length(text) > MAX_TEXT
+
+
+def text_length(text: str) -> int:
+    """How many characters a spreadsheet counts: those beyond the first 65,536 twice."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+
 
 _PLAIN_SHEET_NAME = re.compile(r"[^\W\d]\w*")
 _CELL = r"\$?([A-Za-z]{1,3})\$?([0-9]{1,7})"

@@ -101,6 +101,7 @@ class WorkbookWriter(FileWriter):
 
 
 _READ_BATCH_ROWS = 20_000
+_READ_BATCH_TEXT = 16 << 20
 _SHOWN_CHARACTERS = 60
 
 # What to do about a cell of the wrong kind.
@@ -164,15 +165,17 @@ class XlsxRows(FileRows):
         is_own = own is not None and own.top == layout.header.number
         last_own = min(own.bottom, selection.area.bottom) if own is not None and is_own else 0
         pending: list[SheetRow] = []
+        size = 0
         for row in _with_blank_rows(rows, first, last_own):
             is_blank = not any(row.cells[number].text for number in row.cells.keys() & reader.columns)
             if row.number < first or (is_blank and row.number > last_own):
                 continue
             last = row.number
             pending.append(row)
-            if len(pending) == _READ_BATCH_ROWS:
+            size += row.size
+            if len(pending) == _READ_BATCH_ROWS or size > _READ_BATCH_TEXT:
                 yield self._batch(pending, layout)
-                pending = []
+                pending, size = [], 0
         self._refuse_merged(reader.merged, layout, last)
         yield self._batch(pending, layout)
 

@@ -1,5 +1,6 @@
 """Reads the parts of a workbook file, a zip archive of XML documents, and does not trust its content."""
 
+import io
 import posixpath
 import zipfile
 import zlib
@@ -43,6 +44,8 @@ class Package:
 
     def __init__(self, stream: IO[bytes], file: str) -> None:
         self.file = file
+        self.size = stream.seek(0, io.SEEK_END)
+        stream.seek(0)
         try:
             self._archive = zipfile.ZipFile(stream)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as failure:

@@ -9,6 +9,8 @@ from daybook.errors import DaybookError
 from daybook.io.formats.xlsx.cells import (
     MAX_COLUMNS,
     MAX_ROWS,
+    MAX_STORED_TEXT,
+    MAX_TEXT,
     Area,
     Cell,
     CellKind,
@@ -17,14 +19,17 @@ from daybook.io.formats.xlsx.cells import (
     column_number,
     date_text,
     decode_text,
+    is_too_long,
     parse_area,
     plain_number,
 )
 from daybook.io.formats.xlsx.package import Package
 from daybook.io.formats.xlsx.workbook import MAIN_NAMESPACES, Sheet, Workbook
 
-# Spreadsheets allow 32,767 characters.
-_MAX_TEXT = 1 << 20
+# Cells that share a text are small in the file and large as rows: they may grow to this size whatever the size of the
+# file is, and beyond it by the ratio that real sheets stay below.
+_FREE_TEXT = 256 << 20
+_MAX_TEXT_RATIO = 200
 _TAGS = {
     f"{namespace} {tag}": tag
     for namespace in MAIN_NAMESPACES
@@ -35,10 +40,11 @@ _ISO_TIME = re.compile(r"T?[0-9]{2}:[0-9]{2}.*")
 
 @dataclass(frozen=True, slots=True)
 class SheetRow:
-    """The cells of a row that are not blank, by the number of their column."""
+    """The cells of a row that are not blank, by the number of their column; `size` is the length of their texts."""
 
     number: int
     cells: dict[int, Cell]
+    size: int = 0
 
 
 @dataclass
@@ -86,6 +92,9 @@ class _SheetParser:
         self._is_formula = False
         self._pieces: list[str] | None = None
         self._length = 0
+        self._row_size = 0
+        self._size = 0
+        self._max_size = max(_FREE_TEXT, _MAX_TEXT_RATIO * self._package.size)
         self._is_text = False
         self._is_reading = False
         self.has_data = False
@@ -109,6 +118,7 @@ class _SheetParser:
             self._row = self._row_number(attributes)
             self._column = 0
             self._cells = {}
+            self._row_size = 0
         elif tag == "rPh":
             self._is_reading = True
         elif tag == "mergeCell" and (area := parse_area(attributes.get("ref", ""))) is not None:
@@ -120,8 +130,8 @@ class _SheetParser:
         if self._is_text and self._pieces is not None:
             self._pieces.append(text)
             self._length += len(text)
-            if self._length > _MAX_TEXT:
-                raise self._broken_cell("its text is too long")
+            if self._length > MAX_STORED_TEXT:
+                raise self._long_text()
 
     def end(self, name: str) -> None:
         tag = _TAGS.get(name)
@@ -132,7 +142,7 @@ class _SheetParser:
                 self._end_cell("".join(self._pieces or ()))
         elif tag == "row":
             if self._cells:
-                self._rows.append(SheetRow(self._row, self._cells))
+                self._rows.append(SheetRow(self._row, self._cells, self._row_size))
         elif tag == "rPh":
             self._is_reading = False
 
@@ -168,8 +178,14 @@ class _SheetParser:
         if wanted is not None and self._column not in wanted:
             return
         cell = self._cell(text)
-        if cell is not None:
-            self._cells[self._column] = cell
+        if cell is None:
+            return
+        self._cells[self._column] = cell
+        self._row_size += len(cell.text)
+        self._size += len(cell.text)
+        if self._size > self._max_size:
+            problem = f"the cells of sheet {self._sheet} hold more than {self._max_size >> 20} MiB of text"
+            raise self._package.broken(problem, "remove what is not data, or save the sheet as CSV")
 
     def _cell(self, text: str) -> Cell | None:
         """The cell, or None when it is blank."""
@@ -180,7 +196,10 @@ class _SheetParser:
             return Cell(CellKind.TEXT, self._shared_text(text.strip())) if text else self._without_value()
         if kind in ("str", "inlineStr"):
             is_there = self._pieces is not None
-            return Cell(CellKind.TEXT, decode_text(text)) if is_there else self._without_value()
+            decoded = decode_text(text)
+            if is_too_long(decoded):
+                raise self._long_text()
+            return Cell(CellKind.TEXT, decoded) if is_there else self._without_value()
         if kind == "b":
             return Cell(CellKind.BOOLEAN, self._boolean(text.strip())) if text else self._without_value()
         if kind == "e":
@@ -204,7 +223,13 @@ class _SheetParser:
     def _shared_text(self, text: str) -> str:
         if not text.isdecimal() or len(text) > 9 or int(text) >= len(self._texts):
             raise self._broken_cell(f"there is no shared text {text[:40]}")
-        return self._texts[int(text)]
+        shared = self._texts[int(text)]
+        if shared is None:
+            raise self._long_text()
+        return shared
+
+    def _long_text(self) -> DaybookError:
+        return self._broken_cell(f"its text has more than {MAX_TEXT:,} characters, which no spreadsheet allows")
 
     def _boolean(self, text: str) -> str:
         if text not in ("0", "1"):

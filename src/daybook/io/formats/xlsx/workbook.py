@@ -8,10 +8,12 @@ from xml.etree.ElementTree import Element
 from daybook.errors import DaybookError
 from daybook.errors.error import did_you_mean
 from daybook.io.formats.xlsx.cells import (
+    MAX_STORED_TEXT,
     WHOLE_SHEET,
     Area,
     DateSystem,
     decode_text,
+    is_too_long,
     parse_area,
     shows_dates,
     split_sheet,
@@ -111,7 +113,7 @@ class Workbook:
         styles = enumerate(_number(each, "numFmtId") for each in _descendants(tree, "cellXfs", "xf"))
         return frozenset(index for index, number in styles if shows_dates(number, codes.get(number)))
 
-    def shared_texts(self) -> list[str]:
+    def shared_texts(self) -> list[str | None]:
         part = self._linked("sharedStrings")
         return read_shared_texts(self.package, part) if part is not None else []
 
@@ -213,16 +215,22 @@ def local_name(name: str) -> str:
     return local if namespace in MAIN_NAMESPACES else ""
 
 
-def read_shared_texts(package: Package, part: str) -> list[str]:
-    """The texts that cells refer to by number; formatted runs are put together, readings in small script left out."""
-    texts: list[str] = []
+def read_shared_texts(package: Package, part: str) -> list[str | None]:
+    """The texts that cells refer to by number; formatted runs are put together, readings in small script left out.
+
+    A text that is longer than a cell is None, and no more of it than that is kept.
+    """
+    texts: list[str | None] = []
     pieces: list[str] = []
     state = {"is_text": False, "is_reading": False}
+    length = 0
 
     def start(name: str, _: dict[str, str]) -> None:
+        nonlocal length
         tag = local_name(name)
         if tag == "si":
             pieces.clear()
+            length = 0
         elif tag == "rPh":
             state["is_reading"] = True
         elif tag == "t":
@@ -231,15 +239,20 @@ def read_shared_texts(package: Package, part: str) -> list[str]:
     def end(name: str) -> None:
         tag = local_name(name)
         if tag == "si":
-            texts.append(decode_text("".join(pieces)))
+            text = "" if length > MAX_STORED_TEXT else decode_text("".join(pieces))
+            texts.append(None if length > MAX_STORED_TEXT or is_too_long(text) else text)
+            pieces.clear()
         elif tag == "rPh":
             state["is_reading"] = False
         elif tag == "t":
             state["is_text"] = False
 
     def data(text: str) -> None:
+        nonlocal length
         if state["is_text"]:
-            pieces.append(text)
+            length += len(text)
+            if length <= MAX_STORED_TEXT:
+                pieces.append(text)
 
     for _ in package.parse(part, start, end, data):
         pass

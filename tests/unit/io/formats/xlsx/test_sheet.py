@@ -359,6 +359,55 @@ def test_shared_texts_are_put_together_from_their_runs(path: Path) -> None:
     assert read(path, {"amount": "string"}) == [("North",), ("a\rb",)]
 
 
+LONGEST = 32_767
+
+
+@pytest.mark.parametrize("value", ["x" * LONGEST, "\N{GRINNING FACE}" * (LONGEST // 2), "_x000D_" * LONGEST])
+def test_texts_as_long_as_a_cell(path: Path, value: str) -> None:
+    column(path, text("A2", value))
+    ((inline,),) = read(path, {"amount": "string"})
+    shared_column(path, value)
+    assert read(path, {"amount": "string"}) == [(inline,)]
+    assert inline == value.replace("_x000D_", "\r")
+
+
+@pytest.mark.parametrize(
+    "value", ["x" * (LONGEST + 1), "\N{GRINNING FACE}" * (LONGEST // 2 + 1), "_x000D_" * (LONGEST + 1), "x" * 2_000_000]
+)
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_longer_texts_are_refused_with_their_cell(path: Path, value: str, is_shared: bool) -> None:
+    if is_shared:
+        shared_column(path, value)
+    else:
+        column(path, text("A2", value))
+    found = failure(path, {"amount": "string"})
+    assert found.code == "IO_050"
+    assert "Budget!A2" in found.message
+    assert len(found.message) < 1_000
+
+
+def test_cells_that_share_a_long_text_do_not_grow_without_limit(path: Path) -> None:
+    shared_column(path, "x" * LONGEST, cells=9_000)
+    assert path.stat().st_size < 100_000
+    found = failure(path, {"amount": "string"})
+    assert found.code == "IO_050"
+    assert "256 MiB of text" in found.message
+
+
+def test_long_texts_come_in_small_batches(path: Path) -> None:
+    shared_column(path, "x" * LONGEST, cells=2_000)
+    batches = read_batches(path, {"amount": "string"})
+    assert sum(batch.rows for batch in batches) == 2_000
+    assert max(batch.columns["amount"].nbytes for batch in batches) < 20 << 20
+
+
+def shared_column(path: Path, value: str, cells: int = 1) -> None:
+    """A column of cells that share one text."""
+    below = (row(number, f'<c r="A{number}" t="s"><v>0</v></c>') for number in range(2, cells + 2))
+    rows = [row(1, text("A1", "amount")), *below]
+    write_workbook(path, {"Budget": sheet_xml(*rows)}, shared=f"<si><t>{value}</t></si>")
+
+
 def test_escaped_characters_are_what_they_stand_for(path: Path) -> None:
     column(path, text("A2", "_x005F_x000D_"), text("A3", "_xD83D__xDE00_"), text("A4", "_x_"))
     assert read(path, {"amount": "string"}) == [("_x000D_",), ("\N{GRINNING FACE}",), ("_x_",)]
