@@ -19,12 +19,13 @@ from daybook.cli.arguments import (
     workspace_session,
 )
 from daybook.cli.terminal import confirm, echo, echo_json, echo_marked, echo_note, show_error, show_notice, show_table
+from daybook.runs.listener import RunListener
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
-    from daybook.errors import DaybookError
+    from daybook.errors import DaybookError, Notice
     from daybook.scenarios.engines import EngineName
     from daybook.scenarios.run_scenarios import ScenarioResult
     from daybook.workspace.reference import FunctionEntry
@@ -234,6 +235,9 @@ def run_scenarios(
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="With --new: the file to write.")] = None,
+    within: Annotated[
+        str, typer.Option("--within", metavar="TIME", help="With --new: how long to look for rows: 90s, 5m.")
+    ] = "60s",
     junit_xml: Annotated[Path | None, typer.Option("--junit-xml", metavar="FILE", help="Write JUnit XML.")] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Compute without Spark, by the second engine: all of them in seconds.")
@@ -253,7 +257,7 @@ def run_scenarios(
     from daybook.workspace.scenarios import scenario_engine, select_scenarios
 
     if new is not None:
-        _write_new_scenario(context, new, run_id, out, as_json=as_json)
+        _write_new_scenario(context, new, run_id, out, within, as_json=as_json)
         return
     called = root_options(context)
     # Scenarios that are named need no workspace.
@@ -327,20 +331,37 @@ def _watch(test: "Callable[[], object]", folders: "Sequence[Path]", *, is_quiet:
 
 
 def _write_new_scenario(
-    context: typer.Context, project: str, run_id: str | None, out: Path | None, *, as_json: bool
+    context: typer.Context, project: str, run_id: str | None, out: Path | None, within: str, *, as_json: bool
 ) -> None:
     from daybook.workspace.json.results import new_scenario_as_json
     from daybook.workspace.scenarios import new_scenario
 
+    listener = _SearchLines(is_quiet=root_options(context).is_quiet)
     with open_workspace_with_spark(context) as workspace:
-        made = new_scenario(workspace, project, run_id=run_id, file=out)
+        made = new_scenario(workspace, project, run_id=run_id, file=out, within=within, listener=listener)
     if as_json:
         echo_json(new_scenario_as_json(made))
         return
     echo(f"wrote {made.file.as_posix()}: {made.rows} rows of run {made.run_id}")
     if made.missed:
         echo_note(f"no row reaches {', '.join(made.missed)}")
+    if not made.is_reduced:
+        echo_note(f"the limit of {within} ended the search, so some of the rows may not be needed; see --within")
     echo_note("it expects what the project computes from these rows now: check that this is correct")
+
+
+class _SearchLines(RunListener):
+    """A line for every step of the search, when it begins."""
+
+    def __init__(self, *, is_quiet: bool) -> None:
+        self._is_quiet = is_quiet
+
+    def stage(self, text: str) -> None:
+        if not self._is_quiet:
+            echo_note(text)
+
+    def notice(self, notice: "Notice") -> None:
+        show_notice(notice)
 
 
 def _scenario_session(context: typer.Context) -> "AbstractContextManager[BackgroundSession]":

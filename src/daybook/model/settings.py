@@ -23,8 +23,13 @@ Duration = Annotated[str, validated_by(_check_duration), Field(json_schema_extra
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
+def is_duration(text: str) -> bool:
+    """Whether a text is a number and s, m or h."""
+    return re.fullmatch(r"[1-9][0-9]{0,5}[smh]", text) is not None
+
+
 def _check_idle_time(text: str) -> Iterator[Violation]:
-    if not re.fullmatch(r"[1-9][0-9]{0,5}[smh]", text):
+    if not is_duration(text):
         reason = "a time is a number and s, m or h, such as 30m"
         yield violation("MODEL_028", where="the time", reason=reason)
 
@@ -34,8 +39,8 @@ IdleTime = Annotated[
 ]
 
 
-def idle_seconds(text: str) -> int:
-    """The seconds of an idle time that is checked."""
+def duration_seconds(text: str) -> int:
+    """The seconds of a duration that is checked."""
     return int(text[:-1]) * _UNIT_SECONDS[text[-1]]
 
 

@@ -4,6 +4,7 @@ import json
 import re
 import secrets
 import tempfile
+import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -15,16 +16,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from daybook.engine.context import RunContext
-from daybook.engine.jobs import wait_for
+from daybook.engine.jobs import carry_tags, wait_for
 from daybook.engine.load_rows import filter_by_time, stored_rows
 from daybook.engine.pipeline import Pipeline
-from daybook.errors import DaybookError, flatten
+from daybook.errors import DaybookError, Notice, flatten, notice
 from daybook.expression import quote_identifier
 from daybook.expression.typed_tree import ColumnValue
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.serialization import to_canonical
 from daybook.model.types import STRING
-from daybook.plan.conditions import split_join_condition
+from daybook.plan.conditions import excludes, split_join_condition
 from daybook.plan.loads import INPUT_KEY
 from daybook.plan.partial_plan import RowKey, RowKeys, key_columns, picked_rows
 from daybook.plan.steps import (
@@ -34,22 +35,28 @@ from daybook.plan.steps import (
     DeleteStep,
     JoinStep,
     LoadStep,
+    Plan,
     Step,
     UpdateStep,
     count_until_last_output,
 )
 from daybook.runs.environment import RunEnvironment, remove_folder
 from daybook.runs.explain.row_origins import RestoredRun, RestoredRuns, group_columns
+from daybook.runs.listener import RunListener
 from daybook.scenarios.load_scenario import DEFAULT_SCENARIO_FOLDER
 from daybook.scenarios.report import yaml_value
 from daybook.scenarios.run_scenarios import QuickSession, ScenarioResult, run_scenario_file
 from daybook.scenarios.scenario import Workspaces, destination_name
+from daybook.scenarios.time_limit import TimeLimit
+from daybook.store.records import OperationResult
 
 Row = Mapping[str, Any]
 
 _ID = "_row_id"
 # Looking for the rows of an operation is a job of its own; several share the cores better than one.
 _THREADS = 4
+# The part of the time that is for finding rows of operations; the rest is for leaving out rows.
+_SEARCH_SHARE = 0.7
 
 
 class RealRows:
@@ -58,14 +65,17 @@ class RealRows:
     `most` is how many rows of a group a summary row may need, and of a source where no key says which ones.
     """
 
-    def __init__(self, around: RunEnvironment, spark: SparkSession, run: RestoredRun, most: int) -> None:
-        self._environment = around
+    def __init__(
+        self, environment: RunEnvironment, spark: SparkSession, run: RestoredRun, most: int, limit: TimeLimit
+    ) -> None:
+        self._environment = environment
         self._spark = spark
         self._run = run
         self._most = most
+        self._limit = limit
         self._plan = run.plan
         self._context = RunContext.of(run.plan, run.snapshot.as_of)
-        self._staging = f"{around.state}/staging/{run.run_id}.scenario-{secrets.token_hex(4)}"
+        self._staging = f"{environment.state}/staging/{run.run_id}.scenario-{secrets.token_hex(4)}"
         self._ids: dict[str, dict[str, None]] = {load.key: {} for load in run.plan.loads}
 
     def choose(self, seqs: Collection[int]) -> dict[str, list[Row]]:
@@ -73,15 +83,39 @@ class RealRows:
         steps = self._plan.steps[: count_until_last_output(self._plan.steps)]
         try:
             self._run.read(self._environment, self._spark, [load.key for load in self._plan.loads])
-            with ThreadPoolExecutor(_THREADS) as pool:
-                begun = [pool.submit(self._add_witness, step) for step in steps if step.seq in seqs]
-                for each in begun:
-                    wait_for(each)
+            self._find_witnesses([step for step in steps if step.seq in seqs])
+            # What was found is read to the end, even when the time is over: otherwise there would be no scenario.
+            self._environment.listener.stage("reading these rows and what joins find for them")
             updates = [step for step in steps if isinstance(step, UpdateStep)]
             joined = dict(self._joined_rows(step, join) for step in updates for join in step.joins)
             return {**{load.key: self._stored(load) for load in self._plan.loads if load.role != "join"}, **joined}
         finally:
             remove_folder(self._staging)
+
+    def _find_witnesses(self, steps: Sequence[Step]) -> None:
+        """A row for each step, as far as the time goes."""
+        search, listener, lock = self._limit, self._environment.listener, threading.Lock()
+        left = {step.seq: step.name for step in steps}
+
+        def find(step: Step) -> None:
+            if search.is_over():
+                return
+            try:
+                self._add_witness(step)
+            except Exception:
+                # A stopped job fails in many ways, and the rows that are found so far are enough to go on.
+                if not search.is_over():
+                    raise
+                return
+            with lock:
+                del left[step.seq]
+                listener.stage(f"rows found for {len(steps) - len(left)} of {len(steps)} operations")
+
+        with search.stopping(self._spark), ThreadPoolExecutor(_THREADS) as pool:
+            for future in [pool.submit(carry_tags(self._spark, find), step) for step in steps]:
+                wait_for(future)
+        if left:
+            listener.stage(f"no rows found in time for {', '.join(left.values())}")
 
     def _add_witness(self, step: Step, keys: RowKeys = (), depth: int = 0, summary: Row | None = None) -> None:
         """A row that the operation picks, or the rows that it is made of."""
@@ -225,26 +259,38 @@ class NewScenario:
     rows: int
     # Operations that none of the rows reaches.
     missed: tuple[str, ...] = ()
+    # Whether every row was tried to be left out; False when the limit of time ended that.
+    is_reduced: bool = True
 
 
 def write_new_scenario(
-    around: RunEnvironment, definitions: LoadedWorkspace, run_id: str, file: Path | None = None
+    environment: RunEnvironment,
+    definitions: LoadedWorkspace,
+    run_id: str,
+    file: Path | None = None,
+    *,
+    within_seconds: float,
 ) -> NewScenario:
-    """Write a scenario for the project of a run; refused where the file exists."""
-    run = RestoredRuns(around).get(run_id)
+    """Write a scenario for the project of a run; refused where the file exists. The time begins with the session."""
+    run = RestoredRuns(environment).get(run_id)
     snapshot = run.snapshot
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{snapshot.project.id}-{snapshot.period.identifier}")
-    target = file or around.root / DEFAULT_SCENARIO_FOLDER / f"{name}.yaml"
+    target = file or environment.root / DEFAULT_SCENARIO_FOLDER / f"{name}.yaml"
     if target.exists():
         raise DaybookError("MODEL_095", path=target.as_posix())
     if definitions.get("project", snapshot.project.id) is None:
         raise DaybookError("RUN_001", project=snapshot.project.id)
     if not run.pins:
         raise DaybookError("RUN_027", run_id=run_id, status=run.record.status)
-    seqs = _active_operations(around, run)
-    with around.spark(snapshot) as spark:
-        trials = Trials(QuickSession(lambda: spark)(), run, definitions)
-        given, result = trials.reduce(_first_rows(around, spark, run, trials, seqs))
+    with environment.store.read() as transaction:
+        recorded = {result.seq: result for result in transaction.outcomes.operations(run.run_id)}
+    for warning in _group_check_notices(run.plan, recorded):
+        environment.listener.notice(warning)
+    seqs = _active_operations(run.plan, recorded)
+    with environment.spark(snapshot) as spark:
+        limit = TimeLimit(within_seconds)
+        trials = Trials(QuickSession(lambda: spark)(), run, definitions, environment.listener, limit)
+        given, result = trials.reduce(_first_rows(environment, spark, run, trials, seqs))
     text = _scenario_text(run, definitions, given, _expectation_lines(run, result))
     target.parent.mkdir(parents=True, exist_ok=True)
     # Exclusive creation: a file that was created meanwhile stays as it is.
@@ -255,13 +301,33 @@ def write_new_scenario(
         raise DaybookError("MODEL_095", path=target.as_posix()) from None
     counts = result.counts or {}
     missed = tuple(each.id for each in run.plan.project.operations if not counts.get(each.id))
-    return NewScenario(target, run_id, sum(len(each.rows) for each in given), missed)
+    return NewScenario(target, run_id, sum(len(each.rows) for each in given), missed, trials.is_reduced)
 
 
-def _active_operations(around: RunEnvironment, run: RestoredRun) -> frozenset[int]:
+def _group_check_notices(plan: Plan, recorded: Mapping[int, OperationResult]) -> Iterator[Notice]:
+    """Checks of summary rows whose groups had more rows in the run than a scenario takes of a group."""
+    for check in plan.steps:
+        if not isinstance(check, CheckStep):
+            continue
+        for maker in plan.steps:
+            if not isinstance(maker, AggregateStep) or maker.seq > check.seq or excludes(check.selector, maker.seq):
+                continue
+            counts = recorded.get(maker.seq)
+            if counts is None or not counts.rows_picked or not counts.rows_added:
+                continue
+            rows_of_group = counts.rows_picked // counts.rows_added
+            if rows_of_group > _MOST_ROWS[-1]:
+                yield notice(
+                    "RUN_092",
+                    operation_seq=check.seq,
+                    check=check.name,
+                    aggregate=maker.name,
+                    rows=f"{rows_of_group:,}",
+                )
+
+
+def _active_operations(plan: Plan, recorded: Mapping[int, OperationResult]) -> frozenset[int]:
     """The operations that did something in the run, by its counters; those it counted nothing of may have."""
-    with around.store.read() as transaction:
-        recorded = {each.seq: each for each in transaction.outcomes.operations(run.run_id)}
 
     def is_active(seq: int) -> bool:
         result = recorded.get(seq)
@@ -271,36 +337,63 @@ def _active_operations(around: RunEnvironment, run: RestoredRun) -> frozenset[in
         known = [count for count in counts if count is not None]
         return not known or any(known)
 
-    return frozenset(step.seq for step in run.plan.steps if is_active(step.seq))
+    return frozenset(step.seq for step in plan.steps if is_active(step.seq))
 
 
 def _first_rows(
-    around: RunEnvironment, spark: SparkSession, run: RestoredRun, trials: "Trials", seqs: frozenset[int]
+    environment: RunEnvironment, spark: SparkSession, run: RestoredRun, trials: "Trials", seqs: frozenset[int]
 ) -> list[DatasetRows]:
     """Rows that pass through all operations that did something, or through most of them."""
-    wanted = {step.operation_id for step in run.plan.steps if step.seq in seqs}
+    active = {step.operation_id for step in run.plan.steps if step.seq in seqs}
+    listener, search = environment.listener, trials.limit.share(_SEARCH_SHARE)
     best: tuple[int, list[DatasetRows]] | None = None
     failure: Exception | None = None
     for most in _MOST_ROWS:
-        chosen = RealRows(around, spark, run, most).choose(seqs)
+        listener.stage(f"looking for rows of {len(active)} operations, up to {most} of a group")
+        chosen = RealRows(environment, spark, run, most, search).choose(seqs)
         given = [DatasetRows(load, tuple(chosen.get(load.key, ()))) for load in run.plan.loads]
+        listener.stage(f"running the project on {sum(len(each.rows) for each in given)} rows")
         result = trials.run(given)
-        missed = len(wanted - _reached(result))
-        if result.error is None and (best is None or missed < best[0]):
-            best = (missed, given)
+        missed = active - _reached(result)
+        # Without a row that any operation selects, the scenario shows nothing.
+        is_useful = result.error is None and (not active or len(missed) < len(active))
+        if is_useful and (best is None or len(missed) < best[0]):
+            best = (len(missed), given)
         if result.error is None and not missed:
             break
+        listener.stage(_why_more_rows(result, sorted(missed)))
         failure = failure or result.error
+        if search.is_over():
+            break
     if best is None:
         causes = flatten(failure) if isinstance(failure, DaybookError) else ()
+        if search.is_over() and not causes:
+            project, seconds = run.snapshot.project.id, f"{trials.limit.seconds:g} s"
+            raise DaybookError("RUN_091", run_id=run.run_id, project=project, limit=seconds) from failure
         raise DaybookError("RUN_088", run_id=run.run_id, causes=causes) from failure
     return best[1]
 
 
-class Trials:
-    """Runs of the scenario with fewer and fewer rows."""
+def _why_more_rows(result: ScenarioResult, missed: Sequence[str]) -> str:
+    if isinstance(result.error, DaybookError):
+        return f"too few rows: {result.error.message}"
+    return f"too few rows: none reaches {', '.join(missed)}" if result.error is None else "the project fails with them"
 
-    def __init__(self, spark: SparkSession, run: RestoredRun, definitions: LoadedWorkspace) -> None:
+
+class Trials:
+    """Runs of the scenario with fewer and fewer rows, as long as there is time."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        run: RestoredRun,
+        definitions: LoadedWorkspace,
+        listener: RunListener,
+        limit: TimeLimit,
+    ) -> None:
+        self.limit = limit
+        self.is_reduced = True
+        self._listener = listener
         self._spark = spark
         self._run = run
         self._definitions = definitions
@@ -308,24 +401,28 @@ class Trials:
 
     def reduce(self, given: Sequence[DatasetRows]) -> tuple[list[DatasetRows], ScenarioResult]:
         """The rows without those that no operation needs: first half of them at once, then less and less."""
-        known = list(given)
-        result = self.run(known)
-        wanted = _reached(result)
+        kept = list(given)
+        result = self.run(kept)
+        needed = _reached(result)
         tries = 0
         # Joined rows last: those that no row meets any more change nothing. Some tries are left for them.
         for is_joined, most in ((False, MOST_TRIES * 2 // 3), (True, MOST_TRIES)):
-            for size in _sizes(sum(len(each.rows) for each in known if each.is_joined == is_joined)):
-                rows = [row for each in known if each.is_joined == is_joined for row in each.rows]
+            for size in _sizes(sum(len(each.rows) for each in kept if each.is_joined == is_joined)):
+                rows = [row for each in kept if each.is_joined == is_joined for row in each.rows]
+                self._listener.stage(f"leaving out rows, {size} at once, of {sum(len(each.rows) for each in kept)}")
                 for start in range(0, len(rows), size):
+                    if self.limit.is_over():
+                        self.is_reduced = False
+                        return kept, result
                     if tries >= most:
                         break
                     tries += 1
-                    tried = _without(known, rows[start : start + size])
-                    found = self.run(tried)
-                    is_enough = found.error is None and _reached(found) >= wanted
-                    if is_enough and (not is_joined or found.actual == result.actual):
-                        known, result = tried, found
-        return known, result
+                    fewer = _without(kept, rows[start : start + size])
+                    trial = self.run(fewer)
+                    is_enough = trial.error is None and _reached(trial) >= needed
+                    if is_enough and (not is_joined or trial.actual == result.actual):
+                        kept, result = fewer, trial
+        return kept, result
 
     def run(self, given: Sequence[DatasetRows]) -> ScenarioResult:
         text = _scenario_text(self._run, self._definitions, given, ["  counts: {}"])

@@ -16,6 +16,7 @@ from daybook.scenarios.run_scenarios import ScenarioResult, run_scenario_files
 if TYPE_CHECKING:
     # Scenarios of the second engine need no Spark, and no runs.
     from daybook.runs.environment import SessionProvider
+    from daybook.runs.listener import RunListener
     from daybook.scenarios.new_scenario import NewScenario
     from daybook.workspace.open_workspace import OpenedWorkspace
 
@@ -96,16 +97,26 @@ def run_scenarios(
 
 
 def new_scenario(
-    workspace: "OpenedWorkspace", project: str, *, run_id: str | None = None, file: Path | None = None
+    workspace: "OpenedWorkspace",
+    project: str,
+    *,
+    run_id: str | None = None,
+    file: Path | None = None,
+    within: str = "60s",
+    listener: "RunListener | None" = None,
 ) -> "NewScenario":
     """Write a scenario from rows that a run of a project read, by default its last completed one."""
+    from daybook.model.settings import duration_seconds, is_duration
     from daybook.resolve.project_files import find_project
     from daybook.scenarios.new_scenario import write_new_scenario
     from daybook.store.records import RunFilter
 
+    if not is_duration(within):
+        expected = "a number and s, m or h, such as 5m"
+        raise DaybookError("RUN_031", argument="within", expected=expected, value=repr(within))
     definitions = workspace.read_definitions()
     definition = find_project(definitions, project)
-    with workspace.open_run_environment() as environment:
+    with workspace.open_run_environment(listener) as environment:
         if run_id is None:
             with environment.store.read() as transaction:
                 wanted = RunFilter(definition.id, None, "completed")
@@ -116,7 +127,7 @@ def new_scenario(
         else:
             with environment.store.read() as transaction:
                 run_id = transaction.runs.id_of(run_id)
-        return write_new_scenario(environment, definitions, run_id, file)
+        return write_new_scenario(environment, definitions, run_id, file, within_seconds=duration_seconds(within))
 
 
 def propose_update(result: ScenarioResult) -> ScenarioUpdate | None:

@@ -1,16 +1,20 @@
 """A scenario from rows of a run: small, and every operation has something to do."""
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from daybook.errors import DaybookError
+from daybook.errors import DaybookError, Notice
+from daybook.runs.listener import RunListener
 from daybook.scenarios.load_scenario import load_scenario
 from daybook.scenarios.new_scenario import NewScenario, write_new_scenario
 from daybook.scenarios.report import failure_lines
 from daybook.scenarios.run_scenarios import run_scenario_file
+from daybook.scenarios.time_limit import TimeLimit
 from tests.workspaces import Folder, assign, to_table
 
 COLUMNS: list[dict[str, Any]] = [
@@ -68,10 +72,34 @@ def folder(spark: SparkSession, tmp_path: Path) -> Folder:
     return made
 
 
-def write(folder: Folder, run_id: str, file: Path | None = None) -> NewScenario:
+# Longer than any test takes: what is found does not depend on the load of the machine.
+LONG = 3600.0
+
+
+class Hearing(RunListener):
+    def __init__(self) -> None:
+        self.stages: list[str] = []
+        self.notices: list[Notice] = []
+
+    def stage(self, text: str) -> None:
+        self.stages.append(text)
+
+    def notice(self, notice: Notice) -> None:
+        self.notices.append(notice)
+
+
+def write(
+    folder: Folder,
+    run_id: str,
+    file: Path | None = None,
+    *,
+    within_seconds: float = LONG,
+    listener: RunListener | None = None,
+) -> NewScenario:
     workspace = folder.load()
-    with folder.around(workspace) as around:
-        return write_new_scenario(around, workspace, run_id, file)
+    with folder.around(workspace) as environment:
+        heard = replace(environment, listener=listener or RunListener())
+        return write_new_scenario(heard, workspace, run_id, file, within_seconds=within_seconds)
 
 
 def test_every_operation_has_something_to_do_and_no_row_can_be_left_out(spark: SparkSession, folder: Folder) -> None:
@@ -184,6 +212,48 @@ def test_a_check_that_needs_all_rows_of_a_group_gets_them(folder: Folder, monkey
 def test_where_no_few_rows_pass_a_check_that_is_said(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("daybook.scenarios.new_scenario._MOST_ROWS", (2, 4))
     folder.project(*counted(8))
+    heard = Hearing()
     with pytest.raises(DaybookError) as caught:
-        write(folder, folder.run().run_id)
+        write(folder, folder.run().run_id, listener=heard)
     assert (caught.value.code, [cause.code for cause in caught.value.causes]) == ("RUN_088", ["CHECK_020"])
+    # Before anything was looked for, and once more when the first rows were too few.
+    (warning,) = heard.notices
+    assert (warning.code, warning.operation_seq) == ("RUN_092", 2)
+    assert "up to 2 of a group" in heard.stages[0]
+    assert any(stage.startswith("too few rows: Operation 2") for stage in heard.stages)
+
+
+def test_when_there_is_no_time_left_nothing_is_written(folder: Folder) -> None:
+    run = folder.run()
+    with pytest.raises(DaybookError) as caught:
+        write(folder, run.run_id, within_seconds=0)
+    assert (caught.value.code, caught.value.parameters["limit"]) == ("RUN_091", "0 s")
+    assert not (folder.root / "tests").exists()
+    assert folder.staged() == []
+
+
+def test_when_the_time_ends_the_rows_found_so_far_are_written(
+    spark: SparkSession, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock jumps to the end of the limit when rows are left out for the first time."""
+    now = [0.0]
+
+    class Stopping(Hearing):
+        def stage(self, text: str) -> None:
+            super().stage(text)
+            if text.startswith("leaving out"):
+                now[0] = LONG
+
+    monkeypatch.setattr("daybook.scenarios.new_scenario.TimeLimit", partial(TimeLimit, clock=lambda: now[0]))
+    run = folder.run()
+    made = write(folder, run.run_id, listener=Stopping())
+    assert not made.is_reduced
+    assert made.missed == ()
+    assert list(failure_lines(run_scenario_file(spark, made.file))) == []
+
+
+def test_jobs_that_run_when_the_limit_is_over_are_stopped(spark: SparkSession) -> None:
+    limit = TimeLimit(0.0)
+    with pytest.raises(Exception, match=r"(?i)cancel"), limit.stopping(spark):
+        # Far longer than any test may take.
+        spark.range(1 << 50).selectExpr("MAX(id * 7 % 11)").collect()

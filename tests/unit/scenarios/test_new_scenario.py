@@ -8,8 +8,10 @@ from typing import Any, cast
 import pytest
 
 from daybook.plan.steps import LoadStep
+from daybook.runs.listener import RunListener
 from daybook.scenarios.new_scenario import MOST_TRIES, DatasetRows, Row, Trials
 from daybook.scenarios.run_scenarios import ScenarioResult
+from daybook.scenarios.time_limit import TimeLimit
 
 
 class CountedTrials(Trials):
@@ -17,6 +19,9 @@ class CountedTrials(Trials):
 
     def __init__(self, reach: Callable[[set[int]], set[str]]) -> None:
         self._reach = reach
+        self._listener = RunListener()
+        self.limit = TimeLimit(1.0, clock=lambda: 0.0)
+        self.is_reduced = True
         self.tries = 0
 
     def run(self, given: Sequence[DatasetRows]) -> ScenarioResult:
@@ -75,3 +80,19 @@ def test_rows_keep_their_order() -> None:
     trials = CountedTrials(lambda found: {str(number) for number in (9, 2, 5) if number in found})
     given: list[Any] = [rows("input", 9, 1, 2, 7, 5)]
     assert left(trials.reduce(given)[0]) == [[9, 2, 5]]
+
+
+def test_when_the_time_is_over_the_rows_that_are_left_stay() -> None:
+    now = 0.0
+
+    def reach(numbers: set[int]) -> set[str]:
+        nonlocal now
+        now += 1.0
+        return {"first"} if 3 in numbers else set()
+
+    trials = CountedTrials(reach)
+    trials.limit = TimeLimit(3.0, clock=lambda: now)
+    reduced, _ = trials.reduce([rows("input", *range(8))])
+    # All rows, then without the first half, which has the row that is needed, then without the other.
+    assert left(reduced) == [[0, 1, 2, 3]]
+    assert not trials.is_reduced

@@ -42,6 +42,7 @@ WRONG: dict[str, Call] = {
     "project": lambda workspace: workspace.run(7, "2026-01"),  # type: ignore[arg-type]
     "period": lambda workspace: workspace.run("monthly-sales", datetime.date(2026, 1, 1)),  # type: ignore[arg-type]
     "periods": lambda workspace: workspace.run_range("monthly-sales", None),  # type: ignore[arg-type]
+    "within": lambda workspace: workspace.new_scenario("monthly-sales", within=60),  # type: ignore[arg-type]
     "as_of": lambda workspace: workspace.run("monthly-sales", "2026-01", as_of=20260405),  # type: ignore[arg-type]
     "draft": lambda workspace: workspace.run("monthly-sales", "2026-01", draft="yes"),  # type: ignore[arg-type]
     "operation": lambda workspace: workspace.explain(RUN, None),  # type: ignore[arg-type]

@@ -27,7 +27,7 @@ from daybook.engine.java.launch import find_java, memory_bytes, usable_cores
 from daybook.engine.java.session_conf import build_session_conf, local_threads
 from daybook.engine.java.spark_version import require_spark
 from daybook.errors import DaybookError
-from daybook.model.settings import EngineSettings, idle_seconds
+from daybook.model.settings import EngineSettings, duration_seconds
 
 # What Spark, Java, Python workers and the clients of object stores read.
 _VARIABLE_PREFIXES = (
@@ -224,7 +224,7 @@ class EngineFolder:
         """Whether nothing has used the engine for so long; `last_used` is a time of the system's clock."""
         with contextlib.suppress(OSError):
             last_used = max(last_used, (self.path / "users").stat().st_mtime)
-        return time.time() - last_used > idle_seconds(idle)
+        return time.time() - last_used > duration_seconds(idle)
 
     def is_quiet(self, seconds: float) -> bool:
         """Whether an engine runs here that nothing uses, and nothing began to use within these seconds."""

@@ -163,7 +163,7 @@ RUN_CODES: dict[str, Code] = code_family(
     Code(
         "RUN_031",
         "{argument} must be {expected}, not {value}",
-        "A function of the Python interface was called with a value that it does not accept.",
+        "A function of the Python interface, or an option of a command, got a value that it does not accept.",
     ),
     Code(
         "RUN_032",
@@ -280,6 +280,20 @@ RUN_CODES: dict[str, Code] = code_family(
         "The rows that run {run_id} wrote to {location} cannot be read without Spark: it is {format}",
         "Tables in databases that are read through a JDBC driver can only be read with Java.",
         hint="`daybook explain {run_id} OPERATION` computes them again",
+    ),
+    Code(
+        "RUN_091",
+        "No scenario of project {project} was found within {limit} from the rows of run {run_id}",
+        "`daybook test --new` looks for a few rows for every operation. The rows of a large run, or of many "
+        "operations, take longer to find.",
+        hint="`daybook test --new {project} --within 5m` takes more time",
+    ),
+    Code(
+        "RUN_092",
+        "Check {check} is about sums of {aggregate} over some {rows} rows each, so it may fail with a few rows",
+        "A new scenario has up to 200 rows of a group. A check of summary rows may need all rows of their groups, "
+        "such as both sides of a balance.",
+        hint="use a run of less data, or write the scenario by hand with rows that belong together",
     ),
     Code(
         "RUN_120",

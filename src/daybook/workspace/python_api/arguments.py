@@ -57,6 +57,7 @@ ARGUMENT_CHECKS: Mapping[str, _Check] = {
     "folder": _PATH,
     "spark": (lambda value: hasattr(value, "newSession"), "a Spark session"),
     "project": _TEXT,
+    "within": _TEXT,
     "project_id": _TEXT,
     "period": _TEXT,
     "periods": _TEXT,

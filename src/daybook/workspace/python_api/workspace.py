@@ -569,11 +569,19 @@ class Workspace:
         return run_scenarios(files, None if engine == "quick" else self._opened.session, engine=engine)
 
     @checked
-    def new_scenario(self, project: str, *, run_id: str | None = None, path: str | Path | None = None) -> "NewScenario":
+    def new_scenario(
+        self,
+        project: str,
+        *,
+        run_id: str | None = None,
+        path: str | Path | None = None,
+        within: str = "60s",
+    ) -> "NewScenario":
         """Write a scenario from a few rows that a run of a project read, by default its last completed one."""
         from daybook.workspace.scenarios import new_scenario
 
-        return new_scenario(self._opened, project, run_id=run_id, file=None if path is None else Path(path))
+        file = None if path is None else Path(path)
+        return new_scenario(self._opened, project, run_id=run_id, file=file, within=within)
 
     @checked
     def doctor(self, *, fix: bool = False, with_spark: bool = True) -> "Examination":
