@@ -98,6 +98,8 @@ class Format(ABC):
     is_landed: bool = True
     # The driver is in the JVM, so its tables cannot be queried before Spark runs.
     needs_session: bool = False
+    # The writer hashes rows in the pass that writes them.
+    takes_fingerprint: bool = True
 
     @property
     @abstractmethod
@@ -158,7 +160,7 @@ class Format(ABC):
         raise NotImplementedError(f"{self.name} keeps no versions")
 
     def fingerprint(self, spark: SparkSession, target: Any, commit: Commit) -> str:
-        """Of the rows a commit wrote, for formats that do not take it while they write."""
+        """Of the rows a commit wrote, for formats that do not take it while they write (`takes_fingerprint`)."""
         raise NotImplementedError(f"{self.name} takes the fingerprint while it writes")
 
     def hold_version(self, uri: str, version: TableVersion, holder: VersionHolder) -> None:

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
-from daybook.engine.counters import observe_rows
+from daybook.engine.counters import observe_rows, read_observation
 from daybook.errors import DaybookError, Notice
 from daybook.expression import quote_identifier
 from daybook.io.filesystem import FileStat, arrow_path, list_files, relative_to
@@ -37,6 +37,16 @@ Fence = Callable[[tuple[WrittenSlice, ...]], None]
 
 def no_fence(slices: tuple[WrittenSlice, ...]) -> None:
     """For writers outside of runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedTarget:
+    """A target that may be written, as it was when that was checked, so that staging need not look again."""
+
+    # Those that a commit would write to or throw away.
+    slices: tuple[WrittenSlice, ...] = ()
+    # What the slice or table was, to notice another writer.
+    seen: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +93,11 @@ TargetT = TypeVar("TargetT", bound=Target, contravariant=True)
 class Writer(Protocol[TargetT]):
     """One format's way to write so that nothing is lost; stateless, safe to call again after any failure."""
 
-    def check(self, target: TargetT) -> None:
+    def check(self, target: TargetT) -> CheckedTarget:
         """Refuse, before any work, what would be refused at the commit: other columns, an existing target, a mode."""
         ...
 
-    def stage(self, df: DataFrame, target: TargetT) -> StagedOutput:
+    def stage(self, df: DataFrame, target: TargetT, checked: CheckedTarget | None = None) -> StagedOutput:
         """Write the rows apart from the target; this is the Spark action. Removes what an ended attempt left there."""
         ...
 
@@ -287,26 +297,40 @@ def format_parts(columns: Sequence[OutputColumn], parts: Sequence[Mapping[str, A
 
 
 class FingerprintObserver:
-    """Observes a frame while it is written."""
+    """Observes a frame while it is written; another query counts where Spark has lost what it observed."""
 
     def __init__(self, columns: Sequence[OutputColumn]) -> None:
         self._columns = tuple(columns)
         self._observation = Observation()
+        self._df: DataFrame | None = None
+        self._found: Mapping[str, Any] = {}
 
     def on(self, df: DataFrame) -> DataFrame:
+        self._df = df
         first, *rest = fingerprint_aggregates(self._columns)
         return observe_rows(df, self._observation, first, *rest)
 
     @property
     def rows(self) -> int:
-        return int(self._observation.get[ROWS])
+        return int(self._observed()[ROWS])
 
     @property
     def fingerprint(self) -> str:
-        return format_fingerprint(self._columns, self._observation.get)
+        return format_fingerprint(self._columns, self._observed())
+
+    def _observed(self) -> Mapping[str, Any]:
+        if not self._found:
+            self._found = read_observation(self._observation)
+        if not self._found and self._df is not None:
+            self._found = _aggregate_all(self._df, self._columns)
+        return self._found
 
 
 def fingerprint(df: DataFrame, columns: Sequence[OutputColumn]) -> str:
     """The fingerprint of a frame by a job of its own, for comparing what is stored."""
-    row = df.agg(*fingerprint_aggregates(columns)).collect()[0]
-    return format_fingerprint(columns, row.asDict())
+    return format_fingerprint(columns, _aggregate_all(df, columns))
+
+
+def _aggregate_all(df: DataFrame, columns: Sequence[OutputColumn]) -> Mapping[str, Any]:
+    (row,) = df.agg(*fingerprint_aggregates(columns)).collect()
+    return row.asDict()

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from daybook.engine.pipeline import OutputFrame, Pipeline
 from daybook.errors import DaybookError, flatten
 from daybook.io.read_source import ReadSource
-from daybook.io.registry import writer_for, written_fingerprint
+from daybook.io.registry import format_named, writer_for, written_fingerprint
 from daybook.io.writer import Commit, FingerprintObserver, StagedOutput
 from daybook.runs.attempt.recorder import recorded_pins
 from daybook.runs.attempt.start import PreparedRun, restore_run
@@ -125,8 +125,10 @@ def _replay_output(
     planned, before = prepared.output(output.step.seq), commits[output.step.seq]
     target = redirect_to_scratch(planned, scratch).target
     writer = writer_for(target.format)
-    watch = FingerprintObserver(target.columns)
-    staged = writer.stage(watch.on(output.df), target)
+    # Most formats take the fingerprint while they write, and rows are hashed once.
+    watch = None if format_named(target.format).takes_fingerprint else FingerprintObserver(target.columns)
+    staged = writer.stage(output.df if watch is None else watch.on(output.df), target)
+    fingerprint = staged.fingerprint if watch is None else watch.fingerprint
     if keep:
         writer.commit(staged, target)
     then = _committed_fingerprint(output.df.sparkSession, planned, before)
@@ -136,7 +138,7 @@ def _replay_output(
         destination=planned.label,
         rows_before=before.rows,
         rows_now=staged.rows,
-        is_same=None if then is None else then == watch.fingerprint,
+        is_same=None if then is None else then == fingerprint,
         place=target.label if keep else None,
     )
 

@@ -62,10 +62,10 @@ def never_complete(project: str) -> None:
     writer = type(writer_for("delta"))
     original = writer.stage
 
-    def stage(self: object, df: DataFrame, target: Target) -> StagedOutput:
+    def stage(self: object, df: DataFrame, target: Target, *more: Any) -> StagedOutput:
         if target.owner.project_id == project:
             df = df.crossJoin(df.sparkSession.range(1 << 50).where(NEVER)).drop("id")
-        return original(self, df, target)  # type: ignore[arg-type]
+        return original(self, df, target, *more)  # type: ignore[arg-type]
 
     patch.object(writer, "stage", stage).start()
 

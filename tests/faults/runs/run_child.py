@@ -13,6 +13,7 @@ import sys
 import time
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 from pyspark.sql import DataFrame, SparkSession
@@ -49,10 +50,10 @@ def endless(format_: str) -> AbstractContextManager[object]:
     writer = type(writer_for(format_))
     original = writer.stage
 
-    def stage(self: object, df: DataFrame, target: Target) -> StagedOutput:
+    def stage(self: object, df: DataFrame, target: Target, *more: Any) -> StagedOutput:
         if target.format == format_:
             df = df.crossJoin(df.sparkSession.range(1 << 50).where(NEVER)).drop("id")
-        return original(self, df, target)  # type: ignore[arg-type]
+        return original(self, df, target, *more)  # type: ignore[arg-type]
 
     return patch.object(writer, "stage", stage)
 

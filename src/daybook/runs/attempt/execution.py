@@ -130,10 +130,10 @@ class Execution:
         writer = self._writer(planned, pipeline, sources)
         self.environment.listener.stage(f"writing {planned.label}")
         with output_errors(planned, pipeline.failure):
-            writer.check(planned.target)
-            self._report(self.recorder.require_slice(planned, writer.slices(planned.target)))
+            checked = writer.check(planned.target)
+            self._report(self.recorder.require_slice(planned, checked.slices))
             began = time.monotonic()
-            staged = writer.stage(output.df, planned.target)
+            staged = writer.stage(output.df, planned.target, checked)
         return replace(staged, duration_ms=round((time.monotonic() - began) * 1000))
 
     def _plan(self) -> Plan:

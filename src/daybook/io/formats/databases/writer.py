@@ -19,7 +19,7 @@ from daybook.io.target import (
     affected_slices,
     slices_after,
 )
-from daybook.io.writer import Commit, Fence, StagedOutput, check_schema_change, no_fence
+from daybook.io.writer import CheckedTarget, Commit, Fence, StagedOutput, check_schema_change, no_fence
 from daybook.model.secrets import mask_secrets
 from daybook.model.types import RUN_PERIOD_COLUMN
 from daybook.resolve.location import Location
@@ -32,16 +32,23 @@ class DatabaseWriter:
     def __init__(self, dialect: Dialect[Any]) -> None:
         self._dialect = dialect
 
-    def check(self, target: TableTarget) -> None:
+    def check(self, target: TableTarget) -> CheckedTarget:
         self._dialect.check(target)
         with self._reading(target) as database:
-            if database is not None and _find_commit(database, target) is None:
+            if database is None:
+                return CheckedTarget(seen="0")
+            if _find_commit(database, target) is None:
                 self._check_table(database, target)
+            slices = affected_slices(_slices(database, target), target)
+            return CheckedTarget(slices, _slice_version(database, target))
 
-    def stage(self, df: DataFrame, target: TableTarget) -> StagedOutput:
-        with self._reading(target) as database:
-            seen = "0" if database is None else _slice_version(database, target)
+    def stage(self, df: DataFrame, target: TableTarget, checked: CheckedTarget | None = None) -> StagedOutput:
+        seen = self._seen(target) if checked is None else checked.seen
         return replace(self._dialect.stage(df, target), seen=seen)
+
+    def _seen(self, target: TableTarget) -> str:
+        with self._reading(target) as database:
+            return "0" if database is None else _slice_version(database, target)
 
     def commit(self, staged: StagedOutput, target: TableTarget, fence: Fence = no_fence) -> Commit:
         dialect = self._dialect

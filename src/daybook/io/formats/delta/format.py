@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from daybook.io.filesystem import FileStat, arrow_path, join_uri, list_files
 from daybook.io.format import Format, Leftover, ReadRequest, VacuumRequest, VersionHolder, list_folder
-from daybook.io.formats.delta.log import table_uri
+from daybook.io.formats.delta.log import newest_after, table_uri
 from daybook.io.formats.delta.table import (
     committed_rows,
     data_files,
@@ -126,6 +126,7 @@ def _referenced_folders(table: DeltaTable, uri: str) -> set[str]:
 class DeltaFormat(FolderFormat):
     name = "delta"
     is_landed = False
+    takes_fingerprint = False
 
     @cached_property
     def writer(self) -> DeltaWriter:
@@ -152,10 +153,8 @@ class DeltaFormat(FolderFormat):
         return has_data_commits_since(pin)
 
     def newest_version(self, uri: str, known: TableVersion) -> TableVersion:
-        table = open_table(uri)
-        now = table.version() if table is not None else None
         before = version_number(known)
-        return known if now is None or before is None or now <= before else numbered_version(now)
+        return known if before is None else numbered_version(newest_after(uri, before))
 
     def verify_pin(self, pin: TablePin) -> None:
         verify_table(pin)

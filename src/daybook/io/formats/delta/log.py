@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deltalake import DeltaTable
+from pyarrow import fs
 
 from daybook.io.filesystem import arrow_path, join_uri, local_path
 from daybook.io.target import FileTarget, SliceOwner, WrittenSlice
@@ -85,6 +86,19 @@ def read_entry(uri: str, version: int) -> LogEntry | None:
             return LogEntry(version, tuple(json.loads(line) for line in stream.read().splitlines()))
     except FileNotFoundError:
         return None
+
+
+def newest_after(uri: str, version: int) -> int:
+    """The newest version of a table that has this one; only the names in the log are looked at."""
+    log = join_uri(table_uri(uri), "_delta_log")
+    while _has_entry(log, version + 1):
+        version += 1
+    return version
+
+
+def _has_entry(log: str, version: int) -> bool:
+    at = arrow_path(join_uri(log, f"{version:020}.json"))
+    return bool(at.system.get_file_info(at.path).type == fs.FileType.File)
 
 
 def entries_back(table: DeltaTable, uri: str) -> Iterator[LogEntry]:

@@ -32,6 +32,7 @@ from daybook.io.formats.delta.table import numbered_version, open_table, refuse_
 from daybook.io.formats.parquet.format import DataFile, scan_parquet
 from daybook.io.target import STAGED_PREFIX, FileTarget, OutputColumn, WrittenSlice
 from daybook.io.writer import (
+    CheckedTarget,
     Commit,
     Fence,
     StagedOutput,
@@ -94,17 +95,18 @@ _ATTEMPTS = 30
 
 
 class DeltaWriter:
-    def check(self, target: FileTarget) -> None:
+    def check(self, target: FileTarget) -> CheckedTarget:
         checked_options("delta", target.options)
         table = open_table(target.uri)
         if table is None:
             self._check_place(target)
-        elif _find_commit(table, target) is None:
+            return CheckedTarget()
+        if _find_commit(table, target) is None:
             self._check_table(table, target)
+        return CheckedTarget(written_slices(table, target), str(_slice_version(table, target)))
 
-    def stage(self, df: DataFrame, target: FileTarget) -> StagedOutput:
-        table = open_table(target.uri)
-        seen = str(_slice_version(table, target)) if table else None
+    def stage(self, df: DataFrame, target: FileTarget, checked: CheckedTarget | None = None) -> StagedOutput:
+        seen = self._seen(target) if checked is None else checked.seen
         place = join_uri(table_uri(target.uri), target.new_attempt_name())
         # The log holds the partition value; some readers take it from the path all the same.
         folder = partition_folder({RUN_PERIOD_COLUMN: target.run_period}) if target.run_period is not None else ""
@@ -136,7 +138,10 @@ class DeltaWriter:
                 if table is None and open_table(target.uri) is not None:
                     continue
                 raise DaybookError("IO_026", location=target.label, reason=str(failure)) from failure
-            done = self.committed(target) if table is None else _find_new_commit(table, target)
+            if table is None:
+                # A table is created by its version 0, or not at all.
+                return Commit(staged.rows, numbered_version(0))
+            done = _find_new_commit(table, target)
             return Commit(staged.rows, done.version if done else None)
         raise DaybookError("IO_024", location=target.label, slice=target.slice_note)
 
@@ -168,7 +173,7 @@ class DeltaWriter:
                 continue
             except DeltaError as failure:
                 raise DaybookError("IO_026", location=target.label, reason=str(failure)) from failure
-            dropped = self.committed(target)
+            dropped = _find_new_commit(table, target)
             return Commit(rows, dropped.version if dropped else None)
         raise DaybookError("IO_024", location=target.label, slice=target.slice_note)
 
@@ -196,6 +201,10 @@ class DeltaWriter:
         bindings = [Binding(column.name, column.name, column.type) for column in target.columns]
         rows = scan_parquet(spark, [DataFile(file.path) for file in files], bindings, frozenset(), None)
         return fingerprint(rows.plain, target.columns)
+
+    def _seen(self, target: FileTarget) -> str | None:
+        table = open_table(target.uri)
+        return str(_slice_version(table, target)) if table is not None else None
 
     def _check_place(self, target: FileTarget) -> None:
         """A table is not made on top of other files."""

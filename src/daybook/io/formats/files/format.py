@@ -33,6 +33,7 @@ from daybook.io.landing.rows import ImpliedColumns
 from daybook.io.stored_rows import SourceBlock, StoredRows, dataset_of
 from daybook.io.target import FileTarget, OutputColumn, WrittenSlice
 from daybook.io.writer import (
+    CheckedTarget,
     Commit,
     Fence,
     FingerprintObserver,
@@ -170,21 +171,22 @@ class FileWriter(ABC):
         """Columns with their declared types as text, empty where the file has none; None where it names no columns."""
         return None
 
-    def check(self, target: FileTarget) -> None:
+    def check(self, target: FileTarget) -> CheckedTarget:
         checked_options(target.format, target.options, is_output=True)
         path = _target_path(target)
         if target.is_one_file:
             check_file(path, target)
-        else:
-            check_folder(path, target, self)
+            return CheckedTarget()
+        check_folder(path, target, self)
+        return CheckedTarget(folder_slices(path, target), slice_state(path, target))
 
-    def stage(self, df: DataFrame, target: FileTarget) -> StagedOutput:
+    def stage(self, df: DataFrame, target: FileTarget, checked: CheckedTarget | None = None) -> StagedOutput:
         options = checked_options(target.format, target.options, is_output=True)
         path = _target_path(target)
         path.parent.mkdir(parents=True, exist_ok=True)
         work = path.parent / f".{target.new_attempt_name()}"
         work.mkdir()
-        seen = None if target.is_one_file else slice_state(path, target)
+        seen = self._seen(path, target) if checked is None else checked.seen
         watch = FingerprintObserver(target.columns)
         parts = work / _PARTS
         kept = () if target.is_one_file else kept_columns(target, folder_columns(path, target, self))
@@ -198,6 +200,9 @@ class FileWriter(ABC):
         except OSError as failure:
             raise DaybookError("IO_026", location=target.label, reason=str(failure)) from failure
         return StagedOutput(str(work), watch.rows, watch.fingerprint, seen=seen)
+
+    def _seen(self, path: Path, target: FileTarget) -> str | None:
+        return None if target.is_one_file else slice_state(path, target)
 
     def commit(self, staged: StagedOutput, target: FileTarget, fence: Fence = no_fence) -> Commit:
         path, work = _target_path(target), Path(staged.staging)

@@ -34,7 +34,7 @@ from daybook.io.formats.xlsx.workbook import Selection, Workbook
 from daybook.io.landing.request import TextFile
 from daybook.io.landing.rows import Batch, FileRows, RowSource
 from daybook.io.target import FileTarget, OutputColumn
-from daybook.io.writer import remove_tree
+from daybook.io.writer import CheckedTarget, remove_tree
 from daybook.model.definition import DatasetVersion
 from daybook.model.types import FloatType
 from daybook.resolve.checks import output_path_error
@@ -66,10 +66,10 @@ class WorkbookWriter(FileWriter):
 
     extensions = (".xlsx",)
 
-    def check(self, target: FileTarget) -> None:
+    def check(self, target: FileTarget) -> CheckedTarget:
         if (error := output_path_error(target.format, target.uri)) is not None:
             raise error
-        super().check(target)
+        return super().check(target)
 
     def write_parts(self, df: DataFrame, folder: Path, target: FileTarget, options: Mapping[str, Any]) -> None:
         df.write.mode("error").parquet(str(folder))
