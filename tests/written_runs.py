@@ -61,7 +61,7 @@ def write_run(
             prepared = prepare_run(workspace, around, transaction, definition, chosen, request)
         lease = start_run(around.store, prepared)
         recorder = RunRecorder(around, cast(LeaseKeeper, SimpleNamespace(lease=lease)), prepared)
-        recorder.record_pins({})
+        recorder.record_sources({})
         with around.store.write() as transaction:
             transaction.runs.mark_running(lease, now=transaction.now())
         for output in (each for each in prepared.outputs if each.step.seq in rows):

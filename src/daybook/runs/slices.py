@@ -186,7 +186,13 @@ def drop_slice(
         )
         transaction.slices.drop(table, dropped)
         registered = tuple(_register_without_slice(environment, transaction, entry, planned, commit, drop_id))
-    notices = [each for made in registered for each in hold_version(environment.store, made, destination=entry.table)]
+        pins = {made: transaction.definitions.pin(made.dataset_id, made.version) for made in registered}
+    notices = [
+        notice
+        for made, pin in pins.items()
+        if pin is not None
+        for notice in hold_version(environment.store, made, pin, destination=entry.table)
+    ]
     datasets = tuple((made.dataset_id, made.version) for made in registered)
     return SliceDrop(entry, commit.rows, datasets, tuple(notices))
 

@@ -200,10 +200,14 @@ def open_store(url: str, *, root: Path, migrate: bool = False) -> MetadataStore:
     engine = connect_store(address, root)
     moved_from: str | None = None
     try:
-        is_new = _migrate_if_needed(engine, address, migrate, WorkspaceRoot.of(root))
+        state = _read_state(engine, address)
+        is_new = state.is_new
+        if state.schema != LATEST_SCHEMA:
+            _migrate(engine, address, state, migrate, WorkspaceRoot.of(root))
+            state = _read_state(engine, address)
         if isinstance(address, EmbeddedStore):
             _enable_write_ahead_log(engine)
-            moved_from = _find_workspace(engine, address, WorkspaceRoot.of(root))
+            moved_from = _find_workspace(engine, address, WorkspaceRoot.of(root), state.root)
             # A failed backup does not stop the command: the disk may be full.
             with _suppress_code("STORE_042"):
                 if not is_new:
@@ -239,10 +243,26 @@ def _suppress_code(code: str) -> Iterator[None]:
             raise
 
 
-def _find_workspace(engine: Engine, address: StoreAddress, root: WorkspaceRoot) -> str | None:
-    """Where the workspace was before, if it was elsewhere; from here on its locations are those of `root`."""
+@dataclass(frozen=True, slots=True)
+class _StoreState:
+    """The schema of a database, and the folder of the workspace that it was last used in."""
+
+    schema: str | None
+    is_new: bool
+    root: str | None = None
+
+
+def _read_state(engine: Engine, address: StoreAddress) -> _StoreState:
     with read_transaction(engine, address) as connection:
-        known: str | None = connection.execute(select(WORKSPACE_ROOT.c.root)).scalar_one_or_none()
+        schema = read_schema_version(connection)
+        if schema != LATEST_SCHEMA:
+            return _StoreState(schema, is_new=schema is None and not inspect(connection).get_table_names())
+        root: str | None = connection.execute(select(WORKSPACE_ROOT.c.root)).scalar_one_or_none()
+        return _StoreState(schema, is_new=False, root=root)
+
+
+def _find_workspace(engine: Engine, address: StoreAddress, root: WorkspaceRoot, known: str | None) -> str | None:
+    """Where the workspace was before, if it was elsewhere; from here on its locations are those of `root`."""
     if known is None:
         return None
     keep_relative(engine, root)
@@ -264,35 +284,29 @@ def _is_store_at(address: StoreAddress, root: WorkspaceRoot, folder: str) -> boo
     return path.is_relative_to(root.real) and (Path(folder) / path.relative_to(root.real)).is_file()
 
 
-def _migrate_if_needed(engine: Engine, address: StoreAddress, migrate: bool, root: WorkspaceRoot) -> bool:
-    """Whether the store was created by this."""
-    with read_transaction(engine, address) as connection:
-        found = read_schema_version(connection)
-        is_new = found is None and not inspect(connection).get_table_names()
-    if found is None and not is_new and isinstance(address, EmbeddedStore):
+def _migrate(engine: Engine, address: StoreAddress, state: _StoreState, migrate: bool, root: WorkspaceRoot) -> None:
+    if state.schema is None and not state.is_new and isinstance(address, EmbeddedStore):
         raise DaybookError("STORE_041", place=str(address), reason="it lacks the table alembic_version")
-    refuse_unknown_schema(found, str(address))
-    if found == LATEST_SCHEMA:
-        return False
+    refuse_unknown_schema(state.schema, str(address))
     match address:
         case EmbeddedStore():
             # A store elsewhere may be that of several workspaces, so its locations stay absolute.
             is_inside = address.path.resolve().is_relative_to(root.real)
-            if not is_new:
+            if not state.is_new:
                 back_up(address.path)
             with write_transaction(engine, address) as connection:
                 _upgrade_under_lock(connection, address, root if is_inside else None)
             # The backup of today lacks what the migration has just made, such as the id of the workspace.
             with _suppress_code("STORE_042"):
-                if not is_new:
+                if not state.is_new:
                     back_up(address.path)
         case SharedStore():
             if not migrate:
-                raise DaybookError("STORE_004", place=str(address), found=found or "none", needed=LATEST_SCHEMA)
+                found = state.schema or "none"
+                raise DaybookError("STORE_004", place=str(address), found=found, needed=LATEST_SCHEMA)
             with write_transaction(engine, address) as connection:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK})
                 _upgrade_under_lock(connection, address)
-    return is_new
 
 
 def _upgrade_under_lock(connection: Connection, address: StoreAddress, root: WorkspaceRoot | None = None) -> None:

@@ -85,8 +85,19 @@ def test_anywhere_among_outputs_of_every_format(workspace: NewWorkspace, is_long
         if point in ("before write", "after write"):
             committed = 0
         assert [rows == NEW_ROWS for rows in found.values()] == [index < committed for index in range(len(FORMATS))]
+        if (point, format_) == ("after record", FORMATS[-1]):
+            assert folder.last_run().status == "completed"
+            continue
         run = retry_dead(folder, run_id)
         check_completed(folder, run, FORMATS)
+
+
+def test_the_record_of_the_last_output_completes_the_run(workspace: NewWorkspace) -> None:
+    folder = workspace(("csv",))
+    write_orders(folder, "new", NEW)
+    run_id = run_and_die(folder, "after record", "csv")
+    assert held(folder, ("csv",)) == {"csv": NEW_ROWS}
+    assert (folder.last_run().id, folder.last_run().status) == (run_id, "completed")
 
 
 def test_what_a_dead_run_left_is_removed_by_the_doctor(workspace: NewWorkspace) -> None:

@@ -2,10 +2,11 @@
 
 import math
 
+import pytest
 from pyspark.sql import SparkSession
 
 from daybook.io.target import OutputColumn
-from daybook.io.writer import fingerprint
+from daybook.io.writer import FingerprintObserver, fingerprint
 from daybook.model.types import FLOAT
 
 COLUMNS = (OutputColumn("ratio", FLOAT),)
@@ -39,3 +40,12 @@ def test_other_values_differ(spark: SparkSession) -> None:
 def test_recorded_fingerprints_of_ordinary_values_stay(spark: SparkSession) -> None:
     values = (0.0, 1.0, -2.5, 1234.5678, 1e300, 1e-200, math.pi, None, math.nan, math.inf, -math.inf, 1000.0, 0.1)
     assert of(spark, *values) == "5ee250d0331ce3bb6c967eda059d957e"
+
+
+def test_what_spark_lost_while_it_wrote_is_counted_again(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark leaves out what it observes where the rows come to nothing, and drops events when it is busy."""
+    df = spark.createDataFrame([(1.0,), (2.5,)], "ratio double")
+    watch = FingerprintObserver(COLUMNS)
+    watch.on(df).collect()
+    monkeypatch.setattr("daybook.io.writer.read_observation", lambda observation: {})
+    assert (watch.rows, watch.fingerprint) == (2, of(spark, 1.0, 2.5))

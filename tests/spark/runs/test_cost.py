@@ -6,10 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
+from pyspark.sql import DataFrame
+from sqlalchemy import Connection, Engine, event
 
 from daybook.engine.java.connect import is_connect
 from daybook.engine.jobs import tag_jobs
-from daybook.store.store import MetadataStore
+from daybook.io.writer import FingerprintObserver
+from daybook.model.definition import TableVersion
+from daybook.runs.attempt.start import RunRequest
+from daybook.workspace.execution import run_project
+from daybook.workspace.open_workspace import open_workspace
 from tests.unit.runs.counting import Counts
 from tests.workspaces import Folder, assign, to_path, to_table
 
@@ -62,28 +69,66 @@ def test_a_run_plans_its_project_once_and_no_project_that_reads_what_it_register
     assert counts.expressions == {"amount * 2": 1}
 
 
-def test_a_run_of_what_is_applied_writes_six_times_to_the_store(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
+def test_a_small_run_takes_eight_transactions_of_the_store(folder: Folder) -> None:
+    """Three only read: the store, the files that are applied already, and what is prepared.
+
+    Five write, of which each waits for the disk: the run, its beginning, what it reads, the permission to commit, and
+    the commit, which ends the run.
+    """
+    folder.project(assign("tax", "amount * 2"), to_table(register_as_dataset="booked"))
+    folder.run()
+    folder.activate()
+    folder.run()
+    begun = Counter[str]()
+
+    def count(connection: Connection) -> None:
+        begun["read" if connection.get_execution_options().get("daybook_read", False) else "write"] += 1
+
+    event.listen(Engine, "begin", count)
+    try:
+        result = run_project(
+            open_workspace(folder.root, session=folder.session), RunRequest("p", "2026-01"), hears_known_notices=False
+        )
+    finally:
+        event.remove(Engine, "begin", count)
+    assert result.is_ok
+    assert begun == {"read": 3, "write": 5}
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_the_log_of_a_table_is_opened_to_prepare_to_stage_and_to_commit(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, is_new: bool
 ) -> None:
-    """The run, its beginning, what it reads, the permission to commit, the commit, its end; each waits for the disk."""
-    folder.project(assign("tax", "amount * 2"), to_table())
-    folder.run()
-    used = Counter[str]()
+    folder.project(assign("tax", "amount * 2"), to_table(register_as_dataset="booked"))
+    if not is_new:
+        folder.run()
+    opened: list[Any] = []
 
-    def count(name: str) -> None:
-        original = getattr(MetadataStore, name)
+    class CountedTable(DeltaTable):
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            opened.append(arguments)
+            super().__init__(*arguments, **named)
 
-        def counting(store: MetadataStore) -> Any:
-            used[name] += 1
-            return original(store)
+    monkeypatch.setattr("daybook.io.formats.delta.table.DeltaTable", CountedTable)
+    result = folder.run()
+    # A table that is not there has no log.
+    assert len(opened) == (0 if is_new else 3)
+    assert result.outputs[0].table_version == TableVersion("delta", "0" if is_new else "1")
 
-        monkeypatch.setattr(MetadataStore, name, counting)
 
-    count("read")
-    count("write")
-    folder.run()
-    assert used["write"] == 6
-    assert used["read"] <= 5
+def test_a_replay_of_files_hashes_the_rows_once(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.project(assign("tax", "amount * 2"), to_path("out/x.csv"), to_table())
+    run_id = folder.run().run_id
+    hashed: list[object] = []
+    original = FingerprintObserver.on
+
+    def on(observer: FingerprintObserver, df: DataFrame) -> DataFrame:
+        hashed.append(df)
+        return original(observer, df)
+
+    monkeypatch.setattr(FingerprintObserver, "on", on)
+    assert folder.replay(run_id).is_same
+    assert len(hashed) == 2
 
 
 def test_rows_that_are_not_shown_are_counted_while_the_shown_ones_are_sought(folder: Folder) -> None:

@@ -125,11 +125,11 @@ def test_a_version_that_cannot_be_noted_beside_its_table_is_told(tmp_path: Path)
             now = datetime.datetime(2026, 2, 1, tzinfo=datetime.UTC)
             version = transaction.definitions.register(dataset, Registration("p", "r", 1, pin), now=now)
         made = RegisteredDataset(dataset.id, version, ())
-        assert list(hold_version(store, made, destination="lake.net")) == []
+        assert list(hold_version(store, made, pin, destination="lake.net")) == []
         assert held_versions(str(table)) == {7}
         shutil.rmtree(table / "_daybook")
         (table / "_daybook").write_text("somebody else's")
-        (told,) = hold_version(store, made, destination="lake.net")
+        (told,) = hold_version(store, made, pin, destination="lake.net")
     assert (told.code, "lake.net" in told.message) == ("RUN_042", True)
 
 
@@ -148,7 +148,7 @@ def test_an_output_whose_registration_is_refused_is_written_with_a_warning(tmp_p
         recorder = RunRecorder(environment, LeaseKeeper(environment.store, lease, lambda: None), run)
         with environment.store.write() as transaction:
             transaction.runs.mark_running(lease, now=transaction.now())
-        recorder.record_pins({})
+        recorder.record_sources({})
         result, (notice,) = recorder.record(run.outputs[0], Commit(1), StagedOutput("", 1), GroupCounts(None, ()))
         with environment.store.read() as transaction:
             commits = transaction.outcomes.commits(lease.run_id)

@@ -1,9 +1,8 @@
 """Executes one attempt of a run: read, stage, check, commit, record; the store always records its end."""
 
 import contextlib
-import datetime
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,11 +19,14 @@ from daybook.errors import DaybookError, Notice, error_to_record, flatten, notic
 from daybook.io.pins import Pin
 from daybook.io.read_source import ReadSource
 from daybook.io.registry import writer_for
-from daybook.io.writer import StagedOutput, Writer
+from daybook.io.writer import CheckedTarget, StagedOutput, Writer
+from daybook.model.calendar import Period
+from daybook.model.definition import Definition
 from daybook.model.loading import LoadedWorkspace
+from daybook.model.project import Project
 from daybook.plan.steps import Plan
 from daybook.runs.attempt.lease import CODE_CANCELLED, LeaseKeeper, stop_on_signals
-from daybook.runs.attempt.recorder import RunRecorder
+from daybook.runs.attempt.recorder import CompletedRun, EarlierAttempts, RunRecorder
 from daybook.runs.attempt.start import (
     PreparedRun,
     RunRequest,
@@ -45,8 +47,8 @@ from daybook.runs.sandbox import slices_of_draft
 from daybook.runs.snapshot import RunSnapshot, snapshot_from_json
 from daybook.runs.sources import check_sources, land_sources_ahead, read_sources
 from daybook.store.process import current_process
-from daybook.store.records import FinalStatus, Lease, OperationResult, milliseconds
-from daybook.store.store import MetadataStore
+from daybook.store.records import FinalStatus, Lease, milliseconds
+from daybook.store.store import MetadataStore, Transaction
 
 # Rows that fail a check can be shown, once the run is known.
 _FAILED_VALUE_CODE = "PROJECT_033"
@@ -66,11 +68,13 @@ class Execution:
     recorder: RunRecorder
     outputs: list[OutputResult] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
+    # Targets as they were before this attempt committed anything, by the seq of the output.
+    checked: dict[int, CheckedTarget] = field(default_factory=dict)
 
-    def execute(self) -> None:
-        pinned, committed = self.recorder.earlier_attempt()
-        self.outputs += committed
-        sources = self._read(pinned)
+    def execute(self, earlier: EarlierAttempts) -> None:
+        self.outputs += earlier.outputs
+        sources = self._read(earlier.pins)
+        self._check_targets(sources)
         largest = max((source.sizes for source in sources.values()), key=sum, default=())
         with (
             even_splits(self.spark, largest),
@@ -101,9 +105,17 @@ class Execution:
         for source in sources.values():
             self._report(source.notices)
         self._report_new_ids(sources)
-        if not pinned:
-            self.recorder.record_pins({key: source.pins for key, source in sources.items()})
         return sources
+
+    def _check_targets(self, sources: Mapping[str, ReadSource]) -> None:
+        """Refuse before anything is written what would be refused at a commit, and record what was read."""
+        committed = {output.operation_seq for output in self.outputs}
+        pending = [planned for planned in self.prepared.outputs if planned.step.seq not in committed]
+        for planned in pending:
+            with output_errors(planned):
+                self.checked[planned.step.seq] = writer_for(planned.target.format).check(planned.target)
+        written = [(planned, self.checked[planned.step.seq].slices) for planned in pending]
+        self._report(self.recorder.record_sources({key: source.pins for key, source in sources.items()}, written))
 
     def _report_new_ids(self, sources: Mapping[str, ReadSource]) -> None:
         loads = [load for load in self.prepared.plan.loads if load.role != "join"]
@@ -130,8 +142,7 @@ class Execution:
         writer = self._writer(planned, pipeline, sources)
         self.environment.listener.stage(f"writing {planned.label}")
         with output_errors(planned, pipeline.failure):
-            checked = writer.check(planned.target)
-            self._report(self.recorder.require_slice(planned, checked.slices))
+            checked = self.checked.get(planned.step.seq) or writer.check(planned.target)
             began = time.monotonic()
             staged = writer.stage(output.df, planned.target, checked)
         return replace(staged, duration_ms=round((time.monotonic() - began) * 1000))
@@ -158,7 +169,10 @@ class Execution:
         with output_errors(planned, pipeline.failure):
             commit = writer.commit(staged, planned.target, lambda slices: self.recorder.permit(planned, slices))
         self._report(commit.notices)
-        output, notices = self.recorder.record(planned, commit, staged, counts)
+        # A later output may go to what this one has changed.
+        self.checked.clear()
+        is_last = len(self.outputs) + 1 == len(self.prepared.outputs)
+        output, notices = self.recorder.record(planned, commit, staged, counts, is_last=is_last)
         self._report(notices)
         self.outputs.append(output)
         if commit.is_repeat:
@@ -213,15 +227,20 @@ def execute_attempt(
                 landing = environment.landing(snapshot.run_id)
                 land_sources_ahead(prepared.plan.loads, snapshot, landing, environment.root)
             spark = environment.session()
-            keeper.fence(lambda transaction: transaction.runs.mark_running(lease, now=transaction.now()))
             recorder = RunRecorder(environment, keeper, prepared)
+            earlier = recorder.begin()
             execution = Execution(prepared, environment, spark, staging, keeper, recorder)
             execution.notices.extend(prepared.notices)
-            with tag_jobs(spark, tag), watch_progress(spark, tag, environment.listener.progress):
-                execution.execute()
+            try:
+                with tag_jobs(spark, tag), watch_progress(spark, tag, environment.listener.progress):
+                    execution.execute(earlier)
+            except Exception:
+                # All is committed and recorded: what fails while the session is tidied up afterwards changes nothing.
+                if recorder.completed is None:
+                    raise
             if is_retry:
                 execution.discard(with_committed=True)
-            ended = _complete(environment.store, keeper)
+            ended = recorder.complete()
             if (undelivered := events.ended("completed", execution.outputs)) is not None:
                 execution.notices.append(undelivered)
         except BaseException as failure:
@@ -283,22 +302,6 @@ def _unexpected_error_data(failure: BaseException) -> dict[str, Any]:
     return {"code": type(failure).__name__, "message": str(failure)}
 
 
-@dataclass(frozen=True, slots=True)
-class _CompletedRun:
-    """What the store holds of a run when it has ended."""
-
-    duration: datetime.timedelta
-    operations: tuple[OperationResult, ...]
-
-
-def _complete(store: MetadataStore, keeper: LeaseKeeper) -> _CompletedRun:
-    run_id = keeper.lease.run_id
-    with store.write() as transaction:
-        transaction.runs.finish(keeper.lease, "completed", now=transaction.now())
-        duration = transaction.runs.get(run_id).duration or datetime.timedelta()
-        return _CompletedRun(duration, transaction.outcomes.operations(run_id))
-
-
 def _fail(store: MetadataStore, keeper: LeaseKeeper, status: FinalStatus, error: Mapping[str, Any]) -> None:
     """Ends the run in the store; a run that lost its lease was already ended by its new holder."""
     # An unreachable store must not hide why the run failed; the lease expires by itself.
@@ -306,7 +309,7 @@ def _fail(store: MetadataStore, keeper: LeaseKeeper, status: FinalStatus, error:
         transaction.runs.finish(keeper.lease, status, now=transaction.now(), error=error)
 
 
-def _build_result(snapshot: RunSnapshot, ended: _CompletedRun, execution: Execution) -> RunResult:
+def _build_result(snapshot: RunSnapshot, ended: CompletedRun, execution: Execution) -> RunResult:
     return RunResult(
         run_id=snapshot.run_id,
         project_id=snapshot.project.id,
@@ -344,18 +347,31 @@ def prepare_runs(workspace: LoadedWorkspace, environment: RunEnvironment, reques
     if not environment.store.is_shared:
         notices += apply_project_files(workspace, definition, environment)
     with environment.store.read() as transaction:
-        periods = parse_periods(definition, request.period, transaction.stored_definitions())
-        found = find_version(transaction, definition.model, as_draft=request.is_draft)
-        for period in periods:
-            # A range with a locked period in it is refused before its first run.
-            if not (found.is_draft and workspace.settings.sandbox is not None):
-                require_unlocked(transaction, period)
-    for period in periods:
+        first, *others = parse_periods(definition, request.period, transaction.stored_definitions())
+        if others:
+            _refuse_locked(workspace, transaction, definition, (first, *others), request)
+        prepared = prepare_run(workspace, environment, transaction, definition, first, request)
+    check_outputs(prepared.outputs)
+    yield replace(prepared, notices=(*notices, *prepared.notices))
+    for period in others:
         with environment.store.read() as transaction:
             prepared = prepare_run(workspace, environment, transaction, definition, period, request)
         check_outputs(prepared.outputs)
-        yield replace(prepared, notices=(*notices, *prepared.notices))
-        notices = ()
+        yield prepared
+
+
+def _refuse_locked(
+    workspace: LoadedWorkspace,
+    transaction: Transaction,
+    definition: Definition[Project],
+    periods: Iterable[Period],
+    request: RunRequest,
+) -> None:
+    """A range with a locked period in it is refused before its first run."""
+    version = find_version(transaction, definition.model, as_draft=request.is_draft)
+    if not (version.is_draft and workspace.settings.sandbox is not None):
+        for period in periods:
+            require_unlocked(transaction, period)
 
 
 def check_runs(workspace: LoadedWorkspace, environment: RunEnvironment, request: RunRequest) -> Iterator[PreparedRun]:

@@ -42,11 +42,15 @@ class LeaseKeeper:
         self._thread.start()
         return self
 
+    def release(self) -> None:
+        """No more heartbeats: the run is about to end, and a renewal after that would say that the lease is lost."""
+        self._is_closed = True
+        self._woken.set()
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._is_closed = True
-        self._woken.set()
+        self.release()
         self._thread.join(timeout=self._interval)
 
     @property
@@ -97,7 +101,7 @@ class LeaseKeeper:
         while not self._is_over(pause):
             with contextlib.suppress(Exception):
                 self._renew()
-            if self.stopped_by is not None:
+            if self.stopped_by is not None and not self._is_closed:
                 self._on_stop()
                 pause = min(pause, _REPEAT_STOP_SECONDS)
 

@@ -1,7 +1,8 @@
 """Records what a run did and registers its outputs, in transactions that check the lease of the run."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+import datetime
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 from daybook.engine.counters import GroupCounts
@@ -23,7 +24,7 @@ from daybook.runs.attempt.lease import LeaseKeeper
 from daybook.runs.attempt.start import PreparedRun
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.lifecycle.registration import RegisteredDataset, register_output
-from daybook.runs.outputs import PlannedOutput
+from daybook.runs.outputs import PlannedOutput, output_errors
 from daybook.runs.permissions import (
     claim_slice,
     conflict_notices,
@@ -66,18 +67,20 @@ def newest_pin(pin: RegisteredDataPin) -> RegisteredDataPin:
 
 
 def hold_version(
-    store: MetadataStore, registered: RegisteredDataset, *, destination: str, seq: int | None = None
+    store: MetadataStore,
+    registered: RegisteredDataset,
+    pin: RegisteredDataPin,
+    *,
+    destination: str,
+    seq: int | None = None,
 ) -> Iterator[Notice]:
     """Note beside the table that the registered version is needed; `daybook gc` does it again where it fails."""
-    with store.read() as transaction:
-        pin = transaction.definitions.pin(registered.dataset_id, registered.version)
-    if pin is None:
-        return
     holder = VersionHolder(store.identity, registered.dataset_id, registered.version)
     try:
         format_named(pin.version.format).hold_version(pin.uri, pin.version, holder)
-    except OSError as failure:
-        reason = failure.strerror or str(failure)
+    except Exception as failure:
+        # The run has recorded its output; nothing that is noted beside the table may change that.
+        reason = getattr(failure, "strerror", None) or str(failure)
         yield notice("RUN_042", operation_seq=seq, destination=destination, reason=reason)
 
 
@@ -104,6 +107,22 @@ def _dataset_location(planned: PlannedOutput, input_table: str, *, is_sandboxed:
 LOAD_SEQ = 0
 
 
+@dataclass(frozen=True, slots=True)
+class EarlierAttempts:
+    """What the first attempt read, by load, and what earlier ones committed; a new run has neither."""
+
+    pins: Mapping[str, tuple[Pin, ...]]
+    outputs: tuple[OutputResult, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CompletedRun:
+    """What the store holds of a run when it has ended."""
+
+    duration: datetime.timedelta
+    operations: tuple[OperationResult, ...]
+
+
 class RunRecorder:
     """The store's side of one run."""
 
@@ -112,28 +131,53 @@ class RunRecorder:
         self._keeper = keeper
         self._prepared = prepared
         self._plans = environment.plans
+        # What the sources were, once that is recorded; the first output adds the number of rows.
+        self._load: OperationResult | None = None
+        # Set by the record of the last output.
+        self.completed: CompletedRun | None = None
 
-    def earlier_attempt(self) -> tuple[dict[str, tuple[Pin, ...]], tuple[OutputResult, ...]]:
-        """What the first attempt read, by load, and what earlier ones committed; a new run has neither."""
+    def begin(self) -> EarlierAttempts:
+        """The run is executed from now on, if it still may be."""
         run_id = self._keeper.lease.run_id
-        with self._store.read() as transaction:
-            pins, commits = recorded_pins(transaction, run_id), transaction.outcomes.commits(run_id)
-        outputs = (recorded_output_result(self._prepared.output(each.operation_seq), each) for each in commits)
-        return pins, tuple(outputs)
+        earlier: list[EarlierAttempts] = []
 
-    def record_pins(self, pins: Mapping[str, tuple[Pin, ...]]) -> None:
-        details = {"pins": {key: [pin_to_json(pin) for pin in each] for key, each in pins.items()}}
+        def mark(transaction: Transaction) -> None:
+            transaction.runs.mark_running(self._keeper.lease, now=transaction.now())
+            self._load = _find_load(transaction, run_id)
+            commits = transaction.outcomes.commits(run_id)
+            outputs = (recorded_output_result(self._prepared.output(each.operation_seq), each) for each in commits)
+            earlier.append(EarlierAttempts(_pins_of(self._load), tuple(outputs)))
+
+        self._keeper.fence(mark)
+        return earlier[0]
+
+    def record_sources(
+        self,
+        pins: Mapping[str, tuple[Pin, ...]],
+        written: Iterable[tuple[PlannedOutput, tuple[WrittenSlice, ...]]] = (),
+    ) -> tuple[Notice, ...]:
+        """Record what the sources are, unless an earlier attempt has.
+
+        Refuses slices of other owners, and locked ones, before anything is written: `written` are the slices that
+        each output writes to, as its target has them.
+        """
         with self._store.write() as transaction:
-            result = OperationResult(LOAD_SEQ, "load", "load", details=details)
-            transaction.outcomes.record_operations(self._keeper.lease, result)
+            checked = (self._check(transaction, planned, slices) for planned, slices in written)
+            notices = tuple(notice for found in checked for notice in found)
+            if self._load is None:
+                details = {"pins": {key: [pin_to_json(pin) for pin in each] for key, each in pins.items()}}
+                self._load = OperationResult(LOAD_SEQ, "load", "load", details=details)
+                transaction.outcomes.record_operations(self._keeper.lease, self._load)
+        return notices
 
-    def require_slice(self, planned: PlannedOutput, written: tuple[WrittenSlice, ...]) -> tuple[Notice, ...]:
-        """Refuse another owner's slice, and a locked one, before anything is written."""
-        with self._store.read() as transaction:
+    def _check(
+        self, transaction: Transaction, planned: PlannedOutput, written: tuple[WrittenSlice, ...]
+    ) -> Iterator[Notice]:
+        with output_errors(planned):
             require_log(transaction, planned.target)
             require_slice(transaction, planned.target, written)
             self._require_unlocked(transaction, planned)
-            return tuple(unknown_run_notices(transaction, planned.target, written))
+        yield from unknown_run_notices(transaction, planned.target, written)
 
     def permit(self, planned: PlannedOutput, written: tuple[WrittenSlice, ...]) -> None:
         """The last check before a commit: the lease is valid, the period is not locked, the slice is owned."""
@@ -157,19 +201,46 @@ class RunRecorder:
                 require_unlocked(transaction, period)
 
     def record(
-        self, planned: PlannedOutput, commit: Commit, staged: StagedOutput, counts: GroupCounts
+        self,
+        planned: PlannedOutput,
+        commit: Commit,
+        staged: StagedOutput,
+        counts: GroupCounts,
+        *,
+        is_last: bool = False,
     ) -> tuple[OutputResult, tuple[Notice, ...]]:
-        """Record a commit with its registration and the counts up to it, all or nothing; with what there is to say."""
+        """Record a commit with its registration and the counts up to it, all or nothing; with what there is to say.
+
+        The last output completes the run.
+        """
+        if is_last:
+            self._keeper.release()
         with self._store.write() as transaction:
             registered, notices = self._registered(transaction, planned, commit)
             output = _output_result(planned, commit, registered, staged.duration_ms)
             self._record_commit(transaction, planned, output, staged.fingerprint)
             self._record_counts(transaction, counts)
             self._record_output(transaction, planned, output)
-        if registered is not None:
+            pin = transaction.definitions.pin(registered.dataset_id, registered.version) if registered else None
+            completed = self._complete(transaction) if is_last else None
+        self.completed = completed
+        if registered is not None and pin is not None:
             seq = planned.step.seq
-            notices += tuple(hold_version(self._store, registered, destination=planned.label, seq=seq))
+            notices += tuple(hold_version(self._store, registered, pin, destination=planned.label, seq=seq))
         return output, notices
+
+    def complete(self) -> CompletedRun:
+        """The run as it has ended; an attempt that found everything committed has recorded no last output."""
+        if self.completed is None:
+            with self._store.write() as transaction:
+                self.completed = self._complete(transaction)
+        return self.completed
+
+    def _complete(self, transaction: Transaction) -> CompletedRun:
+        run_id = self._keeper.lease.run_id
+        transaction.runs.finish(self._keeper.lease, "completed", now=transaction.now())
+        duration = transaction.runs.get(run_id).duration or datetime.timedelta()
+        return CompletedRun(duration, transaction.outcomes.operations(run_id))
 
     def _record_commit(
         self, transaction: Transaction, planned: PlannedOutput, output: OutputResult, fingerprint: str | None
@@ -224,10 +295,8 @@ class RunRecorder:
             )
             for count in counts.operations
         ]
-        if counts.input_rows is not None:
-            known = transaction.outcomes.operations(self._keeper.lease.run_id)
-            load = next(item for item in known if item.seq == LOAD_SEQ)
-            counted.append(replace(load, rows_added=counts.input_rows))
+        if counts.input_rows is not None and self._load is not None:
+            counted.append(replace(self._load, rows_added=counts.input_rows))
         if counted:
             transaction.outcomes.record_operations(self._keeper.lease, *counted)
 
@@ -286,7 +355,14 @@ class RunRecorder:
 
 def recorded_pins(transaction: Transaction, run_id: str) -> dict[str, tuple[Pin, ...]]:
     """What a run read, by load."""
-    load = next((item for item in transaction.outcomes.operations(run_id) if item.seq == LOAD_SEQ), None)
+    return _pins_of(_find_load(transaction, run_id))
+
+
+def _find_load(transaction: Transaction, run_id: str) -> OperationResult | None:
+    return next((item for item in transaction.outcomes.operations(run_id) if item.seq == LOAD_SEQ), None)
+
+
+def _pins_of(load: OperationResult | None) -> dict[str, tuple[Pin, ...]]:
     if load is None:
         return {}
     return {key: tuple(pin_from_json(pin) for pin in pins) for key, pins in load.details["pins"].items()}
