@@ -19,7 +19,14 @@ from sqlalchemy import Connection, Engine, func, insert, inspect, select, text, 
 from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError
 from daybook.store.address import EmbeddedStore, SharedStore, StoreAddress, parse_address
-from daybook.store.database.connection import back_up, connect_store, list_backups, read_transaction, write_transaction
+from daybook.store.database.connection import (
+    back_up,
+    connect_store,
+    is_disk_full,
+    list_backups,
+    read_transaction,
+    write_transaction,
+)
 from daybook.store.database.definition_rows import DefinitionRows
 from daybook.store.database.outcomes import Actions, CloseQueries, Outcomes, RetentionQueries
 from daybook.store.database.periods import PeriodStatuses, Slices
@@ -195,7 +202,8 @@ def open_store(url: str, *, root: Path, migrate: bool = False) -> MetadataStore:
         try:
             address.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise DaybookError("STORE_003", place=str(address), reason=error.strerror or str(error)) from error
+            code = "STORE_047" if is_disk_full(error, address) else "STORE_003"
+            raise DaybookError(code, place=str(address), reason=error.strerror or str(error)) from error
         _refuse_emptied(address)
     engine = connect_store(address, root)
     moved_from: str | None = None

@@ -38,7 +38,7 @@ _STATUS_BY_CODE: Mapping[str, int] = {
     **dict.fromkeys(("RUN_002", "RUN_017", "RUN_020", "RUN_027"), 409),
     **dict.fromkeys((f"STORE_{number:03}" for number in (12, 13, 15, 16, 17, 18, 19, 20, 21, 22, 28, 31, 33, 34)), 409),
     # The store or Spark does not answer.
-    **dict.fromkeys(("STORE_003", "STORE_004", "STORE_005", "STORE_006", "STORE_029", "RUN_030"), 503),
+    **dict.fromkeys(("STORE_003", "STORE_004", "STORE_005", "STORE_006", "STORE_029", "STORE_047", "RUN_030"), 503),
     **dict.fromkeys((f"RUN_{number}" for number in range(901, 917)), 503),
 }
 # Definitions that do not load or do not check are the state of the workspace, not the question's fault.

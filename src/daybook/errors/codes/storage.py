@@ -590,4 +590,10 @@ STORE_CODES: dict[str, Code] = code_family(
         "Daybook, which recorded no id, wrote the slice, it is named by its name.",
         hint="run the project: the error STORE_016 names the workspace",
     ),
+    Code(
+        "STORE_047",
+        "The disk of the store at {place} is full: {reason}",
+        "The store cannot grow. Nothing was changed; even reading an embedded store needs a little room beside it.",
+        hint="free disk space: `daybook gc --dry-run` shows what Daybook itself no longer needs",
+    ),
 )

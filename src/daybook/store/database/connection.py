@@ -3,6 +3,7 @@
 A backup is made before a migration and once a day; seven are kept; `doctor --restore` restores the newest sound one.
 """
 
+import errno
 import os
 import shutil
 import sqlite3
@@ -110,6 +111,8 @@ def _translate_database_errors(address: StoreAddress) -> Iterator[None]:
             raise storage_error(error.orig, address) from error
         if "database is locked" in str(error.orig):
             raise DaybookError("STORE_006", place=str(address), seconds=BUSY_SECONDS) from error
+        if is_disk_full(error.orig, address):
+            raise DaybookError("STORE_047", place=str(address), reason=_first_line(error)) from error
         if getattr(error.orig, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR:
             raise
         raise DaybookError("STORE_003", place=str(address), reason=_first_line(error)) from error
@@ -117,6 +120,25 @@ def _translate_database_errors(address: StoreAddress) -> Iterator[None]:
         if isinstance(error.orig, sqlite3.Error) and is_damage(error.orig):
             raise storage_error(error.orig, address) from error
         raise
+
+
+_FULL_STATE = "53100"
+_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
+# SQLite needs this much to open a database whose log is empty.
+_MIN_FREE_BYTES = 64 << 10
+
+
+def is_disk_full(error: BaseException | None, address: StoreAddress) -> bool:
+    """Whether a database or a folder could not grow; SQLite often says no more than that reading or writing failed."""
+    if isinstance(error, OSError):
+        return error.errno in _FULL_ERRNOS
+    if getattr(error, "sqlstate", None) == _FULL_STATE:
+        return True
+    code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+    if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN) and isinstance(address, EmbeddedStore):
+        with suppress(OSError):
+            return shutil.disk_usage(address.path.parent).free < _MIN_FREE_BYTES
+    return code == sqlite3.SQLITE_FULL
 
 
 _DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT)
@@ -137,6 +159,7 @@ def storage_error(error: sqlite3.Error, address: StoreAddress) -> DaybookError:
     """What SQLite says of the file of a store; one that is no database and has no backups was never a store."""
     is_foreign = "not a database" in str(error) and isinstance(address, EmbeddedStore) and not address.backups.is_dir()
     code = "STORE_041" if is_damage(error) and not is_foreign else "STORE_003"
+    code = "STORE_047" if is_disk_full(error, address) else code
     return DaybookError(code, place=str(address), reason=str(error))
 
 
