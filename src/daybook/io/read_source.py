@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import assert_never
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
@@ -184,6 +185,9 @@ def _checked_batches(source: RowSource, location: Location, columns: tuple[Bindi
         if period is not None and "_period" not in batch.columns:
             column = pa.repeat(pa.scalar(period, pa.string()), batch.rows)
             batch = replace(batch, columns={**batch.columns, "_period": column})
+        elif location.null_period is not None and "_period" in batch.columns:
+            filled = pc.fill_null(batch.columns["_period"], location.null_period)
+            batch = replace(batch, columns={**batch.columns, "_period": filled})
         yield batch
 
 
@@ -284,17 +288,28 @@ def landing_requests(
 
 def _read_group(spark: SparkSession, wanted: LandingRequest, pins: list[Pin] | None) -> Iterator[ReadPart]:
     """The parts of some locations, format by format; those that are landed become one."""
-    direct: dict[str, list[PinnedLocation]] = {}
+    direct: dict[tuple[str, str | None], list[PinnedLocation]] = {}
     landed: list[Location] = []
     for location in wanted.locations:
         if format_named(location.format).is_landed:
             landed.append(location)
         else:
-            direct.setdefault(location.format, []).append(PinnedLocation(location, take_pin(pins, location)))
-    for name, locations in direct.items():
-        yield from format_named(name).read(spark, ReadRequest(tuple(locations), wanted.version, wanted.slices))
+            alike = direct.setdefault((location.format, location.null_period), [])
+            alike.append(PinnedLocation(location, take_pin(pins, location)))
+    for (name, null_period), locations in direct.items():
+        request = ReadRequest(tuple(locations), wanted.version, wanted.slices)
+        for part in format_named(name).read(spark, request):
+            yield _with_null_period(part, null_period)
     if landed:
         yield read_landed(spark, replace(wanted, locations=landed), take_landed_pin(pins, landed[0]))
+
+
+def _with_null_period(part: ReadPart, period: str | None) -> ReadPart:
+    """Rows without a period belong to that of the run that wrote them."""
+    if period is None or "_period" not in part.carried:
+        return part
+    filled = F.coalesce(F.col("_period"), F.lit(period))
+    return replace(part.map(lambda df: df.withColumn("_period", filled)), known_periods=None)
 
 
 def _with_slices(part: ReadPart, location: Location) -> ReadPart:

@@ -234,8 +234,10 @@ def _values(array: pa.Array) -> list[Any]:
 
 
 def _with_period(part: SourcePart, location: Location) -> SourcePart:
-    """Rows of a location that belongs to one period may lack `_period`."""
-    if location.period is None or "_period" in part.names:
+    """Rows of a location that belongs to one period may lack `_period`, and totals that a run wrote there have none."""
+    if "_period" in part.names:
+        return part if location.null_period is None else _with_null_period(part, location.null_period)
+    if location.period is None:
         return part
     period = location.period.identifier
 
@@ -244,6 +246,18 @@ def _with_period(part: SourcePart, location: Location) -> SourcePart:
             yield ((*row[:-2], period, *row[-2:]) for row in batch)
 
     return replace(part, names=(*part.names, "_period"), batches=batches)
+
+
+def _with_null_period(part: SourcePart, period: str) -> SourcePart:
+    position = part.names.index("_period")
+
+    def filled(row: SourceRow) -> SourceRow:
+        return row if row[position] is not None else (*row[:position], period, *row[position + 1 :])
+
+    def batches() -> Iterator[Iterator[SourceRow]]:
+        return (map(filled, batch) for batch in part.batches())
+
+    return replace(part, batches=batches)
 
 
 def _with_slices(part: SourcePart, location: Location) -> SourcePart:

@@ -47,6 +47,8 @@ class Location:
     options: Mapping[str, Any] = field(default_factory=dict)
     # Set when the location belongs to one period alone, so that rows may lack `_period`.
     period: Period | None = None
+    # The period of rows whose `_period` is NULL, such as totals: that of the run that wrote what is there.
+    null_period: str | None = None
     # A version that stays readable, of formats that keep them; None for the data as it is.
     version: TableVersion | None = None
     # Of a table whose slices are read in several locations: those that are read here, or those that are not.

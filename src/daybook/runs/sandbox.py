@@ -19,7 +19,7 @@ from daybook.model.serialization import decode_definition
 from daybook.resolve.location import Location, Resolution
 from daybook.runs.result import SliceRead
 from daybook.runs.snapshot import RunSnapshot
-from daybook.runs.sources import RedirectedSource, slice_table, written_slices
+from daybook.runs.sources import RedirectedSource, period_of_writer, slice_table, written_slices
 from daybook.store.database.outcomes import SandboxCommit
 from daybook.store.records import Slice
 from daybook.store.store import Transaction
@@ -52,6 +52,9 @@ class SandboxPeriods:
 
     def exists(self, location: Location) -> bool:
         return data_exists(location, self._root) or self._newer_place(location) is not None
+
+    def period_of_writer(self, location: Location) -> str | None:
+        return period_of_writer(self._transaction, location)
 
     def redirect(self, resolution: Resolution, version: DatasetVersion) -> RedirectedSource:
         """The same periods, each from where its newest data is."""

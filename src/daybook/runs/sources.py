@@ -1,7 +1,7 @@
 """The sources of a run: resolved before it begins, read once per dataset version, and their size."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -11,8 +11,10 @@ from daybook.errors import DaybookError, flatten, raise_all
 from daybook.io.filesystem import list_files
 from daybook.io.location_checks import check_locations_exist, data_exists, location_identity
 from daybook.io.pins import Pin
+from daybook.io.written_by import runs_that_wrote
 from daybook.model.calendar import Period
 from daybook.model.definition import DatasetVersion
+from daybook.model.formats import FORMATS
 from daybook.plan.loads import load_references
 from daybook.resolve.calendars.calendar import GREGORIAN, PeriodCalendar
 from daybook.resolve.calendars.periods import calendar_for, periods_overlap
@@ -51,6 +53,28 @@ def written_slices(transaction: Transaction, table: SliceTable) -> dict[str, Sli
     }
 
 
+def period_of_writer(transaction: Transaction, location: Location) -> str | None:
+    """The period of the runs that wrote and registered a file or folder, if it is one and nobody changed it since."""
+    if location.uri is None:
+        return None
+    if FORMATS[location.format].keeps_versions or location.local_path is None:
+        writers = transaction.outcomes.writers(location.label, before=transaction.now(), version=location.version)
+        run_ids = frozenset({writers[None]}) if None in writers else frozenset()
+    else:
+        run_ids = runs_that_wrote(location)
+    periods = {_registered_period(transaction, run_id, location) for run_id in run_ids}
+    return periods.pop() if len(periods) == 1 else None
+
+
+def _registered_period(transaction: Transaction, run_id: str, location: Location) -> str | None:
+    run = transaction.runs.find(run_id)
+    commits = transaction.outcomes.commits(run_id) if run is not None else ()
+    is_registered = any(
+        commit.destination == location.label and commit.details.get("dataset_id") is not None for commit in commits
+    )
+    return run.period if run is not None and is_registered else None
+
+
 class StoredPeriods:
     """Which periods of a table runs wrote, as the store knows it."""
 
@@ -64,6 +88,9 @@ class StoredPeriods:
 
     def exists(self, location: Location) -> bool:
         return data_exists(location, self._root)
+
+    def period_of_writer(self, location: Location) -> str | None:
+        return period_of_writer(self._transaction, location)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +107,13 @@ class RedirectedPeriods(PeriodLookup, Protocol):
     """A lookup that knows newer data of some periods elsewhere."""
 
     def redirect(self, resolution: Resolution, version: DatasetVersion) -> RedirectedSource: ...
+
+
+@runtime_checkable
+class WriterPeriods(PeriodLookup, Protocol):
+    """A lookup that knows which run wrote the file or folder at a location."""
+
+    def period_of_writer(self, location: Location) -> str | None: ...
 
 
 def resolve_sources(
@@ -125,10 +159,25 @@ def _source_snapshot(
     """What is read of a resolution; drafts read each other in the sandbox, but for references to a version."""
     key = (load.dataset_id, load.version.version)
     slices = slices_read(resolution, lookup)
+    resolution = _with_null_periods(load, resolution, lookup)
     if not isinstance(lookup, RedirectedPeriods) or is_pinned or _is_pinned_view(load.version):
         return SourceSnapshot(load.key, *key, resolution, slices)
-    found = lookup.redirect(resolution, load.version)
-    return SourceSnapshot(load.key, *key, found.resolution, {**slices, **found.runs}, found.periods)
+    redirected = lookup.redirect(resolution, load.version)
+    located = _with_null_periods(load, redirected.resolution, lookup)
+    return SourceSnapshot(load.key, *key, located, {**slices, **redirected.runs}, redirected.periods)
+
+
+def _with_null_periods(load: "LoadStep", resolution: Resolution, lookup: PeriodLookup) -> Resolution:
+    """Totals that a run wrote to a file or folder have no period; readers take them for rows of the run's period."""
+    if load.temporal_mode != "period" or not isinstance(lookup, WriterPeriods):
+        return resolution
+    locations = tuple(
+        location
+        if lookup.slices(location) is not None
+        else replace(location, null_period=lookup.period_of_writer(location))
+        for location in resolution.locations
+    )
+    return replace(resolution, locations=locations)
 
 
 def _is_pinned_view(version: DatasetVersion) -> bool:

@@ -193,3 +193,53 @@ def test_a_version_that_breaks_a_project_is_told(folder: Folder) -> None:
     folder.activate("reads")
     folder.project(to_table(mode="replace", register_as_dataset="booked"))
     assert codes(folder.run("2026-01")) == ["RUN_020"]
+
+
+TOTAL_BY_REGION = {
+    "type": "aggregate",
+    "arguments": {"group_by": ["region"], "aggregations": [{"column": "total", "expression": "SUM(amount)"}]},
+}
+
+
+def with_total_of_region(dataset_id: str) -> dict[str, Any]:
+    joins = [{"alias": "t", "dataset_id": dataset_id, "on": "region = t.region"}]
+    assignments = [{"column": "total", "expression": "t.total"}]
+    return {"type": "update", "arguments": {"joins": joins, "assignments": assignments}}
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "out/sums.csv",
+        "out/{{identifier}}.parquet",
+        {"path": "out/folder", "format": "json"},
+        pytest.param({"path": "out/delta", "format": "delta"}, marks=pytest.mark.slow),
+        pytest.param({"path": "out/folder", "format": "parquet"}, marks=pytest.mark.slow),
+    ],
+)
+def test_totals_in_a_registered_file_or_folder_belong_to_the_period_of_its_run(folder: Folder, location: Any) -> None:
+    """January: EMEA 100 and 50, APAC 0; the totals have no `_period` of their own."""
+    written = to_path(location, register_as_dataset="sums", columns=["region", "total", "_period"])
+    folder.project(TOTAL_BY_REGION, {**written, "selector": "_operation_seq = 1"}, id_="writes")
+    folder.run("2026-01", "writes")
+    folder.project(with_total_of_region("sums"), to_table("joined"), id_="joins")
+    folder.project(to_table("copy"), id_="reads", input_="sums")
+    folder.run("2026-01", "joins")
+    folder.run("2026-01", "reads")
+    totals = {row["order_id"]: row["total"] for row in folder.table("joined")}
+    assert totals == {"O-1": Decimal(150), "O-2": Decimal(150), "O-3": Decimal(0)}
+    assert {(row["region"], row["_period"]) for row in folder.table("copy")} == {
+        ("EMEA", "2026-01"),
+        ("APAC", "2026-01"),
+    }
+
+
+def test_totals_in_a_file_that_somebody_changed_belong_to_no_period(folder: Folder) -> None:
+    written = to_path("out/sums.csv", register_as_dataset="sums", columns=["region", "total", "_period"])
+    folder.project(TOTAL_BY_REGION, {**written, "selector": "_operation_seq = 1"}, id_="writes")
+    folder.run("2026-01", "writes")
+    with (folder.root / "out/sums.csv").open("a", encoding="utf-8") as file:
+        file.write("LATAM,7.00,2026-01\n")
+    folder.project(to_table("copy"), id_="reads", input_="sums")
+    folder.run("2026-01", "reads")
+    assert [row["region"] for row in folder.table("copy")] == ["LATAM"]

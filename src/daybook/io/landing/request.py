@@ -110,6 +110,7 @@ def landing_key(request: LandingRequest, files: Sequence[TextFile], databases: S
                 file.location.datasource.model_dump_json() if file.location.datasource else None,
                 file.location.period.identifier if file.location.period else None,
                 sorted(file.given.promised),
+                *filter(None, (file.location.null_period,)),
             ]
             for file in files
         ],

@@ -109,6 +109,21 @@ def _current_note(path: Path) -> CommitNote | None:
     return found[-1] if found else None
 
 
+def run_that_wrote_file(path: Path) -> str | None:
+    """The run that made the file as it is; None where nobody noted it or somebody changed it since.
+
+    Copies count as the same file, so unlike for a commit the inode says nothing.
+    """
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    notes = [
+        note for note in _read_notes(path) if (note.size, note.modified_ns) == (status.st_size, status.st_mtime_ns)
+    ]
+    return notes[-1].run_id if notes else None
+
+
 def check_file(path: Path, target: FileTarget) -> None:
     if (error := one_file_mode_error(target.mode, target.label)) is not None:
         raise error
