@@ -12,7 +12,19 @@ from typing import Annotated, Any, TextIO
 import typer
 import typer.main
 
-from daybook.cli import close, compare, definitions, demo, explain, history, maintenance, periods, run, serve
+from daybook.cli import (
+    close,
+    compare,
+    definitions,
+    demo,
+    explain,
+    history,
+    maintenance,
+    periods,
+    recompute,
+    run,
+    serve,
+)
 from daybook.cli.arguments import RootOptions, add_command, move_root_options_first
 
 
@@ -212,6 +224,20 @@ add_command(
     "daybook bridge close@2026-01 close@2026-02 --measure total",
     "daybook bridge 20260131-180000-4f1c2a 20260207-090000-91b3d0 -m total --by region",
     "daybook bridge close@2026-01 close@2026-02 -m total --order definition,data --json",
+)
+add_command(
+    app,
+    "preview",
+    recompute.preview,
+    "daybook preview close --period 2026-01",
+    "daybook preview close --period 2026-01 --set threshold=250 --rows 3 --watch",
+)
+add_command(
+    app,
+    "recompute",
+    recompute.recompute,
+    "daybook recompute close@2026-01",
+    "daybook recompute 20260131-180000-4f1c2a --rows account=4711 --json",
 )
 add_command(
     app,

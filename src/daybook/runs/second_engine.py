@@ -1,17 +1,22 @@
 """What the second engine is given: the tables that a plan loads, and the facts of a run."""
 
 import datetime
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from daybook.errors import DaybookError
 from daybook.model.types import ColumnType
 from daybook.plan.steps import LoadStep, Plan
-from daybook.recompute import RunFacts, StoredTable, TableKey
+from daybook.recompute import Computation, RunFacts, StoredTable, TableKey, compute
 
 if TYPE_CHECKING:
     # What only gives rows to the second engine is imported where they are read.
+    from daybook.io.landing.area import LandingArea
+    from daybook.io.pins import Pin
     from daybook.io.source_rows import StoredSource
+    from daybook.runs.attempt.start import PreparedRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +87,48 @@ def run_facts(plan: Plan, as_of: datetime.date | None) -> RunFacts:
     return RunFacts(
         plan.project.id, period, as_of or period.start_date, constants.timestamp, dict(constants.parameters)
     )
+
+
+def compute_run(
+    prepared: "PreparedRun",
+    landings: "Sequence[LandingArea]",
+    root: Path,
+    *,
+    pins: "Mapping[str, tuple[Pin, ...]] | None" = None,
+    before: Callable[[Mapping[TableKey, StoredTable], int], None] = lambda tables, rows: None,
+) -> Computation:
+    """What a prepared run computes; with `pins` from exactly the data of an earlier run.
+
+    `before` sees the tables, and how many rows they have together, before anything is computed.
+    """
+    from daybook.io.source_rows import read_source_rows
+
+    snapshot, plan = prepared.snapshot, prepared.plan
+    known: dict[tuple[str, int], StoredSource] = {}
+    tables: dict[TableKey, StoredTable] = {}
+    by_source: dict[tuple[str, int, str], StoredTable] = {}
+    for load in plan.loads:
+        key = (load.dataset_id, load.version.version)
+        resolution = snapshot.source(load.key).resolution
+        if key not in known:
+            pinned = None if pins is None else pins.get(load.key, ())
+            try:
+                known[key] = read_source_rows(resolution, load.version, landings, workspace=root, pinned=pinned)
+            except DaybookError as error:
+                from daybook.runs.sources import load_error
+
+                raise load_error(error, load) from error
+        window = ReadWindow(resolution.periods, resolution.as_of, resolution.row_period)
+        # One table for one dataset, so that the second engine loads it once.
+        tables[table_key(load)] = by_source.setdefault((*key, load.table), stored_table(load, known[key], window))
+    before(tables, sum(source.count for source in known.values()))
+    computation = compute(plan.project, tables, run_facts(plan, snapshot.as_of))
+    check_types(plan, computation)
+    return computation
+
+
+def check_types(plan: Plan, computation: Computation) -> None:
+    """The second engine finds the types of columns by itself; where the plan has others, one of the two is wrong."""
+    for name, type_ in plan.types.items():
+        if (computed := computation.types.get(name, type_)) != type_:
+            raise AssertionError(f"{name} is {type_} by the plan, and {computed} by the second engine")

@@ -337,6 +337,14 @@ def find_committed_output(transaction: Transaction, root: Path, run_id: str, wan
     return CommittedOutput(record, chosen, prepared.output(chosen.operation_seq))
 
 
+def committed_outputs(
+    transaction: Transaction, root: Path, run_id: str
+) -> tuple[PreparedRun, tuple[CommittedOutput, ...]]:
+    """The run as its snapshot has it, with every output that it committed."""
+    record, prepared, outputs = _read_outputs(transaction, root, run_id)
+    return prepared, tuple(CommittedOutput(record, each, prepared.output(each.operation_seq)) for each in outputs)
+
+
 def _read_outputs(
     transaction: Transaction, root: Path, run_id: str
 ) -> tuple[RunRecord, PreparedRun, tuple[OutputResult, ...]]:

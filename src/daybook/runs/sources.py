@@ -148,7 +148,7 @@ def resolve_sources(
                     refuse_overlapping_slices(load.dataset_id, lookup.slices(location) or (), calendars)
             sources.append(_source_snapshot(load, known[key], lookup, is_pinned=load.key in pinned))
         except DaybookError as error:
-            errors += [_load_error(single, load) for single in flatten(error)]
+            errors += [load_error(single, load) for single in flatten(error)]
     raise_all(errors)
     return tuple(sources)
 
@@ -231,7 +231,7 @@ def read_sources(
             try:
                 known[key] = read_source(spark, resolution, load.version, landing, workspace=root, pinned=pins)
             except DaybookError as error:
-                raise _load_error(error, load) from error
+                raise load_error(error, load) from error
         sources[load.key] = known[key]
     return sources
 
@@ -251,11 +251,11 @@ def check_sources(loads: "Iterable[LoadStep]", snapshot: RunSnapshot) -> None:
         try:
             check_locations_exist(snapshot.source(load.key).resolution)
         except DaybookError as error:
-            errors.append(_load_error(error, load))
+            errors.append(load_error(error, load))
     raise_all(errors)
 
 
-def _load_error(error: DaybookError, load: "LoadStep") -> DaybookError:
+def load_error(error: DaybookError, load: "LoadStep") -> DaybookError:
     """Inside an operation its own code wins, and the finding is the cause."""
     seq, dataset_id, causes = load.operation_seq, load.dataset_id, flatten(error)
     match load.role:

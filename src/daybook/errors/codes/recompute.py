@@ -15,7 +15,7 @@ RECOMPUTE_CODES: dict[str, Code] = code_family(
         "RECOMPUTE_002",
         "{project} reads {rows:,} lines, and a preview computes at most {limit:,}",
         "A preview is for the moment between two changes of a file. More lines are computed faster by Spark.",
-        hint="`daybook run {project} --period {period} --draft` computes them all, without touching live data",
+        hint="`daybook run --draft` computes them all, without touching live data",
     ),
     Code(
         "RECOMPUTE_003",

@@ -125,6 +125,8 @@ ARGUMENT_CHECKS: Mapping[str, _Check] = {
     **dict.fromkeys(
         (
             "draft",
+            "quick",
+            "both",
             "allow_empty",
             "require_fresh",
             "sandbox_inputs",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from daybook.runs.lifecycle.activation import Activation
     from daybook.runs.lifecycle.apply import ApplyPlan
     from daybook.runs.maintenance import CollectedGarbage
+    from daybook.runs.recomputation import Recomputation
     from daybook.runs.recovery import Recovery
     from daybook.runs.replay import ReplayResult
     from daybook.runs.result import OutputResult
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from daybook.workspace.lineage import LineageResult
     from daybook.workspace.maintenance import Examination, StoreRestoration
     from daybook.workspace.numbers import CsvDownload, NumbersPage, NumbersRequest
+    from daybook.workspace.preview import Preview
     from daybook.workspace.reference import CheckedExpression, FunctionEntry
     from daybook.workspace.report import WrittenReport
     from daybook.workspace.scenarios import ScenarioReport
@@ -567,6 +569,38 @@ class Workspace:
         files = select_scenarios([Path(path) for path in paths], self.root, keyword=keyword)
         engine = scenario_engine(quick=quick, both=both)
         return run_scenarios(files, None if engine == "quick" else self._opened.session, engine=engine)
+
+    @checked
+    def preview(
+        self,
+        project: str,
+        period: str,
+        *,
+        as_of: str | datetime.date | None = None,
+        parameters: "Mapping[str, Value] | None" = None,
+        limit: int = 10,
+    ) -> "Preview":
+        """What a run of the files as they are now would do, computed without Spark; nothing is kept.
+
+        `limit` is the number of rows shown of every output.
+        """
+        from daybook.runs.attempt.start import RunRequest
+        from daybook.workspace.execution import parse_as_of
+        from daybook.workspace.preview import preview_project
+
+        request = RunRequest(project, period, parse_as_of(as_of), parameters=parameters or {})
+        return preview_project(self._opened, request, rows=limit)
+
+    @checked
+    def recompute(self, run_id: str, /, *, limit: int = 20, **keys: "Value") -> "Recomputation":
+        """Compute a run again in plain Python, and compare every cell with what it wrote.
+
+        `keys` are columns and the values that rows must have there, None for NULL; without any, all rows are compared.
+        """
+        from daybook.workspace.recomputation import recompute
+
+        texts = {column: None if value is None else value_text(value) for column, value in keys.items()}
+        return recompute(self._opened, run_id, texts, limit=limit)
 
     @checked
     def new_scenario(

@@ -1,0 +1,183 @@
+"""Computes a run again by the second engine, and compares every cell with what the run wrote."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
+
+from daybook.errors import DaybookError, flatten
+from daybook.expression import CompiledExpression
+from daybook.io.stored_rows import StoredRows
+from daybook.model.types import value_text
+from daybook.plan.steps import AggregateStep, AppendStep, OutputStep, Plan, Step, UpdateStep
+from daybook.recompute import ComputedOutput
+from daybook.recompute.comparison import CellDifference, compare_rows
+from daybook.recompute.tree import Row, Value
+from daybook.runs.attempt.recorder import recorded_pins
+from daybook.runs.attempt.start import PreparedRun
+from daybook.runs.environment import RunEnvironment
+from daybook.runs.second_engine import compute_run
+from daybook.runs.slices import CommittedOutput, committed_outputs
+
+# Columns that only the run knows: none today, since ids follow a published rule and times are those of the snapshot.
+_NOT_COMPARED: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DifferingCell:
+    """A cell that the run wrote otherwise than it is computed now, and the expression that gave its column."""
+
+    cell: CellDifference
+    operation_seq: int | None
+    operation: str | None
+    expression: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RecomputedOutput:
+    """One output compared with what was written; `problem` says why it could not be."""
+
+    operation_seq: int
+    operation_id: str
+    destination: str
+    rows_written: int | None
+    rows_computed: int
+    cells: int
+    count: int
+    differences: tuple[DifferingCell, ...]
+    not_compared: tuple[str, ...] = ()
+    problem: str | None = None
+
+    @property
+    def is_same(self) -> bool:
+        return self.problem is None and self.count == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Recomputation:
+    """A run computed again; `keys` are the rows that were asked for, empty for all."""
+
+    run_id: str
+    project_id: str
+    period: str
+    keys: Mapping[str, str | None]
+    outputs: tuple[RecomputedOutput, ...]
+
+    @property
+    def is_same(self) -> bool:
+        return all(output.is_same for output in self.outputs)
+
+
+def recompute_run(
+    environment: RunEnvironment, run_id: str, keys: Mapping[str, str | None] | None = None, *, shown: int = 20
+) -> Recomputation:
+    """Every cell of every output that a run committed, computed from its snapshot and its pinned sources.
+
+    With `keys` only rows with these values, as texts by column, are compared. RUN_012 when the data is gone.
+    """
+    wanted = dict(keys or {})
+    with environment.store.read() as transaction:
+        prepared, committed = committed_outputs(transaction, environment.root, run_id)
+        pins = recorded_pins(transaction, run_id)
+        status = transaction.runs.get(run_id).status
+    if not committed:
+        raise DaybookError("RUN_017", run_id=run_id, status=status)
+    skipped = {step.seq for step in prepared.plan.outputs} - {each.result.operation_seq for each in committed}
+    try:
+        computation = compute_run(prepared, (environment.landing(run_id),), environment.root, pins=pins)
+    except DaybookError as error:
+        if any(single.code == "IO_009" for single in flatten(error)):
+            raise DaybookError("RUN_012", run_id=run_id, causes=flatten(error)) from error
+        raise
+    outputs = {output.name.seq: output for output in computation.outputs if output.name.seq not in skipped}
+    compared = tuple(_compare(prepared, each, outputs[each.result.operation_seq], wanted, shown) for each in committed)
+    snapshot = prepared.snapshot
+    return Recomputation(run_id, snapshot.project.id, snapshot.period.identifier, wanted, compared)
+
+
+def _compare(
+    prepared: PreparedRun,
+    committed: CommittedOutput,
+    computed: ComputedOutput,
+    keys: Mapping[str, str | None],
+    shown: int,
+) -> RecomputedOutput:
+    step = committed.planned.step
+    columns = [name for name in step.columns if name not in _NOT_COMPARED]
+    names = list(computed.columns)
+    positions = [names.index(name) for name in columns]
+    rows = [tuple(row[position] for position in positions) for row in computed.rows]
+    result = RecomputedOutput(
+        step.seq, step.operation_id, committed.planned.label, None, len(rows), 0, 0, (), _NOT_COMPARED
+    )
+    try:
+        written = _written_rows(committed.rows(), columns)
+    except DaybookError as error:
+        problem = DaybookError(
+            "RECOMPUTE_003",
+            output=committed.planned.label,
+            run_id=prepared.snapshot.run_id,
+            reason=str(error),
+            causes=flatten(error),
+        )
+        return replace(result, problem=str(problem))
+    if keys:
+        written, rows = (_with_keys(part, columns, keys) for part in (written, rows))
+    compared = compare_rows(columns, written, rows, shown=shown)
+    differences = tuple(_explained(prepared.plan, step, cell) for cell in compared.differences)
+    return replace(
+        result,
+        rows_written=len(written),
+        rows_computed=len(rows),
+        cells=compared.cells,
+        count=compared.count,
+        differences=differences,
+    )
+
+
+def _written_rows(stored: StoredRows, columns: Sequence[str]) -> list[Row]:
+    wanted = {column.name: column for column in stored.columns}
+    chosen = [wanted[name] for name in columns]
+    rows: list[Row] = []
+    for block in stored.blocks:
+        for batch in block.batches(chosen):
+            rows.extend(zip(*(batch.column(name).to_pylist() for name in columns), strict=True))
+    return rows
+
+
+def _with_keys(rows: Sequence[Row], columns: Sequence[str], keys: Mapping[str, str | None]) -> list[Row]:
+    positions = {columns.index(name): text for name, text in keys.items() if name in columns}
+    return [row for row in rows if all(_is_value(row[position], text) for position, text in positions.items())]
+
+
+def _is_value(value: Value, text: str | None) -> bool:
+    """Whether a text stands for a value; zeros at the end of a number do not matter."""
+    if value is None or text is None:
+        return value is None and text is None
+    if isinstance(value, Decimal):
+        return value == _number(text)
+    return value_text(value) == text
+
+
+def _number(text: str) -> Decimal | None:
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return None
+
+
+def _explained(plan: Plan, output: OutputStep, cell: CellDifference) -> DifferingCell:
+    """The last operation before the output that gave the column its value, and the expression it did so by."""
+    for step in reversed([step for step in plan.steps if step.seq < output.seq]):
+        if (expression := _expression_of(step, cell.column)) is not None:
+            return DifferingCell(cell, step.seq, step.operation_id, expression.text)
+    return DifferingCell(cell, None, None, None)
+
+
+def _expression_of(step: Step, column: str | None) -> CompiledExpression | None:
+    match step:
+        case UpdateStep(assignments=values) | AggregateStep(aggregations=values):
+            return next((value.expression for value in values if value.column == column), None)
+        case AppendStep(aggregations=aggregations, mapped=mapped):
+            return next((value.expression for value in (*aggregations, *mapped) if value.column == column), None)
+        case _:
+            return None

@@ -1,0 +1,105 @@
+"""A preview computes what a run would write, without Spark and without a trace."""
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daybook.errors import DaybookError
+from daybook.runs.attempt.start import RunRequest
+from daybook.workspace import preview as previewing
+from daybook.workspace.json.recompute import preview_as_json
+from daybook.workspace.json.results import json_text
+from daybook.workspace.open_workspace import open_workspace
+from daybook.workspace.preview import Preview, preview_project
+from tests.workspaces import Folder, assign, no_session, to_path, to_table
+
+TOTALS = {"group_by": ["region"], "aggregations": [{"column": "amount", "expression": "SUM(amount)"}]}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    folder = Folder.new(tmp_path / "w", no_session)
+    folder.project(
+        {"id": "zeros", "type": "delete", "selector": "amount = 0"},
+        assign("fee", "amount * param.rate", id="fee"),
+        {"id": "positive", "type": "check", "arguments": {"condition": "fee > 0"}},
+        {"id": "totals", "type": "aggregate", "arguments": TOTALS},
+        to_table("fees", columns=["order_id", "amount", "fee"], order_by=["order_id"]),
+        {**to_path("out/totals.csv", columns=["region", "amount"]), "selector": "_operation_seq = 4"},
+        parameters={"rate": {"type": "decimal(3,2)", "default": "0.10"}},
+    )
+    return folder
+
+
+def shown(folder: Folder, period: str = "2026-01", **options: Any) -> Preview:
+    rows = options.pop("rows", 10)
+    return preview_project(open_workspace(folder.root), RunRequest("p", period, **options), rows=rows)
+
+
+def test_counts_rows_totals_and_checks(folder: Folder) -> None:
+    preview = shown(folder)
+    assert preview.input_rows == 3
+    assert [(each.id, each.picked, each.added) for each in preview.operations] == [
+        ("zeros", 1, 0),
+        ("fee", 2, 0),
+        ("positive", 2, 0),
+        ("totals", 2, 1),
+    ]
+    assert preview.checks == {"positive": 2}
+    fees, totals = preview.outputs
+    assert fees.destination == "lake.fees"
+    assert [row for row in fees.rows if row[0] is not None] == [
+        ("O-1", Decimal("100.00"), Decimal("10.0000")),
+        ("O-2", Decimal("50.00"), Decimal("5.0000")),
+    ]
+    assert fees.totals["fee"] == Decimal("15.0000")
+    assert totals.rows == (("EMEA", Decimal("150.00")),)
+    assert totals.columns == {"region": "string", "amount": "decimal(18,2)"}
+
+
+def test_parameters_and_the_number_of_rows(folder: Folder) -> None:
+    preview = shown(folder, parameters={"rate": "0.20"}, rows=1)
+    assert preview.parameters == {"rate": "0.20"}
+    assert preview.outputs[0].totals["fee"] == Decimal("30.0000")
+    assert (preview.outputs[0].row_count, len(preview.outputs[0].rows)) == (3, 1)
+
+
+def test_nothing_is_written(folder: Folder) -> None:
+    before = sorted(path for path in folder.root.rglob("*"))
+    shown(folder)
+    assert sorted(path for path in folder.root.rglob("*")) == before
+
+
+def test_the_json_has_exact_numbers(folder: Folder) -> None:
+    preview = json.loads(json_text(preview_as_json(shown(folder, rows=1))))
+    assert preview["outputs"][1]["rows"] == [{"region": "EMEA", "amount": "150.00"}]
+    assert preview["outputs"][1]["totals"] == {"amount": "150.00"}
+
+
+def test_what_would_fail_the_run_is_raised(folder: Folder) -> None:
+    with pytest.raises(DaybookError) as caught:
+        shown(folder, parameters={"rate": "-1"})
+    assert (caught.value.code, caught.value.operation_seq) == ("CHECK_020", 3)
+
+
+def test_many_lines_are_refused(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(previewing, "MOST_ROWS", 3)
+    with pytest.raises(DaybookError) as caught:
+        shown(folder)
+    assert caught.value.code == "RECOMPUTE_002"
+    assert caught.value.parameters["rows"] == 4
+
+
+def test_what_only_spark_can_read_is_refused(folder: Folder) -> None:
+    folder.datasource("dwh", "jdbc", url="jdbc:postgresql://127.0.0.1:1/none", driver="org.postgresql.Driver")
+    columns = [{"name": "region", "type": "string"}]
+    folder.dataset("regions", columns, {"datasource_id": "dwh", "table": "regions"})
+    join = {"alias": "r", "dataset_id": "regions", "on": "region = r.region"}
+    update = {"joins": [join], "assignments": [{"column": "found", "expression": "r.region"}]}
+    folder.project({"type": "update", "arguments": update}, to_table("fees"))
+    with pytest.raises(DaybookError) as caught:
+        shown(folder)
+    assert "RECOMPUTE_001" in {caught.value.code, *(cause.code for cause in caught.value.causes)}
