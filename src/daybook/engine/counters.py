@@ -22,7 +22,7 @@ from daybook.engine.context import FAULT_COLUMN, RunContext, aliased_sql
 from daybook.errors import DaybookError
 from daybook.expression import quote_literal
 from daybook.model.types import STRING
-from daybook.plan.steps import Plan, RowStep
+from daybook.plan.steps import LoadStep, Plan, RowStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +159,14 @@ def _loading_error(plan: Plan, load_key: str, code: str, **parameters: Any) -> D
     load = plan.load(load_key)
     seq, dataset_id = load.operation_seq or None, load.dataset_id
     error = DaybookError(code, operation_seq=seq, dataset_id=dataset_id, **parameters)
+    return error_of_load(error, load)
+
+
+def error_of_load(error: DaybookError, load: LoadStep) -> DaybookError:
+    """A finding about a source; inside of an append its own code wins."""
     if load.role != "append":
         return error
-    return DaybookError("APPEND_008", operation_seq=seq, causes=(error,), dataset_id=dataset_id)
+    return DaybookError("APPEND_008", operation_seq=load.operation_seq, causes=(error,), dataset_id=load.dataset_id)
 
 
 INPUT_METRIC = "input"

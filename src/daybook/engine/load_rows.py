@@ -22,7 +22,7 @@ from daybook.engine.context import (
     period_column,
     quote_identifiers,
 )
-from daybook.engine.counters import MalformedRowId, NullValue, failed_check_sql, text_sql
+from daybook.engine.counters import MalformedRowId, NullValue, error_of_load, failed_check_sql, text_sql
 from daybook.errors import DaybookError
 from daybook.expression import quote_identifier, quote_literal, spark_type
 from daybook.model.calendar import Period
@@ -197,7 +197,8 @@ def _period_condition(column: str, frame: SourceFrame, context: RunContext) -> s
 def _require_column(frame: SourceFrame, load: LoadStep, column: str) -> None:
     if column not in frame.carried:
         seq = load.operation_seq or None
-        raise DaybookError("PROJECT_032", operation_seq=seq, dataset_id=load.dataset_id, column=column)
+        error = DaybookError("PROJECT_032", operation_seq=seq, dataset_id=load.dataset_id, column=column)
+        raise error_of_load(error, load)
 
 
 def load_input(frame: SourceFrame, load: LoadStep, context: RunContext) -> DataFrame:

@@ -248,7 +248,7 @@ class OutputFrames:
             return df
         # Sorting looks at the data twice, to cut it into ranges, and would compute and count it twice.
         df = self._staging.keep(df, f"unsorted-{step.seq}")
-        return df.orderBy(*map(quote_identifier, step.order_by)).drop(*ordering)
+        return df.orderBy(*(F.col(quote_identifier(name)).asc_nulls_last() for name in step.order_by)).drop(*ordering)
 
     def _picked(self, step: OutputStep) -> str | None:
         live = None if step.arguments.include_deleted else self._working.layer.live()

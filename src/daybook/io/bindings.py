@@ -8,7 +8,7 @@ from daybook.errors import DaybookError, Notice, notice, raise_all
 from daybook.model.dataset import MainTable
 from daybook.model.definition import DatasetVersion
 from daybook.model.formats import FORMATS, option_violations
-from daybook.model.types import RUN_PERIOD_COLUMN, STRING, SYSTEM_COLUMNS, TIMESTAMP, ColumnType
+from daybook.model.types import COLUMN_SYNONYMS, RUN_PERIOD_COLUMN, STRING, SYSTEM_COLUMNS, TIMESTAMP, ColumnType
 from daybook.resolve.location import Location
 
 
@@ -83,7 +83,7 @@ def bind_columns(stored: Iterable[str], version: DatasetVersion, location: Locat
         ]
     if table.temporal_mode == "period" and location.period is None and not have & {"_period", RUN_PERIOD_COLUMN}:
         missing.append("_period")
-    used = {binding.stored for binding in (*declared, *carried)}
+    used = {binding.stored for binding in (*declared, *carried)} | COLUMN_SYNONYMS.keys()
     return Bindings(declared, tuple(carried), tuple(name for name in names if name not in used), tuple(missing))
 
 

@@ -376,5 +376,8 @@ class SourceBlock(RowBlock):
 
 def dataset_of(columns: Sequence[OutputColumn]) -> DatasetVersion:
     """The columns of an output as a dataset, by which its files and tables are read."""
-    declared = tuple(ColumnDef(name=each.name, type=each.type) for each in columns if each.name not in SYSTEM_COLUMNS)
+    # Users may write a reserved name that they may not declare.
+    declared = tuple(
+        ColumnDef.model_construct(name=each.name, type=each.type) for each in columns if each.name not in SYSTEM_COLUMNS
+    )
     return DatasetVersion(Dataset(id="output", name="output", main_table=MainTable(name="output", columns=declared)), 1)

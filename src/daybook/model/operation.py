@@ -328,7 +328,7 @@ class OutputArguments(SelectableArguments):
     include_deleted: bool = Field(default=False, description="Whether deleted rows are written too.")
     system_columns: bool = Field(default=True, description="Whether system columns are among all columns.")
     order_by: Annotated[tuple[NonEmptyText, ...], validated_by(check_order_by)] = Field(
-        default=(), description="The order of the written rows."
+        default=(), description="The columns by which the written rows are sorted; NULL comes last."
     )
     mode: OutputMode | None = Field(
         default=None, description="By default replace_period for a table, replace for an inline location."

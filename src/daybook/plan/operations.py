@@ -6,7 +6,7 @@ from typing import Any
 
 from daybook.errors.error import closest_match
 from daybook.expression import CompiledExpression, Grouping, Scope
-from daybook.model.declaration import find_repeated
+from daybook.model.declaration import find_repeated, split_reference
 from daybook.model.operation import (
     AggregateOperation,
     Aggregation,
@@ -19,7 +19,7 @@ from daybook.model.operation import (
     RuntimeJoin,
     UpdateOperation,
 )
-from daybook.model.types import NULL, SYSTEM_COLUMNS, ColumnType
+from daybook.model.types import COLUMN_SYNONYMS, NULL, SYSTEM_COLUMNS, ColumnType
 from daybook.plan.conditions import excludes
 from daybook.plan.loads import append_key, join_key
 from daybook.plan.steps import (
@@ -338,7 +338,15 @@ def plan_output(walk: Walk, operation: OutputOperation, index: int) -> OutputSte
         order_by,
         arguments,
         walk.schema(),
+        _written_synonyms(walk, arguments.columns or ()),
     )
+
+
+def _written_synonyms(walk: Walk, written: tuple[str, ...]) -> dict[str, str]:
+    """Columns that an output names by another word, which is the name it writes."""
+    table = walk.input.table
+    names = {split_reference(each)[1]: walk.column_name(each, table) for each in written}
+    return {column: name for name, column in names.items() if COLUMN_SYNONYMS.get(name) == column}
 
 
 def _output_columns(

@@ -216,7 +216,10 @@ class CheckStep:
 
 @dataclass(frozen=True, slots=True)
 class OutputStep:
-    """`columns` are what is written, in order, with the types they are written in."""
+    """`columns` are what is written, in order, with the types they are written in.
+
+    `written_names` are those that differ from the names in the working dataset, by these.
+    """
 
     seq: int
     operation_id: str
@@ -226,6 +229,7 @@ class OutputStep:
     order_by: tuple[str, ...]
     arguments: OutputArguments
     schema: Schema
+    written_names: Mapping[str, str] = field(default_factory=dict)
 
 
 Step: TypeAlias = UpdateStep | AggregateStep | AppendStep | DeleteStep | CheckStep | OutputStep

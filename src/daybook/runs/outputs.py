@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import assert_never
 
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
 
 from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, flatten, raise_all
@@ -38,6 +39,11 @@ class PlannedOutput:
     def place(self) -> WrittenPlace:
         columns = tuple(column.name for column in self.target.columns)
         return WrittenPlace(self.target.location, self.label, self.step.seq, columns)
+
+    def named(self, df: DataFrame) -> DataFrame:
+        """The rows of the step with the names that its columns are written by."""
+        names = self.step.written_names
+        return df.withColumnsRenamed(dict(names)) if names else df
 
     @property
     def is_live(self) -> bool:
@@ -92,7 +98,7 @@ def _plan_target(step: OutputStep, snapshot: RunSnapshot, definitions: Definitio
     target = target_at(
         location,
         mode=mode,
-        columns=tuple(OutputColumn(name, type_) for name, type_ in step.columns.items()),
+        columns=tuple(OutputColumn(step.written_names.get(name, name), type_) for name, type_ in step.columns.items()),
         run_id=snapshot.run_id,
         operation_seq=step.seq,
         owner=SliceOwner(

@@ -127,7 +127,8 @@ def _replay_output(
     writer = writer_for(target.format)
     # Most formats take the fingerprint while they write, and rows are hashed once.
     watch = None if format_named(target.format).takes_fingerprint else FingerprintObserver(target.columns)
-    staged = writer.stage(output.df if watch is None else watch.on(output.df), target)
+    df = planned.named(output.df)
+    staged = writer.stage(df if watch is None else watch.on(df), target)
     fingerprint = staged.fingerprint if watch is None else watch.fingerprint
     if keep:
         writer.commit(staged, target)

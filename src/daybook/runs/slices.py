@@ -313,7 +313,8 @@ def read_written_rows(
     df = found.frame.rows.plain
     if RUN_PERIOD_COLUMN in found.frame.carried:
         df = df.where(F.col(RUN_PERIOD_COLUMN) == period)
-    return df.select(*(F.col(f"`{name}`") for name in planned.step.columns))
+    names = planned.step.written_names
+    return df.select(*(F.col(f"`{names.get(name, name)}`").alias(name) for name in planned.step.columns))
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,6 +108,14 @@ def test_a_null_in_the_source_stops_the_run_whether_it_is_picked_or_not(world: W
         assert [cause.code for cause in caught.value.causes] == ["PROJECT_030"]
 
 
+def test_a_source_without_its_period_cannot_be_loaded(world: World) -> None:
+    source = {key: value for key, value in budget("a", "10").items() if key != "_period"}
+    with pytest.raises(DaybookError) as caught:
+        world.run(APPEND % "" + OUTPUT, [order("O-1")], budgets=[source])
+    assert (caught.value.code, caught.value.operation_seq) == ("APPEND_008", 1)
+    assert [cause.code for cause in caught.value.causes] == ["PROJECT_032"]
+
+
 def test_a_value_that_does_not_fit_stops_the_run(world: World) -> None:
     with pytest.raises(DaybookError) as caught:
         world.run(APPEND % "" + OUTPUT, [], budgets=[budget("a", "9999999999999999.9999")])

@@ -35,6 +35,11 @@ def test_the_order_may_use_columns_that_are_not_written(world: World) -> None:
     assert executed.counts[0].input_rows == 3
 
 
+def test_null_comes_last_in_an_order_as_in_windows(world: World) -> None:
+    executed = world.run(output("o", ", columns: [order_id, region], order_by: [region]"), ROWS)
+    assert [row["region"] for row in executed.outputs[1]] == ["a", "b", None]
+
+
 def test_deleted_rows_are_written_only_when_asked_for_and_the_selector_holds_for_them_too(world: World) -> None:
     delete = "- {type: delete, selector: 'amount < 3'}\n"
     executed = world.run(

@@ -144,7 +144,7 @@ class Execution:
         with output_errors(planned, pipeline.failure):
             checked = self.checked.get(planned.step.seq) or writer.check(planned.target)
             began = time.monotonic()
-            staged = writer.stage(output.df, planned.target, checked)
+            staged = writer.stage(planned.named(output.df), planned.target, checked)
         return replace(staged, duration_ms=round((time.monotonic() - began) * 1000))
 
     def _plan(self) -> Plan:
