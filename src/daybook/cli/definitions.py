@@ -57,6 +57,8 @@ def validate(
             show_error(error)
         if not root_options(context).is_quiet:
             echo_note(_validation_summary(found.definition_count, len(found.errors), found.accepted))
+        if root_options(context).is_verbose and found.skipped:
+            echo_note(_skipped_summary(found.skipped))
     if not found.is_ok:
         raise typer.Exit(2)
 
@@ -66,6 +68,17 @@ def _validation_summary(checked: int, findings: int, accepted: int) -> str:
     found = f"{findings} error{'' if findings == 1 else 's'}" if findings else "nothing wrong"
     known = f", {accepted} warning{'' if accepted == 1 else 's'} accepted" if accepted else ""
     return f"{definitions}, {found}{known}"
+
+
+# How many skipped files are named.
+_MOST_FILES = 10
+
+
+def _skipped_summary(files: "Sequence[Path]") -> str:
+    number = f"{len(files)} file{' defines' if len(files) == 1 else 's define'} nothing and "
+    names = ", ".join(file.as_posix() for file in files[:_MOST_FILES])
+    more = f" and {len(files) - _MOST_FILES} more" if len(files) > _MOST_FILES else ""
+    return f"{number}{'was' if len(files) == 1 else 'were'} skipped: {names}{more}"
 
 
 def compile_project(

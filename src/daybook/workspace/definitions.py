@@ -48,6 +48,8 @@ class ValidationResult:
     notices: tuple[Notice, ...] = ()
     # How many warnings operations accept.
     accepted: int = 0
+    # The files that define nothing.
+    skipped: tuple[Path, ...] = ()
 
     @property
     def is_ok(self) -> bool:
@@ -91,7 +93,11 @@ def validate_definitions(path: Path | None = None, *, workspace: Path | None = N
     errors += [*_with_cycles(definitions, findings.errors), *own_file_errors(definitions)]
     if path is None:
         return ValidationResult(
-            len(tuple(definitions.all())), tuple(errors), tuple(findings.notices), findings.accepted
+            len(tuple(definitions.all())),
+            tuple(errors),
+            tuple(findings.notices),
+            findings.accepted,
+            definitions.skipped,
         )
     below = [one for one in definitions.all() if _is_within(one.file, path)]
     concerned = [error for error in errors if error.span is None or _is_within(error.span.file, path)]
@@ -99,7 +105,8 @@ def validate_definitions(path: Path | None = None, *, workspace: Path | None = N
         # The workspace skips the file, so it is checked by itself.
         return _validate_file(path)
     notices = [one for one in findings.notices if one.span is None or _is_within(one.span.file, path)]
-    return ValidationResult(len(below), tuple(concerned), tuple(notices))
+    skipped = tuple(file for file in definitions.skipped if _is_within(file.as_posix(), path))
+    return ValidationResult(len(below), tuple(concerned), tuple(notices), skipped=skipped)
 
 
 def _with_cycles(definitions: "LoadedWorkspace", errors: "list[DaybookError]") -> "list[DaybookError]":

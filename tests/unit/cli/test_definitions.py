@@ -121,3 +121,15 @@ def test_schemas_that_cannot_be_written(root: Path, capsys: pytest.CaptureFixtur
     (root / "taken").write_text("")
     assert main(["schema", "--out", "taken"]) == 2
     assert "[MODEL_066]" in capsys.readouterr().err
+
+
+def test_skipped_files_are_named_when_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "daybook.yaml").write_text("name: test\n")
+    (tmp_path / "docker-compose.yml").write_text("services: {db: {image: postgres}}\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(["validate"]) == 0
+    assert "docker-compose.yml" not in capsys.readouterr().err
+    assert main(["-v", "validate"]) == 0
+    assert "1 file defines nothing and was skipped: docker-compose.yml" in capsys.readouterr().err

@@ -8,6 +8,7 @@ import pytest
 from daybook.definitions.files import definitions_of_files
 from daybook.errors import DaybookError, flatten
 from daybook.model.loading import LoadedWorkspace, find_workspace, load_workspace
+from daybook.model.loading.workspace import read_workspace
 
 DATASET = "dataset: {{id: {id}, main_table: {{name: t, columns: [{{name: a, type: string}}]}}}}\n"
 SOURCE = "datasource: {{id: {id}, type: {type}, options: {{path: {path}}}}}\n"
@@ -307,3 +308,34 @@ def test_settings_that_are_wrong(tmp_path: Path, settings: str, code: str) -> No
     with pytest.raises(DaybookError) as caught:
         load_workspace(workspace(tmp_path, {}, settings=settings))
     assert codes(caught.value) == [code]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "project: {id: p, input: {dataset_id: a}, operations: [{type: delete}\n",
+        "{dataset: {id: a, main_table: {name: a}\n",
+        "- dataset: {id: a, main_table: {name: a}\n",
+        "dataset\n  id: a\n  main_table: {name: t}\n",
+        "dataset {id: a, main_table: {name: t}}\n",
+    ],
+)
+def test_a_broken_text_that_begins_as_a_definition_is_an_error_with_its_place(tmp_path: Path, text: str) -> None:
+    _, errors = read_workspace(workspace(tmp_path, {"a.yaml": text}))
+    assert [(error.code, error.span is not None) for error in errors] == [("MODEL_004", True)]
+
+
+FOREIGN_FILES = {
+    "docker-compose.yml": "services: {db: {image: postgres}}\n",
+    "mkdocs.yml": "site_name: x\nextra: !!python/name:material.extensions.emoji.twemoji\n",
+    "models/schema.yml": "version: 2\nmodels: [{name: orders, columns: [{name: id}]}]\n",
+    "workflows/ci.yaml": "on: [push]\njobs: {test: {runs-on: linux}}\n",
+}
+
+
+def test_files_of_other_programs_are_skipped_and_counted(tmp_path: Path) -> None:
+    files = {**FOREIGN_FILES, "a.yaml": DATASET.format(id="a")}
+    loaded, errors = read_workspace(workspace(tmp_path, files))
+    assert errors == []
+    names = {path.relative_to(tmp_path).as_posix() for path in loaded.skipped}
+    assert names == files.keys() - {"a.yaml"}

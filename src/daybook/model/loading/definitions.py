@@ -33,6 +33,14 @@ _CHARACTERISTIC_KEYS: dict[DefinitionKind, frozenset[str]] = {
     "calendar": frozenset({"levels"}),
     "project": frozenset({"operations"}),
 }
+# Keys of the kinds that identify one beside an id: other programs have projects and datasets, too.
+_OWN_KEYS: dict[DefinitionKind, frozenset[str]] = {
+    "dataset": frozenset({"view", "natural_key_columns", "resolver_id"}),
+    "datasource": frozenset({"type"}),
+    "resolver": frozenset({"is_default"}),
+    "calendar": frozenset({"rule", "periods"}),
+    "project": frozenset({"input", "selectors", "parameters"}),
+}
 # Keys that together identify the kind, whatever other keys there are.
 _TELLING_KEYS: dict[DefinitionKind, frozenset[str]] = {
     "dataset": frozenset({"main_table"}),
@@ -42,8 +50,14 @@ _SCENARIO_KEYS = frozenset({"expect", "datasets"})
 _OPERATION_HINT = "write it into a project: project: {id: ..., input: {dataset_id: ...}, operations: [...]}"
 _VIEW_HINT = "a view is a dataset: dataset: {id: ..., view: {of: ..., window: ...}}"
 
-_YAML_HEAD = re.compile(rf"^\s*[\"']?({'|'.join(DEFINITION_KINDS)})[\"']?\s*:", re.MULTILINE)
-_JSON_HEAD = re.compile(rf"\s*\{{\s*\"({'|'.join(DEFINITION_KINDS)})\"\s*:")
+_LIST_HINT = "write a document for each of them, with --- on a separate line between them"
+
+# The key of a kind, also in braces or in a list; or at the beginning of a line without its colon.
+_KINDS = "|".join(DEFINITION_KINDS)
+_YAML_HEAD = re.compile(
+    rf"^[\s{{\[\-\"']*({_KINDS})[\"']?\s*:|^({_KINDS})[ \t]*(?:\{{|\r?\n[ \t]+[\w\"'-]+[ \t]*:)", re.MULTILINE
+)
+_JSON_HEAD = re.compile(rf"[\s\[]*\{{\s*\"({_KINDS})\"\s*:")
 
 
 def identify_document(
@@ -68,10 +82,15 @@ def _find_meant_definition(document: DocumentNode, source: SourceMap) -> Daybook
     span = source.node_span(document)
     if _is_operation(document):
         return DaybookError("MODEL_088", span=span, hint=_OPERATION_HINT, what="an operation")
+    if isinstance(document, ListNode) and (kind := _kind_of_items(document)):
+        return DaybookError("MODEL_088", span=span, hint=_LIST_HINT, what=f"a list with a {kind}")
     if not isinstance(document, MappingNode) or not document.entries:
         return None
     if kind := _telling_kind(document):
         return DaybookError("MODEL_088", span=span, hint=f"put it below {kind}:", what=f"a {kind}")
+    if kind := _kind_without_body(document):
+        key_span = source.node_span(document.entries[kind].key)
+        return DaybookError("MODEL_088", span=key_span, hint=f"indent what belongs to {kind}:", what=f"a {kind}")
     if len(document.entries) > 1:
         return _find_several_kinds(document, source)
     ((key, entry),) = document.entries.items()
@@ -94,7 +113,7 @@ def _find_several_kinds(document: MappingNode, source: SourceMap) -> DaybookErro
     if document.entries.keys() & _SCENARIO_KEYS:
         return None
     present = [kind for key in document.entries if (kind := _kind_of_key(key))]
-    if not any(_has_characteristic_key(kind, document) for kind in present):
+    if not any(_is_meant(kind, document.get(kind)) for kind in present):
         return None
     keys = list(document.entries)
     second = document.entries[keys[1]].key
@@ -133,9 +152,34 @@ def _misspelled_kind(key: str, body: MappingNode) -> DefinitionKind | None:
     return kind if is_close and has_shape else None
 
 
-def _has_characteristic_key(kind: DefinitionKind, document: MappingNode) -> bool:
-    body = document.get(kind)
-    return isinstance(body, MappingNode) and bool(body.entries.keys() & _CHARACTERISTIC_KEYS[kind])
+def _is_meant(kind: DefinitionKind, body: DocumentNode | None) -> bool:
+    """Whether what stands below the key of a kind is a definition, and not what another program means by the word."""
+    if not isinstance(body, MappingNode):
+        return False
+    keys = body.entries.keys()
+    return bool(keys & _CHARACTERISTIC_KEYS[kind]) or ("id" in keys and bool(keys & _OWN_KEYS[kind]))
+
+
+def _kind_of_items(document: ListNode) -> DefinitionKind | None:
+    """The kind of the first definition in a list, with its key or without."""
+    for item in document.items:
+        if not isinstance(item, MappingNode):
+            continue
+        if kind := _telling_kind(item):
+            return kind
+        for key, entry in item.entries.items():
+            if (kind := _kind_of_key(key)) and _is_meant(kind, entry.value):
+                return kind
+    return None
+
+
+def _kind_without_body(document: MappingNode) -> DefinitionKind | None:
+    """The kind whose keys stand beside its own instead of below it."""
+    for key, entry in document.entries.items():
+        kind = _kind_of_key(key)
+        if kind and isinstance(entry.value, ScalarNode) and entry.value.value is None and _is_meant(kind, document):
+            return kind
+    return None
 
 
 MAX_FILE_BYTES = 10_000_000

@@ -77,12 +77,14 @@ class WorkspaceLocation:
 class LoadedWorkspace(WorkspaceLocation):
     """A workspace and what is defined below it.
 
-    `broken` are the files with errors, `duplicates` the errors of ids that are defined twice.
+    `broken` are the files with errors, `duplicates` the errors of ids that are defined twice, and `skipped` the files
+    that define nothing, as those of other programs.
     """
 
     definitions: dict[DefinitionKind, dict[str, Definition[Any]]]
     broken: tuple["LoadedFile", ...] = ()
     duplicates: tuple[DaybookError, ...] = ()
+    skipped: tuple[Path, ...] = ()
 
     @property
     def doubtful(self) -> frozenset[str]:
@@ -170,7 +172,8 @@ def read_workspace(root: Path) -> tuple[LoadedWorkspace, list[DaybookError]]:
                 twice = DaybookError("MODEL_060", span=span, hint=hint, kind=definition.kind, id=definition.id)
                 duplicates.append(twice)
     broken = tuple(file for file in loaded if file.errors)
-    return LoadedWorkspace(root, settings, definitions, broken, tuple(duplicates)), [*errors, *duplicates]
+    skipped = tuple(file.path for file in loaded if not file.errors and not file.definitions)
+    return LoadedWorkspace(root, settings, definitions, broken, tuple(duplicates), skipped), [*errors, *duplicates]
 
 
 def load_settings(root: Path) -> tuple[WorkspaceSettings, list[DaybookError]]:
