@@ -12,16 +12,16 @@ from daybook.model.project import Project
 DefinitionKey = tuple[DefinitionKind, str]
 
 
-def reachable_definitions(workspace: LoadedWorkspace, project_id: str) -> tuple[Definition[Any], ...]:
-    """The project and every definition it leads to, default resolver included; unknown ids are left out."""
-    found = reached_keys(workspace, project_id)
+def reachable_definitions(workspace: LoadedWorkspace, *project_ids: str) -> tuple[Definition[Any], ...]:
+    """The projects and every definition they lead to, default resolver included; unknown ids are left out."""
+    found = reached_keys(workspace, *project_ids)
     return tuple(definition for definition in workspace.all() if (definition.kind, definition.id) in found)
 
 
-def reached_keys(workspace: LoadedWorkspace, project_id: str) -> set[DefinitionKey]:
-    """What a project leads to, defined or not."""
+def reached_keys(workspace: LoadedWorkspace, *project_ids: str) -> set[DefinitionKey]:
+    """What projects lead to, defined or not."""
     found: set[DefinitionKey] = set()
-    waiting: list[DefinitionKey] = [("project", project_id)]
+    waiting: list[DefinitionKey] = [("project", project_id) for project_id in project_ids]
     waiting += [("resolver", one.id) for one in workspace.definitions["resolver"].values() if one.model.is_default]
     while waiting:
         key = waiting.pop()

@@ -20,11 +20,13 @@ from daybook.graph.drafts import find_fresh_draft
 from daybook.graph.freshness import GivenParameters
 from daybook.graph.listener import BuildListener
 from daybook.graph.nodes import Edge, Node, in_order, sort_key
+from daybook.model.definition import Definition
 from daybook.model.loading import LoadedWorkspace
 from daybook.model.parameter import given_values
-from daybook.runs.attempt.execution import execute_run, prepare_runs
+from daybook.model.project import Project
+from daybook.runs.attempt.execution import execute_run, moved_notices, prepare_applied, prepare_runs
 from daybook.runs.attempt.lease import LeaseKeeper, stop_on_signals
-from daybook.runs.attempt.start import RunRequest
+from daybook.runs.attempt.start import PreparedRun, RunRequest, apply_files_of
 from daybook.runs.environment import RunEnvironment
 from daybook.runs.listener import RunListener
 from daybook.runs.result import RunFailedError, RunResult
@@ -271,11 +273,30 @@ def build(
         notices = _notices(close, request)
         fresh = {} if request.is_full or request.is_draft else _fresh_nodes(close, edges)
         locked = frozenset() if request.is_draft else frozenset(filter(close.is_locked, edges))
+    is_applied = environment.store.is_shared
+    if not request.is_draft and fresh.keys() | locked != edges.keys():
+        said, is_applied = _apply_files(definitions, environment, close, edges)
+        notices += said
     order = in_order(edges, edges)
     listener.planned(order)
-    work = _Build(definitions, environment, request, listener, edges, fresh, locked, new_run_id(environment.clock()))
+    build_id = new_run_id(environment.clock())
+    work = _Build(definitions, environment, request, listener, close, edges, fresh, locked, is_applied, build_id)
     with work.sent_as_events(order):
         return replace(work.execute(order), left_out=left_out, notices=notices)
+
+
+def _apply_files(
+    definitions: LoadedWorkspace, environment: RunEnvironment, close: Close, nodes: Iterable[Node]
+) -> tuple[tuple[Notice, ...], bool]:
+    """Apply once what all nodes reach; False where something cannot be applied, which then fails its own nodes."""
+    notices = moved_notices(environment)
+    if environment.store.is_shared:
+        return notices, True
+    projects = dict.fromkeys(node.project for node in nodes if close.projects[node.project].problem is None)
+    try:
+        return (*notices, *apply_files_of(definitions, tuple(projects), environment)), True
+    except DaybookError:
+        return notices, False
 
 
 def _fresh_nodes(close: Close, nodes: Iterable[Node]) -> dict[Node, str | None]:
@@ -294,10 +315,14 @@ class _Build:
     environment: RunEnvironment
     request: BuildRequest
     listener: BuildListener
+    # As it was when the build began; each node looks at what has changed since then.
+    close: Close
     edges: Mapping[Node, tuple[Edge, ...]]
     fresh: Mapping[Node, str | None]
     # Used as they are: they wait for nothing and are never run.
     locked: frozenset[Node]
+    # Whether the store holds what the files of all nodes say.
+    is_applied: bool
     build_id: str
     results: dict[Node, NodeResult] = field(default_factory=dict)
     running: dict[Node, LeaseKeeper] = field(default_factory=dict)
@@ -412,13 +437,7 @@ class _Build:
         if node in self.fresh and all(maker is None or maker.result in ("fresh", "locked") for maker in makers):
             # Nothing that it reads was run, so it is what it was when the build began.
             return NodeResult(node, "fresh", self.fresh[node])
-        with read_close(
-            self.definitions,
-            self.environment.store,
-            projects=[node.project],
-            asks_databases=True,
-            parameters=self.request.parameters,
-        ) as close:
+        with self._looking_at(node) as close:
             found = close.freshness(node)
             runs = close.history.runs.get((node.project, node.period.identifier))
             self.seen[node] = runs.latest.id if runs else None
@@ -438,6 +457,21 @@ class _Build:
                 return NodeResult(node, "blocked", found.run.id, reason, is_failure=True)
         return None
 
+    @contextmanager
+    def _looking_at(self, node: Node) -> Iterator[Close]:
+        """The close as the store has it now, for one node."""
+        with self.environment.store.read() as transaction:
+            yield self.close.renewed(transaction, node.project, is_applied=self.is_applied)
+
+    def _prepare(self, node: Node, environment: RunEnvironment) -> Iterator[PreparedRun]:
+        request = self._run_request(node)
+        if self.request.is_draft or not self.is_applied:
+            return prepare_runs(self.definitions, environment, request)
+        return prepare_applied(self.definitions, environment, self._definition(node), request)
+
+    def _definition(self, node: Node) -> Definition[Project]:
+        return self.definitions.definitions["project"][node.project]
+
     def _fresh_draft(self, node: Node) -> str | None:
         return _fresh_draft(self.definitions, self.environment, self._run_request(node))
 
@@ -447,7 +481,7 @@ class _Build:
     def _after_other_run(self, node: Node) -> NodeResult | None:
         while not self.is_stopped:
             time.sleep(_WAIT_SECONDS)
-            with read_close(self.definitions, self.environment.store, projects=[node.project]) as close:
+            with self._looking_at(node) as close:
                 if close.freshness(node).state != "running":
                     break
         return self._decide(node)
@@ -465,7 +499,7 @@ class _Build:
         )
         try:
             done: RunResult | None = None
-            for prepared in prepare_runs(self.definitions, environment, self._run_request(node)):
+            for prepared in self._prepare(node, environment):
                 done = execute_run(environment, prepared)
             return NodeResult(node, "ran", done.run_id if done else None)
         except _RunElsewhereError:

@@ -3,6 +3,7 @@
 import datetime
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,9 +12,21 @@ from daybook.definitions.changes import find_changes, with_changes
 from daybook.definitions.value import Definitions
 from daybook.errors import DaybookError, Notice, notice
 from daybook.errors.error import did_you_mean
-from daybook.graph.dependencies import ProjectGraph, cycle_errors, derive_graph
+from daybook.graph.dependencies import ProjectGraph, cycle_errors, derive_graph, registered_datasets
 from daybook.graph.freshness import Freshness, GivenParameters, NodeFreshness, NodeState, ProjectNow
-from daybook.graph.nodes import CloseGraph, CloseHistory, Edge, Node, PeriodSpan, in_order, known_calendar, parse_span
+from daybook.graph.nodes import (
+    CloseGraph,
+    CloseHistory,
+    Edge,
+    Node,
+    PeriodSpan,
+    SliceMap,
+    every_slice,
+    in_order,
+    known_calendar,
+    parse_span,
+    slices_by_table,
+)
 from daybook.model.calendar import Period
 from daybook.model.definition import Definition
 from daybook.model.loading import LoadedWorkspace
@@ -39,7 +52,7 @@ class NodeStatus:
 
 
 class Close:
-    """What is known of a close within one transaction of the store."""
+    """The projects of a close with their graph, and the state of its nodes within one transaction of the store."""
 
     def __init__(
         self,
@@ -54,39 +67,67 @@ class Close:
         parameters: GivenParameters | None = None,
     ) -> None:
         self._as_drafts = as_drafts
+        self._is_shared = is_shared
         self._transaction = transaction
         self._definitions = definitions
-        heads = transaction.definitions.heads()
-        stored = transaction.stored_definitions()
-        changes = (
-            ()
-            if is_shared
-            else find_changes(definitions.all(), heads, workspace=definitions.settings.name, prune=False)
-        )
-        self.seen: Definitions = with_changes(stored, changes)
+        self._asks_databases = asks_databases
+        self._parameters = parameters
+        self.seen: Definitions = self._seen(is_applied=False)
         written: Mapping[str, Definition[Project]] = definitions.definitions["project"]
-        errors_of = _errors_by_project(definitions)
+        self._errors_of = _errors_by_project(definitions)
         self.projects = {
-            project_id: self._project_now(each, errors_of(project_id)) for project_id, each in written.items()
+            project_id: self._project_now(each, self._errors_of(project_id)) for project_id, each in written.items()
         }
         self.projects |= self._unreadable_projects(definitions)
         self.graph: ProjectGraph = derive_graph(
             {project_id: now.project for project_id, now in self.projects.items()}, self.seen
         )
-        self._locked = transaction.periods.in_status("locked")
-        self._closed = transaction.periods.in_status("closed")
-        self.history = CloseHistory(transaction, definitions.root, projects)
+        self._registered = registered_datasets(self.graph.projects.values())
+        slices = SliceMap(every_slice(transaction), definitions.root, asks_databases=asks_databases)
+        self._read_state(CloseHistory(transaction, slices, projects))
         calendars = [known_calendar(now.project, self.seen) for now in self.projects.values()]
         self.span: PeriodSpan | None = parse_span(period, calendars) if period is not None else None
         level = self.span.level if self.span is not None else "month"
         self.nodes = CloseGraph(self.graph, self.seen, self.history.levels(), level)
+
+    def renewed(self, transaction: Transaction, project_id: str, *, is_applied: bool) -> "Close":
+        """The close as the store has it now, for the nodes of one project.
+
+        Definitions, graph and nodes are kept; what runs, locks and registrations change is read again. With
+        `is_applied` the store holds what the files say.
+        """
+        now = copy(self)
+        now._transaction = transaction
+        now.seen = now._seen(is_applied=is_applied)
+        written = self._definitions.definitions["project"].get(project_id)
+        project = self.projects[project_id]
+        if written is not None:
+            project = now._project_now(written, self._errors_of(project_id))
+        now.projects = {**self.projects, project_id: project}
+        slices = SliceMap(slices_by_table(transaction), self._definitions.root, asks_databases=self._asks_databases)
+        now._read_state(CloseHistory(transaction, slices, [project_id]))
+        return now
+
+    def _seen(self, *, is_applied: bool) -> Definitions:
+        stored = self._transaction.stored_definitions()
+        if is_applied or self._is_shared:
+            return stored
+        heads, name = self._transaction.definitions.heads(), self._definitions.settings.name
+        return with_changes(stored, find_changes(self._definitions.all(), heads, workspace=name, prune=False))
+
+    def _read_state(self, history: CloseHistory) -> None:
+        """What runs and locks change."""
+        self.history = history
+        self._locked = self._transaction.periods.in_status("locked")
+        self._closed = self._transaction.periods.in_status("closed")
         self._freshness = Freshness(
-            self.history,
+            history,
             self.projects,
-            root=definitions.root,
-            allowed_hosts=definitions.settings.catalogs.allowed_hosts,
-            asks_databases=asks_databases,
-            parameters=parameters,
+            root=self._definitions.root,
+            allowed_hosts=self._definitions.settings.catalogs.allowed_hosts,
+            registered=self._registered,
+            asks_databases=self._asks_databases,
+            parameters=self._parameters,
         )
 
     def _unreadable_projects(self, definitions: LoadedWorkspace) -> dict[str, ProjectNow]:
@@ -117,16 +158,16 @@ class Close:
         is_edited = encode_definition("project", definition.model).structure_digest != active.structure_digest
         if self._as_drafts and is_edited:
             return ProjectNow(definition.model, None, self.seen)
-        problem = None
+        problem, is_inactive = None, state.status == "inactive"
         if errors:
             problem = _error_text(errors)
-        elif state.status == "inactive":
+        elif is_inactive:
             problem = "it is inactive"
         elif state.status == "conflict":
             problem = f"it is in conflict: {'; '.join(state.warnings)}"
         elif is_edited:
             problem = f"edited, not activated: `daybook activate {project_id}`, or `daybook run {project_id} --draft`"
-        return ProjectNow(active.project, active.version, seen, problem)
+        return ProjectNow(active.project, active.version, seen, problem, is_inactive)
 
     def notices(self) -> tuple[Notice, ...]:
         """What a person should know who expects to see the active projects."""
@@ -136,9 +177,7 @@ class Close:
     def active_projects(self) -> tuple[str, ...]:
         """Those that have been activated and may run, or would after another activation."""
         return tuple(
-            project_id
-            for project_id, now in self.projects.items()
-            if now.version is not None and now.problem != "it is inactive"
+            project_id for project_id, now in self.projects.items() if now.version is not None and not now.is_inactive
         )
 
     @property

@@ -111,6 +111,16 @@ def derive_graph(projects: Mapping[str, Project], definitions: Definitions) -> P
     return ProjectGraph(projects, tuple(found))
 
 
+def registered_datasets(projects: Iterable[Project]) -> frozenset[str]:
+    """The datasets that outputs of projects register."""
+    return frozenset(
+        operation.arguments.registered_id
+        for project in projects
+        for operation in project.operations
+        if isinstance(operation, OutputOperation) and operation.arguments.registered_id
+    )
+
+
 def cycle_errors(
     graph: ProjectGraph,
     projects: Collection[str] | None = None,

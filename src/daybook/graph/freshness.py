@@ -15,7 +15,6 @@ from daybook.io.registry import format_named
 from daybook.model.calendar import Period
 from daybook.model.datasource import CatalogStrategy
 from daybook.model.definition import DatasetVersion
-from daybook.model.operation import OutputOperation
 from daybook.model.parameter import given_values, read_value
 from daybook.model.project import Project
 from daybook.model.types import value_text
@@ -40,6 +39,7 @@ class ProjectNow:
     version: int | None
     definitions: Definitions
     problem: str | None = None
+    is_inactive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,23 +62,19 @@ class Freshness:
         *,
         root: Path,
         allowed_hosts: tuple[str, ...] = (),
+        registered: frozenset[str],
         asks_databases: bool = False,
         parameters: GivenParameters | None = None,
     ) -> None:
         self._history = history
         self._parameters = parameters or {}
         self._projects = projects
-        self._registered = frozenset(
-            operation.arguments.registered_id
-            for now in projects.values()
-            for operation in now.project.operations
-            if isinstance(operation, OutputOperation) and operation.arguments.registered_id
-        )
+        # What projects register; what they read of it counts by its columns.
+        self._registered = registered
         self._root = root
         self._allowed_hosts = allowed_hosts
         self._asks_databases = asks_databases
         self._list_files = cache(list_files)
-        history.slices.asks_databases = asks_databases
 
     def of(self, node: Node) -> NodeFreshness:
         """The node by itself, whatever the state of the nodes it reads."""

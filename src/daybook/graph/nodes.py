@@ -3,6 +3,7 @@
 import datetime
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -194,49 +195,70 @@ def sort_key(node: Node) -> tuple[datetime.date, datetime.date, str]:
     return node.period.start_date, node.period.end_date, node.project
 
 
-class SliceMap:
-    """Every slice that the store knows, read once; also says whether locations exist."""
+# The slices of a table by period, as the store has them.
+SlicesOf = Callable[[SliceTable], Mapping[str, Slice]]
 
-    def __init__(self, slices: Mapping[str, Mapping[str, Slice]], root: Path) -> None:
-        self._slices = slices
+
+def every_slice(transaction: Transaction) -> SlicesOf:
+    """All slices, read at once for those who ask for most of them."""
+    slices = transaction.close.slices()
+
+    def slices_of(table: SliceTable) -> Mapping[str, Slice]:
+        # The identity of a table counts before its label.
+        return {period: each for name in reversed(table.names) for period, each in slices.get(name, {}).items()}
+
+    return slices_of
+
+
+def slices_by_table(transaction: Transaction) -> SlicesOf:
+    """The slices of the tables that are asked for, each read once."""
+
+    @cache
+    def slices_of(table: SliceTable) -> Mapping[str, Slice]:
+        return {each.period: each for each in transaction.slices.of(table)}
+
+    return slices_of
+
+
+class SliceMap:
+    """The slices that the store knows; also says whether locations exist.
+
+    Unless it `asks_databases` for tables, every table of a database counts as there.
+    """
+
+    def __init__(self, slices_of: SlicesOf, root: Path, *, asks_databases: bool = False) -> None:
+        self._slices_of = slices_of
         self._root = root
+        self._asks_databases = asks_databases
         # Many nodes ask for the same tables, and an identity looks at the disk.
         self._runs: dict[str, Mapping[str, str] | None] = {}
-        # Whether databases are asked for tables; while they are not, every table counts as there.
-        self.asks_databases = False
 
     def slices(self, location: Location) -> Mapping[str, str] | None:
         if location.label not in self._runs:
-            found = self._find(slice_table(location, self._root))
+            found = self._slices_of(slice_table(location, self._root))
             self._runs[location.label] = {period: each.run_id for period, each in found.items()} if found else None
         return self._runs[location.label]
 
     def exists(self, location: Location) -> bool:
         if location.is_database:
-            return not self.asks_databases or data_exists(location, self._root)
+            return not self._asks_databases or data_exists(location, self._root)
         return location_exists(location)
 
     def owner(self, table: SliceTable, period: str) -> str | None:
-        found = self._find(table).get(period)
-        return found.run_id if found is not None else None
+        owner = self._slices_of(table).get(period)
+        return owner.run_id if owner is not None else None
 
     def is_collected(self, table: SliceTable) -> bool:
-        return bool(self._find(table))
-
-    def _find(self, table: SliceTable) -> Mapping[str, Slice]:
-        found: dict[str, Slice] = {}
-        for name in reversed(table.names):
-            found.update(self._slices.get(name, {}))
-        return found
+        return bool(self._slices_of(table))
 
 
 class CloseHistory:
     """What the completed runs of a close used, read from the store in a few queries."""
 
-    def __init__(self, transaction: Transaction, root: Path, projects: Iterable[str] | None = None) -> None:
+    def __init__(self, transaction: Transaction, slices: SliceMap, projects: Iterable[str] | None = None) -> None:
         queries = transaction.close
         self.runs: dict[tuple[str, str], NodeRuns] = queries.runs(projects)
-        self.slices = SliceMap(queries.slices(), root)
+        self.slices = slices
         completed = [found.completed.id for found in self.runs.values() if found.completed is not None]
         self.snapshots = queries.snapshots(completed)
         self.commits: dict[str, list[OutputCommit]] = queries.commits(completed)

@@ -6,7 +6,7 @@ output into a table, unless all of them append.
 
 import datetime
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -189,10 +189,10 @@ def check_period(transaction: Transaction, period: Period, *, is_sandboxed: bool
         yield notice("RUN_003", period=period.identifier)
 
 
-def conflict_notices(effects: Iterable[ProjectEffect], *, but: str | None = None) -> Iterator[Notice]:
-    """One notice per project that is in conflict now and was not before; `but` is reported in another way."""
+def conflict_notices(effects: Iterable[ProjectEffect], *, but: Collection[str] = ()) -> Iterator[Notice]:
+    """One notice per project that is in conflict now and was not before; `but` are reported in another way."""
     for effect in effects:
-        if effect.is_broken_now and effect.project_id != but:
+        if effect.is_broken_now and effect.project_id not in but:
             summary = "; ".join(finding.message for finding in effect.findings)
             yield notice("RUN_020", project=effect.project_id, summary=summary)
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,20 @@ import yaml
 from sqlalchemy import Engine, event
 
 from daybook.graph import freshness
+from daybook.graph.build import BuildRequest, build
+from daybook.graph.dependencies import derive_graph
+from daybook.graph.listener import BuildListener
 from daybook.io.filesystem import FileStat, list_files
 from daybook.resolve.calendars.calendar import CalendarYear, IdentifierPattern
 from daybook.runs.attempt.execution import prepare_runs
-from daybook.runs.attempt.start import RunRequest
+from daybook.runs.attempt.start import PreparedRun, RunRequest
+from daybook.runs.environment import RunEnvironment
+from daybook.runs.lifecycle.apply import apply
 from daybook.workspace.close import close_status
 from daybook.workspace.lifecycle import activate_projects
 from daybook.workspace.open_workspace import open_workspace
 from tests.recorded_runs import record_run
+from tests.unit.runs.counting import Counts
 from tests.workspaces import Folder, no_session, to_table
 
 COLUMNS = [{"name": "account", "type": "string"}, {"name": "amount", "type": "decimal(18,2)"}]
@@ -95,6 +102,63 @@ def test_the_store_and_the_disk_are_asked_no_more_than_needed(tmp_path: Path, mo
         assert len(listed) == len(set(listed)) == projects * len(MONTHS)
     assert asked[0] == asked[1]
     assert asked[1] < 40
+
+
+def test_a_build_derives_the_graph_once_and_plans_each_project_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every node is stale: a chain of projects, each with a file of its own per month."""
+    folder = Folder(close(tmp_path / "w", 4), no_session)
+    for number in range(4):
+        for month in MONTHS:
+            folder.write_csv(f"data/s{number}/{month}.csv", [{"account": "other", "amount": "2.00"}])
+    derived: list[Any] = []
+    applied: list[Any] = []
+
+    def counting(found: list[Any], function: Any) -> Any:
+        def called(*arguments: Any, **options: Any) -> Any:
+            found.append(arguments)
+            return function(*arguments, **options)
+
+        return called
+
+    monkeypatch.setattr("daybook.graph.close.derive_graph", counting(derived, derive_graph))
+    monkeypatch.setattr("daybook.runs.attempt.start.apply", counting(applied, apply))
+    monkeypatch.setattr("daybook.graph.build.execute_run", record_run)
+    counts = Counts(monkeypatch)
+    workspace = folder.load()
+    with folder.around(workspace) as around:
+        result = build(workspace, around, BuildRequest(f"{MONTHS[0]}..{MONTHS[-1]}"), BuildListener())
+    assert result.count("ran") == 4 * len(MONTHS)
+    assert counts.plans == {f"p{number}": 1 for number in range(4)}
+    assert (len(derived), len(applied)) == (1, 1)
+
+
+def queries_of_nodes(root: Path, projects: int, monkeypatch: pytest.MonkeyPatch) -> set[int]:
+    """How many queries lie between the nodes of a build of the last project."""
+    folder = Folder(close(root, projects), no_session)
+    for month in MONTHS:
+        folder.write_csv(f"data/s{projects - 1}/{month}.csv", [{"account": "other", "amount": "2.00"}])
+    begun: list[int] = []
+    workspace = folder.load()
+    with folder.around(workspace) as around, counted_queries() as queries:
+
+        def record(environment: RunEnvironment, prepared: PreparedRun) -> Any:
+            begun.append(len(queries))
+            return record_run(environment, prepared)
+
+        monkeypatch.setattr("daybook.graph.build.execute_run", record)
+        request = BuildRequest(f"{MONTHS[0]}..{MONTHS[-1]}", jobs=1)
+        assert build(workspace, around, request, BuildListener()).count("ran") == len(MONTHS)
+    return {after - before for before, after in pairwise(begun)}
+
+
+def test_a_node_of_a_build_asks_the_store_as_often_in_a_large_close(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small, large = (queries_of_nodes(tmp_path / str(projects), projects, monkeypatch) for projects in (2, 6))
+    assert small == large
+    assert len(small) == 1
 
 
 def test_every_definition_is_parsed_once_and_every_period_made_once(

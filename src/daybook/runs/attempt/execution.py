@@ -342,17 +342,31 @@ def prepare_runs(workspace: LoadedWorkspace, environment: RunEnvironment, reques
     Each period is prepared when its turn comes, since a run may read what the one before it wrote.
     """
     definition, notices = check_request(workspace, request)
-    if (before := environment.store.moved_from) is not None:
-        notices += (notice("STORE_040", before=before, root=environment.root),)
+    notices += moved_notices(environment)
     if not environment.store.is_shared:
         notices += apply_project_files(workspace, definition, environment)
+    for prepared in prepare_applied(workspace, environment, definition, request):
+        yield replace(prepared, notices=(*notices, *prepared.notices))
+        notices = ()
+
+
+def moved_notices(environment: RunEnvironment) -> tuple[Notice, ...]:
+    """That the workspace was in another folder when it was used last."""
+    before = environment.store.moved_from
+    return (notice("STORE_040", before=before, root=environment.root),) if before is not None else ()
+
+
+def prepare_applied(
+    workspace: LoadedWorkspace, environment: RunEnvironment, definition: Definition[Project], request: RunRequest
+) -> Iterator[PreparedRun]:
+    """The runs of a project whose definition was checked, with a store that holds what its files say."""
     with environment.store.read() as transaction:
         first, *others = parse_periods(definition, request.period, transaction.stored_definitions())
         if others:
             _refuse_locked(workspace, transaction, definition, (first, *others), request)
         prepared = prepare_run(workspace, environment, transaction, definition, first, request)
     check_outputs(prepared.outputs)
-    yield replace(prepared, notices=(*notices, *prepared.notices))
+    yield prepared
     for period in others:
         with environment.store.read() as transaction:
             prepared = prepare_run(workspace, environment, transaction, definition, period, request)

@@ -1,7 +1,7 @@
 """Starts a run: the version of a project that may run, the period, and everything the execution needs."""
 
 import datetime
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -162,16 +162,23 @@ def apply_project_files(
     workspace: LoadedWorkspace, definition: Definition[Project], environment: RunEnvironment
 ) -> tuple[Notice, ...]:
     """On an embedded store a run applies the project's file and what it reaches; other projects it broke are named."""
+    return apply_files_of(workspace, (definition.id,), environment)
+
+
+def apply_files_of(
+    workspace: LoadedWorkspace, project_ids: Collection[str], environment: RunEnvironment
+) -> tuple[Notice, ...]:
+    """Apply the files of projects and what they reach; a project among them that is broken now says so when it runs."""
     applied = apply(
         environment.store,
-        reachable_definitions(workspace, definition.id),
+        reachable_definitions(workspace, *project_ids),
         workspace=workspace.settings.name,
         now=environment.clock(),
         files=workspace.all(),
         is_looking_ahead=False,
         plans=environment.plans,
     )
-    return (*applied.notices, *conflict_notices(applied.effects, but=definition.id))
+    return (*applied.notices, *conflict_notices(applied.effects, but=project_ids))
 
 
 def find_version(transaction: Transaction, written: Project, *, as_draft: bool) -> ProjectVersion:
