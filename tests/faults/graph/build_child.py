@@ -49,11 +49,11 @@ class Telling(BuildListener):
 def die_at(number: int) -> None:
     record, numbers = RunRecorder.record, itertools.count(1)
 
-    def dying(self: RunRecorder, *arguments: Any) -> Any:
+    def dying(self: RunRecorder, *arguments: Any, **options: Any) -> Any:
         if next(numbers) == number:
             say("dying", self._prepared.snapshot.run_id)
             os.kill(os.getpid(), signal.SIGKILL)
-        return record(self, *arguments)
+        return record(self, *arguments, **options)
 
     patch.object(RunRecorder, "record", dying).start()
 

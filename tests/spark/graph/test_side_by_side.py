@@ -53,13 +53,13 @@ def test_registrations_of_one_table_in_any_order_lose_no_slice(
     committed, registered = threading.Barrier(2, timeout=WAIT_SECONDS), threading.Event()
     record = RunRecorder.record
 
-    def interleaved(self: RunRecorder, *arguments: Any) -> Any:
+    def interleaved(self: RunRecorder, *arguments: Any, **options: Any) -> Any:
         period = self._prepared.snapshot.period.identifier
         committed.wait()
         if period != first:
             assert registered.wait(WAIT_SECONDS)
         try:
-            return record(self, *arguments)
+            return record(self, *arguments, **options)
         finally:
             registered.set()
 

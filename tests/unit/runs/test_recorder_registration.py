@@ -28,8 +28,8 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> list[Notice]:
     notices: list[Notice] = []
     record = RunRecorder.record
 
-    def keep(recorder: RunRecorder, *arguments: Any) -> Any:
-        output, said = record(recorder, *arguments)
+    def keep(recorder: RunRecorder, *arguments: Any, **options: Any) -> Any:
+        output, said = record(recorder, *arguments, **options)
         notices.extend(said)
         return output, said
 
