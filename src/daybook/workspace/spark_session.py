@@ -170,6 +170,7 @@ class ProgramSession:
         if self._session is not None and self._given is None and has_session_ended(self._session):
             self.close()
         if self._session is None:
+            _silence_query_logs()
             if self._given is not None:
                 self._session = adopt_session(self._given)
             else:

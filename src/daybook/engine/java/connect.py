@@ -57,6 +57,7 @@ def open_remote_session(remote: str, settings: Mapping[str, str], app_name: str)
 
     try:
         session = SparkSession.builder.remote(remote).appName(app_name).create()
+        _limit_retries(session, _never)
         try:
             _apply_settings(session, settings)
         except BaseException:
@@ -164,7 +165,7 @@ def open_loopback_session(
     try:
         session: Any = SparkSession(LoopbackChannel(remote))
         # On this machine a server that does not answer has ended, so it is not waited for ten minutes.
-        _limit_retries(session, has_ended)
+        _limit_retries(session, has_ended, _LOOPBACK_RETRIES)
         SparkSession._set_default_and_active_session(session)
         try:
             _apply_settings(session, settings)
@@ -177,28 +178,37 @@ def open_loopback_session(
     return cast("pyspark.sql.SparkSession", session)
 
 
-def _limit_retries(session: Any, has_ended: Callable[[], bool]) -> None:
-    """Repeat a request a few times, and not at all once the server has ended; PySpark warns when it gives up."""
+def _limit_retries(session: Any, has_ended: Callable[[], bool], most: int | None = None) -> None:
+    """Repeat a request so many times, by default as PySpark does, and not at all once the server has ended.
+
+    PySpark would warn about each request that is given up.
+    """
     from pyspark.sql.connect.client.retries import DefaultPolicy, RetryPolicyState
 
     class QuietState(RetryPolicyState):
         attempts = 0
+        asked: BaseException | None = None
+        answer = False
 
         def can_retry(self, exception: BaseException) -> bool:
-            return self.attempts < _LOOPBACK_RETRIES and super().can_retry(exception)
+            # Asked twice about each failure; a second answer that differs would be the warning.
+            if exception is not self.asked:
+                is_left = (self.policy.max_retries or 0) > self.attempts
+                self.asked, self.answer = exception, is_left and super().can_retry(exception)
+            return self.answer
 
         def next_attempt(self, exception: BaseException | None = None) -> int | None:
             self.attempts += 1
             return super().next_attempt(exception)
 
-    class LoopbackPolicy(DefaultPolicy):
+    class QuietPolicy(DefaultPolicy):
         def can_retry(self, e: BaseException) -> bool:
             return super().can_retry(e) and not has_ended()
 
         def to_state(self) -> RetryPolicyState:
             return QuietState(self)
 
-    session.client.set_retry_policies([LoopbackPolicy()])
+    session.client.set_retry_policies([QuietPolicy() if most is None else QuietPolicy(max_retries=most)])
 
 
 def clone_session(session: "SparkSession") -> "SparkSession":
