@@ -159,7 +159,7 @@ def test_a_command_outside_of_workspaces_uses_the_engine_of_any(
         (kept.path / name).touch(mode=0o600)
     keeper = process_with("keep", kept.path / "lock")
     kept.publish(replace(RECORD, fit=fit))
-    monkeypatch.setattr(warm_engines, "connect_to_engine", lambda record, settings: SessionStub())
+    monkeypatch.setattr(warm_engines, "connect_to_engine", lambda record, settings, **_: SessionStub())
     assert isinstance(used_by("/w", EngineSettings()), SessionStub)
     assert isinstance(used_by(None, EngineSettings()), SessionStub)
     assert "the state folder is /w, not /v" in str(used_by("/v", EngineSettings()))

@@ -201,7 +201,7 @@ _SUBMIT_ONLY_PREFIXES = (
     "spark.kubernetes.",
 )
 
-_GATEWAY_CLASS = "org.apache.spark.api.python.PythonGatewayServer"
+GATEWAY_CLASS = "org.apache.spark.api.python.PythonGatewayServer"
 _SUBMIT_CLASS = "org.apache.spark.deploy.SparkSubmit"
 
 
@@ -243,7 +243,7 @@ class Launch:
             program = [_SUBMIT_CLASS, *settings, "pyspark-shell"]
         else:
             flags += [f"-D{key}={value}" for key, value in self.settings().items()]
-            program = [_GATEWAY_CLASS]
+            program = [GATEWAY_CLASS]
         return [str(self.java.executable), *flags, "-cp", self.class_path(), *program]
 
     def class_path(self) -> str:

@@ -35,6 +35,7 @@ from daybook.engine.java.launch import (
     spark_home,
     usable_cores,
 )
+from daybook.engine.java.memory import fit_heap
 from daybook.engine.java.session_conf import (
     REQUIRED_CONF,
     SessionConf,
@@ -81,7 +82,7 @@ def start_session(
     _set_worker_python(conf.application.get("spark.pyspark.python"))
     if not settings.remote and any(os.environ.get(name) for name in LAUNCHER_VARIABLES):
         return _checked_foreign(_with_required_conf(build_classic_session(conf.everything)))
-    launch, archive = prepare_launch(conf.application, workload)
+    launch, archive = prepare_launch(fitting_conf(settings, conf.application), workload)
     if settings.remote:
         session = open_local_connect_session(launch, conf.session, show_log=show_log)
     else:
@@ -113,6 +114,11 @@ def application_conf(settings: EngineSettings, *, app_name: str, ui: bool = Fals
     master = settings.remote or settings.master or "local[*]"
     cores, memory = usable_cores(), memory_bytes()
     return build_session_conf(settings, master=master, app_name=app_name, ui=ui, cores=cores, memory=memory)
+
+
+def fitting_conf(settings: EngineSettings, conf: Mapping[str, str]) -> dict[str, str]:
+    """The settings with a heap for which there is memory now, unless the user has chosen one."""
+    return fit_heap(conf, is_chosen="spark.driver.memory" in settings.conf)
 
 
 def prepare_launch(conf: Mapping[str, str], workload: Workload) -> tuple[Launch, Path | None]:

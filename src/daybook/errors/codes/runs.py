@@ -602,4 +602,11 @@ ENGINE_CODES: dict[str, Code] = code_family(
         "Results, row ids and error codes are tested to be equal on these versions.",
         hint="install one of these versions, or use a server that runs one",
     ),
+    Code(
+        "RUN_921",
+        "Only {available} MB of memory are available, and Spark needs at least {least} MB",
+        "If Spark were started, the operating system would end it or another process as soon as the memory is used up.",
+        hint="end other programs, or idle engines with `daybook engine stop --all`; `spark.driver.memory` in "
+        "`engine.conf` sets the heap regardless",
+    ),
 )
