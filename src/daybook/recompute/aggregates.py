@@ -1,10 +1,12 @@
 """Aggregate functions: one value for the rows of a group, or for the rows up to each row of an order."""
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, reduce
 from operator import itemgetter
+from typing import Any
 
 from daybook.model.types import FLOAT, INTEGER, NULL, ColumnType
 from daybook.recompute.numbers import (
@@ -46,7 +48,7 @@ class Aggregate(Node):
             case _:
                 return self.argument.type
 
-    @property
+    @cached_property
     def _summand(self) -> ColumnType:
         return INTEGER if self.argument is None or self.argument.type == NULL else self.argument.type
 
@@ -100,9 +102,8 @@ class Aggregate(Node):
             case "COUNT":
                 return len(values)
             case "SUM" | "AVG":
-                total = self._nothing
-                for value in values:
-                    total = self._added(total, value)
+                add: Callable[[Any, Any], Any] = operator.add if self._summand == FLOAT else EXACT.add
+                total = reduce(add, values, self._nothing)
                 return self._finished(len(values), total, None)
             case "MIN_AGG":
                 return min(values, key=comparable) if values else None
@@ -135,6 +136,9 @@ class Aggregate(Node):
 def groups_of(rows: Sequence[Row], positions: Sequence[int]) -> dict[Row, list[Row]]:
     """The rows by their group, in the order in which groups appear; NULL is a group of its own."""
     groups: dict[Row, list[Row]] = {}
+    key_of: Callable[[Row], Row] = (
+        itemgetter(*positions) if len(positions) > 1 else lambda row: tuple(row[position] for position in positions)
+    )
     for row in rows:
-        groups.setdefault(tuple(row[position] for position in positions), []).append(row)
+        groups.setdefault(key_of(row), []).append(row)
     return groups

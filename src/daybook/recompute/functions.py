@@ -139,6 +139,10 @@ def number_type(arguments: Arguments) -> ColumnType:
 
 def _round(call: Call) -> Evaluation:
     type_, places = call.type, written_number(call.arguments, 0)
+    if isinstance(type_, DecimalType) and 0 <= places <= type_.scale:
+        # Rounding to the places of the type is all there is to do.
+        bounded = numbers.bounded_decimal(type_)
+        return lambda value, _=0: bounded(value)
 
     def evaluate(value: Any, _: int = 0) -> Value:
         if isinstance(value, float):
@@ -166,6 +170,8 @@ def _whole(rounding: Callable[[Decimal], Decimal]) -> Callable[[Call], Evaluatio
 
 def _magnitude(call: Call) -> Evaluation:
     type_ = call.type
+    if isinstance(type_, DecimalType):
+        return Decimal.copy_abs
     return lambda value: as_type(numbers.magnitude(value), type_)
 
 

@@ -150,19 +150,25 @@ _INTEGER_CALCULATIONS: dict[str, Callable[[int, int], int | None]] = {
 }
 
 
-def _decimal_calculation(operator: str, type_: DecimalType) -> Callable[[Any, Any], Decimal | None]:
-    """`+`, `-` and `*` are exact in the places of their type, so that only the digits before the point are checked."""
+def bounded_decimal(type_: DecimalType) -> Callable[[Decimal], Decimal]:
+    """The function that rounds half away from zero to the places of a type, and fails where the value does not fit."""
     limit = Decimal(1).scaleb(type_.precision - type_.scale, EXACT)
     places = Decimal(1).scaleb(-type_.scale, EXACT)
 
     def bounded(value: Decimal) -> Decimal:
-        value = value.quantize(places, context=EXACT)
-        if not value:
-            return value.copy_abs()
-        if value.copy_abs() >= limit:
+        rounded = value.quantize(places, context=EXACT)
+        if not rounded:
+            return rounded.copy_abs()
+        if rounded.copy_abs() >= limit:
             raise ValueFailureError(f"{value} does not fit {type_}")
-        return value
+        return rounded
 
+    return bounded
+
+
+def _decimal_calculation(operator: str, type_: DecimalType) -> Callable[[Any, Any], Decimal | None]:
+    """`+`, `-` and `*` are exact in the places of their type, so that only the digits before the point are checked."""
+    bounded = bounded_decimal(type_)
     match operator:
         case "+":
             return lambda left, right: bounded(EXACT.add(left, right))
@@ -234,9 +240,12 @@ def fitting(source: ColumnType, target: ColumnType) -> Conversion | None:
             scale == same and precision - scale <= wider - same
         ):
             return None
-        case IntegerType(), DecimalType(precision, scale) if precision - scale >= INTEGER_AS_DECIMAL_DIGITS:
-            places = Decimal(1).scaleb(-scale, EXACT)
-            return lambda value: None if value is None else Decimal(value).quantize(places, context=EXACT)
+        case IntegerType(), DecimalType():
+            bounded = bounded_decimal(target)
+            return lambda value: None if value is None else bounded(Decimal(value))
+        case DecimalType(), DecimalType():
+            bounded = bounded_decimal(target)
+            return lambda value: None if value is None else bounded(value)
         case _:
             return lambda value: None if value is None else as_type(value, target)
 

@@ -343,7 +343,7 @@ class WorkingDataset:
         }
 
     def _add_row(self, columns: Mapping[str, Value]) -> None:
-        self.rows.append(tuple(columns.get(name) for name in (*SYSTEM_COLUMNS, *self.types)))
+        self.rows.append(tuple(map(columns.get, (*SYSTEM_COLUMNS, *self.types))))
 
     def _append(self, step: Append, needed: frozenset[str] | None) -> None:
         seq = step.name.seq
@@ -407,7 +407,10 @@ class WorkingDataset:
             rows = [rows[index] for index in sorted_by(keys, list(range(len(rows))), rows)]
         types = {**SYSTEM_COLUMNS, **self.types}
         conversions = [(layout[name], fitting(types[name], target) or _same) for name, target in step.columns.items()]
-        written = [tuple(convert(row[position]) for position, convert in conversions) for row in rows]
+        if all(convert is _same for _, convert in conversions) and len(conversions) > 1:
+            written = list(map(itemgetter(*(position for position, _ in conversions)), rows))
+        else:
+            written = [tuple(convert(row[position]) for position, convert in conversions) for row in rows]
         self.outputs.append(ComputedOutput(step.name, step.columns, written, step))
 
 

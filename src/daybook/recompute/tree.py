@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
-from daybook.model.types import BOOLEAN, FLOAT, INTEGER, NULL, TIMESTAMP, ColumnType
+from daybook.model.types import BOOLEAN, FLOAT, INTEGER, NULL, TIMESTAMP, ColumnType, DecimalType
 from daybook.recompute.numbers import (
     arithmetic_type,
     as_type,
@@ -173,6 +173,9 @@ class Negation(Node):
 
     def function(self, layout: Layout) -> RowFunction:
         operand, type_ = self.operand.function(layout), self.type
+        if isinstance(type_, DecimalType):
+            # The other sign has as many digits; there is no negative zero.
+            return lambda row: None if (value := operand(row)) is None else value.copy_negate() if value else value
         return lambda row: None if (value := operand(row)) is None else as_type(negated(value), type_)
 
 
